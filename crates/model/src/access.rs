@@ -1,0 +1,111 @@
+//! What a recording holds: data accesses, instruction lines, calls.
+
+/// Index of a region in the list the user gave with `--region`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RegionId(pub u16);
+
+/// A thread of the recorded program, numbered from 0 in order of first appearance; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ThreadId(pub u32);
+
+/// Whether an access read or wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum AccessKind {
+    /// The program read.
+    Load,
+    /// The program wrote. A read-modify-write is a load followed by a store.
+    Store,
+}
+
+/// One data access, merged from the pieces the machine may have split it into.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Access {
+    /// Runtime address of the instruction.
+    pub pc: u64,
+    /// Runtime address of the first byte accessed.
+    pub address: u64,
+    /// How many bytes.
+    pub size_bytes: u32,
+    /// Load or store.
+    pub kind: AccessKind,
+    /// The value held at `address` after the access, when it was pointer-sized, naturally aligned
+    /// and observed.
+    pub value: Option<u64>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CallEnd {
+    /// It returned to its caller.
+    Returned,
+    /// It was left by `longjmp`, by an exception, or by its thread's end.
+    Abandoned,
+    /// The program or the recording ended while it ran.
+    Unfinished,
+}
+
+/// One recorded call of a region, callees included.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The region called.
+    pub region: RegionId,
+    /// The thread that called it.
+    pub thread: ThreadId,
+    /// Position of this call among all calls of its region, over all threads, from 0. Calls left out
+    /// by warm-up or limits leave gaps.
+    pub sequence: u64,
+    /// Position of this call's entry in the recording's global order of events.
+    pub entered_at: u64,
+    /// How it ended.
+    pub end: CallEnd,
+    /// How many calls of the same region on the same thread were already open (recursion).
+    pub depth: u32,
+    /// Instructions executed, callees included.
+    pub instructions: u64,
+    /// Blocks entered that the recorder had not instrumented; their accesses are missing.
+    pub missed_blocks: u64,
+    /// Data accesses in program order.
+    pub accesses: Vec<Access>,
+    /// Runtime addresses of the 32-byte-aligned code granules fetched, sorted, without repetition.
+    pub code_granules: Vec<u64>,
+}
+
+/// Bytes in a code granule: the smallest line size that is reported.
+pub const CODE_GRANULE_BYTES: u64 = 32;
+
+/// Something that ends or begins the life of memory, seen anywhere in the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryEvent {
+    /// Position in the recording's global order of events (comparable with [`Call::entered_at`]).
+    pub at: u64,
+    /// The thread that caused it.
+    pub thread: ThreadId,
+    /// What happened.
+    pub kind: MemoryEventKind,
+    /// Runtime address of the first byte concerned.
+    pub address: u64,
+    /// How many bytes; `None` when the recorder could not see.
+    pub size_bytes: Option<u64>,
+}
+
+/// What a [`MemoryEvent`] says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemoryEventKind {
+    /// A heap block was given out.
+    Allocated,
+    /// A heap block was given back.
+    Freed,
+    /// Pages were unmapped or replaced.
+    Unmapped,
+}
+
+/// A thread's stack, as far as it was observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackRange {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Lowest runtime address of the mapping that holds the stack.
+    pub start: u64,
+    /// Address after its last byte.
+    pub end: u64,
+}

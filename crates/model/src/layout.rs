@@ -1,0 +1,434 @@
+//! A type's members in memory order with the holes between them: what `lineup layout` shows.
+
+use crate::line::LineSize;
+use crate::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId, Types};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Unused room. A bit-field leaves unused *bits* up to the end of its storage unit (an object of its
+/// declared type, naturally placed); what lies beyond is unused *bytes*.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Gap {
+    /// Whole bytes.
+    pub bytes: u64,
+    /// Bits of bit-field storage.
+    pub bits: u64,
+}
+
+impl Gap {
+    /// True when nothing is unused.
+    pub fn is_empty(self) -> bool {
+        self.bytes == 0 && self.bits == 0
+    }
+}
+
+/// A member in its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Index in [`Aggregate::members`].
+    pub member: usize,
+    /// Name; `None` for anonymous members.
+    pub name: Option<Arc<str>>,
+    /// Type.
+    pub ty: TypeId,
+    /// What role the member plays.
+    pub role: MemberRole,
+    /// Offset of the first bit; `None` for virtual bases.
+    pub offset_bits: Option<u64>,
+    /// Size of the type in bytes: 0 for flexible arrays, `None` when debug info leaves the type
+    /// incomplete. For bit-fields, the size of the storage unit.
+    pub size_bytes: Option<u64>,
+    /// Width of a bit-field.
+    pub bit_size: Option<u32>,
+    /// Unused room between this member and what comes before it in memory.
+    pub gap_before: Gap,
+    /// Padding at the end of the member's own type (of its element type for arrays).
+    pub inner_padding_bytes: u64,
+}
+
+impl Row {
+    /// The cache lines that the member lies on, counted from the start of an object that starts a
+    /// line. `None` for virtual bases.
+    pub fn lines(&self, line: LineSize) -> Option<RangeInclusive<u64>> {
+        let offset = self.offset_bits?;
+        Some(match self.bit_size {
+            Some(bits) => line.lines(offset / 8, (offset % 8 + u64::from(bits)).div_ceil(8)),
+            None => line.lines(offset / 8, self.size_bytes.unwrap_or(0)),
+        })
+    }
+
+    /// The first bit after the member.
+    fn end_bits(&self) -> Option<u64> {
+        let len = match self.bit_size {
+            Some(bits) => u64::from(bits),
+            None => self.size_bytes?.checked_mul(8)?,
+        };
+        self.offset_bits?.checked_add(len)
+    }
+
+    /// First bit and width of the bit-field storage unit that the member starts in.
+    fn storage_bits(&self) -> Option<(u64, u64)> {
+        self.bit_size?;
+        let width = self.size_bytes?.checked_mul(8).filter(|&width| width > 0)?;
+        let offset = self.offset_bits?;
+        Some((offset - offset % width, width))
+    }
+}
+
+/// How a struct, class, union or Rust enum lies in memory.
+///
+/// ```
+/// use lineup_model::layout::Layout;
+/// use lineup_model::line::LineSize;
+/// use lineup_model::types::Types;
+/// assert!(Layout::of(&Types::new(), lineup_model::types::TypeId(0), LineSize::B64).is_none());
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Layout {
+    /// Struct, class, union or Rust enum.
+    pub kind: AggregateKind,
+    /// Name, when it has one.
+    pub name: Option<Arc<str>>,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// The line size that line numbers refer to.
+    pub line_size: LineSize,
+    /// Members in memory order; virtual bases last.
+    pub rows: Vec<Row>,
+    /// Unused room after the last member; none is claimed for a class with a virtual base, which lies
+    /// in that room.
+    pub padding: Gap,
+}
+
+impl Layout {
+    /// The layout of a type, through typedefs and qualifiers. `None` unless it is a complete struct,
+    /// class, union or Rust enum.
+    pub fn of(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
+        Self::nested(types, id, line_size, 0)
+    }
+
+    fn nested(types: &Types, id: TypeId, line_size: LineSize, depth: u32) -> Option<Layout> {
+        let (id, aggregate) = types.aggregate(id)?;
+        let ty = types.get(id)?;
+        let size_bytes = ty.size_bytes.filter(|_| !aggregate.is_declaration)?;
+        let mut rows = rows(types, aggregate, line_size, depth);
+        let mut padding = Gap::default();
+        if matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
+            padding = fill_gaps(&mut rows, size_bytes);
+            if has_virtual_base(types, aggregate, 0) {
+                // The virtual base lies somewhere in what looks like padding.
+                padding = Gap::default();
+            }
+        }
+        Some(Layout { kind: aggregate.kind, name: ty.name.clone(), size_bytes, line_size, rows, padding })
+    }
+
+    /// How many lines an object that starts a line covers.
+    pub fn lines(&self) -> u64 {
+        self.size_bytes.div_ceil(self.line_size.bytes())
+    }
+
+    /// Bytes used of the last line; 0 when it is used whole.
+    pub fn last_line_bytes(&self) -> u64 {
+        self.size_bytes % self.line_size.bytes()
+    }
+
+    /// How many byte holes there are between members.
+    pub fn holes(&self) -> usize {
+        self.rows.iter().filter(|row| row.gap_before.bytes > 0).count()
+    }
+
+    /// Bytes in holes between members.
+    pub fn hole_bytes(&self) -> u64 {
+        self.rows.iter().map(|row| row.gap_before.bytes).sum()
+    }
+
+    /// How many holes there are in bit-field storage.
+    pub fn bit_holes(&self) -> usize {
+        self.rows.iter().filter(|row| row.gap_before.bits > 0).count()
+    }
+
+    /// Bits in holes of bit-field storage.
+    pub fn hole_bits(&self) -> u64 {
+        self.rows.iter().map(|row| row.gap_before.bits).sum()
+    }
+
+    /// Bytes of all members but bit-fields. Where a member reuses the padding of a base class or the
+    /// room of an empty one, those bytes count once.
+    pub fn member_bytes(&self) -> u64 {
+        let mut end = 0;
+        let mut sum = 0_u64;
+        for row in self.rows.iter().filter(|row| row.bit_size.is_none()) {
+            let (Some(offset), Some(size)) = (row.offset_bits, row.size_bytes) else { continue };
+            let first = (offset / 8).max(end);
+            let last = (offset / 8).saturating_add(size);
+            sum = sum.saturating_add(last.saturating_sub(first));
+            end = end.max(last);
+        }
+        sum
+    }
+
+    /// Bits of all bit-fields.
+    pub fn bit_field_bits(&self) -> u64 {
+        self.rows.iter().filter_map(|row| row.bit_size).map(u64::from).sum()
+    }
+
+    /// Members that lie on more lines than their size needs.
+    pub fn straddling(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| {
+            let needed = row.size_bytes.unwrap_or(0).div_ceil(self.line_size.bytes()).max(1);
+            row.lines(self.line_size).is_some_and(|lines| lines.end() - lines.start() + 1 > needed)
+        })
+    }
+}
+
+/// Types nested deeper than this are not searched for their own padding.
+const MAX_NESTING: u32 = 8;
+
+fn rows(types: &Types, aggregate: &Aggregate, line_size: LineSize, depth: u32) -> Vec<Row> {
+    let row = |(index, member): (usize, &Member)| Row {
+        member: index,
+        name: member.name.clone(),
+        ty: member.ty,
+        role: member.role,
+        offset_bits: member.offset_bits,
+        size_bytes: member_size(types, member.ty),
+        bit_size: member.bit_size,
+        gap_before: Gap::default(),
+        inner_padding_bytes: match member.role {
+            // A variant's room belongs to all of them.
+            MemberRole::Variant => 0,
+            _ => inner_padding(types, member.ty, line_size, depth),
+        },
+    };
+    let mut rows: Vec<Row> = aggregate.members.iter().enumerate().map(row).collect();
+    // Stable, so that members of no size stay before the member they share their offset with.
+    rows.sort_by_key(|row| row.offset_bits.unwrap_or(u64::MAX));
+    rows
+}
+
+fn has_virtual_base(types: &Types, aggregate: &Aggregate, depth: u32) -> bool {
+    aggregate.members.iter().any(|member| match member.role {
+        MemberRole::VirtualBase => true,
+        MemberRole::Base if depth < MAX_NESTING => {
+            types.aggregate(member.ty).is_some_and(|(_, base)| has_virtual_base(types, base, depth + 1))
+        }
+        _ => false,
+    })
+}
+
+/// Size of a member's type; 0 for arrays without a count.
+fn member_size(types: &Types, id: TypeId) -> Option<u64> {
+    use crate::types::TypeKind;
+    types.size_bytes(id).or_else(|| {
+        let ty = types.get(types.strip(id)?)?;
+        matches!(ty.kind, TypeKind::Array { .. }).then_some(0)
+    })
+}
+
+fn inner_padding(types: &Types, id: TypeId, line_size: LineSize, depth: u32) -> u64 {
+    use crate::types::TypeKind;
+    if depth >= MAX_NESTING {
+        return 0;
+    }
+    let mut id = id;
+    for _ in 0..MAX_NESTING {
+        match types.strip(id).and_then(|id| types.get(id)).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => id = *element,
+            Some(TypeKind::Aggregate(_)) => {
+                return Layout::nested(types, id, line_size, depth + 1)
+                    .map_or(0, |layout| layout.padding.bytes);
+            }
+            _ => return 0,
+        }
+    }
+    0
+}
+
+/// Works out the gap before every row and returns the padding after the last.
+fn fill_gaps(rows: &mut [Row], size_bytes: u64) -> Gap {
+    let mut end = 0_u64;
+    // The end of the storage units of the run of bit-fields that `end` lies in.
+    let mut storage_end: Option<u64> = None;
+    let mut is_known = true;
+    for row in rows.iter_mut() {
+        let Some(start) = row.offset_bits else { continue };
+        if is_known {
+            row.gap_before = gap(end, storage_end, start, row.storage_bits().map(|(unit, _)| unit));
+        }
+        let row_end = row.end_bits();
+        is_known = row_end.is_some();
+        let row_end = row_end.unwrap_or(start);
+        storage_end = row.storage_bits().map(|(unit, width)| {
+            let mut unit_end = unit.saturating_add(width);
+            if row_end > unit_end {
+                unit_end = unit_end.saturating_add(width);
+            }
+            storage_end.map_or(unit_end, |before| before.max(unit_end))
+        });
+        end = end.max(row_end);
+    }
+    let size_bits = size_bytes.saturating_mul(8);
+    if is_known { gap(end, storage_end, size_bits, None) } else { Gap::default() }
+}
+
+/// What is unused between `end` and `start`: bits while in the storage of the bit-fields before, bytes
+/// up to where the next storage unit begins (at `unit`, when a bit-field follows), bits in that.
+fn gap(end: u64, storage_end: Option<u64>, start: u64, unit: Option<u64>) -> Gap {
+    let mut gap = Gap::default();
+    if start <= end {
+        return gap;
+    }
+    let mut at = end;
+    if let Some(storage_end) = storage_end {
+        let stop = storage_end.clamp(end, start);
+        gap.bits = stop - at;
+        at = stop;
+    }
+    match unit {
+        Some(unit) if at < unit && unit <= start => {
+            gap.bytes = unit / 8 - at / 8;
+            gap.bits += start - unit;
+        }
+        Some(_) => gap.bits += start - at,
+        None => gap.bytes = start / 8 - at / 8,
+    }
+    gap
+}
+
+/// One difference between two layouts of a type. Offsets in bytes; lines counted from the start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A member that only the new layout has.
+    Added {
+        /// Its name, dotted through named nesting.
+        name: String,
+        /// Where it is.
+        offset: u64,
+    },
+    /// A member that only the old layout has.
+    Removed {
+        /// Its name.
+        name: String,
+        /// Where it was.
+        offset: u64,
+    },
+    /// A member that has another offset.
+    Moved {
+        /// Its name.
+        name: String,
+        /// Old offset.
+        from: u64,
+        /// New offset.
+        to: u64,
+        /// Old and new first line, when they differ.
+        lines: Option<(u64, u64)>,
+    },
+    /// A member that has another size.
+    Resized {
+        /// Its name.
+        name: String,
+        /// Old size in bytes (bits for bit-fields).
+        from: u64,
+        /// New size in bytes (bits for bit-fields).
+        to: u64,
+    },
+}
+
+/// How a type differs between two builds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Old and new size in bytes.
+    pub size_bytes: (u64, u64),
+    /// Old and new count of lines.
+    pub lines: (u64, u64),
+    /// What changed, in the order of the new layout, removed members last.
+    pub changes: Vec<Change>,
+}
+
+impl Difference {
+    /// True when both layouts agree.
+    pub fn is_empty(&self) -> bool {
+        self.size_bytes.0 == self.size_bytes.1 && self.changes.is_empty()
+    }
+}
+
+/// Compares the layouts of a type in two tables. `None` unless both are complete aggregates. Members
+/// of anonymous structs and unions count as members of the type that holds them.
+pub fn diff(old: (&Types, TypeId), new: (&Types, TypeId), line_size: LineSize) -> Option<Difference> {
+    let (before, after) = (Layout::of(old.0, old.1, line_size)?, Layout::of(new.0, new.1, line_size)?);
+    let old_members = flat(old.0, &before);
+    let new_members = flat(new.0, &after);
+    let mut changes = Vec::new();
+    for member in &new_members {
+        let name = member.name.clone();
+        match old_members.iter().find(|old| old.name == member.name) {
+            None => changes.push(Change::Added { name, offset: member.offset_bits / 8 }),
+            Some(old) => {
+                if old.offset_bits != member.offset_bits {
+                    let (from, to) = (old.offset_bits / 8, member.offset_bits / 8);
+                    let lines = (line_size.line_of(from), line_size.line_of(to));
+                    let lines = (lines.0 != lines.1).then_some(lines);
+                    changes.push(Change::Moved { name: name.clone(), from, to, lines });
+                }
+                if old.size != member.size {
+                    changes.push(Change::Resized { name, from: old.size, to: member.size });
+                }
+            }
+        }
+    }
+    for member in old_members {
+        if !new_members.iter().any(|new| new.name == member.name) {
+            changes.push(Change::Removed { name: member.name, offset: member.offset_bits / 8 });
+        }
+    }
+    Some(Difference {
+        size_bytes: (before.size_bytes, after.size_bytes),
+        lines: (before.lines(), after.lines()),
+        changes,
+    })
+}
+
+/// A member as [`diff`] sees it.
+struct FlatMember {
+    name: String,
+    offset_bits: u64,
+    /// Bytes, or bits of a bit-field.
+    size: u64,
+}
+
+fn flat(types: &Types, layout: &Layout) -> Vec<FlatMember> {
+    let mut members = Vec::new();
+    flatten(types, layout, 0, 0, &mut members);
+    members
+}
+
+fn flatten(types: &Types, layout: &Layout, base_bits: u64, depth: u32, members: &mut Vec<FlatMember>) {
+    for row in &layout.rows {
+        let Some(offset_bits) = row.offset_bits.and_then(|bits| bits.checked_add(base_bits)) else {
+            continue;
+        };
+        let inner = || Layout::of(types, row.ty, layout.line_size);
+        match (&row.name, row.role) {
+            (None, MemberRole::Field) if depth < MAX_NESTING && row.bit_size.is_none() => {
+                if let Some(inner) = inner() {
+                    flatten(types, &inner, offset_bits, depth + 1, members);
+                }
+            }
+            (name, _) => {
+                let base =
+                    || types.get(row.ty).and_then(|ty| ty.name.as_deref()).unwrap_or_default().to_owned();
+                let size = row.bit_size.map_or(row.size_bytes.unwrap_or(0), u64::from);
+                members.push(FlatMember {
+                    name: name.as_deref().map_or_else(base, str::to_owned),
+                    offset_bits,
+                    size,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod tests;

@@ -1,0 +1,21 @@
+//! Lineup's vocabulary.
+//!
+//! Design constraints:
+//!
+//! * Plain data and pure functions. No I/O, no dependency, nothing that can fail for a reason outside
+//!   its arguments.
+//! * Addresses are `u64` whatever the target: a 32-bit program's addresses are zero-extended.
+//! * Two kinds of address occur and never mix silently: *runtime* addresses are what the running
+//!   program used; *link* addresses are what its file says. [`image::LoadedImage`] converts.
+//! * Units live in names: `_bytes`, `_bits`, `_lines`, `_ns`.
+//! * What is unknown is an [`Option`] or an explicit variant, never a zero.
+
+pub mod abi;
+pub mod access;
+pub mod image;
+pub mod layout;
+pub mod line;
+pub mod program;
+pub mod spelling;
+pub mod types;
+pub mod usage;

@@ -1,0 +1,153 @@
+//! Symbols, variables and functions, and where their values live.
+//!
+//! All addresses here are link addresses.
+
+use crate::types::{Language, SourceLocation, TypeId};
+use std::ops::Range;
+
+/// An entry of a symbol table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// The name as stored (mangled).
+    pub name: String,
+    /// Link address. The Thumb bit is cleared.
+    pub address: u64,
+    /// Size in bytes; 0 when the table gives none.
+    pub size_bytes: u64,
+    /// Function or data.
+    pub kind: SymbolKind,
+    /// True for a global or weak symbol, false for a local one.
+    pub is_global: bool,
+}
+
+/// What a symbol names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum SymbolKind {
+    /// Code.
+    Function,
+    /// Data in memory.
+    Data,
+    /// Thread-local data: the address is an offset in the thread's block.
+    ThreadLocal,
+    /// Anything else.
+    Other,
+}
+
+/// A variable, parameter or constant, and where its value is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Variable {
+    /// Name; `None` for compiler-made ones.
+    pub name: Option<String>,
+    /// Type, when described.
+    pub ty: Option<TypeId>,
+    /// Where it was declared.
+    pub declared_at: Option<SourceLocation>,
+    /// True when it is visible outside its unit.
+    pub is_external: bool,
+    /// Where its value is, by program counter.
+    pub places: Vec<Place>,
+}
+
+/// Where a value is while the program counter is in a range.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Place {
+    /// Link addresses for which this holds; `None` holds everywhere in scope.
+    pub range: Option<Range<u64>>,
+    /// Where.
+    pub at: Location,
+}
+
+/// A DWARF location, as far as naming accesses needs it. Registers carry DWARF numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Location {
+    /// In memory at a fixed link address.
+    Address(u64),
+    /// In memory, in the thread's block, at this offset.
+    ThreadLocal(u64),
+    /// The value is in this register.
+    Register(u16),
+    /// The value is this register plus a constant (`DW_OP_bregN; DW_OP_stack_value`).
+    RegisterPlus {
+        /// DWARF register number.
+        register: u16,
+        /// What to add.
+        offset: i64,
+    },
+    /// In memory at this register plus a constant.
+    Memory {
+        /// DWARF register number.
+        register: u16,
+        /// What to add.
+        offset: i64,
+    },
+    /// In memory at the frame base plus a constant (`DW_OP_fbreg`).
+    Frame {
+        /// What to add to the frame base.
+        offset: i64,
+    },
+    /// A value that the debug info gives outright.
+    Constant(i64),
+    /// The value is the run-time address of this link address: a pointer known to point to a variable.
+    AddressOf(u64),
+    /// Described, but by an expression that is not interpreted.
+    Other,
+}
+
+/// A function with everything needed to name what it touches.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Function {
+    /// Name as the source spells it, with namespaces.
+    pub name: String,
+    /// Mangled name, when it differs.
+    pub linkage_name: Option<String>,
+    /// Language of its unit.
+    pub language: Language,
+    /// Code ranges, the one with the entry first.
+    pub ranges: Vec<Range<u64>>,
+    /// What the frame base is, when it is a register plus a constant or the canonical frame address.
+    pub frame_base: Option<FrameBase>,
+    /// Return type; `None` is `void` or unknown.
+    pub returns: Option<TypeId>,
+    /// Parameters in order.
+    pub parameters: Vec<Variable>,
+    /// Local variables, statics included, of all nested lexical blocks.
+    pub variables: Vec<Variable>,
+    /// Functions inlined here, flattened, outer before inner.
+    pub inlined: Vec<Inlined>,
+    /// Where it was declared.
+    pub declared_at: Option<SourceLocation>,
+}
+
+/// What `DW_AT_frame_base` says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameBase {
+    /// `DW_OP_call_frame_cfa`.
+    CanonicalFrameAddress,
+    /// A register, by DWARF number.
+    Register(u16),
+}
+
+/// One inlined copy of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inlined {
+    /// Name of the inlined function.
+    pub name: String,
+    /// Code ranges of this copy.
+    pub ranges: Vec<Range<u64>>,
+    /// Its parameters and variables, in this copy.
+    pub variables: Vec<Variable>,
+    /// Source location of the call that was inlined.
+    pub called_at: Option<SourceLocation>,
+}
+
+impl Function {
+    /// The entry address.
+    pub fn entry(&self) -> Option<u64> {
+        self.ranges.first().map(|range| range.start)
+    }
+
+    /// True when `pc` lies in one of the function's ranges.
+    pub fn contains(&self, pc: u64) -> bool {
+        self.ranges.iter().any(|range| range.contains(&pc))
+    }
+}

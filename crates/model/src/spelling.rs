@@ -1,0 +1,147 @@
+//! Types spelt as their source language does.
+
+use crate::types::{AggregateKind, Language, Type, TypeId, TypeKind, Types};
+
+/// Deeper nesting is cut short (corrupt input).
+const MAX_DEPTH: u32 = 32;
+
+impl Types {
+    /// A declaration of `name` with this type, as C writes it: `int (*name)(void)`. With an empty name,
+    /// the type alone. `None` is `void`.
+    ///
+    /// ```
+    /// use lineup_model::types::Types;
+    /// assert_eq!(Types::new().spell(None, "x"), "void x");
+    /// ```
+    pub fn spell(&self, id: Option<TypeId>, name: &str) -> String {
+        self.declare(id, name.to_owned(), 0)
+    }
+
+    fn declare(&self, id: Option<TypeId>, inner: String, depth: u32) -> String {
+        let Some(id) = id else { return join("void", &inner) };
+        let Some(ty) = self.get(id).filter(|_| depth < MAX_DEPTH) else { return join("?", &inner) };
+        match &ty.kind {
+            // Rust gives pointers names of their own.
+            TypeKind::Pointer(_) if ty.language == Language::Rust && ty.name.is_some() => {
+                join(ty.name.as_deref().unwrap_or_default(), &inner)
+            }
+            TypeKind::Pointer(target) => {
+                let mark = ty.name.as_deref().filter(|name| name.starts_with('&')).unwrap_or("*");
+                let needs_parentheses = target.and_then(|target| self.get(target)).is_some_and(|target| {
+                    matches!(target.kind, TypeKind::Array { .. } | TypeKind::Function { .. })
+                });
+                let inner =
+                    if needs_parentheses { format!("({mark}{inner})") } else { format!("{mark}{inner}") };
+                self.declare(*target, inner, depth + 1)
+            }
+            TypeKind::Array { element, counts } if ty.language == Language::Rust => {
+                let element = self.declare(Some(*element), String::new(), depth + 1);
+                let dimension = |text: String, count: &Option<u64>| match count {
+                    Some(count) => format!("[{text}; {count}]"),
+                    None => format!("[{text}]"),
+                };
+                join(&counts.iter().rev().fold(element, dimension), &inner)
+            }
+            TypeKind::Array { element, counts } => {
+                let mut inner = inner;
+                for count in counts {
+                    match count {
+                        Some(count) => inner.push_str(&format!("[{count}]")),
+                        None => inner.push_str("[]"),
+                    }
+                }
+                self.declare(Some(*element), inner, depth + 1)
+            }
+            TypeKind::Function { returns, parameters } => {
+                let parameters: Vec<String> =
+                    parameters.iter().map(|&id| self.declare(Some(id), String::new(), depth + 1)).collect();
+                let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+                self.declare(*returns, format!("{inner}({list})"), depth + 1)
+            }
+            TypeKind::Qualified(target) => {
+                let keyword = ty.name.as_deref().unwrap_or_default();
+                let is_pointer = target
+                    .and_then(|target| self.get(target))
+                    .is_some_and(|target| matches!(target.kind, TypeKind::Pointer(_)));
+                if is_pointer {
+                    self.declare(*target, join(keyword, &inner), depth + 1)
+                } else {
+                    join(keyword, &self.declare(*target, inner, depth + 1))
+                }
+            }
+            _ => join(&head(ty), &inner),
+        }
+    }
+}
+
+/// The type's name with its keyword, where the language wants one.
+fn head(ty: &Type) -> String {
+    let keyword = match &ty.kind {
+        TypeKind::Enum => "enum",
+        TypeKind::Aggregate(aggregate) => match aggregate.kind {
+            AggregateKind::Union => "union",
+            AggregateKind::Class => "class",
+            AggregateKind::Struct | AggregateKind::Variants => "struct",
+        },
+        _ => "",
+    };
+    match &ty.name {
+        Some(name) if ty.language == Language::Rust => name.to_string(),
+        Some(name) => join(keyword, name),
+        None if ty.kind == TypeKind::MemberPointer => "/* pointer to member */".to_owned(),
+        None if keyword.is_empty() => "?".to_owned(),
+        None => format!("{keyword} {{...}}"),
+    }
+}
+
+fn join(head: &str, tail: &str) -> String {
+    match (head, tail) {
+        ("", tail) => tail.to_owned(),
+        (head, "") => head.to_owned(),
+        (head, tail) => format!("{head} {tail}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ScalarKind;
+
+    fn push(types: &mut Types, name: Option<&str>, kind: TypeKind) -> TypeId {
+        types.push(Type {
+            name: name.map(Into::into),
+            size_bytes: None,
+            declared_align: None,
+            declared_at: None,
+            unit: None,
+            language: Language::C,
+            kind,
+        })
+    }
+
+    #[test]
+    fn declarators_nest_as_in_c() {
+        let mut types = Types::new();
+        let int = push(&mut types, Some("int"), TypeKind::Scalar(ScalarKind::Integer { signed: true }));
+        let const_int = push(&mut types, Some("const"), TypeKind::Qualified(Some(int)));
+        let pointer = push(&mut types, None, TypeKind::Pointer(Some(const_int)));
+        let const_pointer = push(&mut types, Some("const"), TypeKind::Qualified(Some(pointer)));
+        let grid = push(&mut types, None, TypeKind::Array { element: int, counts: vec![Some(2), Some(3)] });
+        let to_grid = push(&mut types, None, TypeKind::Pointer(Some(grid)));
+        let call =
+            push(&mut types, None, TypeKind::Function { returns: None, parameters: vec![int, pointer] });
+        let to_call = push(&mut types, None, TypeKind::Pointer(Some(call)));
+        assert_eq!(types.spell(Some(pointer), "p"), "const int *p");
+        assert_eq!(types.spell(Some(const_pointer), "p"), "const int *const p");
+        assert_eq!(types.spell(Some(grid), "g"), "int g[2][3]");
+        assert_eq!(types.spell(Some(to_grid), "g"), "int (*g)[2][3]");
+        assert_eq!(types.spell(Some(to_call), "f"), "void (*f)(int, const int *)");
+    }
+
+    #[test]
+    fn a_cycle_ends() {
+        let mut types = Types::new();
+        let id = push(&mut types, None, TypeKind::Pointer(Some(TypeId(0))));
+        assert!(types.spell(Some(id), "x").starts_with('?'));
+    }
+}

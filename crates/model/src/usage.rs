@@ -1,0 +1,102 @@
+//! How regions use types and variables: what advice is worked out from.
+
+use crate::access::{RegionId, ThreadId};
+use crate::types::TypeId;
+use std::collections::BTreeSet;
+
+/// How often a run of bytes of an object or variable was touched. Offsets count from its start.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ByteUse {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Loads seen, summed over all occurrences of the pattern.
+    pub loads: u64,
+    /// Stores seen, summed over all occurrences of the pattern.
+    pub stores: u64,
+}
+
+/// One way in which a single call used a single object, and how often it occurred.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectPattern {
+    /// Runtime address of the object modulo 128: where it started in its line.
+    pub base_in_line: u8,
+    /// The bytes touched, sorted by offset, not overlapping.
+    pub bytes: Vec<ByteUse>,
+    /// How many pairs of a call and an object showed this pattern.
+    pub occurrences: u64,
+}
+
+/// How one region used the objects of one type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TypeUse {
+    /// The region.
+    pub region: RegionId,
+    /// The outermost named aggregate that was used (its nested parts count as its bytes).
+    pub ty: TypeId,
+    /// Calls recorded of the region, whether or not they used the type.
+    pub calls: u64,
+    /// The distinct patterns.
+    pub patterns: Vec<ObjectPattern>,
+    /// Objects of this type that were used at offset 0 as a different type, by that type: its first
+    /// member is then the object itself and must stay first.
+    pub used_as: BTreeSet<TypeId>,
+}
+
+/// A global or static variable, identified by its place.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VariableRef {
+    /// Its name.
+    pub name: String,
+    /// Link address.
+    pub address: u64,
+    /// Size in bytes.
+    pub size_bytes: u64,
+}
+
+/// How one region used global and static variables: each distinct combination with its count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VariableUse {
+    /// The region.
+    pub region: RegionId,
+    /// Calls recorded of the region.
+    pub calls: u64,
+    /// Combinations of variables touched together in one call.
+    pub patterns: Vec<VariablePattern>,
+}
+
+/// Variables that one call touched together, and how many calls did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VariablePattern {
+    /// Each variable with the bytes of it that were touched.
+    pub variables: Vec<(VariableRef, Vec<ByteUse>)>,
+    /// How many calls showed this pattern.
+    pub occurrences: u64,
+}
+
+/// Which threads read and wrote a run of bytes of a type's objects or of a variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sharing {
+    /// What the bytes belong to.
+    pub owner: Owner,
+    /// Offset of the first byte in the owner.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Threads that read them.
+    pub readers: BTreeSet<ThreadId>,
+    /// Threads that wrote them.
+    pub writers: BTreeSet<ThreadId>,
+    /// Times a thread touched, in one object, bytes last written by another thread.
+    pub handovers: u64,
+}
+
+/// What a run of bytes belongs to.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Owner {
+    /// Objects of a type.
+    Type(TypeId),
+    /// A variable.
+    Variable(VariableRef),
+}

@@ -1,0 +1,104 @@
+//! What may be said of a ratio: changed, equivalent, or nothing yet.
+
+use crate::interval::{Interval, normal_quantile};
+use crate::paired::RatioEstimate;
+use std::fmt;
+
+/// What a comparison may claim.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Verdict {
+    /// The interval excludes "no change". The change may still be smaller than the margin: see
+    /// [`Judgement::within_margin`].
+    Changed,
+    /// The interval includes "no change" and lies wholly inside the margin.
+    Equivalent,
+    /// The interval includes "no change" and reaches beyond the margin: measure more.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The verdict as one lower-case word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Changed => "changed",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A verdict with what it rests on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// True when the whole interval lies inside the margin, whatever the verdict.
+    pub within_margin: bool,
+    /// The smallest change, as a share of the cost (0.01 is 1 %), that a run like this one would have called
+    /// changed four times in five.
+    pub smallest_detectable: f64,
+}
+
+/// The power at which the smallest detectable effect is stated.
+const POWER: f64 = 0.8;
+
+/// Judges a ratio's interval against a margin, a share of the cost (0.01 is 1 %). An interval at
+/// level 1 − α inside the margin passes two one-sided tests at α/2 each (Schuirmann, Journal of
+/// Pharmacokinetics and Biopharmaceutics 15, 1987), so "equivalent" is at least as sure as "changed".
+pub fn judge(estimate: &RatioEstimate, margin: f64) -> Judgement {
+    let Interval { low, high, .. } = estimate.interval;
+    let within_margin = estimate.interval.lies_inside(1.0 / (1.0 + margin), 1.0 + margin);
+    let verdict = if low > 1.0 || high < 1.0 {
+        Verdict::Changed
+    } else if within_margin {
+        Verdict::Equivalent
+    } else {
+        Verdict::Inconclusive
+    };
+    let smallest_detectable = smallest_detectable(estimate);
+    Judgement { verdict, within_margin, smallest_detectable }
+}
+
+/// The smallest change, as a share of the cost, that is found with probability 0.8 by intervals as
+/// wide as this one: exp(half the width of ln(ratio) + z₀.₈·its standard error) − 1.
+pub fn smallest_detectable(estimate: &RatioEstimate) -> f64 {
+    let half = (estimate.interval.high / estimate.interval.low).ln() / 2.0;
+    (half + normal_quantile(POWER) * estimate.log_error).exp_m1()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(low: f64, high: f64) -> RatioEstimate {
+        RatioEstimate {
+            ratio: (low * high).sqrt(),
+            interval: Interval { low, high, level: 0.95 },
+            log_error: (high / low).ln() / 2.0 / 1.96,
+            degrees: f64::INFINITY,
+            p_value: 0.5,
+            blocks: 30,
+        }
+    }
+
+    #[test]
+    fn three_verdicts_and_a_small_but_real_change() {
+        assert_eq!(judge(&estimate(0.95, 0.98), 0.01).verdict, Verdict::Changed);
+        assert_eq!(judge(&estimate(0.997, 1.002), 0.01).verdict, Verdict::Equivalent);
+        assert_eq!(judge(&estimate(0.98, 1.01), 0.01).verdict, Verdict::Inconclusive);
+        let small = judge(&estimate(1.002, 1.004), 0.01);
+        assert_eq!((small.verdict, small.within_margin), (Verdict::Changed, true));
+    }
+
+    #[test]
+    fn the_smallest_detectable_effect_is_wider_than_half_the_interval() {
+        let judged = judge(&estimate(0.99, 1.01), 0.01);
+        assert!(judged.smallest_detectable > 0.013 && judged.smallest_detectable < 0.016);
+    }
+}

@@ -1,0 +1,93 @@
+//! Data flows one way: every dependency edge between our crates, and every use of a heavy library,
+//! must be on these lists.
+
+use cargo_metadata::Metadata;
+
+/// Crate, and the crates of ours that it may use (normal, dev or build).
+const EDGES: &[(&str, &[&str])] = &[
+    ("lineup-model", &[]),
+    ("lineup-stats", &[]),
+    ("lineup-cache", &["lineup-model"]),
+    ("lineup-debuginfo", &["lineup-model"]),
+    ("lineup-recording", &["lineup-model"]),
+    ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording"]),
+    (
+        "lineup-explain",
+        &["lineup-model", "lineup-stats", "lineup-cache", "lineup-debuginfo", "lineup-recording"],
+    ),
+    ("lineup-advise", &["lineup-model", "lineup-stats", "lineup-explain"]),
+    ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain", "lineup-advise"]),
+    (
+        "lineup-report",
+        &["lineup-model", "lineup-stats", "lineup-explain", "lineup-advise", "lineup-prove", "lineup-sched"],
+    ),
+    ("lineup-sched", &["lineup-model", "lineup-stats"]),
+    ("lineup-load", &["lineup-stats"]),
+    (
+        "lineup",
+        &[
+            "lineup-model",
+            "lineup-stats",
+            "lineup-cache",
+            "lineup-debuginfo",
+            "lineup-recording",
+            "lineup-explain",
+            "lineup-advise",
+            "lineup-prove",
+            "lineup-report",
+            "lineup-sched",
+            "lineup-load",
+            "lineup-trace",
+        ],
+    ),
+    ("lineup-trace", &[]),
+    ("lineup-runtime", &["lineup-trace"]),
+    ("lineup-preload", &["lineup-runtime", "lineup-trace"]),
+    ("xtask", &[]),
+];
+
+/// Heavy library, and the crates that may use it.
+const HEAVY: &[(&str, &[&str])] = &[
+    ("gimli", &["lineup-debuginfo"]),
+    ("object", &["lineup-debuginfo"]),
+    ("iced-x86", &["lineup-explain"]),
+    ("capstone", &["lineup-explain"]),
+    ("tree-sitter", &["lineup-advise"]),
+    ("tree-sitter-c", &["lineup-advise"]),
+    ("tree-sitter-cpp", &["lineup-advise"]),
+    ("statrs", &["lineup-stats"]),
+    ("zstd", &["lineup-recording"]),
+    ("maud", &["lineup-report"]),
+    ("comfy-table", &["lineup-report"]),
+    ("scraper", &["lineup-report"]),
+    ("clap", &["lineup"]),
+    ("indicatif", &["lineup"]),
+    ("anyhow", &["lineup", "xtask"]),
+    ("cargo_metadata", &["xtask"]),
+];
+
+/// The edges and heavy uses that no list allows, one sentence each.
+pub(crate) fn check(metadata: &Metadata) -> Vec<String> {
+    let packages = metadata.workspace_packages();
+    let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    let mut broken = Vec::new();
+    for package in &packages {
+        let name = package.name.as_str();
+        let Some((_, allowed)) = EDGES.iter().find(|(from, _)| *from == name) else {
+            broken.push(format!("crate {name} is not on the list in xtask/src/edges.rs"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let to = dependency.name.as_str();
+            if ours.contains(&to) && !allowed.contains(&to) {
+                broken.push(format!("{name} may not use {to} ({:?} dependency)", dependency.kind));
+            }
+            if let Some((_, users)) = HEAVY.iter().find(|(library, _)| *library == to)
+                && !users.contains(&name)
+            {
+                broken.push(format!("{to} belongs to {}, not to {name}", users.join(" and ")));
+            }
+        }
+    }
+    broken
+}

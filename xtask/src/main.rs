@@ -1,0 +1,27 @@
+//! `cargo xtask tidy`: the workspace's own rules, checked.
+
+mod edges;
+mod text;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy(),
+        other => bail!("unknown task {other:?}; the one task is `cargo xtask tidy`"),
+    }
+}
+
+fn tidy() -> Result<()> {
+    let metadata = cargo_metadata::MetadataCommand::new().exec()?;
+    let mut broken = edges::check(&metadata);
+    broken.extend(text::check(metadata.workspace_root.as_std_path())?);
+    for line in &broken {
+        eprintln!("tidy: {line}");
+    }
+    if !broken.is_empty() {
+        bail!("{} rule(s) broken", broken.len());
+    }
+    println!("tidy: {} packages, every edge allowed", metadata.workspace_members.len());
+    Ok(())
+}
