@@ -1,0 +1,449 @@
+//! BTF: the kernel's compact type information.
+//!
+//! The format: Linux, `Documentation/bpf/btf.rst`. The counts and kinds use the wider fields (24 and 7
+//! bits) of 2026, which older images leave zero; an image that describes the shape of its kinds may
+//! hold kinds that are not known here, which become [`TypeKind::Opaque`].
+
+use crate::Error;
+use lineup_model::types::{
+    Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The types, functions and variables of a BTF image.
+#[derive(Clone, Debug)]
+pub struct Btf {
+    /// All types, those of the base included. [`TypeId`]s are the image's type ids; id 0 is `void`.
+    pub types: Types,
+    /// Id of the first type of the image itself; the base's come before it.
+    pub first_own: TypeId,
+    /// Functions with their prototypes.
+    pub functions: Vec<BtfFunction>,
+    /// Variables. Offsets in their section, not addresses.
+    pub variables: Vec<BtfVariable>,
+}
+
+/// A function's prototype.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BtfFunction {
+    /// Name.
+    pub name: Arc<str>,
+    /// Return type; `None` is `void`.
+    pub returns: Option<TypeId>,
+    /// The parameters in order.
+    pub parameters: Vec<BtfParameter>,
+}
+
+/// Name and type of a parameter. A nameless one without a type stands for `...`.
+pub type BtfParameter = (Option<Arc<str>>, Option<TypeId>);
+
+/// A variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BtfVariable {
+    /// Name.
+    pub name: Arc<str>,
+    /// Type.
+    pub ty: TypeId,
+    /// Name of its section, such as `.data..percpu`.
+    pub section: Option<Arc<str>>,
+    /// Offset in the section.
+    pub offset: u64,
+}
+
+/// True when bytes start like a BTF image of either byte order.
+pub fn is_btf(bytes: &[u8]) -> bool {
+    matches!(bytes.get(..2), Some([0x9f, 0xeb] | [0xeb, 0x9f]))
+}
+
+/// Reads a BTF image. Split BTF (of a kernel module) needs the base that it continues.
+///
+/// # Errors
+/// When an image is not little-endian BTF of version 1, contradicts itself, or refers to a base that
+/// was not given.
+///
+/// ```
+/// assert!(lineup_debuginfo::btf::parse(b"\x7fELF", None).is_err());
+/// ```
+pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
+    let mut reader = Reader::new();
+    if let Some(base) = base {
+        reader.image(base, false)?;
+    }
+    let first_own = TypeId(reader.btf.types.len() as u32);
+    reader.image(bytes, base.is_none())?;
+    reader.btf.first_own = if base.is_some() { first_own } else { TypeId(0) };
+    reader.finish();
+    Ok(reader.btf)
+}
+
+const HEADER_BYTES: usize = 24;
+const LAYOUT_HEADER_BYTES: usize = 32;
+
+struct Reader<'a> {
+    btf: Btf,
+    /// Strings of the base, then of the image itself: offsets run on.
+    strings: Vec<&'a [u8]>,
+    names: HashMap<u32, Arc<str>>,
+    prototypes: HashMap<u32, Vec<BtfParameter>>,
+    /// Old-style bit-fields: width and shift that an integer type carries, by id.
+    narrow: HashMap<u32, (u32, u32)>,
+    functions: Vec<(Arc<str>, u32)>,
+    /// Variables by id, to be placed by their section.
+    placed: HashMap<u32, (Arc<str>, u64)>,
+    declared: Vec<(u32, Arc<str>, u32)>,
+}
+
+/// The fixed part of a type's record.
+struct Record {
+    id: u32,
+    name: u32,
+    kind: u32,
+    has_flag: bool,
+    count: usize,
+    /// Size in bytes or another type's id.
+    size_or_type: u32,
+}
+
+/// Little-endian words.
+struct Words<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Result<u32, Error> {
+        let end = self.at.saturating_add(4);
+        let word = self.bytes.get(self.at..end).and_then(|word| word.try_into().ok());
+        self.at = end;
+        word.map(u32::from_le_bytes).ok_or_else(|| Error::damaged("BTF", "a type record is cut off"))
+    }
+
+    fn skip(&mut self, count: usize) -> Result<(), Error> {
+        self.at = self.at.saturating_add(count);
+        if self.at <= self.bytes.len() {
+            Ok(())
+        } else {
+            Err(Error::damaged("BTF", "a type record is cut off"))
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new() -> Self {
+        let types = Types::new();
+        let btf = Btf { types, first_own: TypeId(0), functions: Vec::new(), variables: Vec::new() };
+        Reader {
+            btf,
+            strings: Vec::new(),
+            names: HashMap::new(),
+            prototypes: HashMap::new(),
+            narrow: HashMap::new(),
+            functions: Vec::new(),
+            placed: HashMap::new(),
+            declared: Vec::new(),
+        }
+    }
+
+    fn image(&mut self, bytes: &'a [u8], is_alone: bool) -> Result<(), Error> {
+        let header = header(bytes)?;
+        let section = |offset: u32, len: u32| {
+            let start = header.len.checked_add(offset as usize)?;
+            bytes.get(start..start.checked_add(len as usize)?)
+        };
+        let outside = || Error::damaged("BTF", "a section lies outside the image");
+        let types = section(header.types.0, header.types.1).ok_or_else(outside)?;
+        let strings = section(header.strings.0, header.strings.1).ok_or_else(outside)?;
+        let shapes =
+            header.shapes.map_or(Some(&[][..]), |(offset, len)| section(offset, len)).ok_or_else(outside)?;
+        self.strings.push(strings);
+        if self.btf.types.is_empty() {
+            self.push(None, None, TypeKind::Opaque);
+        }
+        let mut words = Words { bytes: types, at: 0 };
+        while words.at < types.len() {
+            let record = self.record(&mut words)?;
+            if is_alone && record.name as usize >= strings.len() {
+                return Err(Error::BtfBaseNeeded);
+            }
+            self.read(&record, &mut words, shapes)?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, words: &mut Words<'_>) -> Result<Record, Error> {
+        let (name, info, size_or_type) = (words.next()?, words.next()?, words.next()?);
+        Ok(Record {
+            id: self.btf.types.len() as u32,
+            name,
+            kind: info >> 24 & 0x7f,
+            has_flag: info >> 31 == 1,
+            count: (info & 0x00ff_ffff) as usize,
+            size_or_type,
+        })
+    }
+
+    fn read(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
+        let name = self.name(record.name);
+        let size = Some(u64::from(record.size_or_type));
+        let target = type_id(record.size_or_type);
+        match record.kind {
+            1 => {
+                let encoding = words.next()?;
+                let (bits, shift) = (encoding & 0xff, encoding >> 16 & 0xff);
+                if u64::from(bits) < u64::from(record.size_or_type) * 8 {
+                    self.narrow.insert(record.id, (bits, shift));
+                }
+                self.push(name, size, TypeKind::Scalar(scalar(encoding >> 24 & 0xf)));
+            }
+            2 => self.push(None, None, TypeKind::Pointer(target)),
+            3 => {
+                let (element, _index, count) = (words.next()?, words.next()?, words.next()?);
+                let counts = vec![Some(u64::from(count))];
+                self.push(None, None, TypeKind::Array { element: TypeId(element), counts });
+            }
+            4 | 5 => {
+                let members = self.members(record, words)?;
+                let kind = if record.kind == 4 { AggregateKind::Struct } else { AggregateKind::Union };
+                self.push(name, size, aggregate(kind, members, false));
+            }
+            6 => {
+                words.skip(record.count.saturating_mul(8))?;
+                self.push(name, size, TypeKind::Enum);
+            }
+            7 => {
+                let kind = if record.has_flag { AggregateKind::Union } else { AggregateKind::Struct };
+                self.push(name, None, aggregate(kind, Vec::new(), true));
+            }
+            8 => self.push(name, None, TypeKind::Typedef(target)),
+            9..=11 => {
+                let keyword = ["volatile", "const", "restrict"][record.kind as usize - 9];
+                self.push(Some(keyword.into()), None, TypeKind::Qualified(target));
+            }
+            12 => {
+                self.functions.extend(name.clone().map(|name| (name, record.size_or_type)));
+                self.push(name, None, TypeKind::Opaque);
+            }
+            13 => self.prototype(record, words)?,
+            14 => {
+                words.skip(4)?;
+                self.declared.extend(name.clone().map(|name| (record.id, name, record.size_or_type)));
+                self.push(name, None, TypeKind::Opaque);
+            }
+            15 => self.section(record, words, name)?,
+            16 => self.push(name, size, TypeKind::Scalar(ScalarKind::Float)),
+            17 => {
+                words.skip(4)?;
+                self.push(name, None, TypeKind::Opaque);
+            }
+            18 => self.push(name, None, TypeKind::Qualified(target)),
+            19 => {
+                words.skip(record.count.saturating_mul(12))?;
+                self.push(name, size, TypeKind::Enum);
+            }
+            _ => self.unknown(record, words, shapes)?,
+        }
+        Ok(())
+    }
+
+    /// A kind that is not known here, skipped by the shape that the image gives for it.
+    fn unknown(&mut self, record: &Record, words: &mut Words<'_>, shapes: &[u8]) -> Result<(), Error> {
+        let at = record.kind as usize * 4;
+        let (Some(&once), Some(&each)) = (shapes.get(at), shapes.get(at + 1)) else {
+            let why = format!(
+                "type {} is of kind {}, which this version does not know and the image does not describe",
+                record.id, record.kind
+            );
+            return Err(Error::UnsupportedBtf { why });
+        };
+        words.skip(usize::from(once).saturating_add(record.count.saturating_mul(usize::from(each))))?;
+        self.push(None, None, TypeKind::Opaque);
+        Ok(())
+    }
+
+    fn members(&mut self, record: &Record, words: &mut Words<'_>) -> Result<Vec<Member>, Error> {
+        let mut members = Vec::new();
+        for _ in 0..record.count {
+            let (name, ty, offset) = (words.next()?, words.next()?, words.next()?);
+            let (offset, width) =
+                if record.has_flag { (offset & 0x00ff_ffff, offset >> 24) } else { (offset, 0) };
+            members.push(Member {
+                name: self.name(name),
+                ty: TypeId(ty),
+                offset_bits: Some(offset.into()),
+                bit_size: (width > 0).then_some(width),
+                declared_align: None,
+                role: MemberRole::Field,
+                declared_at: None,
+            });
+        }
+        Ok(members)
+    }
+
+    fn prototype(&mut self, record: &Record, words: &mut Words<'_>) -> Result<(), Error> {
+        let mut named = Vec::new();
+        for _ in 0..record.count {
+            let (name, ty) = (words.next()?, words.next()?);
+            named.push((self.name(name), type_id(ty)));
+        }
+        let parameters = named.iter().filter_map(|(_, ty)| *ty).collect();
+        self.prototypes.insert(record.id, named);
+        self.push(None, None, TypeKind::Function { returns: type_id(record.size_or_type), parameters });
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        record: &Record,
+        words: &mut Words<'_>,
+        name: Option<Arc<str>>,
+    ) -> Result<(), Error> {
+        for _ in 0..record.count {
+            let (variable, offset, _size) = (words.next()?, words.next()?, words.next()?);
+            if let Some(name) = &name {
+                self.placed.insert(variable, (Arc::clone(name), offset.into()));
+            }
+        }
+        self.push(name, None, TypeKind::Opaque);
+        Ok(())
+    }
+
+    fn push(&mut self, name: Option<Arc<str>>, size_bytes: Option<u64>, kind: TypeKind) {
+        self.btf.types.push(Type {
+            name,
+            size_bytes,
+            declared_align: None,
+            declared_at: None,
+            unit: None,
+            language: Language::Other,
+            kind,
+        });
+    }
+
+    /// The string at an offset; `None` for the empty one and for one outside.
+    fn name(&mut self, offset: u32) -> Option<Arc<str>> {
+        if let Some(name) = self.names.get(&offset) {
+            return Some(Arc::clone(name));
+        }
+        let mut at = offset as usize;
+        let mut strings = self.strings.iter();
+        let bytes = loop {
+            let section = strings.next()?;
+            match section.get(at..) {
+                Some(rest) if !rest.is_empty() => break rest,
+                _ => at = at.checked_sub(section.len())?,
+            }
+        };
+        let len = bytes.iter().position(|&byte| byte == 0)?;
+        let name: Arc<str> = String::from_utf8_lossy(bytes.get(..len)?).into();
+        if name.is_empty() {
+            return None;
+        }
+        self.names.insert(offset, Arc::clone(&name));
+        Some(name)
+    }
+
+    /// What needs all types: pointer sizes, sizes of typedefs, old-style bit-fields, prototypes.
+    fn finish(&mut self) {
+        let pointer_bytes = pointer_bytes(&self.btf.types);
+        let sizes: Vec<Option<u64>> = self
+            .btf
+            .types
+            .iter()
+            .map(|(id, ty)| match &ty.kind {
+                TypeKind::Pointer(_) => Some(pointer_bytes),
+                TypeKind::Typedef(_) | TypeKind::Qualified(_) => {
+                    let target = self.btf.types.strip(id).and_then(|id| self.btf.types.get(id))?;
+                    let is_pointer = matches!(target.kind, TypeKind::Pointer(_));
+                    if is_pointer { Some(pointer_bytes) } else { target.size_bytes }
+                }
+                _ => ty.size_bytes,
+            })
+            .collect();
+        for (id, size) in (0..).zip(sizes) {
+            let narrow = &self.narrow;
+            let Some(ty) = self.btf.types.get_mut(TypeId(id)) else { continue };
+            ty.size_bytes = size;
+            let TypeKind::Aggregate(aggregate) = &mut ty.kind else { continue };
+            for member in aggregate.members.iter_mut().filter(|member| member.bit_size.is_none()) {
+                if let Some(&(bits, shift)) = narrow.get(&member.ty.0) {
+                    member.bit_size = Some(bits);
+                    member.offset_bits = member.offset_bits.map(|offset| offset + u64::from(shift));
+                }
+            }
+        }
+        for (name, prototype) in std::mem::take(&mut self.functions) {
+            let Some(TypeKind::Function { returns, .. }) =
+                self.btf.types.get(TypeId(prototype)).map(|ty| &ty.kind)
+            else {
+                continue;
+            };
+            let parameters = self.prototypes.get(&prototype).cloned().unwrap_or_default();
+            self.btf.functions.push(BtfFunction { name, returns: *returns, parameters });
+        }
+        for (id, name, ty) in std::mem::take(&mut self.declared) {
+            let (section, offset) =
+                self.placed.get(&id).cloned().map_or((None, 0), |(name, offset)| (Some(name), offset));
+            self.btf.variables.push(BtfVariable { name, ty: TypeId(ty), section, offset });
+        }
+    }
+}
+
+/// Id 0 is `void`.
+fn type_id(id: u32) -> Option<TypeId> {
+    (id != 0).then_some(TypeId(id))
+}
+
+fn aggregate(kind: AggregateKind, members: Vec<Member>, is_declaration: bool) -> TypeKind {
+    TypeKind::Aggregate(Aggregate { kind, members, static_members: Vec::new(), is_declaration })
+}
+
+fn scalar(encoding: u32) -> ScalarKind {
+    match encoding {
+        0b010 | 0b011 => ScalarKind::Character,
+        0b100 => ScalarKind::Boolean,
+        encoding => ScalarKind::Integer { signed: encoding & 1 == 1 },
+    }
+}
+
+/// BTF does not record the size of pointers; in the data models that Linux uses it is that of `long`.
+fn pointer_bytes(types: &Types) -> u64 {
+    let is_long = |ty: &Type| {
+        matches!(ty.kind, TypeKind::Scalar(_))
+            && matches!(ty.name.as_deref(), Some("long int" | "long unsigned int" | "long" | "unsigned long"))
+    };
+    types.iter().find(|(_, ty)| is_long(ty)).and_then(|(_, ty)| ty.size_bytes).unwrap_or(8)
+}
+
+struct Header {
+    len: usize,
+    types: (u32, u32),
+    strings: (u32, u32),
+    /// Shapes of all kinds: four bytes each, size once, size per element, flags.
+    shapes: Option<(u32, u32)>,
+}
+
+fn header(bytes: &[u8]) -> Result<Header, Error> {
+    match bytes.get(..2) {
+        Some([0x9f, 0xeb]) => {}
+        Some([0xeb, 0x9f]) => return Err(Error::UnsupportedBtf { why: "big-endian".to_owned() }),
+        _ => return Err(Error::NotBtf),
+    }
+    let version = bytes.get(2).copied().unwrap_or(0);
+    if version != 1 {
+        return Err(Error::UnsupportedBtf { why: format!("version {version}; version 1 is known") });
+    }
+    let mut words = Words { bytes, at: 4 };
+    let len = words.next()? as usize;
+    if len < HEADER_BYTES || len > bytes.len() {
+        return Err(Error::damaged("BTF", "the header's length is impossible"));
+    }
+    let types = (words.next()?, words.next()?);
+    let strings = (words.next()?, words.next()?);
+    let shapes = if len >= LAYOUT_HEADER_BYTES { Some((words.next()?, words.next()?)) } else { None };
+    Ok(Header { len, types, strings, shapes })
+}
+
+#[cfg(test)]
+#[path = "btf_tests.rs"]
+mod tests;

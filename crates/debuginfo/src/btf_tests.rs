@@ -1,0 +1,199 @@
+//! Images are built word by word after the format's documentation.
+
+use super::*;
+use lineup_model::layout::Layout;
+use lineup_model::line::LineSize;
+
+/// A BTF image under construction.
+#[derive(Default)]
+struct Image {
+    types: Vec<u32>,
+    strings: Vec<u8>,
+    /// What the string offsets start at: the length of the base's strings.
+    first_string: u32,
+    shapes: Option<Vec<[u8; 4]>>,
+}
+
+impl Image {
+    fn new() -> Self {
+        Image { strings: vec![0], ..Image::default() }
+    }
+
+    fn string(&mut self, text: &str) -> u32 {
+        let at = self.first_string + self.strings.len() as u32;
+        self.strings.extend(text.bytes());
+        self.strings.push(0);
+        at
+    }
+
+    fn ty(&mut self, name: &str, kind: u32, flag: bool, count: u32, size_or_type: u32, rest: &[u32]) {
+        let name = if name.is_empty() { 0 } else { self.string(name) };
+        self.types.extend([name, u32::from(flag) << 31 | kind << 24 | count, size_or_type]);
+        self.types.extend(rest);
+    }
+
+    fn int(&mut self, name: &str, bytes: u32) {
+        self.ty(name, 1, false, 0, bytes, &[(1 << 24) | (bytes * 8)]);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let shapes: Vec<u8> = self.shapes.iter().flatten().flatten().copied().collect();
+        let header_len = if self.shapes.is_some() { 32 } else { 24 };
+        let types = self.types.len() as u32 * 4;
+        let strings = self.strings.len() as u32;
+        let mut bytes = vec![0x9f, 0xeb, 1, 0];
+        for word in [header_len, 0, types, types, strings] {
+            bytes.extend(u32::to_le_bytes(word));
+        }
+        if self.shapes.is_some() {
+            bytes.extend((types + strings).to_le_bytes());
+            bytes.extend((shapes.len() as u32).to_le_bytes());
+        }
+        bytes.extend(self.types.iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(&self.strings);
+        bytes.extend(shapes);
+        bytes
+    }
+}
+
+fn layout(btf: &Btf, name: &str) -> Layout {
+    let (id, _) = btf.types.iter().find(|(_, ty)| ty.name.as_deref() == Some(name)).unwrap();
+    Layout::of(&btf.types, id, LineSize::B64).unwrap()
+}
+
+/// `struct s { char c; long l; int a:3; int b:4; }` as ids 1 char, 2 long, 3 int, 4 s.
+fn sample() -> Image {
+    let mut image = Image::new();
+    image.int("char", 1);
+    image.int("long int", 8);
+    image.int("int", 4);
+    let names = ["c", "l", "a", "b"].map(|name| image.string(name));
+    image.ty(
+        "s",
+        4,
+        true,
+        4,
+        24,
+        &[names[0], 1, 0, names[1], 2, 64, names[2], 3, 128 | 3 << 24, names[3], 3, 131 | 4 << 24],
+    );
+    image
+}
+
+#[test]
+fn members_bit_fields_and_holes_are_read() {
+    let btf = parse(&sample().bytes(), None).unwrap();
+    let layout = layout(&btf, "s");
+    assert_eq!((layout.size_bytes, layout.hole_bytes(), layout.bit_field_bits()), (24, 7, 7));
+    assert_eq!(layout.rows[3].offset_bits, Some(131));
+    assert_eq!((layout.padding.bytes, layout.padding.bits), (4, 25));
+}
+
+#[test]
+fn old_style_bit_fields_take_width_and_shift_from_their_integer_type() {
+    let mut image = Image::new();
+    image.ty("int", 1, false, 0, 4, &[1 << 24 | 2 << 16 | 5]);
+    let name = image.string("b");
+    image.ty("s", 4, false, 1, 4, &[name, 1, 0]);
+    let btf = parse(&image.bytes(), None).unwrap();
+    let row = &layout(&btf, "s").rows[0];
+    assert_eq!((row.offset_bits, row.bit_size), (Some(2), Some(5)));
+}
+
+#[test]
+fn pointers_are_as_wide_as_long() {
+    let mut image = Image::new();
+    image.int("long unsigned int", 4);
+    image.ty("", 2, false, 0, 1, &[]);
+    image.ty("pointer", 8, false, 0, 2, &[]);
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert_eq!(btf.types.size_bytes(TypeId(2)), Some(4));
+    assert_eq!(btf.types.size_bytes(TypeId(3)), Some(4));
+}
+
+#[test]
+fn split_btf_continues_ids_and_strings_of_its_base() {
+    let base = sample();
+    let mut split = Image { first_string: base.strings.len() as u32, ..Image::new() };
+    let name = split.string("inner");
+    split.ty("module", 4, false, 1, 24, &[name, 4, 0]);
+    let btf = parse(&split.bytes(), Some(&base.bytes())).unwrap();
+    assert_eq!(btf.first_own, TypeId(5));
+    let row = &layout(&btf, "module").rows[0];
+    assert_eq!((row.name.as_deref(), row.size_bytes), (Some("inner"), Some(24)));
+    assert_eq!(parse(&split.bytes(), None).unwrap_err(), Error::BtfBaseNeeded);
+}
+
+#[test]
+fn functions_and_variables_come_with_names_types_and_sections() {
+    let mut image = Image::new();
+    image.int("int", 4);
+    let parameter = image.string("x");
+    image.ty("", 13, false, 1, 1, &[parameter, 1]);
+    image.ty("f", 12, false, 0, 2, &[]);
+    image.ty("v", 14, false, 0, 1, &[0]);
+    image.ty(".data", 15, false, 1, 4, &[4, 16, 4]);
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert_eq!(btf.functions[0].name.as_ref(), "f");
+    assert_eq!(btf.functions[0].parameters, [(Some("x".into()), Some(TypeId(1)))]);
+    let variable = &btf.variables[0];
+    assert_eq!((variable.section.as_deref(), variable.offset), (Some(".data"), 16));
+}
+
+#[test]
+fn newer_kinds_are_known() {
+    let mut image = Image::new();
+    image.int("int", 4);
+    image.ty("tag", 17, false, 0, 1, &[0]);
+    image.ty("user", 18, false, 0, 1, &[]);
+    image.ty("big", 19, false, 1, 8, &[0, 1, 2]);
+    image.ty("double", 16, false, 0, 8, &[]);
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert_eq!(btf.types.len(), 6);
+    assert_eq!(btf.types.spell(Some(TypeId(3)), "p"), "user int p");
+    assert_eq!(btf.types.size_bytes(TypeId(4)), Some(8));
+    assert_eq!(btf.types.size_bytes(TypeId(5)), Some(8));
+}
+
+#[test]
+fn a_kind_from_the_future_is_skipped_when_the_image_describes_it_and_named_when_not() {
+    let mut image = Image::new();
+    image.ty("new", 20, false, 2, 0, &[7, 8, 8, 9, 9]);
+    image.int("int", 4);
+    let error = parse(&image.bytes(), None).unwrap_err();
+    assert!(error.to_string().contains("kind 20"), "{error}");
+    let mut shapes = vec![[0; 4]; 21];
+    shapes[20] = [4, 8, 0, 0];
+    image.shapes = Some(shapes);
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert_eq!(btf.types.get(TypeId(2)).unwrap().name.as_deref(), Some("int"));
+}
+
+#[test]
+fn damaged_images_are_refused_with_a_reason() {
+    let whole = sample().bytes();
+    for cut in 0..whole.len() {
+        assert!(parse(&whole[..cut], None).is_err(), "cut at {cut}");
+    }
+    let mut version = whole.clone();
+    version[2] = 9;
+    assert!(parse(&version, None).unwrap_err().to_string().contains("version 9"));
+    let mut big = whole.clone();
+    big.swap(0, 1);
+    assert!(parse(&big, None).unwrap_err().to_string().contains("big-endian"));
+    assert_eq!(parse(b"", None).unwrap_err(), Error::NotBtf);
+}
+
+#[test]
+fn cycles_end() {
+    let mut image = Image::new();
+    image.ty("a", 8, false, 0, 2, &[]);
+    image.ty("b", 8, false, 0, 1, &[]);
+    let name = image.string("me");
+    image.ty("s", 4, false, 1, 8, &[name, 3, 0]);
+    // An array of itself.
+    image.ty("", 3, false, 0, 0, &[4, 1, 2]);
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert_eq!(btf.types.size_bytes(TypeId(1)), None);
+    assert_eq!(btf.types.size_bytes(TypeId(4)), None);
+    assert_eq!(layout(&btf, "s").rows.len(), 1);
+}

@@ -1,0 +1,59 @@
+//! Shared, immutable bytes: a file read or mapped by the caller, or a section made from it.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// Bytes that can be shared between threads: a part of a buffer or of a mapped file.
+#[derive(Clone)]
+pub struct Bytes {
+    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    range: Range<usize>,
+}
+
+impl Bytes {
+    /// Takes over a buffer or a mapping. Its contents must not change afterwards: `as_ref` must return
+    /// the same bytes every time.
+    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        let len = owner.as_ref().len();
+        Bytes { owner: Arc::new(owner), range: 0..len }
+    }
+
+    /// No bytes.
+    pub fn empty() -> Self {
+        Bytes::new([])
+    }
+
+    /// A part that shares the same owner, or `None` when `range` does not lie inside.
+    pub fn slice(&self, range: Range<usize>) -> Option<Self> {
+        self.get(range.clone())?;
+        let start = self.range.start;
+        Some(Bytes { owner: Arc::clone(&self.owner), range: start + range.start..start + range.end })
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.owner).as_ref().get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::new(bytes)
+    }
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Bytes::empty()
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}

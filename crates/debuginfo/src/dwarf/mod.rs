@@ -1,0 +1,50 @@
+//! DWARF: units, types, variables, functions and lines.
+
+mod catalog;
+mod files;
+mod functions;
+mod keys;
+mod lines;
+mod location;
+mod merge;
+mod scan;
+mod store;
+mod unify;
+
+pub(crate) use catalog::{Catalog, Named};
+pub(crate) use functions::Details;
+pub(crate) use lines::Lines;
+pub(crate) use merge::TypeTable;
+pub(crate) use store::{Die, Store, View};
+
+use gimli::{EndianSlice, LittleEndian};
+
+/// A section's bytes as gimli reads them.
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+/// The sections of one file.
+type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
+/// A unit with its abbreviations.
+type Unit<'a> = gimli::Unit<Slice<'a>>;
+/// An attribute's value.
+type Value<'a> = gimli::AttributeValue<Slice<'a>>;
+
+/// How many references are followed before a chain counts as a cycle.
+const MAX_CHAIN: usize = 64;
+
+/// Text of a name as the vocabulary wants it.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An unsigned constant. `DW_FORM_sdata` keeps its sign in two's complement.
+fn constant(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Data1(value) => Some(value.into()),
+        Value::Data2(value) => Some(value.into()),
+        Value::Data4(value) => Some(value.into()),
+        Value::Data8(value) | Value::Udata(value) => Some(value),
+        Value::Sdata(value) => Some(value.cast_unsigned()),
+        Value::FileIndex(value) => Some(value),
+        _ => None,
+    }
+}

@@ -1,0 +1,289 @@
+//! The container: segments, sections, symbols, and links to companion files.
+
+mod plt;
+mod relocate;
+mod symbols;
+
+pub(crate) use symbols::tidy;
+pub use symbols::{Mapping, MappingSymbol};
+
+use crate::{Bytes, Error};
+use lineup_model::abi::{Abi, Machine};
+use lineup_model::program::Symbol;
+use object::read::elf::ElfFile;
+use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
+use std::ops::Range;
+
+/// What kind of ELF file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FileKind {
+    /// `ET_REL`: an object file or kernel module. Its sections are given addresses one after another.
+    Relocatable,
+    /// `ET_EXEC`: linked to a fixed address.
+    Executable,
+    /// `ET_DYN`: a position-independent executable or a shared library.
+    Dynamic,
+}
+
+/// What an address in a file belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Region {
+    /// Instructions of the program itself.
+    Code,
+    /// A stub that jumps through the global offset table.
+    Plt,
+    /// Data that the program cannot write.
+    ReadOnlyData,
+    /// Data that the program can write, zero-initialised data included.
+    Data,
+    /// The image of thread-local data.
+    ThreadLocal,
+}
+
+/// A section that occupies memory when the program runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Link addresses.
+    pub addresses: Range<u64>,
+    /// What it holds.
+    pub region: Region,
+}
+
+/// A loadable segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Link addresses.
+    pub addresses: Range<u64>,
+    /// Offsets in the file; shorter than `addresses` for zero-initialised data.
+    pub file: Range<u64>,
+    /// True when it can be executed.
+    pub is_executable: bool,
+}
+
+/// One parsed ELF file, without its debug sections.
+#[derive(Debug)]
+pub(crate) struct Elf {
+    pub(crate) bytes: Bytes,
+    pub(crate) abi: Abi,
+    pub(crate) kind: FileKind,
+    pub(crate) is_pie: bool,
+    pub(crate) entry: u64,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) sections: Vec<Section>,
+    /// File offsets of the sections with the same index; `None` for those without bytes.
+    section_files: Vec<Option<Range<usize>>>,
+    pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) debug_link: Option<(String, u32)>,
+    pub(crate) alt_link: Option<(String, Vec<u8>)>,
+    pub(crate) symbols: Vec<Symbol>,
+    pub(crate) mapping: Vec<MappingSymbol>,
+    /// Stub ranges with the names they jump to, sorted.
+    pub(crate) plt: Vec<(Range<u64>, String)>,
+    /// Addresses given to the sections of a relocatable file, by section index.
+    bases: Vec<u64>,
+}
+
+/// Runs the same expression on 32- and 64-bit files.
+macro_rules! with_elf {
+    ($bytes:expr, $elf:ident => $body:expr) => {
+        if is_64($bytes) {
+            let $elf = ElfFile::<object::elf::FileHeader64<object::LittleEndian>>::parse($bytes)
+                .map_err(|error| Error::damaged("ELF", error))?;
+            $body
+        } else {
+            let $elf = ElfFile::<object::elf::FileHeader32<object::LittleEndian>>::parse($bytes)
+                .map_err(|error| Error::damaged("ELF", error))?;
+            $body
+        }
+    };
+}
+
+impl Elf {
+    pub(crate) fn parse(bytes: Bytes) -> Result<Elf, Error> {
+        check_magic(&bytes)?;
+        let data: &[u8] = &bytes;
+        with_elf!(data, elf => Self::read(&elf, bytes.clone()))
+    }
+
+    fn read<'data>(elf: &impl Object<'data>, bytes: Bytes) -> Result<Elf, Error> {
+        let abi = abi(elf.architecture(), elf.is_64())?;
+        let kind = match elf.kind() {
+            ObjectKind::Relocatable => FileKind::Relocatable,
+            ObjectKind::Executable => FileKind::Executable,
+            ObjectKind::Dynamic => FileKind::Dynamic,
+            ObjectKind::Core => {
+                return Err(Error::damaged("ELF", "a core dump holds no program; give the program itself"));
+            }
+            _ => return Err(Error::damaged("ELF", "neither program, library nor object file")),
+        };
+        let bases = relocate::section_bases(elf, kind == FileKind::Relocatable);
+        let (sections, section_files) = sections(elf, &bases);
+        let (symbols, mapping) = symbols::read(elf, &bases, abi.machine);
+        let plt = plt::stubs(elf, abi);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let has_interpreter = elf.section_by_name(".interp").is_some();
+        Ok(Elf {
+            abi,
+            kind,
+            is_pie: kind == FileKind::Dynamic && (has_interpreter || elf.entry() != 0),
+            entry: elf.entry(),
+            segments: segments(elf),
+            sections,
+            section_files,
+            build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
+            debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),
+            alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),
+            symbols,
+            mapping,
+            plt,
+            bases,
+            bytes,
+        })
+    }
+
+    /// The bytes of a section, decompressed and, in a relocatable file, relocated. Empty when there is
+    /// no such section.
+    pub(crate) fn section(&self, name: &str) -> Result<Bytes, Error> {
+        let data: &[u8] = &self.bytes;
+        with_elf!(data, elf => self.section_of(&elf, name))
+    }
+
+    fn section_of<'data>(&self, elf: &impl Object<'data>, name: &str) -> Result<Bytes, Error> {
+        let Some(section) = elf.section_by_name(name) else { return Ok(Bytes::empty()) };
+        let wrong =
+            |error: object::Error| Error::Damaged { what: "section", why: format!("{name}: {error}") };
+        let compressed = section.compressed_data().map_err(wrong)?;
+        if compressed.format == object::CompressionFormat::None {
+            if self.kind != FileKind::Relocatable {
+                return Ok(self.shared(compressed.data).unwrap_or_default());
+            }
+        } else {
+            check_ratio(name, compressed.data.len(), compressed.uncompressed_size)?;
+        }
+        let mut data = compressed.decompress().map_err(wrong)?.into_owned();
+        if self.kind == FileKind::Relocatable {
+            relocate::apply(elf, &section, &self.bases, &mut data);
+        }
+        Ok(data.into())
+    }
+
+    /// A slice of the file's bytes as shared bytes.
+    fn shared(&self, part: &[u8]) -> Option<Bytes> {
+        let start = (part.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize)?;
+        self.bytes.slice(start..start.checked_add(part.len())?)
+    }
+
+    /// The section that holds a link address.
+    pub(crate) fn section_at(&self, address: u64) -> Option<&Section> {
+        self.sections.iter().find(|section| section.addresses.contains(&address))
+    }
+
+    /// The bytes that the file holds for a range of link addresses.
+    pub(crate) fn memory(&self, range: Range<u64>) -> Option<&[u8]> {
+        let len = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        for (section, file) in self.sections.iter().zip(&self.section_files) {
+            let Some(file) = file else { continue };
+            if section.addresses.start <= range.start && range.end <= section.addresses.end {
+                let start = file.start + usize::try_from(range.start - section.addresses.start).ok()?;
+                return self.bytes.get(start..start.checked_add(len)?);
+            }
+        }
+        let segment = self.segments.iter().find(|segment| segment.addresses.contains(&range.start))?;
+        let skip = range.start - segment.addresses.start;
+        let start = usize::try_from(segment.file.start.checked_add(skip)?).ok()?;
+        let end = start.checked_add(len)?;
+        if end as u64 > segment.file.end { None } else { self.bytes.get(start..end) }
+    }
+}
+
+fn is_64(bytes: &[u8]) -> bool {
+    bytes.get(4) == Some(&2)
+}
+
+fn check_magic(bytes: &[u8]) -> Result<(), Error> {
+    if !bytes.starts_with(b"\x7fELF") {
+        let starts_with = match bytes.get(..bytes.len().min(4)) {
+            Some(start) if !start.is_empty() => {
+                start.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+            }
+            _ => "nothing: it is empty".to_owned(),
+        };
+        return Err(Error::NotElf { starts_with });
+    }
+    if bytes.get(5) == Some(&2) {
+        return Err(Error::UnsupportedMachine { machine: "a big-endian machine".to_owned() });
+    }
+    Ok(())
+}
+
+/// Refuses sections whose header claims more than their compression method can hold, so that a small
+/// file cannot ask for much memory. Deflate's greatest ratio is 1032; no debug section comes near it.
+fn check_ratio(name: &str, compressed_bytes: usize, claimed_bytes: u64) -> Result<(), Error> {
+    if claimed_bytes > (compressed_bytes as u64).saturating_mul(1032) {
+        let why = format!("{name}: {compressed_bytes} bytes claim to hold {claimed_bytes}");
+        return Err(Error::Damaged { what: "section", why });
+    }
+    Ok(())
+}
+
+fn abi(architecture: Architecture, is_64: bool) -> Result<Abi, Error> {
+    match architecture {
+        Architecture::X86_64 => Ok(Abi::X86_64),
+        Architecture::X86_64_X32 => Ok(Abi { machine: Machine::X86_64, pointer_bytes: 4 }),
+        Architecture::I386 => Ok(Abi::I386),
+        Architecture::Arm => Ok(Abi::ARM),
+        Architecture::Aarch64 if is_64 => Ok(Abi::AARCH64),
+        other => Err(Error::UnsupportedMachine { machine: format!("{other:?}") }),
+    }
+}
+
+fn segments<'data>(elf: &impl Object<'data>) -> Vec<Segment> {
+    elf.segments()
+        .map(|segment| {
+            let (file_start, file_len) = segment.file_range();
+            let is_executable = segment.permissions().executable();
+            Segment {
+                addresses: segment.address()..segment.address().saturating_add(segment.size()),
+                file: file_start..file_start.saturating_add(file_len),
+                is_executable,
+            }
+        })
+        .collect()
+}
+
+fn sections<'data>(elf: &impl Object<'data>, bases: &[u64]) -> (Vec<Section>, Vec<Option<Range<usize>>>) {
+    let mut sections = Vec::new();
+    let mut files = Vec::new();
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        if !sh_flags.contains(object::elf::SHF_ALLOC) {
+            continue;
+        }
+        let base = bases.get(section.index().0).copied().unwrap_or(0);
+        let start = section.address().wrapping_add(base);
+        let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned();
+        files.push(section.file_range().and_then(|(offset, len)| {
+            Some(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
+        }));
+        sections.push(Section {
+            region: region(&name, sh_flags),
+            name,
+            addresses: start..start.saturating_add(section.size()),
+        });
+    }
+    (sections, files)
+}
+
+fn region(name: &str, flags: object::elf::SectionFlags) -> Region {
+    if flags.contains(object::elf::SHF_EXECINSTR) {
+        if name.starts_with(".plt") || name == ".iplt" { Region::Plt } else { Region::Code }
+    } else if flags.contains(object::elf::SHF_TLS) {
+        Region::ThreadLocal
+    } else if flags.contains(object::elf::SHF_WRITE) {
+        Region::Data
+    } else {
+        Region::ReadOnlyData
+    }
+}

@@ -1,0 +1,72 @@
+//! Relocatable files: addresses for their sections, and relocations of their debug sections.
+
+use object::{Object, ObjectSection, ObjectSymbol, RelocationKind, RelocationTarget, SectionFlags};
+
+/// The first address given to a section of a relocatable file. Not zero, so that no symbol looks
+/// absent.
+const FIRST_ADDRESS: u64 = 0x1_0000;
+
+/// What to add to addresses in each section, by section index. All zero for linked files; in a
+/// relocatable file, where every section starts at 0, one section after another.
+pub(super) fn section_bases<'data>(elf: &impl Object<'data>, is_relocatable: bool) -> Vec<u64> {
+    let mut bases = Vec::new();
+    if !is_relocatable {
+        return bases;
+    }
+    let mut next = FIRST_ADDRESS;
+    for section in elf.sections() {
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        if !sh_flags.contains(object::elf::SHF_ALLOC) {
+            continue;
+        }
+        let align = section.align().clamp(1, 1 << 21).next_power_of_two();
+        let start = next.next_multiple_of(align);
+        let index = section.index().0;
+        if bases.len() <= index {
+            bases.resize(index + 1, 0);
+        }
+        if let Some(base) = bases.get_mut(index) {
+            *base = start;
+        }
+        next = start.saturating_add(section.size()).min(1 << 62);
+    }
+    bases
+}
+
+/// Applies the absolute relocations of a debug section to its bytes. Others (offsets in thread-local
+/// blocks) keep their addend, which is what the debug information means.
+pub(super) fn apply<'data, 'file, F: Object<'data>>(
+    elf: &'file F,
+    section: &F::Section<'file>,
+    bases: &[u64],
+    data: &mut [u8],
+) {
+    for (offset, relocation) in section.relocations() {
+        if relocation.kind() != RelocationKind::Absolute {
+            continue;
+        }
+        let target = match relocation.target() {
+            RelocationTarget::Symbol(index) => elf.symbol_by_index(index).ok().map(|symbol| {
+                let base = symbol.section_index().and_then(|index| bases.get(index.0)).copied();
+                symbol.address().wrapping_add(base.unwrap_or(0))
+            }),
+            RelocationTarget::Section(index) => bases.get(index.0).copied(),
+            _ => Some(0),
+        };
+        let width = usize::from(relocation.size() / 8);
+        let place =
+            usize::try_from(offset).ok().and_then(|start| data.get_mut(start..start.checked_add(width)?));
+        if let (Some(target), Some(place)) = (target, place) {
+            let mut old = [0; 8];
+            if relocation.has_implicit_addend() && width <= 8 {
+                old[..width].copy_from_slice(place);
+            }
+            let value = target
+                .wrapping_add(u64::from_le_bytes(old))
+                .wrapping_add(relocation.addend().cast_unsigned());
+            for (byte, new) in place.iter_mut().zip(value.to_le_bytes()) {
+                *byte = new;
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The one entry point: everything known about one program.
+
+use crate::dwarf::{Store, TypeTable};
+use crate::elf::Elf;
+use crate::program::Lazy;
+use crate::{Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment};
+use lineup_model::abi::Abi;
+use lineup_model::program::Symbol;
+use lineup_model::types::Types;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// The debug information of one program, library or object file, with that of its companions.
+///
+/// Made quickly: types, variables and functions are read when first asked for, then kept.
+#[derive(Debug)]
+pub struct DebugInfo {
+    pub(crate) elf: Elf,
+    /// Symbols of the file and of its separate debug file.
+    pub(crate) symbols: Vec<Symbol>,
+    pub(crate) store: Store,
+    pub(crate) lazy: Lazy,
+    missing: Vec<Companion>,
+    types: OnceLock<TypeTable>,
+}
+
+impl DebugInfo {
+    /// Reads a file. Debug sections are taken from the file itself or else from the separate debug
+    /// file that `companions` finds for it.
+    ///
+    /// # Errors
+    /// When the bytes are not an ELF file for a machine that Lineup knows, or contradict themselves. A
+    /// file without debug information is no error here: see [`Self::has_debug_info`].
+    pub fn parse(bytes: impl Into<Bytes>, companions: &mut dyn Companions) -> Result<DebugInfo, Error> {
+        let elf = Elf::parse(bytes.into())?;
+        let mut symbols = elf.symbols.clone();
+        let mut missing = Vec::new();
+        let mut store = Store::load(&elf, companions)?;
+        if store.is_empty()
+            && let Some(separate) = find_separate(&elf, companions, &mut missing)
+        {
+            store = Store::load(&separate, companions)?;
+            symbols.extend(separate.symbols);
+            crate::elf::tidy(&mut symbols);
+        }
+        missing.extend(store.missing.iter().cloned());
+        let lazy = Lazy::new(store.units.len());
+        Ok(DebugInfo { elf, symbols, store, lazy, missing, types: OnceLock::new() })
+    }
+
+    /// The machine and data model.
+    pub fn abi(&self) -> Abi {
+        self.elf.abi
+    }
+
+    /// What kind of file.
+    pub fn kind(&self) -> FileKind {
+        self.elf.kind
+    }
+
+    /// True for a position-independent executable.
+    pub fn is_pie(&self) -> bool {
+        self.elf.is_pie
+    }
+
+    /// The build id, when the linker made one.
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.elf.build_id.as_deref()
+    }
+
+    /// The link address where the program starts; 0 for libraries.
+    pub fn entry(&self) -> u64 {
+        self.elf.entry
+    }
+
+    /// The loadable segments.
+    pub fn segments(&self) -> &[Segment] {
+        &self.elf.segments
+    }
+
+    /// The link address of the first loadable segment.
+    pub fn first_load_address(&self) -> Option<u64> {
+        self.elf.segments.iter().map(|segment| segment.addresses.start).min()
+    }
+
+    /// The first executable loadable segment.
+    pub fn first_executable_segment(&self) -> Option<&Segment> {
+        let executable = self.elf.segments.iter().filter(|segment| segment.is_executable);
+        executable.min_by_key(|segment| segment.addresses.start)
+    }
+
+    /// The sections that occupy memory when the program runs.
+    pub fn sections(&self) -> &[Section] {
+        &self.elf.sections
+    }
+
+    /// The section that holds a link address.
+    pub fn section_at(&self, address: u64) -> Option<&Section> {
+        self.elf.section_at(address)
+    }
+
+    /// All symbols, by address: of the symbol table and of the dynamic one, of the file and of its
+    /// separate debug file.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// The symbol that covers a link address, functions and data before others.
+    pub fn symbol_at(&self, address: u64) -> Option<&Symbol> {
+        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let before = self.symbols.get(..after)?;
+        let covers =
+            |symbol: &&Symbol| symbol.address == address || address - symbol.address < symbol.size_bytes;
+        // Symbols of size 0 and nested ones may stand between an address and the one that covers it.
+        let near = before.iter().rev().take(64);
+        near.filter(covers)
+            .min_by_key(|symbol| (symbol.size_bytes == 0, symbol.kind, address - symbol.address))
+    }
+
+    /// Where instruction sets and data alternate (Arm), by address.
+    pub fn mapping_symbols(&self) -> &[MappingSymbol] {
+        &self.elf.mapping
+    }
+
+    /// The mapping symbol in force at a link address.
+    pub fn mapping_at(&self, address: u64) -> Option<MappingSymbol> {
+        let after = self.elf.mapping.partition_point(|symbol| symbol.address <= address);
+        self.elf.mapping.get(after.checked_sub(1)?).copied()
+    }
+
+    /// The name of the function that a stub of the procedure linkage table jumps to, for a link
+    /// address inside the stub.
+    pub fn plt_name(&self, address: u64) -> Option<&str> {
+        let stubs = &self.elf.plt;
+        let after = stubs.partition_point(|(range, _)| range.start <= address);
+        let (range, name) = stubs.get(after.checked_sub(1)?)?;
+        range.contains(&address).then_some(name)
+    }
+
+    /// The bytes that the file holds for link addresses: instructions or initialised data. `None` when
+    /// the file holds none for the whole range.
+    pub fn code(&self, addresses: Range<u64>) -> Option<&[u8]> {
+        self.elf.memory(addresses)
+    }
+
+    /// True when the file or a companion has DWARF.
+    pub fn has_debug_info(&self) -> bool {
+        !self.store.is_empty()
+    }
+
+    /// An error that says that debug information is missing and how to get it, unless there is some.
+    ///
+    /// # Errors
+    /// [`Error::NoDebugInfo`].
+    pub fn require_debug_info(&self) -> Result<(), Error> {
+        if self.has_debug_info() {
+            return Ok(());
+        }
+        let hint = match (&self.elf.debug_link, &self.elf.build_id) {
+            (Some((name, _)), _) => format!("; it names the separate file {name}, which was not found"),
+            (None, Some(id)) => {
+                format!("; its build id is {}, and no separate debug file was found", hex(id))
+            }
+            (None, None) => String::new(),
+        };
+        Err(Error::NoDebugInfo { hint })
+    }
+
+    /// The bytes of the `.BTF` section; empty when there is none.
+    ///
+    /// # Errors
+    /// When the section cannot be decompressed.
+    pub fn btf_section(&self) -> Result<Bytes, Error> {
+        self.elf.section(".BTF")
+    }
+
+    /// Companion files that were asked for and not found, or were the wrong ones.
+    pub fn missing(&self) -> &[Companion] {
+        &self.missing
+    }
+
+    /// How many units and lists of units are damaged. What they held up to there is used.
+    pub fn damage(&self) -> u64 {
+        self.store.damaged + self.table().damaged
+    }
+
+    /// All types.
+    pub fn types(&self) -> &Types {
+        &self.table().types
+    }
+
+    pub(crate) fn table(&self) -> &TypeTable {
+        self.types.get_or_init(|| TypeTable::build(&self.store.view()))
+    }
+}
+
+/// The separate debug file of a stripped file: by build id, else by name and checksum.
+fn find_separate(elf: &Elf, companions: &mut dyn Companions, missing: &mut Vec<Companion>) -> Option<Elf> {
+    if let Some(id) = &elf.build_id {
+        let wanted = Companion::BuildId(id.clone());
+        let found = companions.find(&wanted).and_then(|bytes| Elf::parse(bytes).ok());
+        if let Some(separate) = found.filter(|separate| separate.build_id.as_ref() == Some(id)) {
+            return Some(separate);
+        }
+        missing.push(wanted);
+    }
+    let (name, crc) = elf.debug_link.clone()?;
+    let wanted = Companion::DebugLink { name, crc };
+    let found = companions.find(&wanted).filter(|bytes| crc32fast::hash(bytes) == crc);
+    let separate = found.and_then(|bytes| Elf::parse(bytes).ok());
+    if separate.is_some() {
+        missing.clear();
+    } else {
+        missing.push(wanted);
+    }
+    separate
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,313 @@
+//! Functions, variables and lines of a [`DebugInfo`].
+
+use crate::DebugInfo;
+use crate::dwarf::{Catalog, Details, Die, Lines, Named};
+use crate::names::{demangle, is_meant, nearest};
+use lineup_model::program::{Function, Location, Symbol, SymbolKind, Variable};
+use lineup_model::types::SourceLocation;
+use rayon::prelude::*;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::{Range, RangeInclusive};
+use std::sync::OnceLock;
+
+/// What is known under a function name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FoundFunctions {
+    /// These have code of their own. Several when the name is overloaded, static in several files, or
+    /// specialised by the compiler.
+    OutOfLine(Vec<FoundFunction>),
+    /// No code of its own: every call was inlined.
+    InlinedEverywhere {
+        /// The full name.
+        name: String,
+        /// Full names of the functions that it was inlined into, sorted.
+        callers: Vec<String>,
+    },
+    /// No such function.
+    Unknown {
+        /// Names that come near, best first.
+        near: Vec<String>,
+    },
+}
+
+/// A function with code of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundFunction {
+    /// Full name.
+    pub name: String,
+    /// Mangled name, when known and different.
+    pub linkage_name: Option<String>,
+    /// Link address of the first instruction.
+    pub entry: u64,
+    /// Code ranges, the one with the entry first.
+    pub ranges: Vec<Range<u64>>,
+    /// Full names of functions that hold inlined copies of it besides, sorted.
+    pub inlined_into: Vec<String>,
+}
+
+/// What is read lazily per unit.
+#[derive(Debug, Default)]
+pub(crate) struct Lazy {
+    catalogs: Vec<OnceLock<Catalog>>,
+    lines: Vec<OnceLock<Lines>>,
+    code_ranges: OnceLock<Vec<(Range<u64>, u32)>>,
+    globals: OnceLock<Vec<Variable>>,
+}
+
+impl Lazy {
+    pub(crate) fn new(units: usize) -> Self {
+        Lazy {
+            catalogs: (0..units).map(|_| OnceLock::new()).collect(),
+            lines: (0..units).map(|_| OnceLock::new()).collect(),
+            ..Lazy::default()
+        }
+    }
+}
+
+impl DebugInfo {
+    fn catalog(&self, unit: u32) -> Option<&Catalog> {
+        let slot = self.lazy.catalogs.get(unit as usize)?;
+        Some(slot.get_or_init(|| Catalog::read(&self.store.view(), unit)))
+    }
+
+    /// Reads the catalogs of all units, in parallel.
+    fn all_catalogs(&self) -> impl Iterator<Item = (u32, &Catalog)> {
+        let view = self.store.view();
+        (0..self.lazy.catalogs.len()).into_par_iter().for_each(|unit| {
+            if let Some(slot) = self.lazy.catalogs.get(unit) {
+                slot.get_or_init(|| Catalog::read(&view, unit as u32));
+            }
+        });
+        (0..self.lazy.catalogs.len() as u32).filter_map(|unit| Some((unit, self.catalog(unit)?)))
+    }
+
+    /// The units whose code covers a link address.
+    fn units_at(&self, pc: u64) -> impl Iterator<Item = u32> {
+        let all = self.lazy.code_ranges.get_or_init(|| self.store.view().code_ranges());
+        let after = all.partition_point(|(range, _)| range.start <= pc);
+        let before = all.get(..after).unwrap_or_default();
+        // Ranges of different units do not nest in practice; look past a few that ended early.
+        before.iter().rev().take(8).filter(move |(range, _)| range.contains(&pc)).map(|&(_, unit)| unit)
+    }
+
+    fn name_of(&self, die: Die) -> Named {
+        Catalog::name(die, &|unit| self.catalog(unit))
+    }
+
+    fn full_name(&self, die: Die) -> Option<String> {
+        let named = self.name_of(die);
+        named.name.or_else(|| named.linkage.map(|linkage| demangle(&linkage).unwrap_or(linkage)))
+    }
+
+    /// The functions whose code covers any of the link addresses, in full detail, by entry. Addresses
+    /// that no described function covers are passed over.
+    pub fn functions_covering(&self, pcs: &mut dyn Iterator<Item = u64>) -> Vec<Function> {
+        let pcs: BTreeSet<u64> = pcs.collect();
+        let mut dies: BTreeSet<Die> = BTreeSet::new();
+        let units: BTreeSet<u32> = pcs.iter().flat_map(|&pc| self.units_at(pc)).collect();
+        for unit in units {
+            let Some(catalog) = self.catalog(unit) else { continue };
+            for function in &catalog.functions {
+                let covers = |range: &Range<u64>| pcs.range(range.clone()).next().is_some();
+                if function.ranges.iter().any(covers) {
+                    dies.insert(Die { unit, offset: function.offset });
+                }
+            }
+        }
+        let view = self.store.view();
+        let details = Details::new(&view, self.table(), |unit| self.catalog(unit));
+        let mut functions: Vec<Function> = dies.into_iter().filter_map(|die| details.function(die)).collect();
+        for function in &mut functions {
+            let linkage = function.linkage_name.clone();
+            self.entry_first(&mut function.ranges, linkage.as_deref().unwrap_or(&function.name));
+        }
+        functions.sort_by_key(|function| function.entry());
+        functions
+    }
+
+    /// Puts the range that starts at a symbol of the function's name first. The compiler may list the
+    /// cold part of a divided function before the part with the entry.
+    fn entry_first(&self, ranges: &mut [Range<u64>], name: &str) {
+        if ranges.len() < 2 {
+            return;
+        }
+        let starts = |range: &Range<u64>| {
+            let from = self.symbols.partition_point(|symbol| symbol.address < range.start);
+            let here = self.symbols.iter().skip(from).take_while(|symbol| symbol.address == range.start);
+            let is_entry = |symbol: &Symbol| {
+                symbol.kind == SymbolKind::Function
+                    && symbol.name.strip_prefix(name).is_some_and(|rest| !rest.contains(".cold"))
+            };
+            here.into_iter().any(is_entry)
+        };
+        if let Some(at) = ranges.iter().position(starts) {
+            ranges.swap(0, at);
+        }
+    }
+
+    /// Looks a function up by name: as the source spells it, with or without namespaces, parameters
+    /// and template arguments, or mangled.
+    pub fn find_functions(&self, name: &str) -> FoundFunctions {
+        let mut found: Vec<(Die, FoundFunction)> = Vec::new();
+        for (unit, catalog) in self.all_catalogs() {
+            for function in &catalog.functions {
+                let die = Die { unit, offset: function.offset };
+                let named = self.name_of(die);
+                let Some(entry) = self.found(named, &function.ranges, name) else { continue };
+                found.push((die, entry));
+            }
+        }
+        let callers = self.inlined_into(name);
+        if found.is_empty() {
+            found = self.found_symbols(name);
+        }
+        if found.is_empty() {
+            let mut callers = callers.into_iter();
+            return match callers.next() {
+                Some((name, callers)) => {
+                    FoundFunctions::InlinedEverywhere { name, callers: callers.into_iter().collect() }
+                }
+                None => FoundFunctions::Unknown { near: self.near_functions(name) },
+            };
+        }
+        let mut found: Vec<FoundFunction> = found.into_iter().map(|(_, function)| function).collect();
+        for function in &mut found {
+            if let Some(callers) = callers.get(&function.name) {
+                function.inlined_into = callers.iter().cloned().collect();
+            }
+        }
+        found.sort_by_key(|function| function.entry);
+        found.dedup_by(|a, b| a.entry == b.entry);
+        FoundFunctions::OutOfLine(found)
+    }
+
+    fn found(&self, named: Named, ranges: &[Range<u64>], wanted: &str) -> Option<FoundFunction> {
+        if !is_wanted(&named, wanted) {
+            return None;
+        }
+        let mut ranges = ranges.to_vec();
+        let linkage = named.linkage.clone();
+        let name = named.name.or_else(|| linkage.clone())?;
+        self.entry_first(&mut ranges, linkage.as_deref().unwrap_or(&name));
+        let entry = ranges.first()?.start;
+        Some(FoundFunction { name, linkage_name: linkage, entry, ranges, inlined_into: Vec::new() })
+    }
+
+    /// Functions known by symbol alone: assembly, and code without debug information.
+    fn found_symbols(&self, wanted: &str) -> Vec<(Die, FoundFunction)> {
+        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        functions
+            .filter_map(|symbol| {
+                let spelled = demangle(&symbol.name);
+                let is_wanted =
+                    symbol.name == wanted || spelled.as_deref().is_some_and(|name| is_meant(name, wanted));
+                let range = symbol.address..symbol.address.checked_add(symbol.size_bytes.max(1))?;
+                let function = FoundFunction {
+                    linkage_name: spelled.is_some().then(|| symbol.name.clone()),
+                    name: spelled.unwrap_or_else(|| symbol.name.clone()),
+                    entry: symbol.address,
+                    ranges: vec![range],
+                    inlined_into: Vec::new(),
+                };
+                is_wanted.then_some((Die { unit: u32::MAX, offset: 0 }, function))
+            })
+            .collect()
+    }
+
+    /// Functions of a name that were inlined, each with the functions that hold the copies.
+    fn inlined_into(&self, wanted: &str) -> std::collections::BTreeMap<String, BTreeSet<String>> {
+        let mut callers: std::collections::BTreeMap<String, BTreeSet<String>> = Default::default();
+        let mut names: HashMap<Die, Option<String>> = HashMap::new();
+        for (unit, catalog) in self.all_catalogs() {
+            for inlined in &catalog.inlined {
+                let name = names.entry(inlined.origin).or_insert_with(|| {
+                    let named = self.name_of(inlined.origin);
+                    is_wanted(&named, wanted).then_some(())?;
+                    named.name.or(named.linkage)
+                });
+                let Some(name) = name else { continue };
+                let Some(caller) = catalog.functions.get(inlined.caller as usize) else { continue };
+                let into = callers.entry(name.clone()).or_default();
+                into.extend(self.full_name(Die { unit, offset: caller.offset }));
+            }
+        }
+        callers
+    }
+
+    fn near_functions(&self, wanted: &str) -> Vec<String> {
+        let mut names: HashSet<String> = HashSet::new();
+        for (unit, catalog) in self.all_catalogs() {
+            let described = catalog.functions.iter().map(|function| Die { unit, offset: function.offset });
+            let inlined = catalog.inlined.iter().map(|inlined| inlined.origin);
+            names.extend(described.chain(inlined).filter_map(|die| self.full_name(die)));
+        }
+        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        names.extend(functions.map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone())));
+        nearest(wanted, names.iter().map(String::as_str), 5)
+    }
+
+    /// All variables with a fixed address or a fixed place in thread-local storage, by address. The
+    /// name of a function's static variable is qualified with the function's: `function::variable`.
+    pub fn globals(&self) -> &[Variable] {
+        self.lazy.globals.get_or_init(|| self.read_globals())
+    }
+
+    fn read_globals(&self) -> Vec<Variable> {
+        let view = self.store.view();
+        let details = Details::new(&view, self.table(), |unit| self.catalog(unit));
+        let mut globals: Vec<(u64, Variable)> = Vec::new();
+        for (unit, catalog) in self.all_catalogs() {
+            for entry in &catalog.variables {
+                let die = Die { unit, offset: entry.offset };
+                let function = entry.function.and_then(|offset| self.full_name(Die { unit, offset }));
+                let name = if entry.function.is_none() { self.full_name(die) } else { None };
+                let Some(mut variable) = details.variable(die, name, &[]) else { continue };
+                if let (Some(function), Some(name)) = (function, &variable.name) {
+                    variable.name = Some(format!("{function}::{name}"));
+                }
+                let key = match variable.places.first().map(|place| &place.at) {
+                    // The linker sets addresses in sections that it drops to 0.
+                    Some(&Location::Address(address)) if self.section_at(address).is_some() => address,
+                    Some(&Location::ThreadLocal(offset)) => offset,
+                    _ => continue,
+                };
+                globals.push((key, variable));
+            }
+        }
+        globals.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
+        // A static variable of an inlined function is described in every copy.
+        globals.dedup_by(|(_, a), (_, b)| a.places == b.places && a.name == b.name);
+        globals.into_iter().map(|(_, variable)| variable).collect()
+    }
+
+    /// The source line of a link address.
+    pub fn line_of(&self, pc: u64) -> Option<SourceLocation> {
+        self.units_at(pc).find_map(|unit| self.lines(unit)?.at(pc))
+    }
+
+    /// Link addresses where code of some lines of a file begins, sorted. `file` may be the last
+    /// components of the path only.
+    pub fn addresses_of_lines(&self, file: &str, lines: RangeInclusive<u32>) -> Vec<u64> {
+        let units = 0..self.lazy.lines.len() as u32;
+        let mut found: Vec<u64> = units
+            .filter_map(|unit| self.lines(unit))
+            .flat_map(|table| table.addresses(file, &lines))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn lines(&self, unit: u32) -> Option<&Lines> {
+        let slot = self.lazy.lines.get(unit as usize)?;
+        Some(slot.get_or_init(|| Lines::read(&self.store.view(), unit)))
+    }
+}
+
+/// True when a function with these names is what the user meant.
+fn is_wanted(named: &Named, wanted: &str) -> bool {
+    named.linkage.as_deref() == Some(wanted)
+        || named.name.as_deref().is_some_and(|name| is_meant(name, wanted))
+        || wanted.contains('(')
+            && named.linkage.as_deref().and_then(demangle).is_some_and(|name| is_meant(&name, wanted))
+}
