@@ -1,0 +1,171 @@
+//! The cache itself, and two levels of it.
+
+use crate::spec::{CacheLevel, CacheSpec};
+
+/// No line has this number: addresses are 64 bits wide and lines at least 8 bytes.
+const EMPTY: u64 = u64::MAX;
+
+/// One cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cache {
+    /// Line numbers, set after set, each set with the most recently used first.
+    lines: Vec<u64>,
+    /// The most recently used line of each set once more: most accesses are to it, and need no more than this.
+    most_recent: Box<[u64]>,
+    ways: usize,
+    set_mask: u64,
+    line_shift: u32,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(spec: &CacheSpec) -> Self {
+        Cache {
+            lines: vec![EMPTY; (spec.sets() * u64::from(spec.ways())) as usize],
+            most_recent: vec![EMPTY; spec.sets() as usize].into(),
+            ways: spec.ways() as usize,
+            set_mask: spec.sets() - 1,
+            line_shift: spec.line().bytes().trailing_zeros(),
+        }
+    }
+
+    /// The number of the line that holds `address`.
+    #[inline]
+    pub fn line_of(&self, address: u64) -> u64 {
+        address >> self.line_shift
+    }
+
+    /// Uses a line; true when it was there.
+    #[inline]
+    pub fn touch(&mut self, line: u64) -> bool {
+        self.most_recent[(line & self.set_mask) as usize] == line || self.touch_older(line)
+    }
+
+    /// True when all bytes lie on the most recently used line of its set: using it again changes nothing.
+    #[inline]
+    fn is_most_recent(&self, address: u64, size_bytes: u64) -> bool {
+        let line = self.line_of(address);
+        line == self.line_of(address.wrapping_add(size_bytes).wrapping_sub(1))
+            && self.most_recent[(line & self.set_mask) as usize] == line
+    }
+
+    #[inline(never)]
+    fn touch_older(&mut self, line: u64) -> bool {
+        let set = (line & self.set_mask) as usize;
+        self.most_recent[set] = line;
+        let set = &mut self.lines[set * self.ways..(set + 1) * self.ways];
+        let mut moved = set[0];
+        set[0] = line;
+        for way in &mut set[1..] {
+            std::mem::swap(way, &mut moved);
+            if moved == line {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Uses `size_bytes` bytes from `address`; true when every line of them was there.
+    #[inline]
+    pub fn access(&mut self, address: u64, size_bytes: u64) -> bool {
+        let first = self.line_of(address);
+        let last = self.line_of(address.saturating_add(size_bytes.max(1) - 1));
+        if first == last {
+            return self.touch(first);
+        }
+        self.access_lines(first, last)
+    }
+
+    /// Uses several lines. Rare, so kept out of the way of the others.
+    #[cold]
+    fn access_lines(&mut self, first: u64, last: u64) -> bool {
+        let mut hit = self.touch(first);
+        for line in first + 1..=last {
+            hit &= self.touch(line);
+        }
+        hit
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.lines.fill(EMPTY);
+        self.most_recent.fill(EMPTY);
+    }
+
+    /// True when the line is present. Does not use it.
+    pub fn holds(&self, line: u64) -> bool {
+        let first = (line & self.set_mask) as usize * self.ways;
+        self.lines[first..first + self.ways].contains(&line)
+    }
+}
+
+/// Where an access was not found.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Missed {
+    /// Found in the first level.
+    Nothing,
+    /// Missed the first level only, or there is no second.
+    L1,
+    /// Missed both.
+    L2,
+}
+
+/// First-level caches for code and data over an optional common second level. A level left out of the
+/// specifications always hits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hierarchy {
+    l1i: Option<Cache>,
+    l1d: Option<Cache>,
+    l2: Option<Cache>,
+}
+
+impl Hierarchy {
+    /// Empty caches. The last specification of a level counts.
+    pub fn new(specs: &[CacheSpec]) -> Self {
+        let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
+        Hierarchy { l1i: cache(CacheLevel::L1i), l1d: cache(CacheLevel::L1d), l2: cache(CacheLevel::L2) }
+    }
+
+    /// Fetches `size_bytes` bytes of code.
+    #[inline]
+    pub fn fetch(&mut self, address: u64, size_bytes: u64) -> Missed {
+        if self.l1i.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
+            return Missed::Nothing;
+        }
+        Self::access(&mut self.l1i, &mut self.l2, address, size_bytes)
+    }
+
+    /// Loads or stores `size_bytes` bytes of data.
+    #[inline]
+    pub fn data(&mut self, address: u64, size_bytes: u64) -> Missed {
+        if self.l1d.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
+            return Missed::Nothing;
+        }
+        Self::access(&mut self.l1d, &mut self.l2, address, size_bytes)
+    }
+
+    #[inline(never)]
+    fn access(l1: &mut Option<Cache>, l2: &mut Option<Cache>, address: u64, size_bytes: u64) -> Missed {
+        let Some(l1) = l1 else { return Missed::Nothing };
+        if l1.access(address, size_bytes) {
+            return Missed::Nothing;
+        }
+        match l2 {
+            Some(l2) => {
+                if l2.access(address, size_bytes) {
+                    Missed::L1
+                } else {
+                    Missed::L2
+                }
+            }
+            None => Missed::L1,
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        for cache in [&mut self.l1i, &mut self.l1d, &mut self.l2].into_iter().flatten() {
+            cache.clear();
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What the emulator calls while the guest runs.
+
+use crate::blocks::{Block, Site};
+use crate::ffi::{Api, PluginId};
+use crate::guest::read_value;
+use crate::images::Special;
+use crate::isa::Flow;
+use crate::output::BLOCK_BYTES;
+use crate::profile::{self, Run};
+use crate::recorder::{self, Recorder};
+use crate::syscalls::{CLONE_VM, Call, MAP_FIXED, meaning};
+use crate::thread::Thread;
+use crate::tracker::CallSite;
+use crate::translate::on_translate;
+use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
+use lineup_recording::plan::BlockRoles;
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::Ordering;
+
+/// A chunk of the C library's heap is larger than this only by mistake.
+const MAX_CHUNK_BYTES: u64 = 1 << 36;
+
+/// Asks the emulator for callbacks.
+pub(crate) fn register(api: &Api, id: PluginId) {
+    // SAFETY: `id` is ours, and the callbacks have the signatures that the interface asks for.
+    unsafe {
+        (api.on_vcpu_init)(id, on_vcpu_init);
+        (api.on_vcpu_exit)(id, on_vcpu_exit);
+        (api.on_translate)(id, on_translate);
+        (api.on_syscall)(id, on_syscall);
+        (api.on_exit)(id, on_exit, std::ptr::null_mut());
+    }
+}
+
+unsafe extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
+    if let Some(recorder) = recorder::get() {
+        recorder.begin_thread(vcpu);
+    }
+}
+
+unsafe extern "C" fn on_vcpu_exit(_id: PluginId, vcpu: c_uint) {
+    if let Some(recorder) = recorder::get() {
+        recorder.end_thread(vcpu, CallEnd::Abandoned);
+    }
+}
+
+unsafe extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
+    if let Some(recorder) = recorder::get() {
+        recorder.finish();
+    }
+}
+
+/// A block with a callback begins.
+pub(crate) unsafe extern "C" fn on_block(vcpu: c_uint, data: *mut c_void) {
+    let Some(recorder) = recorder::get() else { return };
+    // SAFETY: `data` is a block that was leaked when this callback was asked for.
+    let block: &'static Block = unsafe { &*data.cast::<Block>() };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
+    recorder.block(thread, block);
+}
+
+/// A block begins that is not watched, in a program with threads.
+pub(crate) unsafe extern "C" fn on_unwatched(vcpu: c_uint, _data: *mut c_void) {
+    let Some(recorder) = recorder::get() else { return };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(thread) = unsafe { recorder.thread(vcpu) } {
+        thread.has_gap = true;
+    }
+}
+
+/// A watched instruction accessed memory.
+pub(crate) unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    let Some(recorder) = recorder::get() else { return };
+    // SAFETY: `data` is a site that was leaked when this callback was asked for.
+    let site: &'static Site = unsafe { &*data.cast::<Site>() };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
+    // SAFETY: `info` comes from the emulator.
+    let (is_store, shift) =
+        unsafe { ((recorder.api.mem_is_store)(info), (recorder.api.mem_size_shift)(info)) };
+    recorder.access(thread, site, address, 1 << shift.min(12), is_store);
+}
+
+/// A block begins, in whole-program mode.
+pub(crate) unsafe extern "C" fn on_runs(vcpu: c_uint, data: *mut c_void) {
+    // SAFETY: `data` is a list that was leaked when this callback was asked for.
+    let runs: &'static Vec<Run> = unsafe { &*data.cast::<Vec<Run>>() };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(profile) = unsafe { profile::current(vcpu) } {
+        runs.iter().for_each(|run| profile.fetch(run));
+    }
+}
+
+/// An instruction accessed memory, in whole-program mode. `data` is the number of its run.
+pub(crate) unsafe extern "C" fn on_run_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(profile) = unsafe { profile::current(vcpu) } {
+        profile.access(data as usize, address, info);
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the emulator's signature")]
+unsafe extern "C" fn on_syscall(
+    _id: PluginId,
+    vcpu: c_uint,
+    number: i64,
+    a1: u64,
+    a2: u64,
+    _a3: u64,
+    a4: u64,
+    _a5: u64,
+    _a6: u64,
+    _a7: u64,
+    _a8: u64,
+) {
+    let Some(recorder) = recorder::get() else { return };
+    let Some(call) = meaning(recorder.machine, number) else { return };
+    match call {
+        // The other threads and the emulator itself are about to be replaced.
+        Call::Exec => return recorder.finish(),
+        Call::Fork => return recorder.count_fork(),
+        Call::Clone if a1 & CLONE_VM == 0 => return recorder.count_fork(),
+        _ => {}
+    }
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
+    match call {
+        Call::SetHandler if a2 != 0 => recorder.set_handler(a2),
+        Call::HandlerReturns => {
+            thread.end_handler();
+            thread.unwatched_seen = recorder.unwatched.load(Ordering::Relaxed);
+        }
+        Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
+        Call::Map if a4 & MAP_FIXED != 0 => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
+        _ => {}
+    }
+}
+
+impl Recorder {
+    fn block(&self, thread: &mut Thread, block: &'static Block) {
+        thread.instructions += block.instructions;
+        if block.handler {
+            thread.begin_handler();
+        }
+        if matches!(block.special, Some(Special::Leave(_))) {
+            thread.leave_handlers();
+        }
+        let open_calls = thread.tracker.open_calls();
+        let is_next = !self.saw_gap(thread);
+        let start = block.facts.start;
+        let in_function = |pc| self.is_same_function(pc, start);
+        thread.step(block, is_next, in_function, |previous| self.is_in_the_middle(previous, start));
+        if !self.uses_slots() {
+            thread.pop_site(None, Some(block.facts.start));
+            if thread.tracker.open_calls() < open_calls {
+                self.mark(block, BlockRoles::RETURN);
+            }
+        }
+        if let Some(region) = block.entry {
+            self.enter(thread, region);
+        }
+        if thread.is_recording() {
+            thread.execute(block);
+            self.mark(block, BlockRoles::INSIDE);
+        }
+        thread.awaits_chunk = block.frees || (thread.awaits_chunk && block.is_in_free);
+        if block.facts.flow == Flow::Call && !self.uses_slots() {
+            thread.push_site(CallSite { return_pc: block.facts.end, slot: None }, block);
+        }
+        thread.last = Some(block);
+        self.note_inside(thread);
+        let is_due = self.plan.writes_each_call && thread.encoder.packed_bytes() > 0;
+        if is_due || thread.encoder.packed_bytes() >= BLOCK_BYTES {
+            self.flush(&mut thread.encoder);
+        }
+    }
+
+    /// True when blocks without callback ran on this thread since the last one with a callback.
+    fn saw_gap(&self, thread: &mut Thread) -> bool {
+        if self.watches_all() {
+            return false;
+        }
+        if self.has_threads() {
+            return std::mem::take(&mut thread.has_gap);
+        }
+        let now = self.unwatched.load(Ordering::Relaxed);
+        std::mem::replace(&mut thread.unwatched_seen, now) != now
+    }
+
+    fn is_same_function(&self, one: u64, other: u64) -> bool {
+        let translation = self.translation();
+        let name = |pc| translation.images.function_at(pc).map(|function| function.name);
+        name(one).is_some_and(|one| Some(one) == name(other))
+    }
+
+    /// True when `next` lies in the middle of another function than `previous`. Stubs and tail calls lead to the
+    /// beginnings of functions and switches stay inside one; a part that was split off may begin with a landing.
+    fn is_in_the_middle(&self, previous: u64, next: u64) -> bool {
+        let function = self.translation().images.function_at(next);
+        let is_inner = function.is_some_and(|function| function.is_part || function.range.start != next);
+        is_inner && !self.is_same_function(previous, next)
+    }
+
+    fn enter(&self, thread: &mut Thread, region: u16) {
+        let site = thread.call_site().filter(|(site, _)| self.is_current(site));
+        if let Some((_, block)) = site {
+            self.mark(block, BlockRoles::APPROACH);
+        }
+        thread.enter(region, site.map(|(site, _)| site), || self.admit(region));
+    }
+
+    /// True when the return address of a call still stands in its slot.
+    fn is_current(&self, site: &CallSite) -> bool {
+        let Some(slot) = site.slot else { return true };
+        let host = slot.wrapping_add(self.guest_base.load(Ordering::Relaxed));
+        // SAFETY: the guest's call stored here; stacks stay mapped while their thread runs.
+        let stored = unsafe { read_value(host, self.plan.header.abi.pointer_bytes) };
+        stored == Some(site.return_pc)
+    }
+
+    fn access(
+        &self,
+        thread: &mut Thread,
+        site: &'static Site,
+        address: u64,
+        size_bytes: u32,
+        is_store: bool,
+    ) {
+        let pointer_bytes = self.plan.header.abi.pointer_bytes;
+        let is_pointer_like =
+            size_bytes == u32::from(pointer_bytes) && address.is_multiple_of(u64::from(pointer_bytes));
+        // SAFETY: the guest just accessed these bytes.
+        let value = is_pointer_like
+            .then(|| unsafe { read_value(address.wrapping_add(site.guest_base), pointer_bytes) })
+            .flatten();
+        if thread.awaits_chunk && !is_store {
+            self.note_chunk(thread, site, address, value);
+        }
+        if thread.is_recording() && !self.is_discovery {
+            if site.on_stack && !thread.has_stack {
+                self.note_stack(thread, address);
+            }
+            let kind = if is_store { AccessKind::Store } else { AccessKind::Load };
+            thread.touch(site, address, size_bytes, kind, value);
+        }
+        if !self.uses_slots() {
+            return;
+        }
+        match (site.flow, is_store) {
+            (Flow::Call, true) => {
+                if let Some(block) = thread.last {
+                    thread.push_site(CallSite { return_pc: site.next_pc, slot: Some(address) }, block);
+                }
+                thread.called(address, site.next_pc);
+            }
+            (Flow::Return, false) => {
+                thread.pop_site(Some(address), None);
+                thread.returned(address, value);
+                self.note_inside(thread);
+            }
+            _ => {}
+        }
+    }
+
+    /// The first load of `free` that can be the size in a chunk header ends the chunk's life.
+    fn note_chunk(&self, thread: &mut Thread, site: &Site, address: u64, value: Option<u64>) {
+        let pointer = u64::from(self.plan.header.abi.pointer_bytes);
+        let Some(size) = value.map(|value| value & !7) else { return };
+        let is_header = address % (2 * pointer) == pointer
+            && size.is_multiple_of(2 * pointer)
+            && (4 * pointer..MAX_CHUNK_BYTES).contains(&size);
+        if is_header && !site.on_stack {
+            thread.awaits_chunk = false;
+            self.note_memory(thread, MemoryEventKind::Freed, address.wrapping_add(pointer), size - pointer);
+        }
+    }
+
+    fn note_memory(&self, thread: &mut Thread, kind: MemoryEventKind, address: u64, size_bytes: u64) {
+        if self.is_discovery || self.profile.is_some() {
+            return;
+        }
+        let event =
+            MemoryEvent { at: self.tick(), thread: thread.id, kind, address, size_bytes: Some(size_bytes) };
+        thread.encoder.memory(&event);
+        if thread.encoder.packed_bytes() >= BLOCK_BYTES {
+            self.flush(&mut thread.encoder);
+        }
+    }
+
+    /// The guest installs the signal handler that an action at this address names.
+    fn set_handler(&self, action: u64) {
+        let pointer_bytes = self.plan.header.abi.pointer_bytes;
+        let host = action.wrapping_add(self.guest_base.load(Ordering::Relaxed));
+        if !host.is_multiple_of(u64::from(pointer_bytes)) || !crate::maps::is_readable(host) {
+            return;
+        }
+        // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
+        let handler = unsafe { read_value(host, pointer_bytes) };
+        // 0 and 1 stand for the default action and for none.
+        if let Some(handler) = handler.filter(|handler| *handler > 1) {
+            self.translation().handlers.insert(handler & !u64::from(pointer_bytes == 4));
+        }
+    }
+}

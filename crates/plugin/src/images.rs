@@ -1,0 +1,243 @@
+//! The files the guest mapped, and which of their addresses matter.
+
+use crate::elf::{Elf, Symbol};
+use crate::maps;
+use crate::tracker::Leaving;
+use lineup_model::abi::Machine;
+use lineup_model::image::LoadedImage;
+use lineup_recording::plan::{BlockRoles, Plan};
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A function of the C library or the unwinder that the recorder must notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Special {
+    /// `setjmp` and its kin: returns a second time.
+    SetJump,
+    /// Leaves activations without returning from them.
+    Leave(Leaving),
+    /// Gives back a heap block whose chunk header lies before it (glibc).
+    Free,
+}
+
+const SPECIAL: &[(&str, Special)] = &[
+    ("setjmp", Special::SetJump),
+    ("_setjmp", Special::SetJump),
+    ("__sigsetjmp", Special::SetJump),
+    ("sigsetjmp", Special::SetJump),
+    ("longjmp", Special::Leave(Leaving::Jump)),
+    ("_longjmp", Special::Leave(Leaving::Jump)),
+    ("siglongjmp", Special::Leave(Leaving::Jump)),
+    ("__libc_longjmp", Special::Leave(Leaving::Jump)),
+    ("__libc_siglongjmp", Special::Leave(Leaving::Jump)),
+    ("__longjmp_chk", Special::Leave(Leaving::Jump)),
+    ("_Unwind_RaiseException", Special::Leave(Leaving::Unwind)),
+    ("_Unwind_Resume", Special::Leave(Leaving::Unwind)),
+    ("_Unwind_Resume_or_Rethrow", Special::Leave(Leaving::Unwind)),
+    ("_Unwind_ForcedUnwind", Special::Leave(Leaving::Unwind)),
+    ("free", Special::Free),
+    ("cfree", Special::Free),
+    ("realloc", Special::Free),
+    ("__libc_free", Special::Free),
+    ("__libc_realloc", Special::Free),
+];
+
+/// A function, by its place in memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Function {
+    /// Name without a suffix such as `.cold`, so that split parts of a function compare equal.
+    pub(crate) name: String,
+    /// True for a part that was split off.
+    pub(crate) is_part: bool,
+    pub(crate) range: Range<u64>,
+}
+
+/// One file.
+struct GuestImage {
+    loaded: LoadedImage,
+    functions: Vec<Symbol>,
+}
+
+/// All files mapped now, and the addresses in them that matter, by runtime address.
+#[derive(Default)]
+pub(crate) struct Images {
+    all: Vec<GuestImage>,
+    specials: HashMap<u64, Special>,
+    entries: HashMap<u64, u16>,
+    roles: HashMap<u64, BlockRoles>,
+    frees: Vec<Range<u64>>,
+    /// Paths as they were given, by canonical path.
+    canonical: HashMap<String, PathBuf>,
+}
+
+/// What a look at the maps brought.
+#[derive(Default)]
+pub(crate) struct Fresh {
+    pub(crate) images: Vec<LoadedImage>,
+    /// Entries found by symbol: region, image path, link address.
+    pub(crate) entries: Vec<(u16, String, u64)>,
+}
+
+impl Images {
+    /// Takes in files that were mapped since the last look. `maps_text` is `/proc/self/maps`;
+    /// `guest_base` is what the emulator adds to a guest address.
+    pub(crate) fn refresh(&mut self, maps_text: &str, guest_base: u64, plan: &Plan) -> Fresh {
+        let mut fresh = Fresh::default();
+        for file in maps::guest_files(maps_text) {
+            let start = file.start.wrapping_sub(guest_base);
+            let known = |image: &GuestImage| image.loaded.path == file.path && image.loaded.start == start;
+            if self.all.iter().any(known) {
+                continue;
+            }
+            if let Some(image) = open_image(&file.path, start) {
+                self.forget_overlapping(&image.loaded);
+                self.note_addresses(&image, plan, &mut fresh);
+                fresh.images.push(image.loaded.clone());
+                self.all.push(image);
+            }
+        }
+        fresh
+    }
+
+    /// A file that was unmapped since has its addresses reused.
+    fn forget_overlapping(&mut self, new: &LoadedImage) {
+        let range = new.start..new.end;
+        self.all.retain(|image| image.loaded.end <= new.start || image.loaded.start >= new.end);
+        self.specials.retain(|pc, _| !range.contains(pc));
+        self.entries.retain(|pc, _| !range.contains(pc));
+        self.roles.retain(|pc, _| !range.contains(pc));
+        self.frees.retain(|free| !range.contains(&free.start));
+    }
+
+    fn note_addresses(&mut self, image: &GuestImage, plan: &Plan, fresh: &mut Fresh) {
+        let loaded = &image.loaded;
+        for symbol in &image.functions {
+            let runtime = loaded.to_runtime(symbol.address);
+            if let Some((_, special)) = SPECIAL.iter().find(|(name, _)| *name == symbol.name) {
+                if *special == Special::Free {
+                    self.note_free(loaded, runtime, symbol.size_bytes, &plan.program);
+                } else {
+                    self.specials.insert(runtime, *special);
+                }
+            }
+        }
+        for (index, region) in (0u16..).zip(&plan.header.regions) {
+            if region.entries.is_empty() {
+                for symbol in image.functions.iter().filter(|symbol| symbol.name == region.name) {
+                    if self.entries.insert(loaded.to_runtime(symbol.address), index).is_none() {
+                        fresh.entries.push((index, loaded.path.clone(), symbol.address));
+                    }
+                }
+            } else if self.is_path(&region.image, &loaded.path) {
+                let entries = region.entries.iter().map(|entry| (loaded.to_runtime(*entry), index));
+                self.entries.extend(entries);
+            }
+        }
+        if let Some(blocks) = plan.discovery.blocks.get(&loaded.path) {
+            self.roles.extend(blocks.iter().map(|(link, roles)| (loaded.to_runtime(*link), *roles)));
+        }
+    }
+
+    /// Only glibc's allocator is known to keep the chunk header that is read.
+    fn note_free(&mut self, loaded: &LoadedImage, runtime: u64, size_bytes: u64, program: &str) {
+        let file = Path::new(&loaded.path).file_name().unwrap_or_default().to_string_lossy();
+        if file.starts_with("libc.so") || file.starts_with("libc-2") || self.is_path(program, &loaded.path) {
+            let range = runtime..runtime.saturating_add(size_bytes.max(1));
+            if !self.frees.contains(&range) {
+                self.frees.push(range);
+            }
+        }
+    }
+
+    fn is_path(&mut self, given: &str, mapped: &str) -> bool {
+        given == mapped
+            || self
+                .canonical
+                .entry(given.to_owned())
+                .or_insert_with(|| std::fs::canonicalize(given).unwrap_or_default())
+                .as_os_str()
+                == mapped
+    }
+
+    pub(crate) fn special_at(&self, pc: u64) -> Option<Special> {
+        self.specials.get(&pc).copied()
+    }
+
+    pub(crate) fn entry_at(&self, pc: u64) -> Option<u16> {
+        self.entries.get(&pc).copied()
+    }
+
+    pub(crate) fn roles_at(&self, pc: u64) -> BlockRoles {
+        self.roles.get(&pc).copied().unwrap_or_default()
+    }
+
+    /// True inside the functions that give heap blocks back.
+    pub(crate) fn is_free(&self, pc: u64) -> bool {
+        self.frees.iter().any(|range| range.contains(&pc))
+    }
+
+    /// True at the first instruction of a function that gives heap blocks back.
+    pub(crate) fn is_free_entry(&self, pc: u64) -> bool {
+        self.frees.iter().any(|range| range.start == pc)
+    }
+
+    /// The file that holds an address.
+    pub(crate) fn image_at(&self, address: u64) -> Option<&LoadedImage> {
+        self.all.iter().map(|image| &image.loaded).find(|image| image.contains(address))
+    }
+
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &LoadedImage> {
+        self.all.iter().map(|image| &image.loaded)
+    }
+
+    /// The function whose symbol covers `pc`.
+    pub(crate) fn function_at(&self, pc: u64) -> Option<Function> {
+        let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
+        let link = image.loaded.to_link(pc);
+        let symbol = image.functions.iter().find(|symbol| {
+            (symbol.address..symbol.address.saturating_add(symbol.size_bytes)).contains(&link)
+        })?;
+        let (name, is_part) = match symbol.name.split_once(".cold") {
+            Some((name, _)) => (name, true),
+            None => (symbol.name.as_str(), false),
+        };
+        let start = image.loaded.to_runtime(symbol.address);
+        Some(Function {
+            name: name.to_owned(),
+            is_part,
+            range: start..start.saturating_add(symbol.size_bytes),
+        })
+    }
+}
+
+/// Reads a file that the guest mapped from its beginning at `start`.
+fn open_image(path: &str, start: u64) -> Option<GuestImage> {
+    let file = File::open(path).ok()?;
+    let elf = Elf::open(&file)?;
+    let segments = elf.segments();
+    let first = segments.iter().find(|segment| segment.offset < 0x1000)?;
+    let bias = start.wrapping_sub(first.address & !0xfff);
+    let end = segments.iter().map(|segment| segment.address.saturating_add(segment.memory_bytes)).max()?;
+    Some(GuestImage {
+        loaded: LoadedImage {
+            path: path.to_owned(),
+            start,
+            end: bias.wrapping_add(end.checked_next_multiple_of(0x1000)?),
+            bias,
+            build_id: elf.build_id(),
+        },
+        functions: elf.functions(),
+    })
+}
+
+/// The name of the emulator's target, as it spells it.
+pub(crate) fn machine_of_target(target: &str) -> Option<Machine> {
+    Some(match target {
+        "x86_64" => Machine::X86_64,
+        "aarch64" => Machine::AArch64,
+        "arm" => Machine::Arm,
+        _ => return None,
+    })
+}

@@ -1,0 +1,111 @@
+//! What ends a block, from the bytes of its last instruction; no more of each instruction set than that
+//! needs.
+
+mod arm;
+mod x86;
+
+use lineup_model::abi::Machine;
+
+/// How control leaves a block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Flow {
+    /// Falls through, branches to a fixed place, or traps.
+    Plain,
+    /// Calls: control comes back to the instruction after it.
+    Call,
+    /// Returns to where a register or the stack says.
+    Return,
+    /// Jumps to where a register or memory says: a switch, a stub, a tail call.
+    Indirect,
+}
+
+/// What of an instruction matters to the recorder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Insn {
+    /// How it passes control on.
+    pub(crate) flow: Flow,
+    /// An x86 string instruction under a repeat prefix: executed once per element.
+    pub(crate) repeats: bool,
+    /// Loads or stores several registers, each an access of its own.
+    pub(crate) multiple: bool,
+    /// Addresses memory through the stack pointer, as far as is easily told.
+    pub(crate) on_stack: bool,
+}
+
+impl Insn {
+    const PLAIN: Insn = Insn { flow: Flow::Plain, repeats: false, multiple: false, on_stack: false };
+}
+
+/// Decodes an instruction. `is_thumb` tells the instruction set of its block, see [`is_thumb`].
+pub(crate) fn decode(machine: Machine, bytes: &[u8], is_thumb: bool) -> Insn {
+    match (machine, bytes) {
+        (Machine::X86_64 | Machine::I386, _) => x86::decode(bytes),
+        (Machine::AArch64, &[a, b, c, d]) => arm::decode_a64(u32::from_le_bytes([a, b, c, d])),
+        (Machine::Arm, &[a, b]) => arm::decode_thumb(u16::from_le_bytes([a, b]), 0),
+        (Machine::Arm, &[a, b, c, d]) if is_thumb => {
+            arm::decode_thumb(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
+        }
+        (Machine::Arm, &[a, b, c, d]) => arm::decode_a32(u32::from_le_bytes([a, b, c, d])),
+        _ => Insn::PLAIN,
+    }
+}
+
+/// True when a block of a 32-bit Arm program is Thumb, from the addresses and bytes of its instructions. `text` is the
+/// emulator's disassembly of the last one, asked for only where the bytes could be either.
+pub(crate) fn is_thumb(insns: &[(u64, &[u8])], text: impl FnOnce() -> String) -> bool {
+    if insns.iter().any(|(pc, bytes)| bytes.len() == 2 || pc % 4 == 2) {
+        return true;
+    }
+    // The first half of a long Thumb instruction begins with 11101, 11110 or 11111.
+    if insns.iter().any(|(_, bytes)| bytes.get(1).is_none_or(|high| high >> 3 < 0b11101)) {
+        return false;
+    }
+    let Some([_, _, _, last]) = insns.last().map(|(_, bytes)| *bytes) else { return false };
+    let text = text();
+    let mnemonic = text.split_whitespace().next().unwrap_or_default();
+    // A32 has its condition in the upper four bits: 1110 always, 1111 for BLX with a label, else as the mnemonic says.
+    match mnemonic {
+        _ if mnemonic.ends_with(".w") => true,
+        "blx" => last >> 4 != 0b1111,
+        "bl" => last >> 4 != 0b1110,
+        _ if mnemonic.starts_with('b') => false,
+        _ => last >> 4 != 0b1110,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thumb(pc: u64, words: &[&[u8]], text: &str) -> bool {
+        let places = words.iter().scan(pc, |pc, bytes| {
+            let here = *pc;
+            *pc += bytes.len() as u64;
+            Some((here, *bytes))
+        });
+        is_thumb(&places.collect::<Vec<_>>(), || text.to_owned())
+    }
+
+    #[test]
+    fn a_short_instruction_or_an_odd_half_word_is_thumb() {
+        assert!(thumb(0x1000, &[&[0x10, 0xb5], &[0x00, 0xf0, 0x01, 0xf8]], "bl"));
+        assert!(thumb(0x1002, &[&[0x00, 0xf0, 0x01, 0xf8]], "bl"));
+    }
+
+    #[test]
+    fn what_no_long_thumb_instruction_begins_with_is_a32() {
+        assert!(!thumb(0x1000, &[&[0x10, 0x40, 0x2d, 0xe9]], "push"));
+    }
+
+    #[test]
+    fn a_lone_branch_is_told_by_its_condition() {
+        assert!(!thumb(0x1000, &[&[0xf2, 0xff, 0xff, 0xeb]], "bl #0xfd0"));
+        assert!(thumb(0x1000, &[&[0xff, 0xf7, 0xf2, 0xff]], "bl #0xfe8"));
+        assert!(!thumb(0x1000, &[&[0xf2, 0xff, 0xff, 0xfa]], "blx #0xfd0"));
+        assert!(thumb(0x1000, &[&[0xff, 0xf7, 0xf2, 0xef]], "blx #0xfe8"));
+        assert!(!thumb(0x1000, &[&[0xf6, 0xff, 0xff, 0x1a]], "bne #0xfe0"));
+        assert!(thumb(0x1000, &[&[0x7f, 0xf4, 0xf6, 0xaf]], "bne.w #0xff0"));
+        assert!(thumb(0x1000, &[&[0x5d, 0xf8, 0x04, 0xfb]], "ldr pc, [sp], #4"));
+        assert!(!thumb(0x1000, &[&[0x04, 0xf0, 0x9d, 0xe4]], "pop {pc}"));
+    }
+}

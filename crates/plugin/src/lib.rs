@@ -1,0 +1,32 @@
+//! The recorder inside the emulator: a plugin for QEMU's TCG (interface version 1) that records what calls of
+//! chosen functions touch.
+//!
+//! Design constraints:
+//!
+//! * Nothing unwinds into the emulator; nothing is printed but what stops the recording.
+//! * A callback belongs to one guest thread and touches that thread's state only; what threads share is behind locks
+//!   that translation and full blocks take, not execution.
+//! * The interface of QEMU 7.2 reads no registers. Returns are recognised by the slot of the return address (x86) or
+//!   by the return pc (Arm); see [`tracker`](crate).
+//! * What a callback points to is never freed: the emulator keeps the pointers.
+//! * Guest memory is read only where the guest itself just accessed it.
+//!
+//! The command hands over a [`lineup_recording::plan::Plan`] as `plan=FILE`. A discovery run writes a
+//! [`lineup_recording::plan::Discovery`], every other run a recording.
+
+mod blocks;
+mod callbacks;
+mod elf;
+mod ffi;
+mod guest;
+mod images;
+mod isa;
+mod link;
+mod maps;
+mod output;
+mod profile;
+mod recorder;
+mod syscalls;
+mod thread;
+mod tracker;
+mod translate;

@@ -1,0 +1,85 @@
+//! The few system calls that matter, by machine.
+
+use lineup_model::abi::Machine;
+
+/// What a system call means for the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    /// Installs a signal handler: the second argument points to it.
+    SetHandler,
+    /// A signal handler returns.
+    HandlerReturns,
+    /// Takes pages away: address and length are the first two arguments.
+    Unmap,
+    /// Maps pages: address and length are the first two arguments, flags the fourth.
+    Map,
+    /// Replaces the program.
+    Exec,
+    /// Makes a process.
+    Fork,
+    /// Makes a process or a thread, by its flags in the first argument.
+    Clone,
+}
+
+/// `MAP_FIXED`: the pages replace what was there.
+pub(crate) const MAP_FIXED: u64 = 0x10;
+/// `CLONE_VM`: a thread, not a process.
+pub(crate) const CLONE_VM: u64 = 0x100;
+
+/// The meaning of a system call number.
+pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
+    let table: &[(i64, Call)] = match machine {
+        Machine::X86_64 => &[
+            (13, Call::SetHandler),
+            (15, Call::HandlerReturns),
+            (11, Call::Unmap),
+            (25, Call::Unmap),
+            (9, Call::Map),
+            (59, Call::Exec),
+            (322, Call::Exec),
+            (57, Call::Fork),
+            (58, Call::Fork),
+            (56, Call::Clone),
+        ],
+        Machine::AArch64 => &[
+            (134, Call::SetHandler),
+            (139, Call::HandlerReturns),
+            (215, Call::Unmap),
+            (216, Call::Unmap),
+            (222, Call::Map),
+            (221, Call::Exec),
+            (281, Call::Exec),
+            (220, Call::Clone),
+        ],
+        Machine::Arm | Machine::I386 => &[
+            (174, Call::SetHandler),
+            (67, Call::SetHandler),
+            (173, Call::HandlerReturns),
+            (119, Call::HandlerReturns),
+            (91, Call::Unmap),
+            (163, Call::Unmap),
+            (192, Call::Map),
+            (11, Call::Exec),
+            (387, Call::Exec),
+            (2, Call::Fork),
+            (190, Call::Fork),
+            (120, Call::Clone),
+        ],
+    };
+    table.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_machine_has_its_own_numbers() {
+        assert_eq!(meaning(Machine::X86_64, 59), Some(Call::Exec));
+        assert_eq!(meaning(Machine::AArch64, 221), Some(Call::Exec));
+        assert_eq!(meaning(Machine::Arm, 11), Some(Call::Exec));
+        assert_eq!(meaning(Machine::X86_64, 11), Some(Call::Unmap));
+        assert_eq!(meaning(Machine::AArch64, 139), Some(Call::HandlerReturns));
+        assert_eq!(meaning(Machine::X86_64, 0), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! What the emulator calls when it translates a block: decides which callbacks the block gets.
+
+use crate::blocks::{Block, BlockKey, BlockParts, Site};
+use crate::callbacks::{on_access, on_block, on_run_access, on_runs, on_unwatched};
+use crate::ffi::{self, INLINE_ADD, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::isa::{self, Flow};
+use crate::profile::Profile;
+use crate::recorder::{self, Recorder, Translation};
+use lineup_model::abi::Machine;
+use lineup_model::access::CODE_GRANULE_BYTES;
+use lineup_recording::Encoder;
+use lineup_recording::plan::BlockRoles;
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::Ordering;
+
+/// An instruction of a block.
+struct Insn {
+    handle: *mut ffi::Insn,
+    pc: u64,
+    size_bytes: u64,
+    decoded: isa::Insn,
+}
+
+/// A block is translated.
+pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
+    let Some(recorder) = recorder::get() else { return };
+    // SAFETY: `tb` is valid for this callback.
+    let insns = unsafe { recorder.insns(tb) };
+    let Some(first) = insns.first() else { return };
+    // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a constant.
+    let host = unsafe { (recorder.api.insn_haddr)(first.handle) } as u64;
+    let guest_base = host.wrapping_sub(first.pc);
+    recorder.guest_base.store(guest_base, Ordering::Relaxed);
+    let mut translation = recorder.translation();
+    recorder.look_at_images(&mut translation, first.pc, guest_base);
+    match &recorder.profile {
+        // SAFETY: `tb` and its instructions are valid for this callback.
+        Some(profile) => unsafe { recorder.profile_block(profile, tb, &insns) },
+        // SAFETY: as above.
+        None => unsafe { recorder.watch_block(&mut translation, tb, &insns, guest_base) },
+    }
+}
+
+impl Recorder {
+    /// The block's instructions.
+    ///
+    /// # Safety
+    /// `tb` must be the block under translation.
+    unsafe fn insns(&self, tb: *mut Tb) -> Vec<Insn> {
+        let api = &self.api;
+        // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
+        let raw = |index| unsafe {
+            let handle = (api.block_insn)(tb, index);
+            let (data, size) = ((api.insn_data)(handle), (api.insn_size)(handle));
+            let bytes: &[u8] =
+                if data.is_null() { &[] } else { std::slice::from_raw_parts(data.cast::<u8>(), size) };
+            (handle, (api.insn_vaddr)(handle), bytes)
+        };
+        // SAFETY: the caller's promise.
+        let raw: Vec<_> = (0..unsafe { (api.block_insns)(tb) }).map(raw).collect();
+        let is_thumb = self.machine == Machine::Arm && {
+            let places: Vec<(u64, &[u8])> = raw.iter().map(|(_, pc, bytes)| (*pc, *bytes)).collect();
+            isa::is_thumb(&places, || {
+                raw.last().map_or_else(String::new, |(handle, _, _)| self.text(*handle))
+            })
+        };
+        let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &[u8])| {
+            let decoded = isa::decode(self.machine, bytes, is_thumb);
+            // SAFETY: the handle is valid for the translation under way.
+            let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
+            Insn { handle, pc, size_bytes, decoded }
+        };
+        raw.into_iter().map(insn).collect()
+    }
+
+    /// The emulator's own disassembly.
+    fn text(&self, handle: *mut ffi::Insn) -> String {
+        // SAFETY: the handle is valid for the translation under way; the text is ours to free, and its few bytes are
+        // left to the process, since the emulator's allocator need not be ours.
+        let text = unsafe { (self.api.insn_text)(handle) };
+        if text.is_null() {
+            return String::new();
+        }
+        // SAFETY: not null, and a C string by the interface.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+
+    /// Takes in files that were mapped since the last block.
+    fn look_at_images(&self, translation: &mut Translation, pc: u64, guest_base: u64) {
+        if translation.images.image_at(pc).is_some() {
+            return;
+        }
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
+        let fresh = translation.images.refresh(&maps, guest_base, &self.plan);
+        translation.found_entries.extend(fresh.entries);
+        let mut encoder = Encoder::new();
+        fresh.images.iter().for_each(|image| encoder.image(image));
+        self.flush(&mut encoder);
+    }
+
+    /// # Safety
+    /// `tb` must be the block under translation and `insns` its instructions.
+    unsafe fn profile_block(&self, profile: &Profile, tb: *mut Tb, insns: &[Insn]) {
+        let places: Vec<(u64, u64)> = insns.iter().map(|insn| (insn.pc, insn.size_bytes)).collect();
+        let runs = profile.cut(&places);
+        for insn in insns {
+            if let Some(run) = runs.iter().rfind(|run| run.pc <= insn.pc) {
+                let number = run.id as *mut c_void;
+                // SAFETY: the caller's promise; the number is not followed.
+                unsafe {
+                    (self.api.insn_mem)(insn.handle, on_run_access, NO_REGISTERS, READS_AND_WRITES, number)
+                };
+            }
+        }
+        let data: *const Vec<_> = Box::leak(Box::new(runs));
+        // SAFETY: the caller's promise; the list is never freed.
+        unsafe { (self.api.block_exec)(tb, on_runs, NO_REGISTERS, data.cast_mut().cast()) };
+    }
+
+    /// # Safety
+    /// `tb` must be the block under translation and `insns` its instructions.
+    unsafe fn watch_block(
+        &self,
+        translation: &mut Translation,
+        tb: *mut Tb,
+        insns: &[Insn],
+        guest_base: u64,
+    ) {
+        let (Some(first), Some(last)) = (insns.first(), insns.last()) else { return };
+        let roles = translation.images.roles_at(first.pc);
+        let records_all = self.watches_all() && !self.is_discovery;
+        let watched = records_all || roles.has(BlockRoles::INSIDE) || self.is_someone_inside();
+        let is_in_free = !self.is_discovery && translation.images.is_free(first.pc);
+        let parts = BlockParts {
+            key: BlockKey {
+                start: first.pc,
+                end: last.pc + last.size_bytes,
+                instructions: insns.len() as u64,
+                watched,
+                entry: translation.images.entry_at(first.pc),
+                handler: translation.handlers.contains(&first.pc),
+            },
+            flow: last.decoded.flow,
+            repeats: insns.len() == 1 && last.decoded.repeats,
+            special: translation.images.special_at(first.pc),
+            frees: is_in_free && translation.images.is_free_entry(first.pc),
+            is_in_free,
+            granules: granules(insns),
+        };
+        let block = parts.register(&mut translation.registry);
+        let is_quiet =
+            !self.watches_all() && !watched && roles == BlockRoles::default() && block.is_ordinary();
+        if is_quiet && !is_in_free {
+            // SAFETY: the caller's promise.
+            return unsafe { self.count_gap(tb) };
+        }
+        let data: *const Block = block;
+        // SAFETY: the caller's promise; the block is never freed.
+        unsafe { (self.api.block_exec)(tb, on_block, NO_REGISTERS, data.cast_mut().cast()) };
+        let tracks_calls = self.uses_slots() && (self.watches_all() || roles.has(BlockRoles::APPROACH));
+        for insn in insns {
+            let is_transfer = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
+            if (watched && !self.is_discovery) || is_in_free || (tracks_calls && is_transfer) {
+                let site: *const Site = site(translation, insn, guest_base);
+                // SAFETY: the caller's promise; the site is never freed.
+                unsafe {
+                    (self.api.insn_mem)(
+                        insn.handle,
+                        on_access,
+                        NO_REGISTERS,
+                        READS_AND_WRITES,
+                        site.cast_mut().cast(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Lets a block without watch leave a trace, so that gaps inside calls are noticed.
+    ///
+    /// # Safety
+    /// `tb` must be the block under translation.
+    unsafe fn count_gap(&self, tb: *mut Tb) {
+        // SAFETY: the caller's promise; the counter lives as long as the process.
+        unsafe {
+            match self.has_threads() {
+                true => (self.api.block_exec)(tb, on_unwatched, NO_REGISTERS, std::ptr::null_mut()),
+                false => (self.api.block_exec_inline)(tb, INLINE_ADD, self.unwatched.as_ptr().cast(), 1),
+            }
+        }
+    }
+}
+
+fn site(translation: &mut Translation, insn: &Insn, guest_base: u64) -> &'static Site {
+    let next_pc = insn.pc + insn.size_bytes;
+    translation.registry.site(insn.pc, next_pc, || Site {
+        pc: insn.pc,
+        guest_base,
+        flow: insn.decoded.flow,
+        next_pc,
+        multiple: insn.decoded.multiple,
+        on_stack: insn.decoded.on_stack,
+    })
+}
+
+/// First addresses of the granules that instructions lie on.
+fn granules(insns: &[Insn]) -> Vec<u64> {
+    let mut granules: Vec<u64> = Vec::new();
+    for insn in insns {
+        let (first, last) =
+            (insn.pc / CODE_GRANULE_BYTES, (insn.pc + insn.size_bytes.max(1) - 1) / CODE_GRANULE_BYTES);
+        granules.extend((first..=last).map(|granule| granule * CODE_GRANULE_BYTES));
+    }
+    granules.sort_unstable();
+    granules.dedup();
+    granules
+}

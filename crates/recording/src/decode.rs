@@ -1,0 +1,254 @@
+//! Bytes to records. `None` everywhere means malformed.
+
+use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
+use crate::header::{
+    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary,
+};
+use crate::reader::Event;
+use crate::varint::Cursor;
+use lineup_model::abi::{Abi, Machine};
+use lineup_model::access::{
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+};
+use lineup_model::image::LoadedImage;
+
+/// The next record of a block, other than a header.
+pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
+    Some(match cursor.byte()? {
+        tag::IMAGE => Event::Image(image(cursor)?),
+        tag::STACK => {
+            Event::Stack(StackRange { thread: thread(cursor)?, start: cursor.int()?, end: cursor.int()? })
+        }
+        tag::CALL => Event::Call(call(cursor)?),
+        tag::MEMORY => Event::Memory(memory(cursor)?),
+        tag::PROFILE => Event::Profile(profile(cursor)?),
+        tag::SUMMARY => Event::Summary(summary(cursor)?),
+        tag::ENDING => Event::Ending(ending(cursor)?),
+        _ => return None,
+    })
+}
+
+/// The header, tag included.
+pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
+    if cursor.byte()? != tag::HEADER {
+        return None;
+    }
+    let machine = match cursor.byte()? {
+        0 => Machine::X86_64,
+        1 => Machine::I386,
+        2 => Machine::Arm,
+        3 => Machine::AArch64,
+        _ => return None,
+    };
+    let pointer_bytes = cursor.byte().filter(|bytes| matches!(bytes, 4 | 8))?;
+    let command = texts(cursor)?;
+    let emulator = cursor.text()?;
+    let mode = match cursor.byte()? {
+        0 => Mode::TwoPass,
+        1 => Mode::OnePass,
+        2 => Mode::WholeProgram,
+        _ => return None,
+    };
+    Some(Header {
+        abi: Abi { machine, pointer_bytes },
+        command,
+        emulator,
+        mode,
+        regions: list(cursor, 11, region)?,
+        warmup_calls: cursor.int()?,
+        max_calls: option(cursor)?,
+        max_accesses: cursor.int()?,
+        caches: texts(cursor)?,
+    })
+}
+
+fn region(cursor: &mut Cursor<'_>) -> Option<RegionInfo> {
+    Some(RegionInfo {
+        name: cursor.text()?,
+        weight: f64::from_le_bytes(cursor.take(8)?.try_into().ok()?),
+        image: cursor.text()?,
+        entries: list(cursor, 1, Cursor::int)?,
+    })
+}
+
+fn list<'a, T>(
+    cursor: &mut Cursor<'a>,
+    least_bytes: usize,
+    read: impl Fn(&mut Cursor<'a>) -> Option<T>,
+) -> Option<Vec<T>> {
+    let count = cursor.count(least_bytes)?;
+    (0..count).map(|_| read(cursor)).collect()
+}
+
+fn texts(cursor: &mut Cursor<'_>) -> Option<Vec<String>> {
+    list(cursor, 1, Cursor::text)
+}
+
+fn option(cursor: &mut Cursor<'_>) -> Option<Option<u64>> {
+    match cursor.byte()? {
+        0 => Some(None),
+        1 => Some(Some(cursor.int()?)),
+        _ => None,
+    }
+}
+
+fn thread(cursor: &mut Cursor<'_>) -> Option<ThreadId> {
+    Some(ThreadId(u32::try_from(cursor.int()?).ok()?))
+}
+
+fn image(cursor: &mut Cursor<'_>) -> Option<LoadedImage> {
+    Some(LoadedImage {
+        path: cursor.text()?,
+        start: cursor.int()?,
+        end: cursor.int()?,
+        bias: cursor.int()?,
+        build_id: match cursor.byte()? {
+            0 => None,
+            1 => Some(cursor.bytes()?.to_vec()),
+            _ => return None,
+        },
+    })
+}
+
+fn memory(cursor: &mut Cursor<'_>) -> Option<MemoryEvent> {
+    Some(MemoryEvent {
+        at: cursor.int()?,
+        thread: thread(cursor)?,
+        kind: match cursor.byte()? {
+            0 => MemoryEventKind::Allocated,
+            1 => MemoryEventKind::Freed,
+            2 => MemoryEventKind::Unmapped,
+            _ => return None,
+        },
+        address: cursor.int()?,
+        size_bytes: option(cursor)?,
+    })
+}
+
+fn profile(cursor: &mut Cursor<'_>) -> Option<ProfileRun> {
+    let pc = cursor.int()?;
+    let size_bytes = u32::try_from(cursor.int()?).ok()?;
+    let (executions, instructions) = (cursor.int()?, cursor.int()?);
+    let (loads, stores) = (cursor.int()?, cursor.int()?);
+    let (fetch_misses, load_misses, store_misses) = (misses(cursor)?, misses(cursor)?, misses(cursor)?);
+    Some(ProfileRun {
+        pc,
+        size_bytes,
+        executions,
+        instructions,
+        fetch_misses,
+        loads,
+        load_misses,
+        stores,
+        store_misses,
+    })
+}
+
+fn misses(cursor: &mut Cursor<'_>) -> Option<Misses> {
+    Some(Misses { l1: cursor.int()?, l2: cursor.int()? })
+}
+
+fn summary(cursor: &mut Cursor<'_>) -> Option<Summary> {
+    Some(Summary {
+        regions: list(cursor, 6, |cursor| {
+            Some(RegionCounts {
+                seen: cursor.int()?,
+                recorded: cursor.int()?,
+                abandoned: cursor.int()?,
+                unfinished: cursor.int()?,
+                truncated: cursor.int()?,
+                in_handlers: cursor.int()?,
+            })
+        })?,
+        total_instructions: option(cursor)?,
+        elapsed_ns: cursor.int()?,
+        threads: cursor.int()?,
+        unrecorded_threads: cursor.int()?,
+        forks: cursor.int()?,
+        notes: texts(cursor)?,
+    })
+}
+
+fn ending(cursor: &mut Cursor<'_>) -> Option<Ending> {
+    let kind = cursor.byte()?;
+    let number = i32::try_from(cursor.delta(0)? as i64).ok()?;
+    Some(Ending {
+        exit: match kind {
+            0 => ProgramExit::Exited(number),
+            1 => ProgramExit::Signaled(number),
+            _ => return None,
+        },
+        elapsed_ns: cursor.int()?,
+        total_instructions: option(cursor)?,
+    })
+}
+
+fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
+    let region = RegionId(u16::try_from(cursor.int()?).ok()?);
+    let thread = thread(cursor)?;
+    let (sequence, entered_at) = (cursor.int()?, cursor.int()?);
+    let end = match cursor.byte()? {
+        0 => CallEnd::Returned,
+        1 => CallEnd::Abandoned,
+        2 => CallEnd::Unfinished,
+        _ => return None,
+    };
+    let depth = u32::try_from(cursor.int()?).ok()?;
+    let (instructions, missed_blocks) = (cursor.int()?, cursor.int()?);
+    let mut last = 0;
+    let count = cursor.count(1)?;
+    let code_granules = (0..count)
+        .map(|_| {
+            last = cursor.delta(last)?;
+            Some(last)
+        })
+        .collect::<Option<Vec<u64>>>()?;
+    let accesses = accesses(cursor)?;
+    Some(Call {
+        region,
+        thread,
+        sequence,
+        entered_at,
+        end,
+        depth,
+        instructions,
+        missed_blocks,
+        accesses,
+        code_granules,
+    })
+}
+
+fn accesses(cursor: &mut Cursor<'_>) -> Option<Vec<Access>> {
+    // Flags, pc and address take a byte each at least.
+    let count = cursor.count(3)?;
+    let flags = cursor.take(count)?;
+    let mut accesses: Vec<Access> = flags
+        .iter()
+        .map(|flags| Access {
+            pc: 0,
+            address: 0,
+            size_bytes: u32::from(flags & SIZE_MASK),
+            kind: if flags & IS_STORE != 0 { AccessKind::Store } else { AccessKind::Load },
+            value: (flags & HAS_VALUE != 0).then_some(0),
+        })
+        .collect();
+    let mut last = 0;
+    for access in &mut accesses {
+        last = cursor.delta(last)?;
+        access.pc = last;
+    }
+    last = 0;
+    for access in &mut accesses {
+        last = cursor.delta(last)?;
+        access.address = last;
+    }
+    for access in accesses.iter_mut().filter(|access| access.size_bytes == u32::from(SIZE_FOLLOWS)) {
+        access.size_bytes = u32::try_from(cursor.int()?).ok()?;
+    }
+    last = 0;
+    for value in accesses.iter_mut().filter_map(|access| access.value.as_mut()) {
+        last = cursor.delta(last)?;
+        *value = last;
+    }
+    Some(accesses)
+}

@@ -1,0 +1,283 @@
+//! Records to bytes.
+
+use crate::error::RecordingError;
+use crate::frame::{self, MAX_BLOCK_BYTES};
+use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Summary};
+use crate::varint::{put, put_bytes, put_delta};
+use lineup_model::abi::Machine;
+use lineup_model::access::{
+    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+};
+use lineup_model::image::LoadedImage;
+
+/// First byte of every record.
+pub(crate) mod tag {
+    pub(crate) const HEADER: u8 = 0;
+    pub(crate) const IMAGE: u8 = 1;
+    pub(crate) const STACK: u8 = 2;
+    pub(crate) const CALL: u8 = 3;
+    pub(crate) const MEMORY: u8 = 4;
+    pub(crate) const PROFILE: u8 = 5;
+    pub(crate) const SUMMARY: u8 = 6;
+    pub(crate) const ENDING: u8 = 7;
+}
+
+/// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
+pub(crate) const IS_STORE: u8 = 0x20;
+pub(crate) const HAS_VALUE: u8 = 0x40;
+pub(crate) const SIZE_MASK: u8 = 0x1f;
+/// The size did not fit and stands in its own column.
+pub(crate) const SIZE_FOLLOWS: u8 = 0x1f;
+
+/// Everything of a call but its accesses and code granules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallHead {
+    /// See [`lineup_model::access::Call`], as for the other fields.
+    pub region: RegionId,
+    /// The thread that called it.
+    pub thread: ThreadId,
+    /// Position among all calls of its region.
+    pub sequence: u64,
+    /// Position in the global order of events.
+    pub entered_at: u64,
+    /// How it ended.
+    pub end: CallEnd,
+    /// Open calls of the same region on the same thread.
+    pub depth: u32,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Blocks whose accesses are missing.
+    pub missed_blocks: u64,
+}
+
+/// Packs records of one thread into blocks.
+#[derive(Default)]
+pub struct Encoder {
+    out: Vec<u8>,
+}
+
+impl Encoder {
+    /// An empty encoder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes packed since the last [`Encoder::seal`], before compression.
+    pub fn packed_bytes(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Turns what was packed into a block for [`crate::Writer::append`] and starts afresh.
+    ///
+    /// # Errors
+    /// [`RecordingError::TooLarge`] when more than [`MAX_BLOCK_BYTES`] were packed: seal earlier.
+    pub fn seal(&mut self) -> Result<Vec<u8>, RecordingError> {
+        let sealed = frame::seal(&self.out);
+        self.out.clear();
+        sealed
+    }
+
+    /// Packs a call. Accesses beyond what a block can hold are left out; returns how many were kept.
+    pub fn call(&mut self, head: &CallHead, accesses: &[Access], code_granules: &[u64]) -> usize {
+        // Worst case of one access: flags 1, pc 10, address 10, size 5, value 10.
+        const WORST_BYTES: usize = 36;
+        let room = MAX_BLOCK_BYTES.saturating_sub(self.out.len() + 128 + code_granules.len() * 10);
+        let kept = &accesses[..accesses.len().min(room / WORST_BYTES)];
+        let out = &mut self.out;
+        out.push(tag::CALL);
+        put(out, u64::from(head.region.0));
+        put(out, u64::from(head.thread.0));
+        put(out, head.sequence);
+        put(out, head.entered_at);
+        out.push(match head.end {
+            CallEnd::Returned => 0,
+            CallEnd::Abandoned => 1,
+            CallEnd::Unfinished => 2,
+        });
+        put(out, u64::from(head.depth));
+        put(out, head.instructions);
+        put(out, head.missed_blocks);
+        put_ascending(out, code_granules);
+        put_accesses(out, kept);
+        kept.len()
+    }
+
+    /// Packs a memory event.
+    pub fn memory(&mut self, event: &MemoryEvent) {
+        let out = &mut self.out;
+        out.push(tag::MEMORY);
+        put(out, event.at);
+        put(out, u64::from(event.thread.0));
+        out.push(match event.kind {
+            MemoryEventKind::Allocated => 0,
+            MemoryEventKind::Freed => 1,
+            MemoryEventKind::Unmapped => 2,
+        });
+        put(out, event.address);
+        put_option(out, event.size_bytes);
+    }
+
+    /// Packs a loaded image.
+    pub fn image(&mut self, image: &LoadedImage) {
+        let out = &mut self.out;
+        out.push(tag::IMAGE);
+        put_bytes(out, image.path.as_bytes());
+        put(out, image.start);
+        put(out, image.end);
+        put(out, image.bias);
+        match &image.build_id {
+            None => put(out, 0),
+            Some(id) => {
+                put(out, 1);
+                put_bytes(out, id);
+            }
+        }
+    }
+
+    /// Packs a stack range.
+    pub fn stack(&mut self, stack: &StackRange) {
+        self.out.push(tag::STACK);
+        put(&mut self.out, u64::from(stack.thread.0));
+        put(&mut self.out, stack.start);
+        put(&mut self.out, stack.end);
+    }
+
+    /// Packs the counts of one run of instructions.
+    pub fn profile(&mut self, run: &ProfileRun) {
+        let out = &mut self.out;
+        out.push(tag::PROFILE);
+        for value in
+            [run.pc, u64::from(run.size_bytes), run.executions, run.instructions, run.loads, run.stores]
+        {
+            put(out, value);
+        }
+        for Misses { l1, l2 } in [run.fetch_misses, run.load_misses, run.store_misses] {
+            put(out, l1);
+            put(out, l2);
+        }
+    }
+
+    /// Packs the recorder's counts.
+    pub fn summary(&mut self, summary: &Summary) {
+        let out = &mut self.out;
+        out.push(tag::SUMMARY);
+        put(out, summary.regions.len() as u64);
+        for region in &summary.regions {
+            for value in [
+                region.seen,
+                region.recorded,
+                region.abandoned,
+                region.unfinished,
+                region.truncated,
+                region.in_handlers,
+            ] {
+                put(out, value);
+            }
+        }
+        put_option(out, summary.total_instructions);
+        put(out, summary.elapsed_ns);
+        put(out, summary.threads);
+        put(out, summary.unrecorded_threads);
+        put(out, summary.forks);
+        put_texts(out, &summary.notes);
+    }
+
+    /// Packs how the program ended.
+    pub fn ending(&mut self, ending: &Ending) {
+        let out = &mut self.out;
+        out.push(tag::ENDING);
+        let (kind, number) = match ending.exit {
+            ProgramExit::Exited(status) => (0, status),
+            ProgramExit::Signaled(signal) => (1, signal),
+        };
+        out.push(kind);
+        put_delta(out, 0, i64::from(number) as u64);
+        put(out, ending.elapsed_ns);
+        put_option(out, ending.total_instructions);
+    }
+
+    /// Packs the header.
+    pub(crate) fn header(&mut self, header: &Header) {
+        let out = &mut self.out;
+        out.push(tag::HEADER);
+        out.push(match header.abi.machine {
+            Machine::X86_64 => 0,
+            Machine::I386 => 1,
+            Machine::Arm => 2,
+            Machine::AArch64 => 3,
+        });
+        out.push(header.abi.pointer_bytes);
+        put_texts(out, &header.command);
+        put_bytes(out, header.emulator.as_bytes());
+        out.push(match header.mode {
+            Mode::TwoPass => 0,
+            Mode::OnePass => 1,
+            Mode::WholeProgram => 2,
+        });
+        put(out, header.regions.len() as u64);
+        for region in &header.regions {
+            put_bytes(out, region.name.as_bytes());
+            out.extend_from_slice(&region.weight.to_le_bytes());
+            put_bytes(out, region.image.as_bytes());
+            put(out, region.entries.len() as u64);
+            region.entries.iter().for_each(|entry| put(out, *entry));
+        }
+        put(out, header.warmup_calls);
+        put_option(out, header.max_calls);
+        put(out, header.max_accesses);
+        put_texts(out, &header.caches);
+    }
+}
+
+fn put_option(out: &mut Vec<u8>, value: Option<u64>) {
+    match value {
+        None => out.push(0),
+        Some(value) => {
+            out.push(1);
+            put(out, value);
+        }
+    }
+}
+
+fn put_texts(out: &mut Vec<u8>, texts: &[String]) {
+    put(out, texts.len() as u64);
+    texts.iter().for_each(|text| put_bytes(out, text.as_bytes()));
+}
+
+fn put_ascending(out: &mut Vec<u8>, values: &[u64]) {
+    put(out, values.len() as u64);
+    let mut last = 0;
+    for value in values {
+        put_delta(out, last, *value);
+        last = *value;
+    }
+}
+
+/// Column after column, so that the compressor sees like next to like.
+fn put_accesses(out: &mut Vec<u8>, accesses: &[Access]) {
+    put(out, accesses.len() as u64);
+    for access in accesses {
+        let size = u8::try_from(access.size_bytes).ok().filter(|size| *size < SIZE_FOLLOWS);
+        let store = if access.kind == AccessKind::Store { IS_STORE } else { 0 };
+        let value = if access.value.is_some() { HAS_VALUE } else { 0 };
+        out.push(size.unwrap_or(SIZE_FOLLOWS) | store | value);
+    }
+    let mut last = 0;
+    for access in accesses {
+        put_delta(out, last, access.pc);
+        last = access.pc;
+    }
+    last = 0;
+    for access in accesses {
+        put_delta(out, last, access.address);
+        last = access.address;
+    }
+    for access in accesses.iter().filter(|access| access.size_bytes >= u32::from(SIZE_FOLLOWS)) {
+        put(out, u64::from(access.size_bytes));
+    }
+    last = 0;
+    for value in accesses.iter().filter_map(|access| access.value) {
+        put_delta(out, last, value);
+        last = value;
+    }
+}

@@ -1,0 +1,48 @@
+//! What can go wrong, and what a cut-off file lost.
+
+use std::fmt;
+
+/// Why a recording could not be written or read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The bytes do not start with the magic.
+    #[error("not a recording: the file does not start with LINEUPRC; give a file that `lineup record` wrote")]
+    NotARecording,
+    /// The version is not one this reader knows.
+    #[error("recording version {found} is not supported (this lineup reads {supported}); record again")]
+    Version {
+        /// What the file says.
+        found: u32,
+        /// What this crate reads.
+        supported: u32,
+    },
+    /// The file ends, or is damaged, before its header is complete.
+    #[error("the recording holds no readable header ({0}); record again")]
+    NoHeader(Damage),
+    /// Reading or writing failed.
+    #[error("recording: {0}")]
+    Io(#[from] std::io::Error),
+    /// One record is larger than a block may be.
+    #[error("a record of {bytes} bytes exceeds the {limit} bytes of a block; record fewer accesses per call")]
+    TooLarge {
+        /// Its encoded size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Where a recording stops being readable, and why. Everything before it was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// Bytes of the file that form whole, checked blocks: cutting the file here repairs it.
+    pub good_bytes: u64,
+    /// What was found there.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} after {} good bytes", self.what, self.good_bytes)
+    }
+}

@@ -1,0 +1,155 @@
+//! What stands in a recording besides calls: the header, counts, and whole-program profiles.
+
+use lineup_model::abi::Abi;
+
+/// What was recorded, and how.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Header {
+    /// Machine and pointer size of the program.
+    pub abi: Abi,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The emulator and its version, as it names itself.
+    pub emulator: String,
+    /// How the recording was made.
+    pub mode: Mode,
+    /// The regions; [`lineup_model::access::RegionId`] counts in this list.
+    pub regions: Vec<RegionInfo>,
+    /// Calls left out at the start of each region.
+    pub warmup_calls: u64,
+    /// Calls recorded at most per region; `None` is no limit.
+    pub max_calls: Option<u64>,
+    /// Accesses kept at most per call.
+    pub max_accesses: u64,
+    /// Specifications of the caches modelled while recording, such as `l1d=32K,8,64`.
+    pub caches: Vec<String>,
+}
+
+impl Header {
+    /// A header with everything but machine and command left empty.
+    pub fn new(abi: Abi, command: Vec<String>) -> Self {
+        Header {
+            abi,
+            command,
+            emulator: String::new(),
+            mode: Mode::TwoPass,
+            regions: Vec::new(),
+            warmup_calls: 0,
+            max_calls: None,
+            max_accesses: 0,
+            caches: Vec::new(),
+        }
+    }
+}
+
+/// How a recording was made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mode {
+    /// The program ran twice; the second run instrumented the blocks the first saw inside regions.
+    TwoPass,
+    /// The program ran once with everything instrumented.
+    OnePass,
+    /// No regions: counts per run of instructions over the whole program.
+    WholeProgram,
+}
+
+/// A region the user named.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RegionInfo {
+    /// The function's name.
+    pub name: String,
+    /// How much its calls weigh when several regions compete for a layout.
+    pub weight: f64,
+    /// Path of the file that holds the function.
+    pub image: String,
+    /// Link addresses of its entries (a function may have been cloned).
+    pub entries: Vec<u64>,
+}
+
+/// Counts at the end of a recording, written by the recorder.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Summary {
+    /// One per region, in the header's order.
+    pub regions: Vec<RegionCounts>,
+    /// Instructions the whole program executed, when they were counted.
+    pub total_instructions: Option<u64>,
+    /// Wall time from the program's start to the end of recording, under emulation.
+    pub elapsed_ns: u64,
+    /// Threads the program had, the first included.
+    pub threads: u64,
+    /// Threads left out because too many lived at once.
+    pub unrecorded_threads: u64,
+    /// Processes forked off; they are not recorded.
+    pub forks: u64,
+    /// Messages of the recorder about what it could not do.
+    pub notes: Vec<String>,
+}
+
+/// Counts of one region.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RegionCounts {
+    /// Calls entered, recorded or not.
+    pub seen: u64,
+    /// Calls in the recording.
+    pub recorded: u64,
+    /// Recorded calls left by `longjmp`, an exception or their thread's end.
+    pub abandoned: u64,
+    /// Recorded calls still open when the program or the recording ended.
+    pub unfinished: u64,
+    /// Recorded calls with more accesses than are kept per call.
+    pub truncated: u64,
+    /// Calls not recorded because they ran in a signal handler that interrupted a recorded call.
+    pub in_handlers: u64,
+}
+
+/// How the program ended, written by whoever started it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ending {
+    /// Exit status or signal.
+    pub exit: ProgramExit,
+    /// Wall time of the recording run.
+    pub elapsed_ns: u64,
+    /// Instructions of the whole program, when a discovery run counted them.
+    pub total_instructions: Option<u64>,
+}
+
+/// Exit status or signal of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramExit {
+    /// It exited with this status.
+    Exited(i32),
+    /// It was killed by this signal.
+    Signaled(i32),
+}
+
+/// Counts of one run of instructions (part of a block on one cache line), over the whole program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProfileRun {
+    /// Runtime address of its first instruction.
+    pub pc: u64,
+    /// Bytes of code.
+    pub size_bytes: u32,
+    /// Times it was executed.
+    pub executions: u64,
+    /// Instructions executed in it.
+    pub instructions: u64,
+    /// Fetches that missed.
+    pub fetch_misses: Misses,
+    /// Loads done by it.
+    pub loads: u64,
+    /// Loads that missed.
+    pub load_misses: Misses,
+    /// Stores done by it.
+    pub stores: u64,
+    /// Stores that missed.
+    pub store_misses: Misses,
+}
+
+/// Misses by level.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Misses {
+    /// In the first level.
+    pub l1: u64,
+    /// In the second level too; zero when the header names no second level.
+    pub l2: u64,
+}

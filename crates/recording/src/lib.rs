@@ -1,0 +1,48 @@
+//! The file of recorded calls.
+//!
+//! Design constraints:
+//!
+//! * One writer per file, fed by many threads: each thread packs whole records into its own
+//!   [`Encoder`] and hands finished blocks to the shared [`Writer`]. No record spans two blocks.
+//! * A file that was cut off stays useful: every block carries its length and a checksum, so the
+//!   [`Reader`] yields everything up to the last whole block and then reports a [`Damage`].
+//! * Reading never panics and holds one block at a time; what a block may expand to is bounded by
+//!   [`MAX_BLOCK_BYTES`].
+//! * Addresses are runtime addresses; [`lineup_model::image::LoadedImage`] converts them.
+//! * What was lost is counted in the [`Summary`], never silently dropped.
+//!
+//! A file is the magic `LINEUPRC`, a version (`u32`, little endian) and blocks. A block is its expanded
+//! length, its stored length, a CRC-32 of the stored bytes (each `u32`, little endian) and the stored
+//! bytes, which zstd expands to a run of records. The first record is the [`Header`].
+//!
+//! ```
+//! use lineup_model::abi::Abi;
+//! use lineup_recording::{Encoder, Header, Writer, read_all};
+//! let header = Header::new(Abi::X86_64, vec!["./program".into()]);
+//! let mut writer = Writer::new(Vec::new(), &header)?;
+//! let mut encoder = Encoder::new();
+//! encoder.image(&lineup_model::image::LoadedImage {
+//!     path: "/bin/true".into(), start: 0x1000, end: 0x2000, bias: 0x1000, build_id: None,
+//! });
+//! writer.append(&encoder.seal()?)?;
+//! let recording = read_all(&writer.into_inner())?;
+//! assert_eq!(recording.images[0].path, "/bin/true");
+//! # Ok::<(), lineup_recording::RecordingError>(())
+//! ```
+
+mod decode;
+mod encode;
+mod error;
+mod frame;
+mod header;
+pub mod plan;
+mod reader;
+mod varint;
+mod writer;
+
+pub use encode::{CallHead, Encoder};
+pub use error::{Damage, RecordingError};
+pub use frame::{MAX_BLOCK_BYTES, VERSION};
+pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary};
+pub use reader::{Event, Reader, Recording, read_all};
+pub use writer::Writer;

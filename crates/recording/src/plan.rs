@@ -1,0 +1,359 @@
+//! What passes between the command and the recorder inside the emulator: the [`Plan`] it is given, and
+//! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
+
+use crate::header::{Header, Mode, RegionInfo};
+use lineup_model::abi::{Abi, Machine};
+use std::collections::BTreeMap;
+
+/// What the recorder is to do in one run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Task {
+    /// Find the blocks executed inside regions; write a [`Discovery`].
+    Discover,
+    /// Record calls.
+    Record,
+}
+
+/// One run of the recorder.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What to do.
+    pub task: Task,
+    /// What stands in the recording's header.
+    pub header: Header,
+    /// Where to write: a recording, or a discovery.
+    pub output: String,
+    /// The program's file, as the emulator opens it.
+    pub program: String,
+    /// Whether every call is written as it ends: for programs known to be killed, whose last words are lost.
+    pub writes_each_call: bool,
+    /// What a first run found; empty for every other mode than [`Mode::TwoPass`].
+    pub discovery: Discovery,
+}
+
+/// What a first run found out for the second.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Discovery {
+    /// Block starts by the path of their image and their link address, with what is known of them.
+    pub blocks: BTreeMap<String, BTreeMap<u64, BlockRoles>>,
+    /// Entries found by symbol for regions that had none: region, image, link address.
+    pub entries: Vec<(u16, String, u64)>,
+    /// Calls seen, by region.
+    pub calls: Vec<u64>,
+    /// Files mapped, in order of appearance.
+    pub images: Vec<String>,
+    /// Instructions the whole program executed.
+    pub instructions: u64,
+    /// Threads it had.
+    pub threads: u64,
+    /// What the recorder could not do.
+    pub notes: Vec<String>,
+    /// True when the run came to its end: the list is then whole.
+    pub complete: bool,
+}
+
+/// Why the second run must watch a block: a set.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord, Debug)]
+pub struct BlockRoles(pub u8);
+
+impl BlockRoles {
+    /// Executed inside a region.
+    pub const INSIDE: BlockRoles = BlockRoles(1);
+    /// Leads from a call instruction to a region's entry.
+    pub const APPROACH: BlockRoles = BlockRoles(2);
+    /// A call of a region returns here.
+    pub const RETURN: BlockRoles = BlockRoles(4);
+    /// `longjmp` or an exception may land here.
+    pub const LANDING: BlockRoles = BlockRoles(8);
+
+    /// True when it has all of `other`.
+    pub fn has(self, other: BlockRoles) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn with(self, other: BlockRoles) -> BlockRoles {
+        BlockRoles(self.0 | other.0)
+    }
+}
+
+/// A line of a plan or discovery that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line} of the recorder's {what} cannot be read: {text:?}")]
+pub struct PlanError {
+    /// Counted from 1; 0 when a needed line is missing.
+    pub line: usize,
+    /// `plan` or `discovery`.
+    pub what: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// Text whose lines are `key value`.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn put(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.0.push_str(&format!("{key} {value}\n"));
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.put(key, escape(value));
+    }
+}
+
+/// Keeps a value on one line.
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+fn unescape(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                '\\' => '\\',
+                _ => return None,
+            },
+            c => c,
+        });
+    }
+    Some(out)
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+/// Feeds every line to `accept`; the first it refuses is the error.
+fn each_line(
+    text: &str,
+    what: &'static str,
+    mut accept: impl FnMut(&str, &str) -> Option<()>,
+) -> Result<(), PlanError> {
+    for (index, line) in text.split('\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        accept(key, value).ok_or_else(|| PlanError { line: index + 1, what, text: line.to_owned() })?;
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// The plan as text.
+    pub fn to_text(&self) -> String {
+        let mut lines = Lines::default();
+        lines.put("task", if self.task == Task::Discover { "discover" } else { "record" });
+        lines.text("output", &self.output);
+        lines.text("program", &self.program);
+        lines.put("each", self.writes_each_call);
+        let header = &self.header;
+        lines.put("machine", header.abi.machine);
+        lines.put("pointer", header.abi.pointer_bytes);
+        header.command.iter().for_each(|word| lines.text("command", word));
+        lines.text("emulator", &header.emulator);
+        lines.put("mode", mode_name(header.mode));
+        lines.put("warmup", header.warmup_calls);
+        header.max_calls.iter().for_each(|calls| lines.put("calls", calls));
+        lines.put("accesses", header.max_accesses);
+        header.caches.iter().for_each(|spec| lines.text("cache", spec));
+        for region in &header.regions {
+            lines.text("region", &region.name);
+            lines.put("weight", format!("{:x}", region.weight.to_bits()));
+            lines.text("in", &region.image);
+            region.entries.iter().for_each(|entry| lines.put("entry", format!("{entry:x}")));
+        }
+        lines.0.push_str(&self.discovery.to_text());
+        lines.0
+    }
+
+    /// Reads [`Plan::to_text`] back.
+    ///
+    /// # Errors
+    /// At the first line that is not one.
+    pub fn parse(text: &str) -> Result<Plan, PlanError> {
+        let mut plan = Plan {
+            task: Task::Record,
+            header: Header::new(Abi::X86_64, Vec::new()),
+            output: String::new(),
+            program: String::new(),
+            writes_each_call: false,
+            discovery: Discovery::default(),
+        };
+        let mut image = None;
+        each_line(text, "plan", |key, value| plan.accept(key, value, &mut image))?;
+        if plan.output.is_empty() {
+            return Err(PlanError { line: 0, what: "plan", text: "no output".into() });
+        }
+        Ok(plan)
+    }
+
+    fn accept(&mut self, key: &str, value: &str, image: &mut Option<String>) -> Option<()> {
+        let header = &mut self.header;
+        match key {
+            "task" => self.task = if value == "discover" { Task::Discover } else { Task::Record },
+            "output" => self.output = unescape(value)?,
+            "program" => self.program = unescape(value)?,
+            "each" => self.writes_each_call = value.parse().ok()?,
+            "machine" => header.abi.machine = machine_named(value)?,
+            "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
+            "command" => header.command.push(unescape(value)?),
+            "emulator" => header.emulator = unescape(value)?,
+            "mode" => header.mode = mode_named(value)?,
+            "warmup" => header.warmup_calls = value.parse().ok()?,
+            "calls" => header.max_calls = Some(value.parse().ok()?),
+            "accesses" => header.max_accesses = value.parse().ok()?,
+            "cache" => header.caches.push(unescape(value)?),
+            "region" => header.regions.push(RegionInfo {
+                name: unescape(value)?,
+                weight: 1.0,
+                image: String::new(),
+                entries: Vec::new(),
+            }),
+            "weight" => header.regions.last_mut()?.weight = f64::from_bits(hex(value)?),
+            "in" => header.regions.last_mut()?.image = unescape(value)?,
+            "entry" => header.regions.last_mut()?.entries.push(hex(value)?),
+            _ => return self.discovery.accept(key, value, image),
+        }
+        Some(())
+    }
+}
+
+impl Discovery {
+    /// The discovery as text.
+    pub fn to_text(&self) -> String {
+        let mut lines = Lines::default();
+        for (image, blocks) in &self.blocks {
+            lines.text("image", image);
+            blocks.iter().for_each(|(link, roles)| lines.put("block", format!("{link:x} {}", roles.0)));
+        }
+        for (region, image, link) in &self.entries {
+            lines.put("found", format!("{region} {link:x} {}", escape(image)));
+        }
+        self.calls.iter().for_each(|calls| lines.put("seen", calls));
+        self.images.iter().for_each(|image| lines.text("mapped", image));
+        lines.put("instructions", self.instructions);
+        lines.put("threads", self.threads);
+        self.notes.iter().for_each(|note| lines.text("note", note));
+        lines.put("complete", self.complete);
+        lines.0
+    }
+
+    /// Reads [`Discovery::to_text`] back.
+    ///
+    /// # Errors
+    /// At the first line that is not one.
+    pub fn parse(text: &str) -> Result<Discovery, PlanError> {
+        let mut discovery = Discovery::default();
+        let mut image = None;
+        each_line(text, "discovery", |key, value| discovery.accept(key, value, &mut image))?;
+        Ok(discovery)
+    }
+
+    fn accept(&mut self, key: &str, value: &str, image: &mut Option<String>) -> Option<()> {
+        match key {
+            "image" => *image = Some(unescape(value)?),
+            "block" => {
+                let (link, roles) = value.split_once(' ')?;
+                let blocks = self.blocks.entry(image.clone()?).or_default();
+                blocks.insert(hex(link)?, BlockRoles(roles.parse().ok()?));
+            }
+            "found" => {
+                let mut parts = value.splitn(3, ' ');
+                let region = parts.next()?.parse().ok()?;
+                let link = hex(parts.next()?)?;
+                self.entries.push((region, unescape(parts.next()?)?, link));
+            }
+            "seen" => self.calls.push(value.parse().ok()?),
+            "mapped" => self.images.push(unescape(value)?),
+            "instructions" => self.instructions = value.parse().ok()?,
+            "threads" => self.threads = value.parse().ok()?,
+            "note" => self.notes.push(unescape(value)?),
+            "complete" => self.complete = value.parse().ok()?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::TwoPass => "two-pass",
+        Mode::OnePass => "one-pass",
+        Mode::WholeProgram => "whole-program",
+    }
+}
+
+fn mode_named(name: &str) -> Option<Mode> {
+    [Mode::TwoPass, Mode::OnePass, Mode::WholeProgram].into_iter().find(|mode| mode_name(*mode) == name)
+}
+
+fn machine_named(name: &str) -> Option<Machine> {
+    [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64]
+        .into_iter()
+        .find(|machine| machine.to_string() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn discovery() -> Discovery {
+        let mut discovery = Discovery {
+            entries: vec![(1, "/lib/a b.so".into(), 0x1234)],
+            calls: vec![3, 0],
+            images: vec!["/bin/x".into(), "/lib/a b.so".into()],
+            instructions: 1 << 40,
+            threads: 2,
+            notes: vec!["two\nlines \\".into()],
+            complete: true,
+            ..Discovery::default()
+        };
+        let roles = BlockRoles::INSIDE.with(BlockRoles::RETURN);
+        discovery.blocks.entry("/lib/a b.so".into()).or_default().insert(0xffff_ffff_0000_0010, roles);
+        discovery
+    }
+
+    #[test]
+    fn a_plan_reads_back() {
+        let mut header = Header::new(Abi::ARM, vec!["./a b".into(), "".into(), "new\nline".into()]);
+        header.mode = Mode::OnePass;
+        header.max_calls = Some(5);
+        header.warmup_calls = 2;
+        header.regions = vec![
+            RegionInfo {
+                name: "f(int, char)".into(),
+                weight: 0.1,
+                image: "/bin/x".into(),
+                entries: vec![1, 2],
+            },
+            RegionInfo { name: "g".into(), weight: 1.0, image: String::new(), entries: Vec::new() },
+        ];
+        let plan = Plan {
+            task: Task::Discover,
+            header,
+            output: "/tmp/o\\ut".into(),
+            program: "./a b".into(),
+            writes_each_call: true,
+            discovery: discovery(),
+        };
+        assert_eq!(Plan::parse(&plan.to_text()), Ok(plan));
+    }
+
+    #[test]
+    fn a_discovery_reads_back() {
+        assert_eq!(Discovery::parse(&discovery().to_text()), Ok(discovery()));
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named() {
+        let error = Discovery::parse("threads 1\nblock 12 1\n").unwrap_err();
+        assert_eq!(error.line, 2);
+        assert!(Plan::parse("weight 0\n").is_err());
+        assert!(Plan::parse("task record\n").is_err());
+    }
+}

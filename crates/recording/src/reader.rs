@@ -1,0 +1,199 @@
+//! Reading a recording, as a stream or whole.
+
+use crate::decode;
+use crate::error::{Damage, RecordingError};
+use crate::frame::{self, MAGIC, Unsealed, VERSION};
+use crate::header::{Ending, Header, ProfileRun, Summary};
+use crate::varint::Cursor;
+use lineup_model::access::{Call, MemoryEvent, StackRange};
+use lineup_model::image::LoadedImage;
+use std::io::Read;
+
+/// One record of a recording.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A file was mapped into the program.
+    Image(LoadedImage),
+    /// Where a thread's stack is.
+    Stack(StackRange),
+    /// A call ended.
+    Call(Call),
+    /// Memory began or ended its life.
+    Memory(MemoryEvent),
+    /// Counts of a run of instructions.
+    Profile(ProfileRun),
+    /// The recorder finished.
+    Summary(Summary),
+    /// The program ended.
+    Ending(Ending),
+}
+
+/// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
+/// turn, so order by [`Call::entered_at`] and [`MemoryEvent::at`] where order matters.
+pub struct Reader<R: Read> {
+    input: R,
+    header: Header,
+    block: Vec<u8>,
+    at: usize,
+    good_bytes: u64,
+    damage: Option<Damage>,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads magic, version and header.
+    ///
+    /// # Errors
+    /// When these cannot be read; later damage is reported by [`Reader::damage`] instead.
+    pub fn new(mut input: R) -> Result<Self, RecordingError> {
+        let mut start = [0u8; 12];
+        let count = frame::fill(&mut input, &mut start)?;
+        if count < start.len() || start[..8] != MAGIC[..] {
+            return Err(RecordingError::NotARecording);
+        }
+        let found = u32::from_le_bytes([start[8], start[9], start[10], start[11]]);
+        if found != VERSION {
+            return Err(RecordingError::Version { found, supported: VERSION });
+        }
+        let no_header = |what: &str| {
+            RecordingError::NoHeader(Damage { good_bytes: start.len() as u64, what: what.into() })
+        };
+        let (block, bytes) = match frame::unseal(&mut input)? {
+            Unsealed::Block(block, bytes) => (block, bytes),
+            Unsealed::End => return Err(no_header("the file ends")),
+            Unsealed::Damaged(what) => return Err(no_header(&what)),
+        };
+        let mut cursor = Cursor::new(&block);
+        let header = decode::header(&mut cursor).ok_or_else(|| no_header("the header is malformed"))?;
+        let at = block.len() - cursor.left();
+        Ok(Reader {
+            input,
+            header,
+            block,
+            at,
+            good_bytes: start.len() as u64 + bytes,
+            damage: None,
+            ended: false,
+        })
+    }
+
+    /// What was recorded, and how.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Where the file stopped being readable; `None` while it is, and after a clean end.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.damage.as_ref()
+    }
+
+    /// Bytes read so far that form whole, checked blocks.
+    pub fn good_bytes(&self) -> u64 {
+        self.good_bytes
+    }
+
+    fn stop(&mut self, what: String) -> Option<Event> {
+        self.damage = Some(Damage { good_bytes: self.good_bytes, what });
+        self.ended = true;
+        None
+    }
+
+    /// Loads the next block; false at the end.
+    fn next_block(&mut self) -> bool {
+        match frame::unseal(&mut self.input) {
+            Ok(Unsealed::Block(block, bytes)) => {
+                self.block = block;
+                self.at = 0;
+                self.good_bytes += bytes;
+            }
+            Ok(Unsealed::End) => self.ended = true,
+            Ok(Unsealed::Damaged(what)) => {
+                self.stop(what);
+            }
+            Err(error) => {
+                self.stop(format!("reading failed: {error}"));
+            }
+        }
+        !self.ended
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        if self.ended {
+            return None;
+        }
+        while self.at >= self.block.len() {
+            if !self.next_block() {
+                return None;
+            }
+        }
+        let mut cursor = Cursor::new(&self.block[self.at..]);
+        match decode::event(&mut cursor) {
+            Some(event) => {
+                self.at = self.block.len() - cursor.left();
+                Some(event)
+            }
+            None => self.stop("a block holds a malformed record".into()),
+        }
+    }
+}
+
+/// A whole recording in memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    /// What was recorded, and how.
+    pub header: Header,
+    /// Files mapped into the program.
+    pub images: Vec<LoadedImage>,
+    /// Stacks of its threads.
+    pub stacks: Vec<StackRange>,
+    /// Calls, sorted by [`Call::entered_at`].
+    pub calls: Vec<Call>,
+    /// Memory events, sorted by [`MemoryEvent::at`].
+    pub events: Vec<MemoryEvent>,
+    /// Whole-program counts.
+    pub profile: Vec<ProfileRun>,
+    /// The recorder's counts; `None` when it did not get to write them.
+    pub summary: Option<Summary>,
+    /// How the program ended; `None` when that was not written.
+    pub ending: Option<Ending>,
+    /// Where the file stopped being readable, when it did.
+    pub damage: Option<Damage>,
+}
+
+/// Reads a whole recording. A cut-off or damaged file gives what stands before the damage.
+///
+/// # Errors
+/// When not even the header can be read.
+pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
+    let mut reader = Reader::new(bytes)?;
+    let mut recording = Recording {
+        header: reader.header().clone(),
+        images: Vec::new(),
+        stacks: Vec::new(),
+        calls: Vec::new(),
+        events: Vec::new(),
+        profile: Vec::new(),
+        summary: None,
+        ending: None,
+        damage: None,
+    };
+    for event in reader.by_ref() {
+        match event {
+            Event::Image(image) => recording.images.push(image),
+            Event::Stack(stack) => recording.stacks.push(stack),
+            Event::Call(call) => recording.calls.push(call),
+            Event::Memory(event) => recording.events.push(event),
+            Event::Profile(run) => recording.profile.push(run),
+            Event::Summary(summary) => recording.summary = Some(summary),
+            Event::Ending(ending) => recording.ending = Some(ending),
+        }
+    }
+    recording.damage = reader.damage;
+    recording.calls.sort_by_key(|call| call.entered_at);
+    recording.events.sort_by_key(|event| event.at);
+    Ok(recording)
+}

@@ -1,0 +1,264 @@
+//! A recording survives its file; a damaged file gives up what stands before the damage.
+
+use lineup_model::abi::Abi;
+use lineup_model::access::{
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+};
+use lineup_model::image::LoadedImage;
+use lineup_recording::{
+    CallHead, Encoder, Ending, Header, MAX_BLOCK_BYTES, Misses, Mode, ProfileRun, ProgramExit, Reader,
+    RecordingError, RegionCounts, RegionInfo, Summary, Writer, read_all,
+};
+use proptest::prelude::*;
+
+fn any_access() -> impl Strategy<Value = Access> {
+    let size = prop_oneof![Just(1u32), Just(8), Just(30), Just(31), Just(32), any::<u32>()];
+    (any::<u64>(), any::<u64>(), size, any::<bool>(), any::<Option<u64>>()).prop_map(
+        |(pc, address, size_bytes, store, value)| Access {
+            pc,
+            address,
+            size_bytes,
+            kind: if store { AccessKind::Store } else { AccessKind::Load },
+            value,
+        },
+    )
+}
+
+prop_compose! {
+    fn any_call()(
+        region: u16, thread: u32, sequence: u64, entered_at: u64, end in 0..3u8, depth: u32,
+        instructions: u64, missed_blocks: u64,
+        accesses in prop::collection::vec(any_access(), 0..40),
+        code_granules in prop::collection::btree_set(any::<u64>(), 0..40),
+    ) -> Call {
+        let end = [CallEnd::Returned, CallEnd::Abandoned, CallEnd::Unfinished][usize::from(end)];
+        Call {
+            region: RegionId(region), thread: ThreadId(thread), sequence, entered_at, end, depth,
+            instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
+        }
+    }
+}
+
+fn pack(encoder: &mut Encoder, call: &Call) {
+    let head = CallHead {
+        region: call.region,
+        thread: call.thread,
+        sequence: call.sequence,
+        entered_at: call.entered_at,
+        end: call.end,
+        depth: call.depth,
+        instructions: call.instructions,
+        missed_blocks: call.missed_blocks,
+    };
+    assert_eq!(encoder.call(&head, &call.accesses, &call.code_granules), call.accesses.len());
+}
+
+fn header() -> Header {
+    let mut header = Header::new(Abi::ARM, vec!["./räder".into(), "--count".into(), "3".into()]);
+    header.mode = Mode::OnePass;
+    header.regions = vec![RegionInfo {
+        name: "ns::turn(int)".into(),
+        weight: 2.5,
+        image: "/tmp/räder".into(),
+        entries: vec![0x1_0000, u64::MAX],
+    }];
+    header.max_calls = Some(7);
+    header.caches = vec!["l1d=32K,8,64".into()];
+    header
+}
+
+/// A file with one call to a block.
+fn file_of(calls: &[Call]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+    for call in calls {
+        let mut encoder = Encoder::new();
+        pack(&mut encoder, call);
+        writer.append(&encoder.seal().unwrap()).unwrap();
+    }
+    writer.into_inner()
+}
+
+fn simple_call(entered_at: u64) -> Call {
+    Call {
+        region: RegionId(0),
+        thread: ThreadId(0),
+        sequence: entered_at,
+        entered_at,
+        end: CallEnd::Returned,
+        depth: 0,
+        instructions: 12,
+        missed_blocks: 0,
+        accesses: vec![Access {
+            pc: 0x40_0000,
+            address: 0x7fff_0000,
+            size_bytes: 8,
+            kind: AccessKind::Load,
+            value: Some(5),
+        }],
+        code_granules: vec![0x40_0000, 0x40_0020],
+    }
+}
+
+proptest! {
+    #[test]
+    fn calls_survive_and_come_back_in_order_of_entry(calls in prop::collection::vec(any_call(), 0..6)) {
+        let recording = read_all(&file_of(&calls)).unwrap();
+        let mut expected = calls;
+        expected.sort_by_key(|call| call.entered_at);
+        prop_assert_eq!(recording.calls, expected);
+        prop_assert_eq!(recording.header, header());
+        prop_assert_eq!(recording.damage, None);
+    }
+
+    #[test]
+    fn a_changed_byte_never_panics_and_never_invents_a_call(at: prop::sample::Index, flip in 1..=255u8) {
+        let calls: Vec<Call> = (0..4).map(simple_call).collect();
+        let mut bytes = file_of(&calls);
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        if let Ok(recording) = read_all(&bytes) {
+            prop_assert!(calls.starts_with(&recording.calls));
+            prop_assert!(recording.damage.is_some());
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_record_survives() {
+    let image = LoadedImage {
+        path: "/lib/x.so".into(),
+        start: 1,
+        end: 9,
+        bias: u64::MAX,
+        build_id: Some(vec![1, 2]),
+    };
+    let stack = StackRange { thread: ThreadId(3), start: 0x1000, end: 0x9000 };
+    let freed = MemoryEvent {
+        at: 5,
+        thread: ThreadId(3),
+        kind: MemoryEventKind::Freed,
+        address: 0x5000,
+        size_bytes: None,
+    };
+    let unmapped = MemoryEvent { at: 4, kind: MemoryEventKind::Unmapped, size_bytes: Some(4096), ..freed };
+    let run = ProfileRun {
+        pc: 0x40_0000,
+        size_bytes: 17,
+        executions: 3,
+        instructions: 12,
+        fetch_misses: Misses { l1: 1, l2: 1 },
+        loads: 6,
+        load_misses: Misses { l1: 2, l2: 0 },
+        stores: 3,
+        store_misses: Misses::default(),
+    };
+    let summary = Summary {
+        regions: vec![RegionCounts { seen: 9, recorded: 4, abandoned: 1, ..RegionCounts::default() }],
+        total_instructions: Some(99),
+        elapsed_ns: 5,
+        threads: 2,
+        unrecorded_threads: 0,
+        forks: 1,
+        notes: vec!["a note".into()],
+    };
+    let ending = Ending { exit: ProgramExit::Signaled(11), elapsed_ns: 8, total_instructions: None };
+    let mut encoder = Encoder::new();
+    encoder.image(&image);
+    encoder.stack(&stack);
+    encoder.memory(&freed);
+    encoder.memory(&unmapped);
+    encoder.profile(&run);
+    encoder.summary(&summary);
+    encoder.ending(&ending);
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let recording = read_all(&writer.into_inner()).unwrap();
+    assert_eq!(recording.images, [image]);
+    assert_eq!(recording.stacks, [stack]);
+    assert_eq!(recording.events, [unmapped, freed]);
+    assert_eq!(recording.profile, [run]);
+    assert_eq!(recording.summary, Some(summary));
+    assert_eq!(recording.ending, Some(ending));
+}
+
+#[test]
+fn a_file_cut_anywhere_gives_the_whole_blocks_before_the_cut() {
+    let calls: Vec<Call> = (0..3).map(simple_call).collect();
+    let ends: Vec<usize> = (0..=3).map(|count| file_of(&calls[..count]).len()).collect();
+    let bytes = file_of(&calls);
+    for cut in ends[0]..=bytes.len() {
+        let recording = read_all(&bytes[..cut]).unwrap();
+        let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+        assert_eq!(recording.calls, calls[..whole], "cut at {cut}");
+        match &recording.damage {
+            None => assert!(ends.contains(&cut)),
+            Some(damage) => assert_eq!(damage.good_bytes as usize, ends[whole]),
+        }
+    }
+}
+
+#[test]
+fn a_repaired_file_can_be_continued() {
+    let mut bytes = file_of(&[simple_call(0), simple_call(1)]);
+    bytes.truncate(bytes.len() - 1);
+    let good = read_all(&bytes).unwrap().damage.unwrap().good_bytes as usize;
+    bytes.truncate(good);
+    let mut encoder = Encoder::new();
+    pack(&mut encoder, &simple_call(2));
+    let mut writer = Writer::resume(bytes);
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let recording = read_all(&writer.into_inner()).unwrap();
+    assert_eq!(recording.calls, [simple_call(0), simple_call(2)]);
+    assert_eq!(recording.damage, None);
+}
+
+#[test]
+fn what_is_not_a_recording_is_refused() {
+    assert!(matches!(read_all(b""), Err(RecordingError::NotARecording)));
+    assert!(matches!(read_all(b"\x7fELF too short to be one"), Err(RecordingError::NotARecording)));
+    let mut newer = file_of(&[]);
+    newer[8] = 200;
+    assert!(matches!(read_all(&newer), Err(RecordingError::Version { found: 200, .. })));
+    assert!(matches!(read_all(&file_of(&[])[..20]), Err(RecordingError::NoHeader(_))));
+}
+
+#[test]
+fn a_length_beyond_a_block_is_damage_not_an_allocation() {
+    let mut bytes = file_of(&[]);
+    bytes.extend_from_slice(&u32::MAX.to_le_bytes());
+    bytes.extend_from_slice(&[0xff; 60]);
+    let recording = read_all(&bytes).unwrap();
+    assert!(recording.damage.unwrap().what.contains("impossible length"));
+}
+
+#[test]
+fn a_call_too_large_for_a_block_is_cut_to_what_fits() {
+    let access = simple_call(0).accesses[0];
+    let accesses = vec![access; MAX_BLOCK_BYTES / 8];
+    let head = CallHead {
+        region: RegionId(0),
+        thread: ThreadId(0),
+        sequence: 0,
+        entered_at: 0,
+        end: CallEnd::Returned,
+        depth: 0,
+        instructions: 0,
+        missed_blocks: 0,
+    };
+    let mut encoder = Encoder::new();
+    let kept = encoder.call(&head, &accesses, &[]);
+    assert!(kept < accesses.len());
+    let block = encoder.seal().unwrap();
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+    writer.append(&block).unwrap();
+    assert_eq!(read_all(&writer.into_inner()).unwrap().calls[0].accesses.len(), kept);
+}
+
+#[test]
+fn streaming_yields_events_one_by_one() {
+    let bytes = file_of(&[simple_call(0), simple_call(1)]);
+    let mut reader = Reader::new(&bytes[..]).unwrap();
+    assert_eq!(reader.by_ref().count(), 2);
+    assert_eq!(reader.good_bytes(), bytes.len() as u64);
+    assert_eq!(reader.damage(), None);
+}
