@@ -1,0 +1,313 @@
+//! The body of one declaration as units of text that move, and what keeps them where they are.
+
+use crate::constraint::{Binding, Constraint};
+use crate::declaration::Found;
+use crate::lex::Kind;
+use crate::pieces::{self, Piece, PieceKind};
+use crate::sources::SourceLanguage;
+use std::ops::Range;
+
+/// A unit of text that moves as one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TextUnit {
+    /// Indices into [`Body::pieces`].
+    pub(crate) pieces: Range<usize>,
+    /// Names it is known to declare.
+    pub(crate) names: Vec<String>,
+    /// Units move within their segment only.
+    pub(crate) segment: u32,
+    /// What the unit is, by its first piece.
+    pub(crate) kind: PieceKind,
+}
+
+/// How text moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Whole lines are cut and inserted.
+    Lines,
+    /// Declarations share lines: their texts change places.
+    Slots,
+}
+
+/// A declaration's body.
+#[derive(Clone, Debug)]
+pub(crate) struct Body<'a> {
+    pub(crate) found: Found<'a>,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) units: Vec<TextUnit>,
+    pub(crate) mode: Mode,
+    /// Constraints that come from the text, on the units they concern.
+    pub(crate) bindings: Vec<Binding>,
+}
+
+impl<'a> Body<'a> {
+    /// Reads the body of a declaration. `members` are the names debug info knows, if any.
+    pub(crate) fn read(found: Found<'a>, members: &[&str]) -> Result<Self, Binding> {
+        let (path, line) = (found.path.clone(), found.line());
+        let unclear =
+            |why: &str| Binding::new(Constraint::UnclearSource).at(&path, line).because(why.to_string());
+        let tokens = found.declaration.open + 1..found.declaration.close;
+        let pieces = pieces::cut(&found.lexed, tokens, found.language, members)
+            .ok_or_else(|| unclear("brackets or #if do not match inside the body"))?;
+        if let Some(word) = forbidding_word(&found) {
+            return Err(word);
+        }
+        let mut body = Body { found, pieces, units: Vec::new(), mode: Mode::Lines, bindings: Vec::new() };
+        body.mode = body.choose_mode()?;
+        body.make_units();
+        match body.units.iter().find(|unit| body.shares_lines(unit)) {
+            Some(_) => Err(unclear("a member shares its line with something that does not move")),
+            None => Ok(body),
+        }
+    }
+
+    /// True when the bytes to move hold more than the unit and its comments.
+    fn shares_lines(&self, unit: &TextUnit) -> bool {
+        let span = self.span(unit);
+        let pieces = &self.pieces[unit.pieces.clone()];
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return false };
+        let blank = |range: Range<usize>| self.text()[range].trim().is_empty();
+        !blank(span.start..first.span.start) || !blank(last.span.end..span.end)
+    }
+
+    fn text(&self) -> &'a str {
+        self.found.lexed.text
+    }
+
+    /// The bytes of a unit, with the comments that belong to it; whole lines when lines move.
+    pub(crate) fn span(&self, unit: &TextUnit) -> Range<usize> {
+        let pieces = &self.pieces[unit.pieces.clone()];
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return 0..0 };
+        let span = first.span.start..last.span.end;
+        match self.mode {
+            Mode::Slots => span,
+            Mode::Lines => pieces::line_start(self.text(), span.start)..line_end(self.text(), span.end),
+        }
+    }
+
+    fn has_whole_lines(&self, piece: &Piece) -> bool {
+        let after = &self.text()[piece.span.end..];
+        let rest = after.split('\n').next().unwrap_or("");
+        pieces::starts_line(self.text(), piece.span.start) && rest.trim().is_empty() && after.contains('\n')
+    }
+
+    fn choose_mode(&self) -> Result<Mode, Binding> {
+        let data: Vec<&Piece> = self.pieces.iter().filter(|piece| piece.is_data()).collect();
+        if data.iter().all(|piece| self.has_whole_lines(piece)) {
+            return Ok(Mode::Lines);
+        }
+        let (Some(first), Some(last)) = (data.first(), data.last()) else { return Ok(Mode::Lines) };
+        let ends_line =
+            self.text()[last.span.end..].split('\n').next().is_some_and(|rest| rest.trim().is_empty());
+        if pieces::starts_line(self.text(), first.span.start) && ends_line {
+            return Ok(Mode::Lines);
+        }
+        let declaration = &self.found.declaration;
+        let tokens = &self.found.lexed.tokens[declaration.open..declaration.close];
+        if tokens.iter().all(|token| !matches!(token.kind, Kind::LineComment | Kind::Directive)) {
+            return Ok(Mode::Slots);
+        }
+        Err(Binding::new(Constraint::UnclearSource)
+            .at(&self.found.path, self.found.line())
+            .because("members share lines with braces, and line comments or directives stand between them"))
+    }
+
+    /// One unit per data piece; runs of bit-fields, and pieces on one line, are joined.
+    fn make_units(&mut self) {
+        let mut segment = 0;
+        let mut access = "";
+        for index in 0..self.pieces.len() {
+            let piece = &self.pieces[index];
+            if !piece.is_data() {
+                segment += u32::from(self.separates(index, &mut access));
+                continue;
+            }
+            let (kind, names) = (piece.kind, piece.names.clone());
+            if let Some(constraint) = self.joins_previous(index, segment) {
+                self.join(index, names, constraint);
+                continue;
+            }
+            let unit = TextUnit { pieces: index..index + 1, names: names.clone(), segment, kind };
+            self.bind_alone(&unit);
+            self.units.push(unit);
+        }
+    }
+
+    /// The constraint that a unit is under by what it is.
+    fn bind_alone(&mut self, unit: &TextUnit) {
+        let constraint = match unit.kind {
+            PieceKind::Conditional => Constraint::Conditional,
+            PieceKind::Anonymous => Constraint::Anonymous,
+            PieceKind::Macro => Constraint::MacroMembers,
+            PieceKind::Data if unit.names.len() > 1 => Constraint::OneDeclaration,
+            PieceKind::Bits if unit.names.len() > 1 => Constraint::BitFieldRun,
+            _ => return,
+        };
+        let line = self.found.lexed.line_at(self.pieces[unit.pieces.start].span.start);
+        let binding = Binding::new(constraint).on(unit.names.clone()).at(&self.found.path, line);
+        self.bindings.push(binding);
+    }
+
+    fn joins_previous(&self, index: usize, segment: u32) -> Option<Constraint> {
+        let previous = self.units.last()?;
+        let before = self.pieces.get(previous.pieces.end.checked_sub(1)?)?;
+        let piece = &self.pieces[index];
+        if previous.segment != segment || previous.pieces.end != index {
+            return None;
+        }
+        if before.kind == PieceKind::Bits && piece.kind == PieceKind::Bits {
+            return Some(Constraint::BitFieldRun);
+        }
+        let between = &self.text()[before.span.end..piece.span.start];
+        (self.mode == Mode::Lines && !between.contains('\n')).then_some(Constraint::OneDeclaration)
+    }
+
+    fn join(&mut self, index: usize, names: Vec<String>, constraint: Constraint) {
+        let line = self.found.lexed.line_at(self.pieces[index].span.start);
+        let path = self.found.path.clone();
+        let Some(unit) = self.units.last_mut() else { return };
+        unit.pieces.end = index + 1;
+        unit.names.extend(names);
+        let names = unit.names.clone();
+        let same = |binding: &Binding| {
+            binding.constraint == constraint && binding.names.iter().all(|name| names.contains(name))
+        };
+        self.bindings.retain(|binding| !same(binding));
+        self.bindings.push(Binding::new(constraint).on(names).at(&path, line));
+    }
+
+    /// True when members may not cross a piece that declares none.
+    fn separates(&mut self, index: usize, access: &mut &'a str) -> bool {
+        let piece = &self.pieces[index];
+        let lexed = &self.found.lexed;
+        let (constraint, separates) = match piece.kind {
+            PieceKind::Access => {
+                let word = lexed.text.get(lexed.tokens[piece.tokens.start].range.clone()).unwrap_or("");
+                (Constraint::AccessSection, std::mem::replace(access, word) != word && index > 0)
+            }
+            PieceKind::NestedType => (Constraint::NestedType, self.is_used_later(index)),
+            PieceKind::Marker => (Constraint::GroupMarker, true),
+            _ => {
+                let directive = lexed.tokens[piece.tokens.start].kind == Kind::Directive;
+                (Constraint::UnclearSource, directive)
+            }
+        };
+        if separates && !self.units.is_empty() && constraint != Constraint::UnclearSource {
+            let line = lexed.line_at(piece.span.start);
+            let binding = Binding::new(constraint).at(&self.found.path, line);
+            self.bindings.push(binding);
+        }
+        separates
+    }
+
+    /// True when a word of a nested type's declaration is used by a member after it.
+    fn is_used_later(&self, index: usize) -> bool {
+        let lexed = &self.found.lexed;
+        let words: Vec<&str> = self.pieces[index]
+            .tokens
+            .clone()
+            .filter(|&token| lexed.is_word(token))
+            .map(|t| lexed.str(t))
+            .collect();
+        self.pieces[index + 1..].iter().filter(|piece| piece.is_data()).any(|piece| {
+            piece.tokens.clone().any(|token| {
+                let word = lexed.str(token);
+                lexed.is_word(token) && words.contains(&word) && !is_common_word(word)
+            })
+        })
+    }
+
+    /// Joins units `from..to` into one, because debug info cannot tell their members apart.
+    pub(crate) fn join_units(&mut self, range: Range<usize>) {
+        if range.len() < 2 {
+            return;
+        }
+        let joined: Vec<TextUnit> = self.units.drain(range.clone()).collect();
+        if let (Some(first), Some(last)) = (joined.first(), joined.last()) {
+            let unit = TextUnit {
+                pieces: first.pieces.start..last.pieces.end,
+                names: joined.iter().flat_map(|unit| unit.names.clone()).collect(),
+                segment: first.segment,
+                kind: PieceKind::Macro,
+            };
+            self.units.insert(range.start, unit);
+        }
+    }
+}
+
+/// Byte offset after the newline that ends the line holding `offset`.
+fn line_end(text: &str, offset: usize) -> usize {
+    text.as_bytes()[offset..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |n| offset + n + 1)
+}
+
+fn is_common_word(word: &str) -> bool {
+    matches!(
+        word,
+        "int"
+            | "char"
+            | "short"
+            | "long"
+            | "unsigned"
+            | "signed"
+            | "float"
+            | "double"
+            | "bool"
+            | "void"
+            | "const"
+            | "struct"
+            | "union"
+            | "enum"
+            | "class"
+            | "typedef"
+            | "using"
+            | "volatile"
+            | "public"
+            | "private"
+            | "protected"
+    )
+}
+
+/// Words around the declaration that forbid any reordering.
+fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
+    let declaration = &found.declaration;
+    let head = declaration.keyword..declaration.open;
+    let words = head.chain(declaration.tail.clone()).map(|index| (index, found.lexed.str(index)));
+    for (index, word) in words {
+        let constraint = match word.trim_matches('_') {
+            "packed" => Constraint::Packed,
+            "randomize_layout" => Constraint::RandomisedLayout,
+            _ => continue,
+        };
+        let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
+        return Some(Binding::new(constraint).at(&found.path, line));
+    }
+    pragma_pack(found)
+}
+
+/// `#pragma pack(n)` in force at the declaration.
+fn pragma_pack(found: &Found<'_>) -> Option<Binding> {
+    let mut in_force: Vec<usize> = Vec::new();
+    for index in 0..found.declaration.close {
+        let text = found.lexed.str(index);
+        if found.lexed.tokens[index].kind != Kind::Directive
+            || !text.contains("pragma")
+            || !text.contains("pack")
+        {
+            continue;
+        }
+        let closes = text.contains("pop") || text.split_whitespace().collect::<String>().contains("pack()");
+        if closes {
+            in_force.pop();
+        } else {
+            in_force.push(index);
+        }
+    }
+    let index = *in_force.last()?;
+    let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
+    Some(Binding::new(Constraint::Packed).at(&found.path, line).because("#pragma pack"))
+}
+
+/// True when the language initialises members in declaration order.
+pub(crate) fn has_construction_order(language: SourceLanguage) -> bool {
+    language == SourceLanguage::Cpp
+}

@@ -1,0 +1,276 @@
+//! Finding where a struct or class is declared.
+
+use crate::constraint::{Binding, Constraint};
+use crate::lex::{Kind, Lexed};
+use crate::sources::{SourceLanguage, Sources};
+use lineup_model::types::SourceLocation;
+use std::ops::Range;
+
+/// A declaration with a body, in one text. Token indices belong to the [`Lexed`] it was found in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Declaration {
+    /// Token of `struct`, `class` or `union`.
+    pub(crate) keyword: usize,
+    /// The tag, when there is one.
+    pub(crate) tag: Option<String>,
+    /// Names given by a typedef around it.
+    pub(crate) typedefs: Vec<String>,
+    /// Token of `{`.
+    pub(crate) open: usize,
+    /// Token of `}`.
+    pub(crate) close: usize,
+    /// Tokens after `}` up to `;`: attributes, typedef names, variables.
+    pub(crate) tail: Range<usize>,
+    /// The classes and namespaces around it, outermost first.
+    pub(crate) scope: Vec<String>,
+}
+
+impl Declaration {
+    /// True when `name` (with namespaces) names this declaration.
+    fn is_named(&self, name: &str) -> bool {
+        let mut wanted: Vec<&str> = split_scopes(name);
+        let Some(last) = wanted.pop() else { return false };
+        let bare = last.split('<').next().unwrap_or(last);
+        let named = self.tag.as_deref() == Some(bare) || self.typedefs.iter().any(|typedef| typedef == bare);
+        let wanted: Vec<&str> = wanted.into_iter().filter(|part| !part.starts_with('(')).collect();
+        named && self.scope.iter().map(String::as_str).eq(wanted)
+    }
+}
+
+/// Cuts `a::b<c::d>::e` at the `::` outside angle brackets.
+fn split_scopes(name: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0usize, 0);
+    let bytes = name.as_bytes();
+    for (index, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes.get(index + 1) == Some(&b':') => {
+                parts.push(&name[start..index]);
+                start = index + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&name[start.min(name.len())..]);
+    parts
+}
+
+/// A declaration and the file it is in.
+#[derive(Clone, Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) path: String,
+    pub(crate) language: SourceLanguage,
+    pub(crate) lexed: Lexed<'a>,
+    pub(crate) declaration: Declaration,
+}
+
+impl Found<'_> {
+    pub(crate) fn line(&self) -> u32 {
+        self.lexed.line_at(self.lexed.tokens[self.declaration.keyword].range.start)
+    }
+}
+
+/// Finds the declaration of `name`. Debug info's own idea of the place decides between several.
+pub(crate) fn find<'a>(
+    sources: &'a Sources,
+    name: &str,
+    declared_at: Option<&SourceLocation>,
+) -> Result<Found<'a>, Binding> {
+    let path = match declared_at {
+        Some(at) => Some(sources.matching_path(&at.file).ok_or_else(|| {
+            Binding::new(Constraint::OutsideSource).because(format!("{}:{}", at.file, at.line))
+        })?),
+        None => None,
+    };
+    let mut found: Vec<Found<'a>> = Vec::new();
+    for (file, text) in sources.iter().filter(|(file, _)| path.is_none_or(|path| path == *file)) {
+        if sources.language(file) == SourceLanguage::Assembly || !mentions(text, name) {
+            continue;
+        }
+        let lexed = Lexed::new(text);
+        for declaration in declarations(&lexed).into_iter().filter(|declaration| declaration.is_named(name)) {
+            let (path, language) = (file.to_string(), sources.language(file));
+            found.push(Found { path, language, lexed: lexed.clone(), declaration });
+        }
+    }
+    if let (Some(at), true) = (declared_at, found.len() > 1) {
+        found.retain(|found| {
+            let end = found.lexed.line_at(found.lexed.tokens[found.declaration.open].range.start);
+            (found.line()..=end).contains(&at.line)
+        });
+    }
+    let places: Vec<String> = found.iter().map(|found| format!("{}:{}", found.path, found.line())).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (None, _) => {
+            Err(Binding::new(Constraint::OutsideSource).because(format!("no declaration of {name} found")))
+        }
+        _ => Err(Binding::new(Constraint::UnclearSource)
+            .because(format!("{name} is declared at {}", places.join(" and ")))),
+    }
+}
+
+fn mentions(text: &str, name: &str) -> bool {
+    let last = split_scopes(name).pop().unwrap_or(name);
+    text.contains(last.split('<').next().unwrap_or(last))
+}
+
+/// Every struct, class and union with a body.
+pub(crate) fn declarations(lexed: &Lexed<'_>) -> Vec<Declaration> {
+    let mut all = Vec::new();
+    let mut scopes: Vec<(usize, Option<String>)> = Vec::new();
+    for index in 0..lexed.tokens.len() {
+        while scopes.last().is_some_and(|(close, _)| index > *close) {
+            scopes.pop();
+        }
+        match lexed.str(index) {
+            "struct" | "class" | "union" if lexed.is_word(index) => {
+                let scope: Vec<String> = scopes.iter().filter_map(|(_, name)| name.clone()).collect();
+                if let Some(declaration) = declaration_at(lexed, index, scope) {
+                    scopes.push((declaration.close, declaration.tag.clone()));
+                    all.push(declaration);
+                }
+            }
+            "namespace" if lexed.is_word(index) => scopes.extend(namespace_at(lexed, index)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The scopes that `namespace a::b {` opens.
+fn namespace_at(lexed: &Lexed<'_>, keyword: usize) -> Vec<(usize, Option<String>)> {
+    let mut names = Vec::new();
+    let mut at = keyword + 1;
+    while let Some(index) = lexed.next_code(at, lexed.tokens.len()) {
+        match lexed.str(index) {
+            "{" => {
+                let Some(close) = lexed.closing(index, lexed.tokens.len()) else { return Vec::new() };
+                return names.into_iter().map(|name| (close, Some(name))).collect();
+            }
+            "::" | "inline" => {}
+            word if lexed.is_word(index) => names.push(word.to_string()),
+            _ => return Vec::new(),
+        }
+        at = index + 1;
+    }
+    Vec::new()
+}
+
+fn declaration_at(lexed: &Lexed<'_>, keyword: usize, scope: Vec<String>) -> Option<Declaration> {
+    let end = lexed.tokens.len();
+    let mut tag: Option<String> = None;
+    let mut tag_is_fixed = false;
+    let mut at = keyword + 1;
+    let open = loop {
+        let index = lexed.next_code(at, end)?;
+        at = index + 1;
+        match lexed.str(index) {
+            "{" => break index,
+            "(" | "[" => at = lexed.closing(index, end)? + 1,
+            ":" | "<" => tag_is_fixed = true,
+            ">" | "," | "::" | "." if tag_is_fixed => {}
+            "::" => {}
+            "final" | "alignas" | "__attribute__" => {}
+            word if lexed.is_word(index) => {
+                let is_attribute_macro = tag.is_some() && word.starts_with("__");
+                if !tag_is_fixed && !is_attribute_macro {
+                    tag = Some(word.to_string());
+                }
+            }
+            _ => return None,
+        }
+    };
+    let close = lexed.closing(open, end)?;
+    let semicolon = statement_end(lexed, close + 1)?;
+    let tail = close + 1..semicolon;
+    let typedefs = if is_typedef(lexed, keyword) { tail_names(lexed, tail.clone()) } else { Vec::new() };
+    Some(Declaration { keyword, tag, typedefs, open, close, tail, scope })
+}
+
+/// The `;` that ends the statement, outside brackets.
+pub(crate) fn statement_end(lexed: &Lexed<'_>, from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(index) = lexed.next_code(at, lexed.tokens.len()) {
+        match lexed.str(index) {
+            ";" => return Some(index),
+            "(" | "[" | "{" => at = lexed.closing(index, lexed.tokens.len())? + 1,
+            ")" | "]" | "}" => return None,
+            _ => at = index + 1,
+        }
+    }
+    None
+}
+
+fn is_typedef(lexed: &Lexed<'_>, keyword: usize) -> bool {
+    let mut at = keyword;
+    while let Some(index) = lexed.previous_code(at) {
+        match lexed.str(index) {
+            "typedef" => return true,
+            "const" | "volatile" | "static" => at = index,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Words of a declaration's tail that are not inside parentheses: names, and attribute macros.
+fn tail_names(lexed: &Lexed<'_>, tail: Range<usize>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut at = tail.start;
+    while let Some(index) = lexed.next_code(at, tail.end) {
+        at = index + 1;
+        match lexed.str(index) {
+            "(" | "[" => at = lexed.closing(index, tail.end).map_or(tail.end, |close| close + 1),
+            "__attribute__" | "alignas" => {}
+            word if lexed.tokens[index].kind == Kind::Word => names.push(word.to_string()),
+            _ => {}
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, name: &str) -> Result<(u32, Option<String>), String> {
+        let sources = Sources::new([("a.cc".to_string(), text.to_string())]);
+        find(&sources, name, None)
+            .map(|found| (found.line(), found.declaration.tag.clone()))
+            .map_err(|binding| binding.to_string())
+    }
+
+    #[test]
+    fn tags_typedef_names_and_namespaces_lead_to_the_declaration() {
+        let text = "struct a; struct a *f(struct a *x) { return x; }\n\
+                    struct __attribute__((aligned(8))) a { int x; } ____cacheline_aligned;\n\
+                    typedef struct { int y; } b_t;\n\
+                    namespace n { class EXPORT c final : public std::vector<a> { struct in { int z; }; }; }\n";
+        assert_eq!(found(text, "a"), Ok((2, Some("a".into()))));
+        assert_eq!(found(text, "b_t"), Ok((3, None)));
+        assert_eq!(found(text, "n::c"), Ok((4, Some("c".into()))));
+        assert_eq!(found(text, "n::c::in"), Ok((4, Some("in".into()))));
+        assert!(found(text, "c").is_err());
+    }
+
+    #[test]
+    fn two_declarations_are_told_apart_by_the_line_in_debug_info_or_refused() {
+        let text = "#if A\nstruct s { int x; };\n#else\nstruct s { long x; };\n#endif\n";
+        let refusal = found(text, "s").expect_err("ambiguous");
+        assert!(refusal.contains("a.cc:2 and a.cc:4"), "{refusal}");
+        let sources = Sources::new([("a.c".to_string(), text.to_string())]);
+        let at = SourceLocation { file: "/src/a.c".into(), line: 4 };
+        assert_eq!(find(&sources, "s", Some(&at)).expect("one").line(), 4);
+    }
+
+    #[test]
+    fn a_declaration_outside_the_folder_is_refused_with_its_place() {
+        let sources = Sources::new([("a.c".to_string(), String::new())]);
+        let at = SourceLocation { file: "/usr/include/zlib.h".into(), line: 86 };
+        let refusal = find(&sources, "z_stream", Some(&at)).expect_err("outside");
+        assert_eq!(refusal.constraint, Constraint::OutsideSource);
+        assert!(refusal.to_string().contains("/usr/include/zlib.h:86"));
+    }
+}

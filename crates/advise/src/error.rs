@@ -1,0 +1,29 @@
+//! What can go wrong in this library. Refusals are no errors: they are answers.
+
+use thiserror::Error;
+
+/// An error of this library.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum AdviseError {
+    /// A `lineup.lock` that is no valid TOML, or holds other things than a lock does.
+    #[error("{name}, line {line}: {what}; write it anew with `lineup advise --guard`, or correct the line")]
+    LockSyntax {
+        /// The file, as the caller named it.
+        name: String,
+        /// Line, from 1.
+        line: u32,
+        /// What is wrong.
+        what: String,
+    },
+    /// A `lineup.lock` of a version this program does not know.
+    #[error("{name} says schema {found:?}; this program reads {expected:?}: use the program that wrote it")]
+    LockVersion {
+        /// The file, as the caller named it.
+        name: String,
+        /// The schema found.
+        found: String,
+        /// The schema expected.
+        expected: &'static str,
+    },
+}

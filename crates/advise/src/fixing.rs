@@ -1,0 +1,251 @@
+//! Constraints turned into what the search may not do.
+
+use crate::body::Body;
+use crate::constraint::{Binding, Constraint};
+use crate::constructors;
+use crate::member_order::{Spelling, bare, spelling};
+use crate::options::Options;
+use crate::pieces::PieceKind;
+use crate::problem::Subject;
+use crate::reasons::member_name;
+use crate::score::{Model, Unit};
+use crate::source_scan::{self, Wanted};
+use crate::sources::Sources;
+use crate::syntax::Syntax;
+use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// What holds members in place.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Holds {
+    /// All constraints at work.
+    pub(crate) bindings: Vec<Binding>,
+    /// Those that forbid any change.
+    pub(crate) forbidding: Vec<Binding>,
+    first: bool,
+    last: bool,
+    pinned: BTreeSet<String>,
+    chained: BTreeSet<String>,
+}
+
+/// `--keep`, unions, and layouts that debug info shows to be packed.
+pub(crate) fn forbidden_outright(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    options: &Options,
+) -> Result<(), Binding> {
+    let is_kept = options
+        .keeps
+        .iter()
+        .any(|keep| *keep == spelling.name || spelling.names.iter().any(|name| name == keep));
+    if is_kept {
+        return Err(Binding::new(Constraint::Kept));
+    }
+    match subject.aggregate.kind {
+        AggregateKind::Union | AggregateKind::Variants => Err(Binding::new(Constraint::Union)),
+        _ if spelling.name.contains('<') => {
+            Err(Binding::new(Constraint::UnclearSource).because("a template's layout differs per instance"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Holds {
+    /// What the sources and debug info say.
+    pub(crate) fn from_source(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &Sources,
+        members: &[&str],
+    ) -> Self {
+        let mut holds = Holds::default();
+        let begins_as = begins_as(subject);
+        let wanted = Wanted { names: &spelling.names, members, begins_as: &begins_as };
+        for binding in source_scan::scan(sources, &wanted) {
+            match binding.constraint {
+                Constraint::FlexibleArrayLast => holds.last = true,
+                Constraint::FirstMemberIsObject => holds.first = true,
+                Constraint::Pinned => holds.pinned.extend(binding.names.iter().cloned()),
+                _ => holds.forbidding.push(binding.clone()),
+            }
+            holds.bindings.push(binding);
+        }
+        holds.add_recorded(subject);
+        holds
+    }
+
+    /// What the recording and the layout say.
+    fn add_recorded(&mut self, subject: &Subject<'_>) {
+        let used_as: BTreeSet<TypeId> =
+            subject.uses.iter().flat_map(|used| used.used_as.iter().copied()).collect();
+        let others =
+            used_as.iter().filter(|&&id| subject.types.aggregate(id).map(|(id, _)| id) != Some(subject.id));
+        let others: Vec<String> =
+            others.filter_map(|&id| Some(subject.types.get(id)?.name.as_deref()?.to_string())).collect();
+        if !others.is_empty() && !self.first {
+            self.first = true;
+            let binding =
+                Binding::new(Constraint::FirstMemberIsObject).on([member_name(subject.aggregate, 0)]);
+            self.bindings.push(binding.because(format!("seen used as {}", others.join(", "))));
+        }
+        let Some(last) = subject.aggregate.members.last() else { return };
+        if is_trailing_array(subject.types, last.ty, 0) {
+            self.last = true;
+            let name = member_name(subject.aggregate, subject.aggregate.members.len() - 1);
+            self.bindings.push(Binding::new(Constraint::FlexibleArrayLast).on([name]));
+        }
+    }
+
+    /// `--pin Type.member`.
+    pub(crate) fn add_options(&mut self, subject: &Subject<'_>, options: &Options, class: &str) {
+        for (ty, member) in &options.pins {
+            let known = subject.aggregate.members.iter().any(|known| known.name.as_deref() == Some(member));
+            if bare(ty) == class && known {
+                self.pinned.insert(member.clone());
+                self.bindings.push(Binding::new(Constraint::Pinned).on([member]));
+            }
+        }
+    }
+
+    /// C++: members whose construction may depend on others keep their relative order.
+    pub(crate) fn add_construction_order(
+        &mut self,
+        subject: &Subject<'_>,
+        sources: &Sources,
+        syntax: &mut Syntax<'_>,
+        class: &str,
+        members: &[&str],
+    ) {
+        let (mut chained, place) = constructors::order_dependent(sources, syntax, class, members);
+        for member in &subject.aggregate.members {
+            if let Some(name) = &member.name
+                && constructs(subject.types, member.ty, 0)
+            {
+                chained.insert(name.to_string());
+            }
+        }
+        if chained.len() > 1 {
+            let mut binding = Binding::new(Constraint::ConstructorOrder).on(chained.iter().cloned());
+            if let Some((path, line)) = place {
+                binding = binding.at(&path, line);
+            }
+            self.bindings.push(binding);
+            self.chained = chained;
+        }
+    }
+
+    /// The units of the search, base classes first, and the fields that keep their offset.
+    pub(crate) fn units(
+        &mut self,
+        subject: &Subject<'_>,
+        body: &Body<'_>,
+        ranges: &[Range<usize>],
+        recorded: &Model,
+    ) -> (Vec<Unit>, Vec<(usize, u64)>) {
+        let members = &subject.aggregate.members;
+        let mut units = Vec::new();
+        let head = members.iter().take_while(|member| member.role != MemberRole::Field).count();
+        if head > 0 {
+            units.push(Unit { fields: 0..head, segment: 0, is_chained: false, is_fixed: true });
+        }
+        let mut barriers = 0;
+        for (index, (text, range)) in body.units.iter().zip(ranges).enumerate() {
+            let is_first = index == 0 && (self.first || self.is_macro_head(text.kind, range, body));
+            let is_last = index + 1 == ranges.len() && self.last;
+            let is_marker = range.len() == 1
+                && range.end < members.len()
+                && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
+            let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
+            if is_marker {
+                barriers += 1;
+                let name = member_name(subject.aggregate, range.start);
+                self.bindings.push(Binding::new(Constraint::GroupMarker).on([name]));
+            }
+            units.push(Unit {
+                fields: range.clone(),
+                segment: text.segment + barriers,
+                is_chained: named(&self.chained),
+                is_fixed: is_first || is_last || is_marker || named(&self.pinned),
+            });
+            barriers += u32::from(is_marker);
+        }
+        let pinned = |name: &str| self.pinned.contains(name);
+        let order: Vec<usize> = (0..members.len()).collect();
+        let offsets = crate::placement::place(&recorded.fields, &order, recorded.align_bytes);
+        let fixed = offsets.map_or(Vec::new(), |placed| {
+            let fields = order.iter().filter(|&&field| members[field].name.as_deref().is_some_and(pinned));
+            fields.map(|&field| (field, placed.offsets_bits[field])).collect()
+        });
+        (units, fixed)
+    }
+
+    /// A macro that declares the first members is shared by other types as their common beginning.
+    fn is_macro_head(&mut self, kind: PieceKind, range: &Range<usize>, body: &Body<'_>) -> bool {
+        let is_head = kind == PieceKind::Macro && !range.is_empty();
+        if is_head {
+            let binding = Binding::new(Constraint::MacroMembers).at(&body.found.path, body.found.line());
+            self.bindings.push(binding.because("the macro's members stay first"));
+        }
+        is_head
+    }
+}
+
+/// Names of types that an object of the subject begins as: its first member's type, and types whose
+/// first member has the same name and type.
+fn begins_as(subject: &Subject<'_>) -> Vec<String> {
+    let types = subject.types;
+    let Some(first) = subject.aggregate.members.first() else { return Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    if let Some((id, _)) = types.aggregate(first.ty) {
+        names.extend(spelling(types, id).into_iter().flat_map(|spelling| spelling.names));
+    }
+    for (id, ty) in types.iter() {
+        let TypeKind::Aggregate(other) = &ty.kind else { continue };
+        let same = other.members.first().is_some_and(|member| {
+            member.name.is_some()
+                && member.name == first.name
+                && types.strip(member.ty) == types.strip(first.ty)
+        });
+        if same && id != subject.id {
+            names.extend(spelling(types, id).into_iter().flat_map(|spelling| spelling.names));
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Flexible, zero-length and one-element arrays at the end, also inside a last member.
+fn is_trailing_array(types: &Types, id: TypeId, depth: u32) -> bool {
+    let Some(id) = types.strip(id).filter(|_| depth < 16) else { return false };
+    match types.get(id).map(|ty| &ty.kind) {
+        Some(TypeKind::Array { counts, .. }) => counts.first().is_some_and(|count| count.unwrap_or(0) <= 1),
+        Some(TypeKind::Aggregate(aggregate)) => {
+            aggregate.members.iter().any(|member| {
+                member.role == MemberRole::Field && is_trailing_array(types, member.ty, depth + 1)
+            }) && aggregate.members.last().is_some_and(|last| is_trailing_array(types, last.ty, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// True for C++ class types whose construction or destruction may do something.
+fn constructs(types: &Types, id: TypeId, depth: u32) -> bool {
+    let Some(id) = types.strip(id).filter(|_| depth < 16) else { return false };
+    let Some(ty) = types.get(id) else { return false };
+    match &ty.kind {
+        TypeKind::Array { element, .. } => constructs(types, *element, depth + 1),
+        TypeKind::Aggregate(aggregate) if ty.language == Language::Cpp => {
+            let name = ty.name.as_deref().unwrap_or("");
+            let is_plain_std = name.starts_with("std::atomic") || name.starts_with("std::array");
+            let is_class = aggregate.kind == AggregateKind::Class || name.starts_with("std::");
+            (is_class && !is_plain_std)
+                || aggregate.members.iter().any(|member| {
+                    member.role != MemberRole::Field
+                        || (!is_plain_std && constructs(types, member.ty, depth + 1))
+                })
+        }
+        _ => false,
+    }
+}

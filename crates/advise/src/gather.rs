@@ -1,0 +1,300 @@
+//! Globals used together, gathered into one aligned struct.
+
+use crate::constraint::{Binding, Constraint};
+use crate::gather_figures::{self, Candidate};
+use crate::gather_text::{self, Gathering, Planned};
+use crate::judge::Judge;
+use crate::member_order::{self, Verdict, spelling};
+use crate::options::Options;
+use crate::problem::{Subject, is_write_shared};
+use crate::proposal::{Check, GatherProposal, OrderProposal, Refusal};
+use crate::sources::Sources;
+use crate::usage::Usage;
+use lineup_model::types::{TypeId, Types};
+use lineup_model::usage::{ObjectPattern, Owner, TypeUse, VariableRef};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of the variables.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) proposals: Vec<GatherProposal>,
+    pub(crate) refusals: Vec<Refusal>,
+}
+
+/// A variable belongs to the hot ones when a call of some region touches it at least this often.
+const LEAST_TOUCHES_PER_CALL: f64 = 0.25;
+
+/// Larger variables fill lines of their own; gathering them moves the others apart.
+const LARGEST_BYTES: u64 = 256;
+
+/// Gathers per source file.
+pub(crate) fn propose(
+    usage: &Usage,
+    types: &Types,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut by_file: BTreeMap<String, Vec<(VariableRef, Planned)>> = BTreeMap::new();
+    let hot = hot_variables(usage);
+    if hot.len() < 2 {
+        return outcome;
+    }
+    let compiled = gather_text::compiled_files(sources, types);
+    for variable in hot {
+        match plan(usage, sources, &compiled, &variable) {
+            Ok((path, planned)) => by_file.entry(path).or_default().push((variable, planned)),
+            Err(binding) => outcome.refusals.push(Refusal {
+                owner: variable.name.clone(),
+                constraints: vec![binding],
+                lines: Vec::new(),
+            }),
+        }
+    }
+    let mut edited = BTreeMap::new();
+    for (path, variables) in by_file {
+        if variables.len() < 2 {
+            continue;
+        }
+        let job = Job { usage, types, options, path: &path };
+        match job.gather(variables, &sources.with(&edited), &edited, judge) {
+            Ok(Some(proposal)) => {
+                edited.extend(proposal.edited.clone());
+                outcome.proposals.push(proposal);
+            }
+            Ok(None) => {}
+            Err(refusal) => outcome.refusals.push(refusal),
+        }
+    }
+    outcome
+}
+
+/// Variables that calls touch often, in order of address.
+fn hot_variables(usage: &Usage) -> Vec<VariableRef> {
+    let mut hot: BTreeMap<u64, VariableRef> = BTreeMap::new();
+    for used in &usage.variables {
+        let mut touches: BTreeMap<&VariableRef, u64> = BTreeMap::new();
+        for pattern in &used.patterns {
+            for (variable, _) in &pattern.variables {
+                *touches.entry(variable).or_default() += pattern.occurrences;
+            }
+        }
+        for (variable, count) in touches {
+            if count as f64 >= LEAST_TOUCHES_PER_CALL * used.calls.max(1) as f64 {
+                hot.insert(variable.address, variable.clone());
+            }
+        }
+    }
+    hot.into_values().collect()
+}
+
+/// Finds a variable's definition and all its uses.
+fn plan(
+    usage: &Usage,
+    sources: &Sources,
+    compiled: &BTreeSet<String>,
+    variable: &VariableRef,
+) -> Result<(String, Planned), Binding> {
+    if variable.size_bytes > LARGEST_BYTES {
+        let why = format!("{} bytes", variable.size_bytes);
+        return Err(Binding::new(Constraint::TooLarge).on([&variable.name]).because(why));
+    }
+    let uses: u64 =
+        usage.variables.iter().flat_map(|used| &used.patterns).map(|pattern| pattern.occurrences).sum();
+    let is_shared = usage
+        .sharing
+        .iter()
+        .any(|sharing| sharing.owner == Owner::Variable(variable.clone()) && is_write_shared(sharing, uses));
+    if is_shared {
+        return Err(Binding::new(Constraint::WrittenByOthers).on([&variable.name]));
+    }
+    gather_text::plan(sources, compiled, &variable.name)
+}
+
+struct Job<'j> {
+    usage: &'j Usage,
+    types: &'j Types,
+    options: &'j Options,
+    path: &'j str,
+}
+
+impl Job<'_> {
+    fn gather(
+        &self,
+        variables: Vec<(VariableRef, Planned)>,
+        sources: &Sources,
+        edited: &BTreeMap<String, String>,
+        judge: &mut dyn Judge,
+    ) -> Result<Option<GatherProposal>, Refusal> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (variable, _) in &variables {
+            let known = self.usage.variable_types.iter().find(|known| known.variable == *variable);
+            candidates.extend(known.map(|known| Candidate {
+                variable: variable.clone(),
+                ty: known.ty,
+                order: None,
+            }));
+        }
+        candidates.retain(|candidate| variables.iter().any(|(variable, _)| *variable == candidate.variable));
+        if candidates.len() < 2 {
+            return Ok(None);
+        }
+        let (reordered, texts) = self.reorder_types(&mut candidates, sources, edited, judge);
+        let best = gather_figures::best_arrangement(self.usage, self.types, self.options, candidates);
+        let Some(arrangement) = best.filter(|best| best.gain > 0.01) else { return Ok(None) };
+        let names: Vec<String> =
+            arrangement.order.iter().map(|candidate| candidate.variable.name.clone()).collect();
+        let current = sources.with(&texts);
+        let refuse = |constraints: Vec<Binding>| Refusal {
+            owner: names.join(", "),
+            constraints,
+            lines: arrangement.lines.clone(),
+        };
+        let compiled = gather_text::compiled_files(&current, self.types);
+        let mut planned = Vec::new();
+        for name in &names {
+            let (_, plan) =
+                gather_text::plan(&current, &compiled, name).map_err(|binding| refuse(vec![binding]))?;
+            planned.push(plan);
+        }
+        let region = self.usage.regions.first().map_or("hot", |region| region.name.as_str());
+        let gathering = Gathering {
+            name: gather_text::free_name(&current, region),
+            align_bytes: self.options.primary.bytes(),
+            regions: self.usage.regions.iter().map(|region| region.name.clone()).collect(),
+            variables: planned,
+        };
+        let text =
+            gather_text::write(&current, self.path, &gathering).map_err(|binding| refuse(vec![binding]))?;
+        let mut proposal_texts = texts;
+        proposal_texts.insert(self.path.to_string(), text);
+        let mut all = edited.clone();
+        all.extend(proposal_texts.clone());
+        let check =
+            self.confirm(judge, &all, &names, &arrangement).map_err(|binding| refuse(vec![binding]))?;
+        Ok(Some(GatherProposal {
+            name: gathering.name.clone(),
+            path: self.path.to_string(),
+            reordered_types: reordered.iter().map(|proposal| proposal.type_name.clone()).collect(),
+            lines: arrangement.lines,
+            sizes: arrangement.sizes,
+            check,
+            notes: gathering.notes(self.path),
+            variables: names,
+            edited: proposal_texts,
+        }))
+    }
+
+    /// Orders the members of struct-typed variables hot first, each for its own place.
+    fn reorder_types(
+        &self,
+        candidates: &mut [Candidate],
+        sources: &Sources,
+        edited: &BTreeMap<String, String>,
+        judge: &mut dyn Judge,
+    ) -> (Vec<OrderProposal>, BTreeMap<String, String>) {
+        let mut proposals: Vec<OrderProposal> = Vec::new();
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        let scalars: u64 = candidates
+            .iter()
+            .filter(|candidate| self.types.aggregate(candidate.ty).is_none())
+            .map(|candidate| candidate.variable.size_bytes)
+            .sum();
+        let mut seen: BTreeSet<TypeId> = BTreeSet::new();
+        for candidate in candidates.iter_mut() {
+            let Some((id, _)) = self.types.aggregate(candidate.ty).filter(|(id, _)| seen.insert(*id)) else {
+                continue;
+            };
+            let usage = self.usage_as_type(&candidate.variable, id, scalars);
+            let (Some(subject), Some(spelling)) =
+                (Subject::new(self.types, id, &usage), spelling(self.types, id))
+            else {
+                continue;
+            };
+            let mut before = edited.clone();
+            before.extend(texts.clone());
+            let current = sources.with(&texts);
+            if let Verdict::Proposed(proposal) =
+                member_order::propose_hot_first(&subject, &spelling, &current, self.options, judge, &before)
+            {
+                candidate.order = Some(proposal.field_order.clone());
+                texts.extend(proposal.edited.clone());
+                proposals.push(*proposal);
+            }
+        }
+        (proposals, texts)
+    }
+
+    /// The use of a variable as use of its type's one object, placed after `before_bytes` of other data.
+    fn usage_as_type(&self, variable: &VariableRef, id: TypeId, before_bytes: u64) -> Usage {
+        let mut usage = self.usage.clone();
+        usage.types.clear();
+        for used in &self.usage.variables {
+            let mut patterns = Vec::new();
+            for pattern in &used.patterns {
+                let bytes = pattern.variables.iter().find(|(known, _)| known == variable);
+                patterns.extend(bytes.map(|(_, bytes)| ObjectPattern {
+                    base_in_line: u8::try_from(before_bytes % 128).unwrap_or(0),
+                    bytes: bytes.clone(),
+                    occurrences: pattern.occurrences,
+                }));
+            }
+            usage.types.push(TypeUse {
+                region: used.region,
+                ty: id,
+                calls: used.calls,
+                patterns,
+                used_as: BTreeSet::new(),
+            });
+        }
+        usage
+    }
+
+    /// Compiles the candidate and looks for a struct with these members at these offsets.
+    fn confirm(
+        &self,
+        judge: &mut dyn Judge,
+        edited: &BTreeMap<String, String>,
+        names: &[String],
+        arrangement: &gather_figures::Arrangement,
+    ) -> Result<Check, Binding> {
+        let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
+        let compiled = judge.compile(edited).map_err(|words| {
+            disagrees(
+                words.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; "),
+            )
+        })?;
+        let mut recorded = false;
+        let mut others = true;
+        for build in &compiled {
+            let found = build.types.iter().find_map(|(_, ty)| match &ty.kind {
+                lineup_model::types::TypeKind::Aggregate(aggregate)
+                    if aggregate
+                        .members
+                        .iter()
+                        .map(|member| member.name.as_deref())
+                        .eq(names.iter().map(|name| Some(name.as_str()))) =>
+                {
+                    aggregate.members.iter().map(|member| member.offset_bytes()).collect::<Option<Vec<u64>>>()
+                }
+                _ => None,
+            });
+            let found =
+                found.ok_or_else(|| disagrees("the gathered struct is not in the build".to_string()))?;
+            let is_recorded = build.abi == self.usage.abi;
+            let matches =
+                arrangement.offsets.iter().any(|(abi, offsets)| *abi == build.abi && *offsets == found);
+            if is_recorded && !matches {
+                return Err(disagrees(format!("offsets are {found:?}")));
+            }
+            recorded |= is_recorded;
+            others &= matches || is_recorded;
+        }
+        Ok(match (recorded, others && compiled.len() > 1) {
+            (true, true) => Check::Compiled,
+            (true, false) => Check::CompiledRecordedOnly,
+            _ => Check::Predicted,
+        })
+    }
+}

@@ -1,0 +1,328 @@
+//! Initialisers that give a type's members by position, and their rewriting to designated ones.
+
+use crate::constraint::{Binding, Constraint};
+use crate::sources::{SourceLanguage, Sources};
+use crate::syntax::{Syntax, line_of, parts, text_of, visit};
+use lineup_model::types::{Member, TypeId, TypeKind, Types};
+use std::collections::{BTreeMap, HashMap};
+use tree_sitter::Node;
+
+/// Text to insert, by file and byte offset.
+pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
+
+/// What designates every positional initialiser of `wanted` in the sources.
+///
+/// # Errors
+/// The initialisers that cannot be rewritten safely, with their places.
+pub(crate) fn designate(
+    sources: &Sources,
+    syntax: &mut Syntax<'_>,
+    types: &Types,
+    wanted: TypeId,
+) -> Result<Insertions, Vec<Binding>> {
+    let names = type_names(types);
+    let macros = brace_macros(sources, syntax);
+    let mut insertions = Insertions::new();
+    let mut refusals = Vec::new();
+    for (path, _) in sources.iter() {
+        let is_cpp = sources.language(path) == SourceLanguage::Cpp;
+        let Some((text, tree)) = syntax.tree(path) else { continue };
+        let mut walker = Walker {
+            text,
+            path,
+            types,
+            wanted,
+            is_cpp,
+            macros: &macros,
+            found: BTreeMap::new(),
+            refusals: Vec::new(),
+        };
+        visit(tree.root_node(), |node| walker.node(node, &names));
+        refusals.append(&mut walker.refusals);
+        if !walker.found.is_empty() {
+            insertions.insert(path.to_string(), walker.found);
+        }
+    }
+    refusals.sort();
+    refusals.dedup();
+    if refusals.is_empty() { Ok(insertions) } else { Err(refusals) }
+}
+
+/// Complete aggregates, and typedefs of them, by name.
+fn type_names(types: &Types) -> HashMap<&str, TypeId> {
+    let mut names = HashMap::new();
+    for (id, ty) in types.iter() {
+        let Some(name) = ty.name.as_deref() else { continue };
+        let is_complete = types.aggregate(id).is_some_and(|(_, aggregate)| !aggregate.is_declaration);
+        let is_array = matches!(types.strip(id).and_then(|id| types.get(id)), Some(ty) if matches!(ty.kind, TypeKind::Array { .. }));
+        if is_complete || is_array {
+            let last = name.rsplit("::").next().unwrap_or(name);
+            names.entry(last).or_insert(id);
+        }
+    }
+    names
+}
+
+/// Macros whose body is a positional brace initialiser, with their places.
+fn brace_macros(sources: &Sources, syntax: &mut Syntax<'_>) -> HashMap<String, (String, u32)> {
+    let mut macros = HashMap::new();
+    for (path, _) in sources.iter() {
+        let Some((text, tree)) = syntax.tree(path) else { continue };
+        visit(tree.root_node(), |node| {
+            if !matches!(node.kind(), "preproc_def" | "preproc_function_def") {
+                return;
+            }
+            let (Some(name), Some(value)) =
+                (node.child_by_field_name("name"), node.child_by_field_name("value"))
+            else {
+                return;
+            };
+            let value = text_of(value, text).trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
+            let inside = value
+                .strip_prefix('{')
+                .map(|rest| rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\\'));
+            if inside.is_some_and(|inside| !inside.starts_with(['.', '}']) && !inside.starts_with("0}")) {
+                macros.insert(text_of(name, text).to_string(), (path.to_string(), line_of(node)));
+            }
+        });
+    }
+    macros
+}
+
+struct Walker<'w> {
+    text: &'w str,
+    path: &'w str,
+    types: &'w Types,
+    wanted: TypeId,
+    is_cpp: bool,
+    macros: &'w HashMap<String, (String, u32)>,
+    found: BTreeMap<usize, String>,
+    refusals: Vec<Binding>,
+}
+
+impl Walker<'_> {
+    fn node(&mut self, node: Node<'_>, names: &HashMap<&str, TypeId>) {
+        match node.kind() {
+            "declaration" | "field_declaration" => {
+                let Some(ty) = self.named_type(node, names) else { return };
+                let mut cursor = node.walk();
+                let children: Vec<Node<'_>> =
+                    node.children_by_field_name("declarator", &mut cursor).collect();
+                for declarator in children {
+                    self.declarator(declarator, ty);
+                }
+            }
+            "initializer_list" if self.is_cpp && self.is_untyped_value(node) => {
+                self.refuse(node, "a braced list that may give its values");
+            }
+            "structured_binding_declarator" if parts(node).len() == self.member_count() => {
+                self.refuse(node, "a structured binding takes members by position");
+            }
+            "compound_literal_expression" => {
+                let Some(ty) = self.named_type(node, names) else { return };
+                if let Some(value) = node.child_by_field_name("value") {
+                    self.value(value, ty, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// C++: a list of values returned or passed, whose type stands elsewhere.
+    fn is_untyped_value(&self, list: Node<'_>) -> bool {
+        let count = parts(list).len();
+        let is_value =
+            list.parent().is_some_and(|parent| matches!(parent.kind(), "return_statement" | "argument_list"));
+        is_value && count > 1 && count <= self.member_count()
+    }
+
+    fn member_count(&self) -> usize {
+        self.types.aggregate(self.wanted).map_or(0, |(_, aggregate)| aggregate.members.len())
+    }
+
+    /// The aggregate type that a declaration or compound literal names.
+    fn named_type(&self, node: Node<'_>, names: &HashMap<&str, TypeId>) -> Option<TypeId> {
+        let specifier = node.child_by_field_name("type")?;
+        let specifier = if specifier.kind() == "type_descriptor" {
+            specifier.child_by_field_name("type")?
+        } else {
+            specifier
+        };
+        let name = match specifier.kind() {
+            "struct_specifier" | "class_specifier" | "union_specifier" => {
+                specifier.child_by_field_name("name")?
+            }
+            _ => specifier,
+        };
+        let name = text_of(name, self.text);
+        names.get(name.rsplit("::").next().unwrap_or(name)).copied()
+    }
+
+    fn declarator(&mut self, declarator: Node<'_>, ty: TypeId) {
+        if declarator.kind() != "init_declarator" {
+            return;
+        }
+        let (Some(inner), Some(value)) =
+            (declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value"))
+        else {
+            return;
+        };
+        match inner.kind() {
+            "pointer_declarator" | "function_declarator" | "reference_declarator" => {}
+            "array_declarator" => self.elements(inner, value, ty),
+            _ => self.value(value, ty, 0),
+        }
+    }
+
+    /// `T x[] = { {…}, {…} }`, for as many dimensions as declared.
+    fn elements(&mut self, declarator: Node<'_>, value: Node<'_>, ty: TypeId) {
+        let inner = declarator.child_by_field_name("declarator");
+        if inner.is_some_and(|inner| inner.kind() == "pointer_declarator") {
+            return;
+        }
+        if value.kind() != "initializer_list" {
+            return self.value(value, ty, 0);
+        }
+        for element in parts(value) {
+            let element = pair_value(element).unwrap_or(element);
+            match inner.filter(|inner| inner.kind() == "array_declarator") {
+                Some(inner) => self.elements(inner, element, ty),
+                None => self.value(element, ty, 0),
+            }
+        }
+    }
+
+    fn refuse(&mut self, node: Node<'_>, why: &str) {
+        let binding = Binding::new(Constraint::PositionalInitialiser);
+        self.refusals.push(binding.at(self.path, line_of(node)).because(why));
+    }
+
+    /// A value that initialises an object of type `ty`.
+    fn value(&mut self, value: Node<'_>, ty: TypeId, depth: u32) {
+        let Some(stripped) = self.types.strip(ty).filter(|_| depth < 32) else { return };
+        let Some(kind) = self.types.get(stripped).map(|ty| &ty.kind) else { return };
+        match kind {
+            TypeKind::Array { element, counts } if value.kind() == "initializer_list" => {
+                for part in parts(value) {
+                    let part = pair_value(part).unwrap_or(part);
+                    if counts.len() == 1 {
+                        self.value(part, *element, depth + 1);
+                    } else if holds(self.types, *element, self.wanted, 0) {
+                        self.refuse(part, "nested arrays");
+                    }
+                }
+            }
+            TypeKind::Aggregate(aggregate) => {
+                if value.kind() == "initializer_list" {
+                    let members = aggregate.members.clone();
+                    self.list(value, stripped, &members, depth);
+                } else if holds(self.types, stripped, self.wanted, 0) {
+                    self.macro_value(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `T x = T_INIT(1, 2)`: the macro's body decides.
+    fn macro_value(&mut self, value: Node<'_>) {
+        let name = value.child_by_field_name("function").unwrap_or(value);
+        if let Some((path, line)) = self.macros.get(text_of(name, self.text)) {
+            let why = format!("macro {}", text_of(name, self.text));
+            self.refusals.push(Binding::new(Constraint::PositionalInitialiser).at(path, *line).because(why));
+        }
+    }
+
+    fn list(&mut self, list: Node<'_>, ty: TypeId, members: &[Member], depth: u32) {
+        let elements = parts(list);
+        let is_zero = |node: &Node<'_>| text_of(*node, self.text) == "0";
+        if elements.is_empty() || (elements.len() == 1 && is_zero(&elements[0])) {
+            return;
+        }
+        if list.has_error() && holds(self.types, ty, self.wanted, 0) {
+            return self.refuse(list, "the initialiser is not understood");
+        }
+        let mut position = 0;
+        for element in elements {
+            if let Some(value) = pair_value(element) {
+                position = self.designated(element, value, members, depth);
+                continue;
+            }
+            let Some(member) = members.get(position) else { break };
+            position += 1;
+            self.positional(element, ty, member, depth);
+        }
+    }
+
+    /// The position after the designated member.
+    fn designated(&mut self, pair: Node<'_>, value: Node<'_>, members: &[Member], depth: u32) -> usize {
+        let field = parts(pair).into_iter().find(|part| part.kind() == "field_designator");
+        let name = field.map(|field| text_of(field, self.text).trim_start_matches('.').trim());
+        let Some(index) = members.iter().position(|member| member.name.as_deref() == name && name.is_some())
+        else {
+            return members.len();
+        };
+        let single = parts(pair).iter().filter(|part| part.kind().ends_with("designator")).count() == 1;
+        if single {
+            self.value(value, members[index].ty, depth + 1);
+        }
+        index + 1
+    }
+
+    fn positional(&mut self, element: Node<'_>, ty: TypeId, member: &Member, depth: u32) {
+        let is_aggregate = self.types.aggregate(member.ty).is_some();
+        let holds_wanted = holds(self.types, member.ty, self.wanted, 0);
+        let is_list = element.kind() == "initializer_list";
+        if ty == self.wanted {
+            let could_elide = (is_aggregate || is_array(self.types, member.ty))
+                && !is_list
+                && matches!(element.kind(), "number_literal" | "char_literal" | "true" | "false" | "null");
+            match member.name.as_deref() {
+                _ if self.is_cpp => self.refuse(element, "C++ designators follow declaration order"),
+                None => self.refuse(element, "an anonymous member is initialised"),
+                Some(_) if could_elide => self.refuse(element, "braces are left out"),
+                Some(name) => {
+                    self.found.insert(element.start_byte(), format!(".{name} = "));
+                }
+            }
+        } else if holds_wanted && is_aggregate && !is_list && element.kind() == "number_literal" {
+            return self.refuse(element, "braces are left out");
+        }
+        self.value(element, member.ty, depth + 1);
+    }
+}
+
+fn is_array(types: &Types, id: TypeId) -> bool {
+    types.strip(id).and_then(|id| types.get(id)).is_some_and(|ty| matches!(ty.kind, TypeKind::Array { .. }))
+}
+
+/// The value of `.member = value` or `[index] = value`.
+fn pair_value(element: Node<'_>) -> Option<Node<'_>> {
+    (element.kind() == "initializer_pair").then(|| element.child_by_field_name("value"))?
+}
+
+/// True when an object of type `id` is, or contains, one of type `wanted`.
+fn holds(types: &Types, id: TypeId, wanted: TypeId, depth: u32) -> bool {
+    let Some(id) = types.strip(id).filter(|_| depth < 16) else { return false };
+    match types.get(id).map(|ty| &ty.kind) {
+        _ if id == wanted => true,
+        Some(TypeKind::Array { element, .. }) => holds(types, *element, wanted, depth + 1),
+        Some(TypeKind::Aggregate(aggregate)) => {
+            aggregate.members.iter().any(|member| holds(types, member.ty, wanted, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// Applies insertions to a text.
+pub(crate) fn insert(text: &str, insertions: &BTreeMap<usize, String>) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut at = 0;
+    for (&offset, inserted) in insertions {
+        new.push_str(text.get(at..offset).unwrap_or(""));
+        new.push_str(inserted);
+        at = offset;
+    }
+    new.push_str(text.get(at..).unwrap_or(""));
+    new
+}

@@ -1,0 +1,62 @@
+//! From how a program uses its data to a source patch that makes it need fewer cache lines, and the
+//! guard that keeps it so.
+//!
+//! Design constraints:
+//!
+//! * Text and values in, text and values out: no file is read, nothing is spawned, nothing is printed.
+//!   The caller compiles candidates through [`judge::Judge`].
+//! * *The compiler judges.* Layouts are predicted to search quickly; a proposal whose offsets the
+//!   compiler does not confirm is discarded.
+//! * *A refusal is an answer.* What forbids an edit is a [`constraint::Constraint`] with a name, the
+//!   members it holds and the place it comes from. Text that is not understood is never edited.
+//! * An edit changes what it must: members that keep their relative order stay untouched, comments and
+//!   attributes move with their member, and every other byte of a file stays as it is.
+//! * Deterministic: equal inputs give equal advice, to the byte.
+//! * Two data models at once: the recorded one decides, the other one must not get worse, and equals are
+//!   told apart by it.
+//!
+//! [`advise()`] does all; [`rewrite`], [`guard`] and [`patch`] are its parts that are useful alone.
+
+pub mod constraint;
+pub mod data_model;
+pub mod error;
+pub mod guard;
+pub mod judge;
+pub mod options;
+pub mod patch;
+pub mod proposal;
+pub mod rewrite;
+pub mod sources;
+pub mod usage;
+
+mod advise;
+mod alignment;
+mod body;
+mod constructors;
+mod declaration;
+mod declarator;
+mod definitions;
+mod doc_comment;
+mod figures;
+mod fixing;
+mod gather;
+mod gather_figures;
+mod gather_text;
+mod guarding;
+mod initialisers;
+mod lex;
+mod member_order;
+mod members;
+mod observations;
+mod occurrences;
+mod pieces;
+mod placement;
+mod problem;
+mod reasons;
+mod score;
+mod search;
+mod source_scan;
+mod syntax;
+mod verify;
+
+pub use advise::advise;

@@ -1,0 +1,392 @@
+//! A better order for the members of one type, from recorded use to judged proposal.
+
+use crate::body::{Body, has_construction_order};
+use crate::constraint::{Binding, Constraint};
+use crate::constructors;
+use crate::declaration;
+use crate::figures::{self, Layout};
+use crate::fixing::{self, Holds};
+use crate::initialisers;
+use crate::judge::Judge;
+use crate::options::Options;
+use crate::problem::{Models, Subject};
+use crate::proposal::{OrderProposal, Refusal};
+use crate::reasons;
+use crate::rewrite;
+use crate::score::{ONE, Problem, Score};
+use crate::search::{self, Effort, Outcome};
+use crate::sources::Sources;
+use crate::syntax::Syntax;
+use crate::verify::{self, Verified};
+use lineup_model::types::{SourceLocation, TypeId, TypeKind, Types};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What became of one type.
+pub(crate) enum Verdict {
+    Proposed(Box<OrderProposal>),
+    AlreadyGood(String),
+    Refused(Refusal),
+}
+
+/// A fall in expected lines below this is not worth moving a member for.
+const LEAST_GAIN: u64 = ONE / 100;
+
+/// How the source calls a type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Spelling {
+    /// The name that finds the declaration.
+    pub(crate) name: String,
+    /// All names without namespaces: tag and typedefs.
+    pub(crate) names: Vec<String>,
+    pub(crate) declared_at: Option<SourceLocation>,
+}
+
+/// The names of an aggregate: its own, and those of typedefs that stand for it.
+pub(crate) fn spelling(types: &Types, id: TypeId) -> Option<Spelling> {
+    let ty = types.get(id)?;
+    let own = ty.name.as_deref().map(str::to_string);
+    let typedefs = types.iter().filter(|(other, candidate)| {
+        matches!(candidate.kind, TypeKind::Typedef(Some(_))) && types.strip(*other) == Some(id)
+    });
+    let typedefs: Vec<String> =
+        typedefs.filter_map(|(_, typedef)| Some(typedef.name.as_deref()?.to_string())).collect();
+    let name = own.clone().or_else(|| typedefs.first().cloned())?;
+    let mut names: Vec<String> =
+        own.into_iter().chain(typedefs).map(|name| bare(&name).to_string()).collect();
+    names.sort();
+    names.dedup();
+    Some(Spelling { name, names, declared_at: ty.declared_at.clone() })
+}
+
+/// A name without namespaces and template arguments.
+pub(crate) fn bare(name: &str) -> &str {
+    let name = name.split('<').next().unwrap_or(name);
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// Works out an order for one type, writes it, and has it judged. `edited` are the texts that earlier
+/// proposals changed; `sources` holds them already.
+pub(crate) fn propose(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+) -> Verdict {
+    propose_for(subject, spelling, sources, options, judge, edited, 3)
+}
+
+/// The same for a type whose object is placed anew anyway: fewer lines of any size are worth it.
+pub(crate) fn propose_hot_first(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+) -> Verdict {
+    propose_for(subject, spelling, sources, options, judge, edited, 5)
+}
+
+fn propose_for(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+    least_parts: usize,
+) -> Verdict {
+    let models = match subject.models() {
+        Ok(models) => models,
+        Err(binding) => return refused(spelling, vec![binding], Vec::new()),
+    };
+    let plan = match Plan::make(subject, spelling, sources, options, models) {
+        Ok(plan) => plan,
+        Err((models, bindings)) => {
+            let lines = potential(subject, &models);
+            let helps =
+                lines.iter().any(|row| row.gain() > 0.01 && row.line_bytes == options.primary.bytes());
+            if helps
+                || !matches!(bindings.first(), Some(first) if first.constraint == Constraint::OutsideSource)
+            {
+                return refused(spelling, bindings, lines);
+            }
+            return Verdict::AlreadyGood(spelling.name.clone());
+        }
+    };
+    let Some((outcome, before)) = plan.search() else {
+        return refused(spelling, vec![Binding::new(Constraint::LayoutNotReproduced)], Vec::new());
+    };
+    let recorded = Problem { models: plan.problem.models[..1].to_vec(), ..plan.problem.clone() };
+    let after = recorded.score(&outcome.order, None).unwrap_or(before);
+    if !gains(&before, &after, least_parts) {
+        return plan.no_gain(subject, spelling, options);
+    }
+    plan.write_and_judge(subject, sources, spelling, outcome, judge, edited)
+}
+
+fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
+    subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
+}
+
+fn refused(
+    spelling: &Spelling,
+    constraints: Vec<Binding>,
+    lines: Vec<crate::proposal::RegionLines>,
+) -> Verdict {
+    Verdict::Refused(Refusal { owner: spelling.name.clone(), constraints, lines })
+}
+
+/// True when one of the first `parts` of the score falls and none before it rises; a fall in expected
+/// lines counts from [`LEAST_GAIN`] on.
+fn gains(before: &Score, after: &Score, parts: usize) -> bool {
+    let counts = |part: usize| matches!(part, 1 | 3 | 4);
+    for part in 0..parts {
+        let least = if counts(part) { LEAST_GAIN } else { 1 };
+        if after[part].saturating_add(least) <= before[part] {
+            return true;
+        }
+        if after[part] > before[part] {
+            return false;
+        }
+    }
+    false
+}
+
+/// Lines now, and with the touched bytes packed as if nothing forbade it.
+fn potential(subject: &Subject<'_>, models: &Models) -> Vec<crate::proposal::RegionLines> {
+    let layouts = |offsets: fn(&crate::score::Model) -> Vec<u64>| -> Vec<Layout> {
+        models.models.iter().map(|model| Layout { offsets_bits: offsets(model), size_bytes: 0 }).collect()
+    };
+    let now: Vec<Layout> = models
+        .models
+        .iter()
+        .filter_map(|model| {
+            let order: Vec<usize> = (0..model.fields.len()).collect();
+            let placed = crate::placement::place(&model.fields, &order, model.align_bytes)?;
+            Some(Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
+        })
+        .collect();
+    figures::compare(subject.usage, models, &now, &layouts(figures::least_offsets))
+}
+
+/// Everything needed to search and write one type's order.
+struct Plan<'s> {
+    ground: Groundwork<'s>,
+    problem: Problem,
+    models: Models,
+    /// Units of the problem before the first unit of text: base classes.
+    head_units: usize,
+}
+
+/// What the sources say about a type.
+struct Groundwork<'s> {
+    body: Body<'s>,
+    /// The members of each unit of text.
+    ranges: Vec<Range<usize>>,
+    holds: Holds,
+    /// Sources with positional initialisers designated.
+    designated: BTreeMap<String, String>,
+}
+
+impl<'s> Groundwork<'s> {
+    fn lay(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &'s Sources,
+        options: &Options,
+    ) -> Result<Self, Vec<Binding>> {
+        let one = |binding: Binding| vec![binding];
+        fixing::forbidden_outright(subject, spelling, options).map_err(one)?;
+        let members = member_names(subject);
+        let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
+        let is_cpp = has_construction_order(found.language);
+        let mut body = Body::read(found, &members).map_err(one)?;
+        let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
+        let mut syntax = Syntax::new(sources);
+        let class = bare(&spelling.name);
+        let mut holds = Holds::from_source(subject, spelling, sources, &members);
+        if is_cpp {
+            holds.add_construction_order(subject, sources, &mut syntax, class, &members);
+        }
+        holds.add_options(subject, options, class);
+        if !holds.forbidding.is_empty() {
+            return Err(holds.forbidding);
+        }
+        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, &mut syntax, class);
+        let insertions = match is_aggregate {
+            true => initialisers::designate(sources, &mut syntax, subject.types, subject.id)?,
+            false => initialisers::Insertions::new(),
+        };
+        let designated = insertions.iter().filter_map(|(path, insertions)| {
+            sources.get(path).map(|text| (path.clone(), initialisers::insert(text, insertions)))
+        });
+        let designated = designated.collect();
+        Ok(Groundwork { body, ranges, holds, designated })
+    }
+}
+
+impl<'s> Plan<'s> {
+    fn make(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &'s Sources,
+        options: &Options,
+        models: Models,
+    ) -> Result<Self, (Models, Vec<Binding>)> {
+        let mut ground = match Groundwork::lay(subject, spelling, sources, options) {
+            Ok(ground) => ground,
+            Err(bindings) => return Err((models, bindings)),
+        };
+        let Groundwork { body, ranges, holds, .. } = &mut ground;
+        let (units, fixed) = holds.units(subject, body, ranges, &models.models[0]);
+        let head_units = units.len() - body.units.len();
+        let mut with_fixed = models.models.clone();
+        with_fixed[0].fixed_bits = fixed;
+        let problem = subject.problem(with_fixed, units, options.primary, options.allow_growth);
+        Ok(Plan { ground, problem, models, head_units })
+    }
+
+    /// The best order under both data models, and the score of the present one under the recorded one: a
+    /// patch that helps only where nobody runs is not proposed.
+    fn search(&self) -> Option<(Outcome, Score)> {
+        let identity: Vec<usize> = (0..self.problem.units.len()).collect();
+        let recorded = Problem { models: self.problem.models[..1].to_vec(), ..self.problem.clone() };
+        let before = recorded.score(&identity, None)?;
+        Some((search::best(&self.problem, Effort::DEFAULT)?, before))
+    }
+
+    /// Nothing to gain: because all is well, or because a constraint stands in the way.
+    fn no_gain(&self, subject: &Subject<'_>, spelling: &Spelling, options: &Options) -> Verdict {
+        let identity: Vec<usize> = (0..self.problem.units.len()).collect();
+        let conflicts = self.problem.score(&identity, None).map_or(0, |score| score[0]);
+        let mut constraints = self.obeyed();
+        if conflicts > 0 && !options.allow_growth {
+            let names = |wanted: fn(&crate::score::Traffic) -> bool| -> Vec<String> {
+                let traffic = self.problem.traffic.iter().enumerate().filter(|(_, traffic)| wanted(traffic));
+                traffic.map(|(field, _)| reasons::member_name(subject.aggregate, field)).collect()
+            };
+            let written = names(|traffic| traffic.is_write_shared);
+            constraints.insert(0, Binding::new(Constraint::NeverLarger).on(written).because(
+                "written by some threads beside members that others only read; no order of this size parts them",
+            ));
+            return refused(spelling, constraints, potential(subject, &self.models));
+        }
+        let lines = potential(subject, &self.models);
+        let could = lines.iter().any(|row| row.line_bytes == options.primary.bytes() && row.gain() > 0.5);
+        if could && !self.ground.holds.bindings.is_empty() {
+            return refused(spelling, constraints, lines);
+        }
+        Verdict::AlreadyGood(spelling.name.clone())
+    }
+
+    fn obeyed(&self) -> Vec<Binding> {
+        let mut all: Vec<Binding> =
+            self.ground.holds.bindings.iter().chain(&self.ground.body.bindings).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn layouts(&self, order: &[usize]) -> Vec<Layout> {
+        let place = |model| self.problem.place(model, order);
+        let placed = self.problem.models.iter().filter_map(place);
+        placed
+            .map(|placed| Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
+            .collect()
+    }
+
+    fn write_and_judge(
+        &self,
+        subject: &Subject<'_>,
+        sources: &Sources,
+        spelling: &Spelling,
+        outcome: Outcome,
+        judge: &mut dyn Judge,
+        edited: &BTreeMap<String, String>,
+    ) -> Verdict {
+        let texts = match self.write(subject, sources, spelling, &outcome.order) {
+            Ok(texts) => texts,
+            Err(binding) => return refused(spelling, vec![binding], potential(subject, &self.models)),
+        };
+        let identity: Vec<usize> = (0..self.problem.units.len()).collect();
+        let (before, predicted) = (self.layouts(&identity), self.layouts(&outcome.order));
+        let field_order = self.problem.field_order(&outcome.order);
+        let mut all = edited.clone();
+        all.extend(texts.clone());
+        let judged = verify::confirm(judge, &all, spelling, subject, &self.models, &field_order, predicted);
+        let Verified { after, check } = match judged {
+            Ok(verified) => verified,
+            Err(binding) => return refused(spelling, vec![binding], potential(subject, &self.models)),
+        };
+        let lines = figures::compare(subject.usage, &self.models, &before, &after);
+        let moved = self.moved_members(&outcome.order);
+        let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
+        let bytes = |field: &usize| self.problem.models[0].fields[*field].size_bytes;
+        Verdict::Proposed(Box::new(OrderProposal {
+            type_name: spelling.name.clone(),
+            path: self.ground.body.found.path.clone(),
+            old_order: (0..field_order.len()).map(|field| name(&field)).collect(),
+            new_order: field_order.iter().map(name).collect(),
+            moved: moved.iter().map(name).collect(),
+            moved_bytes: moved.iter().map(bytes).sum(),
+            sizes: figures::sizes(&self.models, &before, &after),
+            reasons: reasons::explain(subject, &self.problem, &self.models, (&before[0], &after[0]), &moved),
+            obeyed: self.obeyed(),
+            field_order,
+            is_proven_minimal: outcome.is_proven,
+            lines,
+            check,
+            edited: texts,
+        }))
+    }
+
+    fn moved_members(&self, order: &[usize]) -> Vec<usize> {
+        let kept = crate::score::kept(order);
+        let moved = order.iter().filter(|unit| !kept.contains(unit));
+        moved.flat_map(|&unit| self.problem.units[unit].fields.clone()).collect()
+    }
+
+    /// The edited texts: the declaration, designated initialisers, constructors' initialiser lists.
+    fn write(
+        &self,
+        subject: &Subject<'_>,
+        sources: &Sources,
+        spelling: &Spelling,
+        order: &[usize],
+    ) -> Result<BTreeMap<String, String>, Binding> {
+        let text_order: Vec<usize> =
+            order.iter().filter_map(|unit| unit.checked_sub(self.head_units)).collect();
+        let mut edited = self.ground.designated.clone();
+        let path = &self.ground.body.found.path;
+        match edited.get(path) {
+            None => {
+                edited.insert(path.clone(), rewrite::apply(&self.ground.body, &text_order));
+            }
+            Some(_) => {
+                let designated = sources.with(&edited);
+                let found = declaration::find(&designated, &spelling.name, spelling.declared_at.as_ref())?;
+                let mut body = Body::read(found, &member_names(subject))?;
+                body.units.clone_from(&self.ground.body.units);
+                let text = rewrite::apply(&body, &text_order);
+                edited.insert(path.clone(), text);
+            }
+        }
+        let reordered = sources.with(&edited);
+        let mut syntax = Syntax::new(&reordered);
+        let rank = |name: &str| {
+            let unit = self
+                .ground
+                .body
+                .units
+                .iter()
+                .position(|unit| unit.names.iter().any(|known| known == name))?;
+            text_order.iter().position(|&candidate| candidate == unit)
+        };
+        edited.extend(constructors::follow(&reordered, &mut syntax, bare(&spelling.name), &rank));
+        Ok(edited)
+    }
+}

@@ -1,0 +1,22 @@
+//! What the user asked for.
+
+use lineup_model::line::LineSize;
+
+/// Options of advice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// `--pin Type.member`: type and member that keeps its offset.
+    pub pins: Vec<(String, String)>,
+    /// `--keep Type`: types whose layout is an ABI.
+    pub keeps: Vec<String>,
+    /// `--line-size`: the line size that decides; 32, 64 or 128.
+    pub primary: LineSize,
+    /// Whether a type may grow to keep write-shared members away from read-mostly ones.
+    pub allow_growth: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { pins: Vec::new(), keeps: Vec::new(), primary: LineSize::B64, allow_growth: false }
+    }
+}

@@ -1,0 +1,293 @@
+//! How good an order is: expected lines per call, and what breaks ties.
+
+use crate::placement::{self, Field, Placed};
+use lineup_model::line::LineSize;
+use std::ops::Range;
+
+/// Field, offset in it, bytes.
+pub(crate) type Span = (usize, u64, u64);
+
+/// One way a call uses an object, in one data model.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Demand {
+    /// Index of the region.
+    pub(crate) region: usize,
+    /// Where the object starts, modulo 128.
+    pub(crate) base: u64,
+    /// Expected occurrences per call, in units of 2^-20.
+    pub(crate) per_call: u64,
+    /// The same times the region's weight.
+    pub(crate) weight: u64,
+    /// The parts of members touched.
+    pub(crate) spans: Vec<Span>,
+}
+
+/// 1.0 in the fixed-point of [`Demand::per_call`].
+pub(crate) const ONE: u64 = 1 << 20;
+
+/// A type under one data model.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    /// The members to place.
+    pub(crate) fields: Vec<Field>,
+    /// Alignment of the whole.
+    pub(crate) align_bytes: u64,
+    /// What calls touch.
+    pub(crate) demands: Vec<Demand>,
+    /// Fields whose bytes may not change offset.
+    pub(crate) fixed_bits: Vec<(usize, u64)>,
+    /// Bytes taken before the first field by what is not a member (base classes).
+    pub(crate) head_bits: u64,
+}
+
+/// Whether threads make a member unfit as a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Traffic {
+    /// Written by one thread and touched by another.
+    pub(crate) is_write_shared: bool,
+    /// Read, by threads that do not write it, and written by none.
+    pub(crate) is_read_mostly: bool,
+}
+
+/// What moves as one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unit {
+    /// The fields it holds.
+    pub(crate) fields: Range<usize>,
+    /// Units move within their segment only.
+    pub(crate) segment: u32,
+    /// Units of one chain keep their order.
+    pub(crate) is_chained: bool,
+    /// It does not move at all.
+    pub(crate) is_fixed: bool,
+}
+
+/// Orders of units, and what judges them.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) units: Vec<Unit>,
+    /// The recorded data model first.
+    pub(crate) models: Vec<Model>,
+    pub(crate) traffic: Vec<Traffic>,
+    pub(crate) primary: LineSize,
+    pub(crate) allow_growth: bool,
+}
+
+/// What an order costs, most important first: false sharing on a primary line; expected lines at the
+/// primary size; false sharing within 128 bytes; lines at the other sizes, smaller first; size; units moved.
+pub(crate) type Score = [u64; 7];
+
+impl Problem {
+    /// The fields in the order that an order of units gives.
+    pub(crate) fn field_order(&self, order: &[usize]) -> Vec<usize> {
+        order.iter().flat_map(|&unit| self.units[unit].fields.clone()).collect()
+    }
+
+    pub(crate) fn place(&self, model: &Model, order: &[usize]) -> Option<Placed> {
+        placement::place_after(&model.fields, &self.field_order(order), model.align_bytes, model.head_bits)
+    }
+
+    /// True when segments, chains and fixed units allow the order.
+    pub(crate) fn allows(&self, order: &[usize]) -> bool {
+        let in_place = order.iter().enumerate().all(|(position, &unit)| {
+            self.units[unit].segment == self.units[position].segment
+                && (!self.units[unit].is_fixed || unit == position)
+        });
+        let chained = || order.iter().filter(|&&unit| self.units[unit].is_chained);
+        in_place && chained().zip(chained().skip(1)).all(|(before, after)| before < after)
+    }
+
+    /// The score of an allowed order; `None` when it breaks a limit: growth, a fixed offset, or more
+    /// primary lines in one of the data models than `before` needs.
+    pub(crate) fn score(&self, order: &[usize], before: Option<&Baseline>) -> Option<Score> {
+        let mut score: Score = [0; 7];
+        for (index, model) in self.models.iter().enumerate() {
+            let placed = self.place(model, order)?;
+            let fixed =
+                model.fixed_bits.iter().all(|(field, bits)| placed.offsets_bits.get(*field) == Some(bits));
+            let lines = lines(model, &placed, self.primary);
+            let base = model.demands.first().map_or(0, |demand| demand.base);
+            let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());
+            let new = Needs { size_bytes: placed.size_bytes, lines: lines[0], conflicts };
+            if !fixed || before.is_some_and(|before| before.forbids(index, new, self.allow_growth)) {
+                return None;
+            }
+            score[0] += conflicts;
+            score[1] = score[1].saturating_add(lines[0]);
+            score[2] += self.conflicts(model, &placed, base, 128);
+            score[3] = score[3].saturating_add(lines[1]);
+            score[4] = score[4].saturating_add(lines[2]);
+            score[5] = score[5].saturating_add(placed.size_bytes);
+        }
+        score[6] = (order.len() - kept(order).len()) as u64;
+        Some(score)
+    }
+
+    /// What the present order needs.
+    pub(crate) fn baseline(&self) -> Option<Baseline> {
+        let order: Vec<usize> = (0..self.units.len()).collect();
+        let models: Option<Vec<Needs>> = self
+            .models
+            .iter()
+            .map(|model| {
+                let placed = self.place(model, &order)?;
+                let base = model.demands.first().map_or(0, |demand| demand.base);
+                let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());
+                Some(Needs {
+                    size_bytes: placed.size_bytes,
+                    lines: lines(model, &placed, self.primary)[0],
+                    conflicts,
+                })
+            })
+            .collect();
+        models.map(|models| Baseline { models })
+    }
+
+    /// Read-mostly members on a line with write-shared ones.
+    fn conflicts(&self, model: &Model, placed: &Placed, base: u64, line_bytes: u64) -> u64 {
+        if !self.traffic.iter().any(|traffic| traffic.is_write_shared) {
+            return 0;
+        }
+        let span = |field: usize| {
+            let start = base + placed.offsets_bits[field] / 8;
+            let size = field_bytes(&model.fields[field]);
+            (start / line_bytes, (start + size.max(1) - 1) / line_bytes)
+        };
+        let of = |wanted: fn(&Traffic) -> bool| {
+            let fields = 0..model.fields.len();
+            fields.filter(move |&field| self.traffic.get(field).is_some_and(wanted)).map(span)
+        };
+        let writers: Vec<(u64, u64)> = of(|traffic| traffic.is_write_shared).collect();
+        let meets = |(first, last): (u64, u64)| writers.iter().any(|&(from, to)| from <= last && first <= to);
+        of(|traffic| traffic.is_read_mostly).filter(|&span| meets(span)).count() as u64
+    }
+}
+
+/// What an order needs under one data model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Needs {
+    pub(crate) size_bytes: u64,
+    /// Weighted primary lines.
+    pub(crate) lines: u64,
+    /// Read-mostly members on a primary line with write-shared ones.
+    pub(crate) conflicts: u64,
+}
+
+/// What the present order needs, per data model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Baseline {
+    pub(crate) models: Vec<Needs>,
+}
+
+impl Baseline {
+    /// Growth, and more lines under one data model for fewer under another, are no bargain. Parting what
+    /// threads fight over may cost lines.
+    fn forbids(&self, model: usize, new: Needs, allow_growth: bool) -> bool {
+        let Some(before) = self.models.get(model) else { return false };
+        let costs_lines = new.lines > before.lines && new.conflicts >= before.conflicts;
+        (new.size_bytes > before.size_bytes && !allow_growth) || costs_lines
+    }
+}
+
+fn field_bytes(field: &Field) -> u64 {
+    field.bit_width.map_or(field.size_bytes, |bits| u64::from(bits).div_ceil(8))
+}
+
+/// Weighted lines of all demands: at the primary size, then at the other two, smaller first.
+fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
+    let mut sums = [0u64; 3];
+    for demand in &model.demands {
+        let counts = demand_lines(demand, &placed.offsets_bits);
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum = sum.saturating_add(demand.weight.saturating_mul(count));
+        }
+    }
+    match primary.bytes() {
+        32 => sums,
+        128 => [sums[2], sums[0], sums[1]],
+        _ => [sums[1], sums[0], sums[2]],
+    }
+}
+
+/// Lines of 32, 64 and 128 bytes that one demand touches.
+pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
+    let mut granules = Granules::default();
+    for &(field, offset, size) in &demand.spans {
+        let Some(bits) = offsets_bits.get(field) else { continue };
+        let start = demand.base.saturating_add(bits / 8).saturating_add(offset);
+        granules.add(start, size);
+    }
+    granules.counts()
+}
+
+/// Which 32-byte granules are touched.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Granules {
+    touched: Vec<u64>,
+}
+
+impl Granules {
+    pub(crate) fn add(&mut self, start: u64, size_bytes: u64) {
+        for granule in LineSize::B32.lines(start, size_bytes) {
+            if self.touched.last() != Some(&granule) {
+                self.touched.push(granule);
+            }
+        }
+    }
+
+    /// Distinct lines of 32, 64 and 128 bytes.
+    pub(crate) fn counts(&mut self) -> [u64; 3] {
+        self.touched.sort_unstable();
+        let mut counts = [0; 3];
+        for (shift, count) in counts.iter_mut().enumerate() {
+            let mut last = None;
+            for line in self.touched.iter().map(|granule| granule >> shift) {
+                *count += u64::from(last.replace(line) != Some(line));
+            }
+        }
+        counts
+    }
+}
+
+/// The units that an order leaves in place relative to each other: the longest increasing subsequence.
+pub(crate) fn kept(order: &[usize]) -> Vec<usize> {
+    let mut tails: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = vec![None; order.len()];
+    for (position, &unit) in order.iter().enumerate() {
+        let length = tails.partition_point(|&tail| order[tail] < unit);
+        before[position] = length.checked_sub(1).map(|shorter| tails[shorter]);
+        if length == tails.len() {
+            tails.push(position);
+        } else {
+            tails[length] = position;
+        }
+    }
+    let mut kept = Vec::new();
+    let mut at = tails.last().copied();
+    while let Some(position) = at {
+        kept.push(order[position]);
+        at = before[position];
+    }
+    kept.reverse();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_units_are_a_longest_increasing_subsequence() {
+        assert_eq!(kept(&[4, 0, 1, 2, 3]), [0, 1, 2, 3]);
+        assert_eq!(kept(&[2, 1, 0]).len(), 1);
+        assert!(kept(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_demand_counts_distinct_lines_from_its_base() {
+        let demand =
+            Demand { region: 0, base: 56, per_call: ONE, weight: ONE, spans: vec![(0, 0, 8), (1, 0, 8)] };
+        assert_eq!(demand_lines(&demand, &[0, 64]), [2, 2, 1]);
+        assert_eq!(demand_lines(&Demand { base: 0, ..demand }, &[0, 64]), [1, 1, 1]);
+    }
+}

@@ -1,0 +1,131 @@
+//! The user's source files, as values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The language a file is parsed as.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SourceLanguage {
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+    /// Assembly: searched for names of types, never edited.
+    Assembly,
+}
+
+/// Source files by path relative to the source folder, with `/` between components.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Sources {
+    files: BTreeMap<String, String>,
+    headers_are_cpp: bool,
+}
+
+/// A place in a source file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
+pub struct SourcePlace {
+    /// Path relative to the source folder.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path, self.line)
+    }
+}
+
+impl Sources {
+    /// Takes `(path, text)` pairs. Files whose extension is no C, C++ or assembly extension are left out.
+    pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut sources = Sources::default();
+        for (path, text) in files {
+            if language_by_extension(&path).is_some() || path.ends_with(".h") {
+                sources.headers_are_cpp |= language_by_extension(&path) == Some(SourceLanguage::Cpp);
+                sources.files.insert(path, text);
+            }
+        }
+        let has_c = sources.files.keys().any(|path| path.ends_with(".c"));
+        sources.headers_are_cpp &= !has_c;
+        sources
+    }
+
+    /// The files with their texts, in order of path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+    }
+
+    /// The text of one file.
+    pub fn get(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
+    }
+
+    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C.
+    pub fn language(&self, path: &str) -> SourceLanguage {
+        let header = if self.headers_are_cpp { SourceLanguage::Cpp } else { SourceLanguage::C };
+        language_by_extension(path).unwrap_or(header)
+    }
+
+    /// A copy with some files replaced.
+    pub fn with(&self, edited: &BTreeMap<String, String>) -> Sources {
+        let mut copy = self.clone();
+        copy.files.extend(edited.iter().map(|(path, text)| (path.clone(), text.clone())));
+        copy
+    }
+
+    /// The path in this folder that a path from debug info means: the longest one that ends it, on
+    /// whole components.
+    pub fn matching_path(&self, recorded: &str) -> Option<&str> {
+        let wanted = components(recorded);
+        let ends = |path: &str| wanted.ends_with(&components(path));
+        self.files.keys().map(String::as_str).filter(|path| ends(path)).max_by_key(|path| path.len())
+    }
+}
+
+/// The components of a path with `.` dropped and `..` applied.
+fn components(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+fn language_by_extension(path: &str) -> Option<SourceLanguage> {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "c" => Some(SourceLanguage::C),
+        "cc" | "cpp" | "cxx" | "C" | "hh" | "hpp" | "hxx" | "inl" | "ipp" => Some(SourceLanguage::Cpp),
+        "S" | "s" | "asm" => Some(SourceLanguage::Assembly),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(paths: &[&str]) -> Sources {
+        Sources::new(paths.iter().map(|path| (path.to_string(), String::new())))
+    }
+
+    #[test]
+    fn headers_follow_the_language_of_the_folder() {
+        assert_eq!(sources(&["a.h", "a.cc"]).language("a.h"), SourceLanguage::Cpp);
+        assert_eq!(sources(&["a.h", "a.c", "b.cc"]).language("a.h"), SourceLanguage::C);
+        assert_eq!(sources(&["a.h", "notes.txt"]).iter().count(), 1);
+    }
+
+    #[test]
+    fn a_recorded_path_means_the_longest_file_that_ends_it_on_whole_components() {
+        let sources = sources(&["x.h", "src/x.h", "rc/x.h"]);
+        assert_eq!(sources.matching_path("/build/../home/src/./x.h"), Some("src/x.h"));
+        assert_eq!(sources.matching_path("/usr/include/x.h"), Some("x.h"));
+        assert_eq!(sources.matching_path("/usr/include/stdio.h"), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Holding a prediction against the compiler.
+
+use crate::constraint::{Binding, Constraint};
+use crate::data_model::counterpart;
+use crate::figures::Layout;
+use crate::judge::{Compiled, Judge};
+use crate::member_order::Spelling;
+use crate::problem::{Models, Subject};
+use crate::proposal::Check;
+use crate::reasons::member_name;
+use std::collections::BTreeMap;
+
+/// Layouts as the compiler confirmed them, and how far.
+pub(crate) struct Verified {
+    pub(crate) after: Vec<Layout>,
+    pub(crate) check: Check,
+}
+
+/// Compiles the candidate and reads its layout back. Under the recorded ABI any difference discards it;
+/// under the other the compiler's figures replace the prediction.
+///
+/// # Errors
+/// The compiler's words, or the member that it put elsewhere.
+pub(crate) fn confirm(
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+    spelling: &Spelling,
+    subject: &Subject<'_>,
+    models: &Models,
+    field_order: &[usize],
+    predicted: Vec<Layout>,
+) -> Result<Verified, Binding> {
+    let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
+    let compiled = judge.compile(edited).map_err(|words| disagrees(first_lines(&words)))?;
+    let recorded = subject.usage.abi;
+    let mut after = predicted;
+    let mut checked = vec![false; after.len()];
+    for build in &compiled {
+        let index = usize::from(build.abi.pointer_bytes != recorded.pointer_bytes);
+        let is_known = build.abi == recorded || build.abi == counterpart(recorded);
+        let (Some(layout), true) = (after.get(index).cloned(), is_known || index == 0) else { continue };
+        let found = read_back(build, spelling, subject, field_order)
+            .map_err(|member| disagrees(format!("{member} is not where the declaration puts it")))?;
+        if index == 0 && found != layout {
+            let pairs = found.offsets_bits.iter().zip(&layout.offsets_bits);
+            let field = pairs.enumerate().find(|(_, (a, b))| a != b).map(|(field, _)| field);
+            let what = field.map_or("the size".to_string(), |field| member_name(subject.aggregate, field));
+            return Err(disagrees(format!("{what} differs under {}", models.names[0])));
+        }
+        after[index] = found;
+        checked[index] = true;
+    }
+    let check = match (checked.first(), checked.iter().all(|checked| *checked)) {
+        (Some(true), true) => Check::Compiled,
+        (Some(true), false) => Check::CompiledRecordedOnly,
+        _ => Check::Predicted,
+    };
+    Ok(Verified { after, check })
+}
+
+fn first_lines(words: &str) -> String {
+    words.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; ")
+}
+
+/// The layout of the type in a build, by the fields' old indices. `Err` names a member that is not in
+/// its place in the declaration.
+fn read_back(
+    build: &Compiled,
+    spelling: &Spelling,
+    subject: &Subject<'_>,
+    field_order: &[usize],
+) -> Result<Layout, String> {
+    let aggregate = build.types.by_name().get(spelling.name.as_str()).and_then(|ids| {
+        let complete = |id: &&lineup_model::types::TypeId| {
+            build.types.aggregate(**id).is_some_and(|(_, aggregate)| !aggregate.is_declaration)
+        };
+        let same_size = |id: &&lineup_model::types::TypeId| {
+            build.types.aggregate(**id).is_some_and(|(_, other)| other.members.len() == field_order.len())
+        };
+        ids.iter().filter(complete).find(same_size).copied()
+    });
+    let (id, aggregate) = aggregate.and_then(|id| build.types.aggregate(id)).ok_or(spelling.name.clone())?;
+    let mut offsets_bits = vec![0; field_order.len()];
+    for (&field, member) in field_order.iter().zip(&aggregate.members) {
+        let expected = &subject.aggregate.members[field];
+        if member.name != expected.name {
+            return Err(member_name(subject.aggregate, field));
+        }
+        offsets_bits[field] = member.offset_bits.ok_or_else(|| member_name(subject.aggregate, field))?;
+    }
+    let size_bytes = build.types.size_bytes(id).unwrap_or(0);
+    Ok(Layout { offsets_bits, size_bytes })
+}

@@ -1,0 +1,354 @@
+//! What each instruction of a function accesses, worked out without running it.
+//!
+//! Forward over the control-flow graph: debug info says which registers hold which pointers where;
+//! moves, sums, loads from typed memory, stack slots and call results carry that on.
+
+use crate::catalog::{Catalog, Ty};
+use crate::error::ExplainError;
+use crate::evaluate::{State, Surroundings, fresh};
+use crate::globals::Globals;
+use crate::graph::Graph;
+use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
+use crate::image::Image;
+use crate::instruction::{Address, CallTarget, Instruction, Register};
+use crate::located::{Located, Names, RegisterFact, Slot};
+use lineup_debuginfo::Region;
+use lineup_model::access::AccessKind;
+use lineup_model::program::{FrameBase, Function};
+use std::collections::{BTreeSet, HashMap};
+
+/// What one operand of an instruction accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Load or store.
+    pub kind: AccessKind,
+    /// Bytes the operand covers; 0 when unknown.
+    pub size_bytes: u32,
+    /// Where.
+    pub place: Place,
+}
+
+/// What is known of an accessed address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Nothing.
+    Unknown,
+    /// In an object of known type.
+    Object(Pointer),
+    /// On the stack; the local variable and the offset in it, when known.
+    Stack(Option<LocalSpot>),
+    /// At a fixed link address, or a known distance from it.
+    Fixed,
+    /// In the thread's block, this far from its base.
+    Thread(i64),
+}
+
+/// A byte of a local variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LocalSpot {
+    /// Function and variable, by name number.
+    pub variable: u32,
+    /// The variable's type.
+    pub ty: Ty,
+    /// Offset in the variable.
+    pub offset: u64,
+}
+
+/// The images and what was learned of all of them.
+pub struct World<'w, 'a> {
+    /// The images.
+    pub images: &'w [Image<'a>],
+    /// Types of all images.
+    pub catalog: &'w mut Catalog<'a>,
+    /// Variables, per image.
+    pub globals: &'w [Globals],
+    /// Texts.
+    pub names: &'w mut Names,
+    /// What functions return, by image and link address of the entry.
+    pub results: &'w HashMap<(usize, u64), Ty>,
+    /// What functions return, by name.
+    pub results_by_name: &'w HashMap<String, Ty>,
+}
+
+/// Revisits of one block after which it is given up.
+const MAX_VISITS: u32 = 100;
+
+/// The sites of a function's instructions, by link address.
+///
+/// # Errors
+/// When the disassembler fails.
+pub fn analyse(
+    world: &mut World<'_, '_>,
+    image: usize,
+    function: &Function,
+) -> Result<HashMap<u64, Vec<Site>>, ExplainError> {
+    let Some(described) = world.images.get(image) else { return Ok(HashMap::new()) };
+    let Some(graph) = Graph::of(described, function)? else { return Ok(HashMap::new()) };
+    let located = Located::of(world.catalog, world.names, image, function);
+    let facts = facts_by_instruction(&graph, &located);
+    let mut pass = Pass { world, image, function, graph: &graph, located: &located, facts };
+    let entries = pass.settle();
+    Ok(pass.sites(&entries))
+}
+
+/// The facts that hold before each instruction, by index.
+fn facts_by_instruction(graph: &Graph, located: &Located) -> Vec<Vec<u32>> {
+    let mut by_instruction = vec![Vec::new(); graph.instructions.len()];
+    for (number, fact) in located.registers.iter().enumerate() {
+        let from = graph.instructions.partition_point(|instruction| instruction.address < fact.range.start);
+        let covered = graph.instructions.iter().enumerate().skip(from);
+        for (index, _) in covered.take_while(|(_, instruction)| instruction.address < fact.range.end) {
+            if let Some(facts) = by_instruction.get_mut(index) {
+                facts.push(number as u32);
+            }
+        }
+    }
+    by_instruction
+}
+
+struct Pass<'p, 'w, 'a> {
+    world: &'p mut World<'w, 'a>,
+    image: usize,
+    function: &'p Function,
+    graph: &'p Graph,
+    located: &'p Located,
+    facts: Vec<Vec<u32>>,
+}
+
+impl Pass<'_, '_, '_> {
+    /// Repeats until nothing new is learned; the state at the start of each block.
+    fn settle(&mut self) -> Vec<State> {
+        let convention = self.graph.convention;
+        let mut entries = vec![State::nothing(&convention); self.graph.blocks.len()];
+        let first = self.function.entry().and_then(|entry| self.graph.entry_block(entry));
+        if let Some(entry) = first.and_then(|first| entries.get_mut(first)) {
+            *entry = self.at_entry();
+        }
+        let mut visits = vec![0u32; entries.len()];
+        let mut waiting: BTreeSet<usize> = (0..entries.len()).collect();
+        while let Some(block) = waiting.pop_first() {
+            let Some(count) = visits.get_mut(block).filter(|count| **count < MAX_VISITS) else { continue };
+            *count += 1;
+            let Some(mut state) = entries.get(block).cloned() else { continue };
+            let Some(described) = self.graph.blocks.get(block) else { continue };
+            for index in described.range.clone() {
+                self.locate(index, &mut state);
+                if let Some(instruction) = self.graph.instructions.get(index) {
+                    self.step(&mut state, instruction);
+                }
+            }
+            for next in &described.next {
+                if entries.get_mut(*next).is_some_and(|entry| entry.merge(&state)) {
+                    waiting.insert(*next);
+                }
+            }
+        }
+        entries
+    }
+
+    fn step(&mut self, state: &mut State, instruction: &Instruction) {
+        let convention = self.graph.convention;
+        state.step(instruction, &convention, self);
+    }
+
+    /// Only the stack pointer is known for certain: the compiler may have changed what a local function
+    /// is passed, so parameters are taken from debug info's locations alone.
+    fn at_entry(&self) -> State {
+        let convention = self.graph.convention;
+        let mut state = State::nothing(&convention);
+        let below = Congruence::exactly(-convention.frame_above_stack_bytes);
+        state.set(convention.stack_pointer, Held::Stack(below));
+        state
+    }
+
+    /// Applies what debug info says to hold before an instruction.
+    fn locate(&mut self, index: usize, state: &mut State) {
+        let Some(facts) = self.facts.get(index) else { return };
+        for number in facts {
+            if let Some(fact) = self.located.registers.get(*number as usize) {
+                let refined = refine(self.world.catalog, state.register(fact.register), fact);
+                state.set(fact.register, refined);
+            }
+        }
+    }
+
+    /// Walks once more, noting what every operand accesses.
+    fn sites(&mut self, entries: &[State]) -> HashMap<u64, Vec<Site>> {
+        let mut sites = HashMap::new();
+        for (block, entry) in self.graph.blocks.iter().zip(entries) {
+            let mut state = entry.clone();
+            for index in block.range.clone() {
+                self.locate(index, &mut state);
+                let Some(instruction) = self.graph.instructions.get(index) else { continue };
+                if !instruction.touches.is_empty() {
+                    let found = instruction
+                        .touches
+                        .iter()
+                        .map(|touch| Site {
+                            kind: touch.kind,
+                            size_bytes: touch.size_bytes,
+                            place: self.place(instruction.address, touch.at, &state),
+                        })
+                        .collect();
+                    sites.insert(instruction.address, found);
+                }
+                self.step(&mut state, instruction);
+            }
+        }
+        sites
+    }
+
+    fn place(&mut self, pc: u64, at: Address, state: &State) -> Place {
+        match state.sum(at) {
+            Held::Pointer(pointer) => Place::Object(pointer),
+            Held::Stack(distance) => Place::Stack(self.local_at(pc, distance, state)),
+            Held::Thread(offset) => Place::Thread(offset),
+            Held::Number(number) if at.base.is_none() && at.index.is_none() || self.is_global(number) => {
+                Place::Fixed
+            }
+            _ => Place::Unknown,
+        }
+    }
+
+    fn is_global(&self, number: Number) -> bool {
+        self.world.globals.get(self.image).is_some_and(|globals| globals.at(number.constant as u64).is_some())
+    }
+
+    /// The local variable at a distance from the canonical frame address.
+    fn local_at(&self, pc: u64, distance: Congruence, state: &State) -> Option<LocalSpot> {
+        let distance = distance.residue;
+        let covering =
+            self.located.locals.iter().filter(|local| local.range.contains(&pc)).filter_map(|local| {
+                let start = self.slot_distance(local.slot, state)?;
+                let offset = u64::try_from(distance.checked_sub(start)?).ok()?;
+                (offset < local.size_bytes).then_some((local, offset))
+            });
+        let (local, offset) = covering.min_by_key(|(local, _)| local.range.end - local.range.start)?;
+        Some(LocalSpot { variable: local.variable, ty: local.ty, offset })
+    }
+
+    fn slot_distance(&self, slot: Slot, state: &State) -> Option<i64> {
+        let above = |register: Register, offset: i64| match state.register(register) {
+            Held::Stack(distance) => distance.exact()?.checked_add(offset),
+            _ => None,
+        };
+        match (slot, self.function.frame_base) {
+            (Slot::Above(register, offset), _) => above(register, offset),
+            (Slot::FrameBase(offset), Some(FrameBase::CanonicalFrameAddress)) => Some(offset),
+            (Slot::FrameBase(offset), Some(FrameBase::Register(register))) => {
+                above(Register(register), offset)
+            }
+            (Slot::FrameBase(_), None) => None,
+        }
+    }
+
+    /// What a pointer stored in a type gives when it is loaded.
+    fn pointer_in(
+        &mut self,
+        ty: Ty,
+        distance: Congruence,
+        size_bytes: u32,
+        origin: Option<Origin>,
+    ) -> Option<Held> {
+        let pointer_bytes = self.graph.convention.pointer_bytes;
+        if size_bytes != pointer_bytes {
+            return None;
+        }
+        let spot = self.world.catalog.spot(ty, distance, u64::from(pointer_bytes))?;
+        let target = self.world.catalog.pointee_at(ty, spot.offset, u64::from(pointer_bytes))?;
+        Some(fresh(target, origin.unwrap_or(Origin::Member(ty, spot.offset))))
+    }
+}
+
+impl Surroundings for Pass<'_, '_, '_> {
+    fn loaded(&mut self, pc: u64, at: Held, size_bytes: u32, state: &State) -> Held {
+        let pointer_bytes = self.graph.convention.pointer_bytes;
+        let number = Held::Number(Number::any(Symbol(pc)));
+        let unknown = if size_bytes == pointer_bytes { Held::Nothing } else { number };
+        match at {
+            Held::Pointer(pointer) => {
+                let origin = (!self.world.catalog.is_aggregate(pointer.target)).then_some(pointer.origin);
+                self.pointer_in(pointer.target, pointer.offset, size_bytes, origin).unwrap_or(number)
+            }
+            Held::Stack(distance) => self
+                .local_at(pc, distance, state)
+                .and_then(|local| {
+                    let origin = (local.offset == 0).then_some(Origin::Variable(local.variable));
+                    self.pointer_in(local.ty, Congruence::exactly(local.offset as i64), size_bytes, origin)
+                })
+                .unwrap_or(unknown),
+            Held::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
+            _ => unknown,
+        }
+    }
+
+    fn returned(&mut self, target: CallTarget) -> Held {
+        let Some(image) = self.world.images.get(self.image) else { return Held::Nothing };
+        let CallTarget::Direct(entry) = target else { return Held::Nothing };
+        let by_name = |name: &str| self.world.results_by_name.get(name.split('@').next().unwrap_or(name));
+        let own = self.world.results.get(&(self.image, entry));
+        let result = own.or_else(|| image.callee_name(entry).and_then(by_name)).copied();
+        result.map_or(Held::Nothing, |target| fresh(target, Origin::Unknown))
+    }
+}
+
+impl Pass<'_, '_, '_> {
+    /// What a load from a global gives: its pointer, or a constant that stands in the code.
+    fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<Held> {
+        let start = address.constant as u64;
+        if let Some(global) = self.world.globals.get(self.image)?.at(start).copied() {
+            let distance = Congruence::new((start - global.start) as i64, address.values().modulus);
+            let image = self.world.images.get(self.image)?;
+            let name = image.globals().get(global.variable as usize)?.name.clone().unwrap_or_default();
+            let is_plain = !self.world.catalog.is_aggregate(global.ty);
+            let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name)));
+            return self.pointer_in(global.ty, distance, size_bytes, origin);
+        }
+        address.exact().filter(|_| size_bytes == 4)?;
+        let image = self.world.images.get(self.image)?;
+        if !matches!(image.section_at(start)?.region, Region::Code | Region::ReadOnlyData) {
+            return None;
+        }
+        let bytes: [u8; 4] = image.bytes(&(start..start + 4))?.try_into().ok()?;
+        Some(Held::Number(Number::exactly(i64::from(u32::from_le_bytes(bytes)))))
+    }
+}
+
+/// Combines what the flow says with what debug info says of a register: of two that agree the one with
+/// the outer object, of two that do not, debug info.
+fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
+    let located = Pointer {
+        target: fact.target,
+        offset: Congruence::exactly(fact.offset),
+        origin: Origin::Variable(fact.variable),
+        is_located: true,
+    };
+    let pointer = match flow {
+        Held::Pointer(pointer) => pointer,
+        Held::Stack(_) | Held::Thread(_) => return flow,
+        Held::Nothing | Held::Conflict | Held::Number(_) => return Held::Pointer(located),
+    };
+    let keep = Held::Pointer(Pointer { is_located: true, ..pointer });
+    if pointer.target == fact.target {
+        return if pointer.offset.exact() == Some(fact.offset) { keep } else { Held::Pointer(located) };
+    }
+    let inside = |outer: &Pointer, inner: &Pointer| {
+        let distance = outer.offset.exact()?.checked_sub(inner.offset.exact()?)?;
+        u64::try_from(distance).ok()
+    };
+    if let Some(distance) = inside(&pointer, &located)
+        && catalog.holds(pointer.target, distance, fact.target)
+    {
+        return keep;
+    }
+    if let Some(distance) = inside(&located, &pointer)
+        && catalog.holds(fact.target, distance, pointer.target)
+    {
+        return Held::Pointer(located);
+    }
+    let in_bounds = catalog.spot(pointer.target, pointer.offset, 1).is_some_and(|spot| spot.is_certain);
+    if catalog.is_aggregate(pointer.target) && !catalog.is_aggregate(fact.target) && in_bounds {
+        return keep;
+    }
+    Held::Pointer(located)
+}

@@ -1,0 +1,264 @@
+//! One numbering for the types of all images.
+//!
+//! The same struct described by two images, or twice by one, gets one number; a declaration gets the
+//! number of its definition.
+
+use crate::fields::{self, Field};
+use crate::held::Congruence;
+use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// A type of any image, typedefs and qualifiers removed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Ty(pub u32);
+
+/// Where a [`Ty`] is described.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Described {
+    /// Index of the image.
+    pub image: usize,
+    /// Its type there.
+    pub id: TypeId,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Aggregate { name: String, size_bytes: u64, shape: u64 },
+    Own { image: usize, id: TypeId },
+}
+
+/// The types of all images, numbered.
+pub struct Catalog<'a> {
+    tables: Vec<&'a Types>,
+    definitions: Vec<HashMap<&'a str, TypeId>>,
+    known: HashMap<(usize, TypeId), Option<Ty>>,
+    keys: HashMap<Key, Ty>,
+    all: Vec<Described>,
+    fields: HashMap<(Ty, u64, u64), Option<Rc<Field>>>,
+    held: HashMap<(Ty, u64, Ty), bool>,
+}
+
+/// Where in a type an address lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Spot {
+    /// Offset in the type.
+    pub offset: u64,
+    /// False when it follows from the array that the displacement points into, not from the address.
+    pub is_certain: bool,
+}
+
+impl<'a> Catalog<'a> {
+    /// A catalog of these tables, one per image.
+    pub fn new(tables: Vec<&'a Types>) -> Self {
+        let definitions = tables.iter().map(|types| definitions(types)).collect();
+        Self {
+            tables,
+            definitions,
+            known: HashMap::new(),
+            keys: HashMap::new(),
+            all: Vec::new(),
+            fields: HashMap::new(),
+            held: HashMap::new(),
+        }
+    }
+
+    /// The number of an image's type; `None` for `void` and unknown types.
+    pub fn intern(&mut self, image: usize, id: TypeId) -> Option<Ty> {
+        if let Some(known) = self.known.get(&(image, id)) {
+            return *known;
+        }
+        let found = self.tables.get(image).and_then(|types| types.strip(id)).map(|id| self.number(image, id));
+        self.known.insert((image, id), found);
+        found
+    }
+
+    fn number(&mut self, image: usize, id: TypeId) -> Ty {
+        let (image, id) = self.definition(image, id);
+        let key = self.key(image, id);
+        let next = Ty(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        let ty = *self.keys.entry(key).or_insert(next);
+        if ty == next {
+            self.all.push(Described { image, id });
+        }
+        ty
+    }
+
+    /// Where a declaration is completed: in its own image, else in any.
+    fn definition(&self, image: usize, id: TypeId) -> (usize, TypeId) {
+        let declared = self.tables.get(image).and_then(|types| types.get(id));
+        let Some(name) = declared.and_then(|ty| match &ty.kind {
+            TypeKind::Aggregate(aggregate) if aggregate.is_declaration || ty.size_bytes.is_none() => {
+                ty.name.as_deref()
+            }
+            _ => None,
+        }) else {
+            return (image, id);
+        };
+        let in_image = |image: usize| Some((image, *self.definitions.get(image)?.get(name)?));
+        in_image(image).or_else(|| (0..self.tables.len()).find_map(in_image)).unwrap_or((image, id))
+    }
+
+    fn key(&self, image: usize, id: TypeId) -> Key {
+        let ty = self.tables.get(image).and_then(|types| types.get(id));
+        match ty.map(|ty| (&ty.name, ty.size_bytes, &ty.kind)) {
+            Some((Some(name), Some(size_bytes), TypeKind::Aggregate(aggregate))) => {
+                Key::Aggregate { name: name.to_string(), size_bytes, shape: shape(aggregate) }
+            }
+            _ => Key::Own { image, id },
+        }
+    }
+
+    /// Where a type is described.
+    pub fn described(&self, ty: Ty) -> Option<Described> {
+        self.all.get(ty.0 as usize).copied()
+    }
+
+    /// The table that describes a type, and its id there.
+    pub fn table(&self, ty: Ty) -> Option<(&'a Types, Described)> {
+        let described = self.described(ty)?;
+        Some((self.tables.get(described.image)?, described))
+    }
+
+    /// The name of a type; anonymous aggregates are `(anonymous)`.
+    pub fn name(&self, ty: Ty) -> String {
+        let named = self.table(ty).and_then(|(types, described)| types.get(described.id));
+        named.and_then(|ty| ty.name.as_deref()).unwrap_or("(anonymous)").to_owned()
+    }
+
+    /// Size in bytes, when complete.
+    pub fn size_bytes(&self, ty: Ty) -> Option<u64> {
+        let (types, described) = self.table(ty)?;
+        types.size_bytes(described.id)
+    }
+
+    /// True for structs, unions and classes.
+    pub fn is_aggregate(&self, ty: Ty) -> bool {
+        self.table(ty).is_some_and(|(types, described)| types.aggregate(described.id).is_some())
+    }
+
+    /// The number of what a pointer type points to; also for an aggregate that holds nothing but one
+    /// pointer (smart pointers).
+    pub fn pointee(&mut self, image: usize, id: TypeId) -> Option<Ty> {
+        let types = *self.tables.get(image)?;
+        let mut id = types.strip(id)?;
+        for _ in 0..8 {
+            match &types.get(id)?.kind {
+                TypeKind::Pointer(Some(target)) => return self.element_of(image, *target),
+                TypeKind::Aggregate(aggregate) => id = types.strip(only_field(types, aggregate)?)?,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// A pointer to an array is used as a pointer to its elements.
+    fn element_of(&mut self, image: usize, target: TypeId) -> Option<Ty> {
+        let types = *self.tables.get(image)?;
+        let id = types.strip(target)?;
+        match &types.get(id)?.kind {
+            TypeKind::Array { element, .. } => self.intern(image, *element),
+            TypeKind::Function { .. } => None,
+            _ => self.intern(image, id),
+        }
+    }
+
+    /// The field of a type at an offset, for an access of `size_bytes`.
+    pub fn field(&mut self, ty: Ty, offset: u64, size_bytes: u64) -> Option<Rc<Field>> {
+        let key = (ty, offset, size_bytes);
+        if let Some(known) = self.fields.get(&key) {
+            return known.clone();
+        }
+        let found = self
+            .table(ty)
+            .and_then(|(types, described)| fields::field_at(types, described.id, offset, size_bytes))
+            .map(Rc::new);
+        self.fields.insert(key, found.clone());
+        found
+    }
+
+    /// What the pointer at an offset of a type points to.
+    pub fn pointee_at(&mut self, ty: Ty, offset: u64, pointer_bytes: u64) -> Option<Ty> {
+        let field = self.field(ty, offset, pointer_bytes)?;
+        let (types, described) = self.table(ty)?;
+        let named = fields::erased_element(types, described.id, offset, pointer_bytes);
+        let element = named.and_then(|name| self.definitions.get(described.image)?.get(name).copied());
+        match element {
+            Some(element) => self.intern(described.image, element),
+            None => self.pointee(described.image, field.leaf?),
+        }
+    }
+
+    /// True when `outer` holds an `inner` at `offset`, or is one.
+    pub fn holds(&mut self, outer: Ty, offset: u64, inner: Ty) -> bool {
+        let key = (outer, offset, inner);
+        if let Some(known) = self.held.get(&key) {
+            return *known;
+        }
+        let found = fields::holds(self, outer, offset, inner);
+        self.held.insert(key, found);
+        found
+    }
+
+    /// True when nothing follows the last member: an array of unknown length.
+    pub fn has_open_end(&self, ty: Ty) -> bool {
+        self.table(ty).is_some_and(|(types, described)| fields::has_open_end(types, described.id))
+    }
+
+    /// Where in an object of type `ty` (or in an array of them) an address at this distance lies.
+    pub fn spot(&mut self, ty: Ty, distance: Congruence, size_bytes: u64) -> Option<Spot> {
+        let size = self.size_bytes(ty).filter(|size| *size > 0)?;
+        if let Some(distance) = distance.exact() {
+            let fits = u64::try_from(distance).ok().filter(|offset| {
+                self.has_open_end(ty) || offset.checked_add(size_bytes).is_some_and(|end| end <= size)
+            });
+            return match fits {
+                Some(offset) => Some(Spot { offset, is_certain: true }),
+                // A neighbour in an array, or what surrounds an embedded struct: only a scalar's
+                // neighbours are of its own type for certain.
+                None if self.is_aggregate(ty) => None,
+                None => {
+                    let offset = distance.rem_euclid(i64::try_from(size).ok()?) as u64;
+                    Some(Spot { offset, is_certain: false })
+                }
+            };
+        }
+        if let Some(offset) = distance.remainder(size) {
+            return Some(Spot { offset, is_certain: true });
+        }
+        let offset = u64::try_from(distance.residue).ok().filter(|offset| *offset < size)?;
+        let stride = self.field(ty, offset, size_bytes)?.stride_bytes?;
+        distance.modulus.is_multiple_of(stride).then_some(Spot { offset, is_certain: false })
+    }
+}
+
+fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {
+    let mut sized = aggregate.members.iter().filter(|member| types.size_bytes(member.ty) != Some(0));
+    let only = sized.next()?;
+    (sized.next().is_none() && only.offset_bits == Some(0)).then_some(only.ty)
+}
+
+fn definitions(types: &Types) -> HashMap<&str, TypeId> {
+    let mut map = HashMap::new();
+    for (id, ty) in types.iter() {
+        let is_complete = match &ty.kind {
+            TypeKind::Aggregate(aggregate) => !aggregate.is_declaration,
+            TypeKind::Scalar(_) | TypeKind::Enum => true,
+            _ => false,
+        };
+        if let (Some(name), Some(_), true) = (ty.name.as_deref(), ty.size_bytes, is_complete) {
+            map.entry(name).or_insert(id);
+        }
+    }
+    map
+}
+
+/// Tells aggregates of equal name and size apart.
+fn shape(aggregate: &Aggregate) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for member in &aggregate.members {
+        (member.name.as_deref(), member.offset_bits, member.bit_size).hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,255 @@
+//! The effect of one instruction on what is known of registers and stack slots.
+
+use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
+use crate::instruction::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
+use lineup_model::access::AccessKind;
+use std::collections::BTreeMap;
+
+/// What is known at one place of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    registers: Vec<Held>,
+    /// Pointer-sized slots of the frame, by distance from the canonical frame address.
+    slots: BTreeMap<i64, Held>,
+}
+
+/// Answers what cannot be told from registers.
+pub trait Surroundings {
+    /// What a load gives whose address is known, from the type of what is there.
+    fn loaded(&mut self, pc: u64, at: Held, size_bytes: u32, state: &State) -> Held;
+    /// What a call returns.
+    fn returned(&mut self, target: CallTarget) -> Held;
+}
+
+impl State {
+    /// Nothing known, for the registers that `convention` counts.
+    pub fn nothing(convention: &Convention) -> Self {
+        Self { registers: vec![Held::Nothing; usize::from(convention.registers)], slots: BTreeMap::new() }
+    }
+
+    /// What a register holds.
+    pub fn register(&self, register: Register) -> Held {
+        if register == Register::ZERO {
+            return Held::Number(Number::exactly(0));
+        }
+        self.registers.get(usize::from(register.0)).copied().unwrap_or(Held::Nothing)
+    }
+
+    /// Changes what a register holds.
+    pub fn set(&mut self, register: Register, held: Held) {
+        if let Some(slot) = self.registers.get_mut(usize::from(register.0)) {
+            *slot = held;
+        }
+    }
+
+    /// What the slot at this distance from the canonical frame address holds.
+    pub fn slot(&self, distance: i64) -> Held {
+        self.slots.get(&distance).copied().unwrap_or(Held::Nothing)
+    }
+
+    /// Merges what another path knows; true when that changed something.
+    pub fn merge(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+            let joined = own.join(other.carried());
+            changed |= joined != *own;
+            *own = joined;
+        }
+        for (distance, other) in &other.slots {
+            let own = self.slots.entry(*distance).or_insert(Held::Nothing);
+            let joined = own.join(other.carried());
+            changed |= joined != *own;
+            *own = joined;
+        }
+        changed
+    }
+
+    /// The value of a sum.
+    pub fn sum(&self, address: Address) -> Held {
+        let displacement = Number::exactly(address.displacement);
+        let Some((index, factor)) = address.index else {
+            return match (address.base, address.is_thread_local) {
+                (None, true) => Held::Thread(address.displacement),
+                (Some(_), true) => Held::Nothing,
+                (None, false) => Held::Number(displacement),
+                (Some(base), false) => self.register(base).plus(displacement),
+            };
+        };
+        if address.is_thread_local {
+            return Held::Nothing;
+        }
+        let scaled = self.register(index);
+        let Some(base) = address.base else {
+            return if factor == 1 { scaled } else { Held::Number(scaled.as_number().times(factor)) }
+                .plus(displacement);
+        };
+        let held = self.register(base);
+        if base == index && !held.is_address() {
+            return Held::Number(held.as_number().times(factor.wrapping_add(1))).plus(displacement);
+        }
+        match (held, scaled) {
+            (_, scaled) if scaled.is_address() && held.is_address() => Held::Number(Number::any(Symbol(0))),
+            (held, scaled) if scaled.is_address() && factor == 1 => scaled.plus(held.as_number()),
+            (Held::Nothing, Held::Number(number)) if factor == 1 && looks_like_address(number) => {
+                Held::Number(number)
+            }
+            (held, scaled) => held.plus(scaled.as_number().times(factor)),
+        }
+        .plus(displacement)
+    }
+
+    fn expression(&self, pc: u64, expression: Expression, around: &mut impl Surroundings) -> Held {
+        match expression {
+            Expression::Unknown => Held::Nothing,
+            Expression::Sum(address) => self.sum(address),
+            Expression::Narrow(address) => match self.sum(address) {
+                Held::Number(number) => Held::Number(number),
+                _ => Held::Number(Number::any(Symbol(pc))),
+            },
+            Expression::Product { factors: [a, b], addend } => {
+                let (a, b) = (self.register(a).as_number(), self.register(b).as_number());
+                let product = match (a.exact(), b.exact()) {
+                    (Some(factor), _) => b.times(factor),
+                    (_, Some(factor)) => a.times(factor),
+                    _ => Number::any(Symbol(pc)),
+                };
+                addend.map_or(Held::Number(product), |addend| self.register(addend).plus(product))
+            }
+            Expression::Masked { register, mask } => self.masked(register, mask),
+            Expression::Inserted { register, shift, bits } => {
+                match self.register(register).as_number().exact() {
+                    Some(value) => {
+                        let cleared = value & !(0xffff_i64 << shift);
+                        Held::Number(Number::exactly(cleared | (i64::from(bits) << shift)))
+                    }
+                    None => Held::Nothing,
+                }
+            }
+            Expression::Either(a, b) => self.register(a).carried().join(self.register(b).carried()),
+            Expression::Loaded { at, size_bytes } => self.load(pc, at, size_bytes, around),
+            Expression::ThreadBase => Held::Thread(0),
+        }
+    }
+
+    /// Clearing low bits aligns downwards; of an address the alignment is lost, the region is not.
+    fn masked(&self, register: Register, mask: i64) -> Held {
+        let step = 1u64 << mask.trailing_zeros().min(62);
+        match self.register(register) {
+            Held::Stack(offset) if mask < 0 => Held::Stack(Congruence::new(offset.residue, step)),
+            Held::Pointer(pointer) if mask < 0 => {
+                let offset = pointer.offset.plus(Congruence::new(0, 1));
+                Held::Pointer(Pointer { offset, ..pointer })
+            }
+            _ => Held::Number(Number::any(Symbol(0)).times(step as i64)),
+        }
+    }
+
+    fn load(&self, pc: u64, at: Address, size_bytes: u32, around: &mut impl Surroundings) -> Held {
+        let place = self.sum(at);
+        if let Held::Stack(distance) = place
+            && let Some(distance) = distance.exact()
+        {
+            let slot = self.slot(distance);
+            if slot != Held::Nothing {
+                return slot;
+            }
+        }
+        around.loaded(pc, place, size_bytes, self)
+    }
+
+    /// Executes one instruction.
+    pub fn step(
+        &mut self,
+        instruction: &Instruction,
+        convention: &Convention,
+        around: &mut impl Surroundings,
+    ) {
+        let pc = instruction.address;
+        let new: Vec<(Register, Held)> = instruction
+            .sets
+            .iter()
+            .map(|(to, value)| (*to, self.expression(pc, *value, around).carried()))
+            .collect();
+        self.stores(instruction, convention);
+        for (to, held) in new {
+            self.forget_symbol(Symbol(pc), held);
+            let held = if instruction.is_conditional { predicated(self.register(to), held) } else { held };
+            self.set(to, held);
+        }
+        if let Flow::Call(target) = instruction.flow {
+            for register in convention.clobbered {
+                self.set(Register(*register), Held::Nothing);
+            }
+            self.set(convention.result, around.returned(target));
+        }
+    }
+
+    fn stores(&mut self, instruction: &Instruction, convention: &Convention) {
+        let stores = instruction.touches.iter().filter(|touch| touch.kind == AccessKind::Store);
+        let written: Vec<(i64, u32, Held)> = stores
+            .filter_map(|touch| match self.sum(touch.at) {
+                Held::Stack(distance) => {
+                    let held = touch.from.map_or(Held::Nothing, |from| self.register(from).carried());
+                    Some((distance.exact()?, touch.size_bytes, held))
+                }
+                _ => None,
+            })
+            .collect();
+        let pointer = i64::from(convention.pointer_bytes);
+        for (distance, size, held) in written {
+            let end = distance.saturating_add(i64::from(size));
+            let stale: Vec<i64> =
+                self.slots.range(distance.saturating_sub(pointer - 1)..end).map(|(slot, _)| *slot).collect();
+            for slot in stale {
+                self.slots.remove(&slot);
+            }
+            if i64::from(size) == pointer && held != Held::Nothing {
+                self.slots.insert(distance, held);
+            }
+        }
+    }
+
+    /// An instruction that runs again makes a new unknown; older copies no longer relate to it.
+    fn forget_symbol(&mut self, symbol: Symbol, new: Held) {
+        if !matches!(new, Held::Number(number) if number.symbol == symbol) {
+            return;
+        }
+        for held in self.registers.iter_mut().chain(self.slots.values_mut()) {
+            if let Held::Number(number) = held
+                && number.symbol == symbol
+            {
+                number.symbol = Symbol(0);
+            }
+        }
+    }
+
+    /// The known pointer into an object, when a register has one.
+    pub fn pointer(&self, register: Register) -> Option<Pointer> {
+        match self.register(register) {
+            Held::Pointer(pointer) => Some(pointer),
+            _ => None,
+        }
+    }
+}
+
+/// A number that is more likely a link address than an index.
+fn looks_like_address(number: Number) -> bool {
+    number.exact().is_some_and(|value| value >= 0x1000)
+}
+
+/// After a predicated instruction: the new value when it is an address, for what did not run leaves a
+/// register that the code after it does not use as another address.
+fn predicated(old: Held, new: Held) -> Held {
+    match (old, new) {
+        (Held::Pointer(a), Held::Pointer(b)) if a.target == b.target => old.join(new),
+        (_, new) if new.is_address() => new,
+        (old, Held::Number(number)) if old.is_address() && number.exact().is_some() => old,
+        (Held::Number(_), Held::Number(_)) => old.join(new),
+        (_, new) => new,
+    }
+}
+
+/// A pointer to the start of an object that a load or call gave.
+pub fn fresh(target: crate::catalog::Ty, origin: Origin) -> Held {
+    Held::Pointer(Pointer { target, offset: Congruence::exactly(0), origin, is_located: false })
+}

@@ -1,0 +1,429 @@
+//! From calls to an explanation, in two passes.
+
+use crate::catalog::Ty;
+use crate::error::ExplainError;
+use crate::explanation::{
+    Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
+};
+use crate::image::Image;
+use crate::linemap::{object_lines, variable_lines};
+use crate::namer::{Namer, Pieces};
+use crate::owner::{OwnerKey, Part, parts, variable_ref};
+use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
+use crate::spread::Spread;
+use crate::tally::{CallTally, RegionTally};
+use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
+use lineup_model::access::{AccessKind, Call, CallEnd, MemoryEvent, RegionId, StackRange, ThreadId};
+use lineup_model::line::LineSize;
+use lineup_model::types::TypeId;
+use lineup_model::usage::{
+    ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What is to be worked out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Line size of the maps.
+    pub line_size: LineSize,
+    /// Caches for which misses are expected.
+    pub caches: Vec<CacheSpec>,
+    /// Bytes of other data between two calls, for each of which misses are expected.
+    pub pressure_bytes: Vec<u64>,
+    /// The program's own run time in seconds, for calls per second.
+    pub program_seconds: Option<f64>,
+    /// How many functions with unnamed accesses are listed.
+    pub unnamed_functions: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            line_size: LineSize::B64,
+            caches: Vec::new(),
+            pressure_bytes: Vec::new(),
+            program_seconds: None,
+            unnamed_functions: 10,
+        }
+    }
+}
+
+/// A region as the recording describes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Region {
+    /// The function.
+    pub name: String,
+    /// Its weight.
+    pub weight: f64,
+    /// Calls entered, recorded or not, when counted.
+    pub calls_seen: Option<u64>,
+}
+
+/// Explains a recording: give every call to [`Explainer::observe`], call [`Explainer::settle`], give
+/// every call to [`Explainer::explain`], then [`Explainer::finish`].
+pub struct Explainer<'a> {
+    namer: Namer<'a>,
+    regions: Vec<Region>,
+    tallies: BTreeMap<RegionId, RegionTally>,
+    threads: BTreeSet<ThreadId>,
+    lines: LineThreads,
+    shared: Vec<SharedUse>,
+    options: Options,
+}
+
+impl<'a> Explainer<'a> {
+    /// An explainer of calls of these regions.
+    pub fn new(
+        images: Vec<Image<'a>>,
+        memory: &[MemoryEvent],
+        stacks: &[StackRange],
+        regions: Vec<Region>,
+        options: Options,
+    ) -> Self {
+        Explainer {
+            namer: Namer::new(images, memory, stacks),
+            regions,
+            tallies: BTreeMap::new(),
+            threads: BTreeSet::new(),
+            lines: LineThreads::default(),
+            shared: Vec::new(),
+            options,
+        }
+    }
+
+    /// First pass: learns which objects lay where.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
+        self.threads.insert(call.thread);
+        let mut pieces = Pieces::default();
+        let mut last_line = None;
+        for access in &call.accesses {
+            self.namer.observe(access, &mut pieces, call.entered_at)?;
+            let is_store = access.kind == AccessKind::Store;
+            for line in self.options.line_size.lines(access.address, u64::from(access.size_bytes)) {
+                if last_line != Some((line, is_store)) {
+                    self.lines.add(line, call.thread, is_store);
+                    last_line = Some((line, is_store));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Between the passes.
+    pub fn settle(&mut self) {
+        self.namer.settle();
+        self.lines.settle();
+    }
+
+    /// Second pass: names and counts.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn explain(&mut self, call: &Call) -> Result<(), ExplainError> {
+        if call.end == CallEnd::Unfinished {
+            self.tallies.entry(call.region).or_default().unfinished += 1;
+            return Ok(());
+        }
+        let mut pieces = Pieces::default();
+        let mut tally = CallTally::default();
+        let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
+        for access in &call.accesses {
+            let named = self.namer.name(access, &mut pieces, call.entered_at)?;
+            let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
+            tally.add(access, &touched);
+            self.tallies.entry(call.region).or_default().name(access, &named);
+            if self.threads.len() > 1 && self.lines.is_shared(self.options.line_size.line_of(access.address))
+            {
+                for part in touched {
+                    let (read, written) = shared.entry((part, access.address)).or_default();
+                    *(if access.kind == AccessKind::Store { written } else { read }) = true;
+                }
+            }
+        }
+        if !shared.is_empty() {
+            let parts = shared.into_iter().map(|((part, at), (read, written))| (part, at, read, written));
+            self.shared.push(SharedUse {
+                entered_at: call.entered_at,
+                thread: call.thread,
+                parts: parts.collect(),
+            });
+        }
+        self.tallies.entry(call.region).or_default().end(call, tally);
+        Ok(())
+    }
+
+    /// The explanation, and the namer for further questions.
+    pub fn finish(mut self) -> Explanation {
+        let shared = share(std::mem::take(&mut self.shared), self.options.line_size);
+        let tallies = std::mem::take(&mut self.tallies);
+        let mut coverage = Coverage::default();
+        for tally in tallies.values() {
+            coverage.merge(&tally.coverage);
+        }
+        let none = RegionTally::default();
+        let regions = (0..self.regions.len())
+            .map(|index| {
+                let tally =
+                    u16::try_from(index).ok().and_then(|id| tallies.get(&RegionId(id))).unwrap_or(&none);
+                self.region(index, tally, &shared)
+            })
+            .collect();
+        Explanation {
+            schema: "lineup.explain/1",
+            line_bytes: self.options.line_size.bytes(),
+            coverage: coverage.settle(),
+            regions,
+            shared_lines: self.shared_lines(&shared),
+            threads: self.threads.len() as u64,
+            usage: self.usage(&tallies, &shared),
+        }
+    }
+
+    fn region(&mut self, index: usize, tally: &RegionTally, shared: &Shared) -> RegionExplanation {
+        let region = self.regions.get(index).cloned();
+        let region = region.unwrap_or(Region { name: String::new(), weight: 1.0, calls_seen: None });
+        let line = self.options.line_size;
+        let mut map = object_lines(&mut self.namer, tally, line);
+        map.extend(variable_lines(&mut self.namer, tally, line));
+        mark_shared(&mut self.namer, &mut map, shared);
+        map.sort_by(|a, b| {
+            let order = b.needed_per_call.total_cmp(&a.needed_per_call);
+            order.then_with(|| {
+                (&a.type_name, a.base_in_line, a.line).cmp(&(&b.type_name, b.base_in_line, b.line))
+            })
+        });
+        let seen = region.calls_seen.filter(|seen| *seen > 0);
+        RegionExplanation {
+            name: region.name,
+            weight: region.weight,
+            calls: tally.calls,
+            unfinished: tally.unfinished,
+            abandoned: tally.abandoned,
+            missed_blocks: tally.missed_blocks,
+            calls_per_second: seen
+                .zip(self.options.program_seconds)
+                .map(|(seen, seconds)| seen as f64 / seconds),
+            instructions: Spread::of(&tally.instructions),
+            lines: tally.lines(),
+            coverage: tally.coverage.clone().settle(),
+            unnamed: self.unnamed(tally),
+            map,
+            misses: self.misses(tally),
+            folded_patterns: tally.objects.folded() + tally.folded_together,
+        }
+    }
+
+    fn unnamed(&self, tally: &RegionTally) -> Vec<UnnamedIn> {
+        let mut by_function: HashMap<(String, String), u64> = HashMap::new();
+        for (pc, accesses) in &tally.unnamed {
+            *by_function.entry(self.namer.function_at(*pc)).or_default() += accesses;
+        }
+        let mut all: Vec<UnnamedIn> = by_function
+            .into_iter()
+            .map(|((function, image), accesses)| UnnamedIn { function, image, accesses })
+            .collect();
+        all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.function.cmp(&b.function)));
+        all.truncate(self.options.unnamed_functions);
+        all
+    }
+
+    fn misses(&self, tally: &RegionTally) -> Vec<ExpectedMisses> {
+        let calls: u64 = tally.footprints.values().sum();
+        let mut all = Vec::new();
+        for cache in self.options.caches.iter().filter(|_| calls > 0) {
+            let granules_per_line = (cache.line().bytes() / LineSize::B32.bytes()).max(1);
+            for pressure_bytes in &self.options.pressure_bytes {
+                let total: f64 = tally
+                    .footprints
+                    .iter()
+                    .map(|(footprint, calls)| {
+                        let (data, code) = match cache.level() {
+                            CacheLevel::L1d => (&footprint.data[..], &[][..]),
+                            CacheLevel::L1i => (&[][..], &footprint.code[..]),
+                            CacheLevel::L2 => (&footprint.data[..], &footprint.code[..]),
+                        };
+                        let lines = data.iter().chain(code).map(|granule| granule / granules_per_line);
+                        expected_misses(cache, lines, *pressure_bytes) * *calls as f64
+                    })
+                    .sum();
+                let misses_per_call = total / calls as f64;
+                all.push(ExpectedMisses {
+                    cache: cache.to_string(),
+                    pressure_bytes: *pressure_bytes,
+                    misses_per_call,
+                    calls,
+                });
+            }
+        }
+        all
+    }
+
+    fn shared_lines(&mut self, shared: &Shared) -> Vec<SharedLine> {
+        let line = self.options.line_size;
+        let mut out: Vec<SharedLine> = Vec::new();
+        for (number, of_line) in &shared.lines {
+            let parts = of_line.parts.iter().map(|(owner, offset, size, is_written)| {
+                let mark = if *is_written { "*" } else { "" };
+                format!("{}{mark}", part_name(&mut self.namer, *owner, *offset, *size))
+            });
+            out.push(SharedLine {
+                address: number * line.bytes(),
+                parts: parts.collect::<BTreeSet<String>>().into_iter().collect(),
+                readers: of_line.readers.iter().map(|thread| thread.0).collect(),
+                writers: of_line.writers.iter().map(|thread| thread.0).collect(),
+                true_handovers: of_line.true_handovers,
+                false_handovers: of_line.false_handovers,
+            });
+        }
+        out.sort_by_key(|line| std::cmp::Reverse((line.true_handovers + line.false_handovers, line.address)));
+        out
+    }
+
+    fn usage(&mut self, tallies: &BTreeMap<RegionId, RegionTally>, shared: &Shared) -> Vec<ImageUsage> {
+        let mut all = Vec::new();
+        for index in 0..self.namer.images().len() {
+            let Some(image) = self.namer.images().get(index) else { continue };
+            let (Some(abi), path) = (image.abi(), image.loaded.path.clone()) else { continue };
+            let mut usage = ImageUsage {
+                image: path,
+                index,
+                abi,
+                types: Vec::new(),
+                variables: Vec::new(),
+                sharing: self.image_sharing(index, shared),
+                variable_types: Vec::new(),
+            };
+            for (region, tally) in tallies {
+                usage.types.extend(self.type_uses(index, *region, tally));
+                let variables = self.variable_use(index, *region, tally, &mut usage.variable_types);
+                usage.variables.extend(variables);
+            }
+            if !usage.types.is_empty() || !usage.variables.is_empty() {
+                all.push(usage);
+            }
+        }
+        all
+    }
+
+    /// The id of a type in an image's table, when it is described there.
+    fn id_in(&mut self, image: usize, ty: Ty) -> Option<TypeId> {
+        self.namer.catalog().described(ty).filter(|described| described.image == image).map(|found| found.id)
+    }
+
+    fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
+        let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
+        for ((ty, base), counted) in tally.objects.sorted() {
+            by_type.entry(ty).or_default().push(ObjectPattern {
+                base_in_line: base,
+                bytes: counted.bytes,
+                occurrences: counted.occurrences,
+            });
+        }
+        let mut uses = Vec::new();
+        for (ty, patterns) in by_type {
+            let Some(id) = self.id_in(image, ty) else { continue };
+            let others: Vec<Ty> = self.namer.used_as(ty).into_iter().flatten().copied().collect();
+            let used_as = others.into_iter().filter_map(|other| self.id_in(image, other)).collect();
+            uses.push(TypeUse { region, ty: id, calls: tally.calls, patterns, used_as });
+        }
+        uses
+    }
+
+    fn variable_use(
+        &mut self,
+        image: usize,
+        region: RegionId,
+        tally: &RegionTally,
+        types: &mut Vec<(VariableRef, TypeId)>,
+    ) -> Option<VariableUse> {
+        let mut patterns = Vec::new();
+        for (occurrences, sums) in tally.together.values() {
+            let mut variables = Vec::new();
+            for ((_, variable), bytes) in sums.iter().filter(|((of, _), _)| *of == image) {
+                let Some((reference, ty)) = variable_ref(&mut self.namer, image, *variable) else { continue };
+                if let Some(id) = ty.and_then(|ty| self.id_in(image, ty))
+                    && !types.iter().any(|(known, _)| *known == reference)
+                {
+                    types.push((reference.clone(), id));
+                }
+                variables.push((reference, bytes.clone()));
+            }
+            if !variables.is_empty() {
+                patterns.push(VariablePattern { variables, occurrences: *occurrences });
+            }
+        }
+        patterns.sort_by(|a, b| (b.occurrences, &a.variables).cmp(&(a.occurrences, &b.variables)));
+        (!patterns.is_empty()).then_some(VariableUse { region, calls: tally.calls, patterns })
+    }
+
+    fn image_sharing(&mut self, image: usize, shared: &Shared) -> Vec<Sharing> {
+        let mut all = Vec::new();
+        for ((owner, offset, size_bytes), sharing) in &shared.bytes {
+            let owner = match owner {
+                SharedOwner::Type(ty) => self.id_in(image, *ty).map(Owner::Type),
+                SharedOwner::Variable(of, variable) if *of == image => {
+                    variable_ref(&mut self.namer, image, *variable)
+                        .map(|(reference, _)| Owner::Variable(reference))
+                }
+                SharedOwner::Variable(..) => None,
+            };
+            let Some(owner) = owner else { continue };
+            all.push(Sharing {
+                owner,
+                offset: *offset,
+                size_bytes: *size_bytes,
+                readers: sharing.readers.clone(),
+                writers: sharing.writers.clone(),
+                handovers: sharing.handovers,
+            });
+        }
+        all
+    }
+}
+
+/// `Type.member` or `variable.member`.
+fn part_name(namer: &mut Namer<'_>, owner: OwnerKey, offset: u64, size_bytes: u64) -> String {
+    let (name, ty) = match owner {
+        OwnerKey::Object(ty, _) => (namer.catalog().name(ty), Some(ty)),
+        OwnerKey::Variable(image, variable) => match variable_ref(namer, image, variable) {
+            Some((reference, ty)) => (reference.name, ty),
+            None => return String::new(),
+        },
+    };
+    let path =
+        ty.and_then(|ty| namer.catalog().field(ty, offset, size_bytes)).map(|field| field.path.clone());
+    match path.as_deref() {
+        None | Some("") => name,
+        Some(path) if path.starts_with('[') => format!("{name}{path}"),
+        Some(path) => format!("{name}.{path}"),
+    }
+}
+
+/// Marks the lines on which one thread writes what another uses, or its neighbour.
+fn mark_shared(namer: &mut Namer<'_>, map: &mut [crate::explanation::LineUse], shared: &Shared) {
+    let mut objects: BTreeSet<(String, u64)> = BTreeSet::new();
+    let mut variables: BTreeSet<u64> = BTreeSet::new();
+    for of_line in shared.lines.values().filter(|line| line.true_handovers + line.false_handovers > 0) {
+        for (owner, offset, _, _) in &of_line.parts {
+            match owner {
+                OwnerKey::Object(ty, _) => {
+                    objects.insert((namer.catalog().name(*ty), *offset));
+                }
+                OwnerKey::Variable(image, variable) => {
+                    variables.extend(
+                        variable_ref(namer, *image, *variable).map(|(found, _)| found.address + offset),
+                    );
+                }
+            }
+        }
+    }
+    for line in map {
+        line.is_shared = line.parts.iter().any(|part| match &line.type_name {
+            Some(name) => objects.contains(&(name.clone(), part.offset)),
+            None => variables.contains(&part.offset),
+        });
+    }
+}

@@ -1,0 +1,360 @@
+//! Which members bytes of a type belong to.
+
+use crate::catalog::{Catalog, Ty};
+use lineup_model::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeId, TypeKind, Types};
+use std::ops::Range;
+
+/// The member, members or gap that a run of bytes of a type belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// `a.b[].c`; `a..c` when several members are covered; `(padding)` where no member is; empty for the
+    /// whole of a scalar. Array elements are folded.
+    pub path: String,
+    /// Offsets of the member's first byte and after its last, in the outermost type (of the first
+    /// element, for arrays).
+    pub bytes: Range<u64>,
+    /// Its type, when it is exactly one member.
+    pub leaf: Option<TypeId>,
+    /// Size of an element of the innermost array on the path.
+    pub stride_bytes: Option<u64>,
+    /// How many members the bytes belong to; 0 in a gap.
+    pub members: usize,
+}
+
+const MAX_DEPTH: usize = 64;
+
+/// The field at an offset of a type, for an access of `size_bytes`. `None` when the bytes do not fit the
+/// type. A last member that is an array without length, or of length 0 or 1, has no end.
+pub fn field_at(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> Option<Field> {
+    let end = offset.checked_add(size_bytes)?;
+    if types.size_bytes(id).is_some_and(|size| end > size) && !has_open_end(types, id) {
+        return None;
+    }
+    Some(descend(types, Cursor { id, offset, size_bytes, base: 0 }, String::new(), None, 0))
+}
+
+#[derive(Clone, Copy)]
+struct Cursor {
+    id: TypeId,
+    /// Of the access, in this type.
+    offset: u64,
+    size_bytes: u64,
+    /// Of this type, in the outermost.
+    base: u64,
+}
+
+fn descend(types: &Types, at: Cursor, path: String, stride: Option<u64>, depth: usize) -> Field {
+    let id = types.strip(at.id).unwrap_or(at.id);
+    let size = types.size_bytes(id).unwrap_or(at.offset + at.size_bytes);
+    let whole = |path: String| Field {
+        path,
+        bytes: at.base..at.base + size,
+        leaf: Some(id),
+        stride_bytes: stride,
+        members: 1,
+    };
+    if depth > MAX_DEPTH {
+        return whole(path);
+    }
+    match types.get(id).map(|ty| &ty.kind) {
+        Some(TypeKind::Array { element, counts }) => {
+            let brackets = "[]".repeat(counts.len().max(1));
+            let path = path + &brackets;
+            let Some(each) = types.size_bytes(*element).filter(|each| *each > 0) else { return whole(path) };
+            if at.offset % each + at.size_bytes > each {
+                return Field { stride_bytes: Some(each), ..whole(path) };
+            }
+            let inner = Cursor { id: *element, offset: at.offset % each, ..at };
+            descend(types, inner, path, Some(each), depth + 1)
+        }
+        Some(TypeKind::Aggregate(aggregate)) => in_aggregate(types, aggregate, at, path, stride, depth),
+        _ => whole(path),
+    }
+}
+
+fn in_aggregate(
+    types: &Types,
+    aggregate: &Aggregate,
+    at: Cursor,
+    path: String,
+    stride: Option<u64>,
+    depth: usize,
+) -> Field {
+    let touched: Vec<(&Member, Range<u64>)> = aggregate
+        .members
+        .iter()
+        .enumerate()
+        .filter_map(|(index, member)| {
+            let is_last = index + 1 == aggregate.members.len();
+            extent(types, member, is_last).map(|extent| (member, extent))
+        })
+        .filter(|(_, extent)| extent.start < extent.end)
+        .filter(|(_, extent)| extent.start < at.offset + at.size_bytes && at.offset < extent.end)
+        .collect();
+    let enter = |member: &Member, extent: &Range<u64>| {
+        let inner = Cursor {
+            id: member.ty,
+            offset: at.offset - extent.start,
+            size_bytes: at.size_bytes,
+            base: at.base + extent.start,
+        };
+        descend(types, inner, joined(&path, member), stride, depth + 1)
+    };
+    let holds = |extent: &Range<u64>| extent.start <= at.offset && at.offset + at.size_bytes <= extent.end;
+    let overlap = matches!(aggregate.kind, AggregateKind::Union | AggregateKind::Variants);
+    match touched.as_slice() {
+        [(member, extent)] if member.bit_size.is_none() && holds(extent) => enter(member, extent),
+        [] => gap(types, aggregate, at, path, stride),
+        [_, ..] if overlap => {
+            let candidates: Vec<Field> = touched
+                .iter()
+                .filter(|(_, extent)| holds(extent))
+                .map(|(member, extent)| enter(member, extent))
+                .collect();
+            best_alternative(types, &candidates, at).unwrap_or_else(|| several(&touched, at, path, stride))
+        }
+        _ => several(&touched, at, path, stride),
+    }
+}
+
+/// Of a union's members, the one that an access of just this size would be made for; of several such, a
+/// pointer, for it leads further.
+fn best_alternative(types: &Types, candidates: &[Field], at: Cursor) -> Option<Field> {
+    let start = at.base + at.offset;
+    let fits = |field: &&Field| field.members == 1 && field.bytes == (start..start + at.size_bytes);
+    let is_pointer = |field: &&Field| field.leaf.is_some_and(|leaf| types.pointee(leaf).is_some());
+    let fitting = || candidates.iter().filter(fits);
+    fitting()
+        .find(is_pointer)
+        .or_else(|| fitting().next())
+        .or_else(|| candidates.iter().find(|field| field.members == 1))
+        .or_else(|| candidates.first())
+        .cloned()
+}
+
+fn several(touched: &[(&Member, Range<u64>)], at: Cursor, path: String, stride: Option<u64>) -> Field {
+    let ends = touched.first().zip(touched.last());
+    let (Some(((first, from), (last, to))), leaf) = (ends, None) else {
+        return Field { path, bytes: at.base..at.base, leaf: None, stride_bytes: stride, members: 0 };
+    };
+    let name = |member: &Member| member.name.as_deref().unwrap_or("(anonymous)").to_owned();
+    let single = touched.len() == 1;
+    let own =
+        if single { joined(&path, first) } else { with(&path, &format!("{}..{}", name(first), name(last))) };
+    Field {
+        path: own,
+        bytes: at.base + from.start..at.base + to.end.max(from.end),
+        leaf: if single { Some(first.ty) } else { leaf },
+        stride_bytes: stride,
+        members: touched.len(),
+    }
+}
+
+/// Bytes that no member has.
+fn gap(types: &Types, aggregate: &Aggregate, at: Cursor, path: String, stride: Option<u64>) -> Field {
+    let extents = || aggregate.members.iter().filter_map(|member| extent(types, member, false));
+    let start = extents().map(|extent| extent.end).filter(|end| *end <= at.offset).max().unwrap_or(0);
+    let end = extents().map(|extent| extent.start).filter(|start| *start >= at.offset + at.size_bytes).min();
+    let end = end.or(types.size_bytes(at.id)).unwrap_or(at.offset + at.size_bytes);
+    Field {
+        path: with(&path, "(padding)"),
+        bytes: at.base + start..at.base + end.max(start),
+        leaf: None,
+        stride_bytes: stride,
+        members: 0,
+    }
+}
+
+fn with(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Anonymous members and base classes add nothing to a path.
+fn joined(path: &str, member: &Member) -> String {
+    match (&member.name, member.role) {
+        (_, MemberRole::Base | MemberRole::VirtualBase) | (None, _) => path.to_owned(),
+        (Some(name), _) => with(path, name),
+    }
+}
+
+/// The bytes that hold a member. A last array of unknown length goes on without end.
+fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Range<u64>> {
+    let bits = member.offset_bits?;
+    if let Some(width) = member.bit_size {
+        return Some(bits / 8..(bits + u64::from(width)).div_ceil(8));
+    }
+    let start = bits / 8;
+    let end = if is_last && is_open(types, member.ty) {
+        u64::MAX
+    } else if is_empty(types, member.ty, 0) {
+        start
+    } else {
+        start.saturating_add(types.size_bytes(member.ty).unwrap_or(0))
+    };
+    Some(start..end)
+}
+
+/// True for a class without data: as a base it shares its byte with what follows.
+fn is_empty(types: &Types, id: TypeId, depth: usize) -> bool {
+    depth < MAX_DEPTH
+        && types.aggregate(id).is_some_and(|(_, aggregate)| {
+            !aggregate.is_declaration
+                && aggregate.members.iter().all(|member| {
+                    member.bit_size.is_none()
+                        && (types.size_bytes(member.ty) == Some(0) || is_empty(types, member.ty, depth + 1))
+                })
+        })
+}
+
+fn is_open(types: &Types, id: TypeId) -> bool {
+    let kind = types.strip(id).and_then(|id| types.get(id)).map(|ty| &ty.kind);
+    match kind {
+        Some(TypeKind::Array { counts, .. }) => matches!(counts.as_slice(), [None | Some(0 | 1)] | []),
+        Some(TypeKind::Aggregate(aggregate)) => {
+            aggregate.kind != AggregateKind::Union
+                && aggregate.members.last().is_some_and(|last| is_open(types, last.ty))
+        }
+        _ => false,
+    }
+}
+
+/// True when a type's last member is an array of unknown length.
+pub fn has_open_end(types: &Types, id: TypeId) -> bool {
+    types.aggregate(id).is_some_and(|(id, _)| is_open(types, id))
+}
+
+/// Rust's vectors keep their elements behind a pointer to bytes; the element type is an argument of the
+/// type around it. Its name, when the pointer at `offset` is such a one.
+pub fn erased_element(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> Option<&str> {
+    let (mut id, mut offset) = (types.strip(id)?, offset);
+    for _ in 0..MAX_DEPTH {
+        let ty = types.get(id)?;
+        if ty.language == Language::Rust
+            && let Some(arguments) =
+                ty.name.as_deref().and_then(|name| name.strip_prefix("alloc::raw_vec::RawVec<"))
+        {
+            return first_argument(arguments);
+        }
+        (id, offset) = match &ty.kind {
+            TypeKind::Array { element, .. } => {
+                (types.strip(*element)?, offset % types.size_bytes(*element).filter(|size| *size > 0)?)
+            }
+            TypeKind::Aggregate(aggregate) => {
+                let holds = |member: &&Member| {
+                    let start = member.offset_bytes();
+                    let end = start.zip(types.size_bytes(member.ty)).map(|(start, size)| start + size);
+                    start.is_some_and(|start| start <= offset)
+                        && end.is_some_and(|end| offset + size_bytes <= end)
+                };
+                let member = aggregate.members.iter().find(holds)?;
+                (types.strip(member.ty)?, offset - member.offset_bytes()?)
+            }
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// The first of a list of type arguments.
+fn first_argument(arguments: &str) -> Option<&str> {
+    let mut depth = 0_i32;
+    for (at, letter) in arguments.char_indices() {
+        match letter {
+            '<' | '(' | '[' => depth += 1,
+            '>' if arguments.get(..at).is_some_and(|before| before.ends_with('-')) => {}
+            '>' | ')' | ']' if depth > 0 => depth -= 1,
+            ',' | '>' if depth == 0 => return arguments.get(..at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// True when `outer` holds an object of type `inner` at `offset`, as a member, an element or a base, or
+/// is that type itself.
+pub fn holds(catalog: &mut Catalog<'_>, outer: Ty, offset: u64, inner: Ty) -> bool {
+    let Some((types, described)) = catalog.table(outer) else { return false };
+    let mut open = vec![(described.id, offset)];
+    for _ in 0..256 {
+        let Some((id, offset)) = open.pop() else { return false };
+        if offset == 0 && catalog.intern(described.image, id) == Some(inner) {
+            return true;
+        }
+        let Some(id) = types.strip(id) else { continue };
+        match types.get(id).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => {
+                if let Some(each) = types.size_bytes(*element).filter(|each| *each > 0) {
+                    open.push((*element, offset % each));
+                }
+            }
+            Some(TypeKind::Aggregate(aggregate)) => {
+                let last = aggregate.members.len().saturating_sub(1);
+                let inside =
+                    aggregate.members.iter().enumerate().filter(|(_, member)| member.bit_size.is_none());
+                open.extend(inside.filter_map(|(index, member)| {
+                    let extent = extent(types, member, index == last)?;
+                    extent.contains(&offset).then(|| (member.ty, offset - extent.start))
+                }));
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// True when every scalar of `view` lies in `outer` at the same offset under the same name: `outer` may
+/// then be used through a pointer to `view` (a common header, as interpreters have).
+pub fn begins_with(catalog: &Catalog<'_>, outer: Ty, view: Ty) -> bool {
+    let (Some(outer), Some(view)) = (catalog.table(outer), catalog.table(view)) else { return false };
+    let Some((_, aggregate)) = view.0.aggregate(view.1.id) else { return false };
+    let mut fields = aggregate.members.iter().filter_map(|member| {
+        let size = member.bit_size.is_none().then(|| view.0.size_bytes(member.ty)).flatten()?;
+        Some((member.name.as_deref()?, member.offset_bytes()?, size))
+    });
+    let mut any = false;
+    let all = fields.all(|(name, offset, size)| {
+        any = true;
+        field_at(outer.0, outer.1.id, offset, size.max(1))
+            .is_some_and(|field| field.bytes.start == offset && field.path.starts_with(name))
+    });
+    any && all
+}
+
+/// The scalar members, arrays and unions that make up a type, in memory order: path, offset, size.
+/// A type that is no aggregate is one leaf with an empty path.
+pub fn leaves(types: &Types, id: TypeId) -> Vec<(String, u64, u64)> {
+    let mut out = Vec::new();
+    collect_leaves(types, id, String::new(), 0, 0, &mut out);
+    out.sort_by_key(|(_, offset, _)| *offset);
+    out
+}
+
+fn collect_leaves(
+    types: &Types,
+    id: TypeId,
+    path: String,
+    base: u64,
+    depth: usize,
+    out: &mut Vec<(String, u64, u64)>,
+) {
+    match types.aggregate(id) {
+        Some((_, aggregate))
+            if depth < MAX_DEPTH
+                && !matches!(aggregate.kind, AggregateKind::Union | AggregateKind::Variants) =>
+        {
+            for member in &aggregate.members {
+                let Some(extent) = extent(types, member, false) else { continue };
+                let path = joined(&path, member);
+                if member.bit_size.is_some() {
+                    out.push((path, base + extent.start, extent.end - extent.start));
+                } else {
+                    collect_leaves(types, member.ty, path, base + extent.start, depth + 1, out);
+                }
+            }
+        }
+        other => {
+            let name = if path.is_empty() && other.is_some() { "(union)".to_owned() } else { path };
+            out.push((name, base, types.size_bytes(id).unwrap_or(0)));
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What an instruction does to registers and memory, in terms common to all machines.
+//!
+//! Only what matters for addresses is kept: copies, sums with constants and scaled registers, loads
+//! and stores. Everything else that writes a register makes its value unknown. All expressions of one
+//! instruction are evaluated on the registers as they were before it.
+
+mod aarch64;
+mod arm;
+mod capstone_session;
+mod x86_64;
+
+use crate::error::ExplainError;
+use lineup_model::abi::Machine;
+use lineup_model::access::AccessKind;
+
+/// A register by its DWARF number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Register(pub u16);
+
+impl Register {
+    /// Stands for a register whose value is not followed, such as a vector of indices.
+    pub const OPAQUE: Register = Register(u16::MAX);
+    /// Stands for the register that always reads as zero.
+    pub const ZERO: Register = Register(u16::MAX - 1);
+}
+
+/// How the bytes of a stretch of code are to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum InstructionSet {
+    /// 64-bit x86.
+    X86_64,
+    /// 64-bit Arm.
+    AArch64,
+    /// 32-bit Arm, four bytes an instruction.
+    A32,
+    /// 32-bit Arm, two or four bytes an instruction.
+    Thumb,
+}
+
+impl InstructionSet {
+    /// The usual set of a machine (A32 on 32-bit Arm); `None` where instructions are not read.
+    pub fn usual(machine: Machine) -> Option<Self> {
+        match machine {
+            Machine::X86_64 => Some(Self::X86_64),
+            Machine::AArch64 => Some(Self::AArch64),
+            Machine::Arm => Some(Self::A32),
+            Machine::I386 => None,
+        }
+    }
+}
+
+/// Base plus scaled index plus displacement. With neither register it is a link address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Address {
+    /// Added as it is.
+    pub base: Option<Register>,
+    /// Added after multiplication with the factor.
+    pub index: Option<(Register, i64)>,
+    /// Added last; a link address when program-counter relative.
+    pub displacement: i64,
+    /// True when the thread's base is added (`fs:` on x86-64).
+    pub is_thread_local: bool,
+}
+
+impl Address {
+    /// A fixed link address, or a plain number.
+    pub fn constant(value: i64) -> Self {
+        Self { displacement: value, ..Self::default() }
+    }
+
+    /// A register plus a constant.
+    pub fn of(base: Register, displacement: i64) -> Self {
+        Self { base: Some(base), displacement, ..Self::default() }
+    }
+
+    /// A register times a factor.
+    pub fn scaled(index: Register, factor: i64) -> Self {
+        Self { index: Some((index, factor)), ..Self::default() }
+    }
+}
+
+/// What a register is set to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Expression {
+    /// Something that is not followed.
+    Unknown,
+    /// A sum of full width: a copy, a constant, `lea`, addition.
+    Sum(Address),
+    /// A sum computed or cut to fewer bits than a pointer has.
+    Narrow(Address),
+    /// The product of two registers plus or minus a third.
+    Product {
+        /// Multiplied with each other.
+        factors: [Register; 2],
+        /// Added to the product.
+        addend: Option<Register>,
+    },
+    /// A register with the bits outside `mask` cleared.
+    Masked {
+        /// The register.
+        register: Register,
+        /// The bits kept.
+        mask: i64,
+    },
+    /// A register with 16 bits replaced (`movt`, `movk`).
+    Inserted {
+        /// The register.
+        register: Register,
+        /// Position of the lowest bit replaced.
+        shift: u32,
+        /// The bits put there.
+        bits: u16,
+    },
+    /// Either of two registers (conditional moves).
+    Either(Register, Register),
+    /// What memory holds.
+    Loaded {
+        /// Where.
+        at: Address,
+        /// How many bytes.
+        size_bytes: u32,
+    },
+    /// The thread's base address.
+    ThreadBase,
+}
+
+/// One access to memory that an instruction makes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Touch {
+    /// Where.
+    pub at: Address,
+    /// How many bytes; 0 when the instruction does not say.
+    pub size_bytes: u32,
+    /// Load or store.
+    pub kind: AccessKind,
+    /// The register stored, when it is stored whole.
+    pub from: Option<Register>,
+}
+
+/// What a call goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CallTarget {
+    /// A link address.
+    Direct(u64),
+    /// The address held at this link address (a slot of the global offset table).
+    Slot(u64),
+    /// Not known from the instruction.
+    Unknown,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Flow {
+    /// To the next instruction.
+    Next,
+    /// To this link address.
+    Jump(u64),
+    /// To this link address or the next instruction.
+    Branch(u64),
+    /// To an address known only at run time.
+    Indirect,
+    /// Into another function and back.
+    Call(CallTarget),
+    /// Back to the caller.
+    Return,
+    /// Nowhere: a trap.
+    Stop,
+}
+
+/// One instruction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instruction {
+    /// Link address.
+    pub address: u64,
+    /// Length in bytes.
+    pub length: u8,
+    /// The registers set. A register appears once at most.
+    pub sets: Vec<(Register, Expression)>,
+    /// The accesses to memory.
+    pub touches: Vec<Touch>,
+    /// True when it may have no effect (predicated execution).
+    pub is_conditional: bool,
+    /// Where control goes.
+    pub flow: Flow,
+}
+
+impl Instruction {
+    fn new(address: u64, length: usize) -> Self {
+        Self {
+            address,
+            length: length as u8,
+            sets: Vec::new(),
+            touches: Vec::new(),
+            is_conditional: false,
+            flow: Flow::Next,
+        }
+    }
+
+    /// Link address of the next instruction.
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.length)
+    }
+
+    /// Sets a register, replacing what an earlier rule said about it.
+    fn set(&mut self, to: Register, value: Expression) {
+        match self.sets.iter_mut().find(|(register, _)| *register == to) {
+            Some(slot) => slot.1 = value,
+            None => self.sets.push((to, value)),
+        }
+    }
+
+    fn touch(&mut self, at: Address, size_bytes: u32, kind: AccessKind, from: Option<Register>) {
+        self.touches.push(Touch { at, size_bytes, kind, from });
+    }
+}
+
+/// Decodes `bytes`, which start at link address `address`. Bytes that are no instruction are skipped.
+pub fn decode(set: InstructionSet, address: u64, bytes: &[u8]) -> Result<Vec<Instruction>, ExplainError> {
+    match set {
+        InstructionSet::X86_64 => Ok(x86_64::decode(address, bytes)),
+        InstructionSet::AArch64 => aarch64::decode(address, bytes),
+        InstructionSet::A32 => arm::decode(address, bytes, false),
+        InstructionSet::Thumb => arm::decode(address, bytes, true),
+    }
+}
+
+/// What the procedure call standard of a machine says about registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Convention {
+    /// The stack pointer.
+    pub stack_pointer: Register,
+    /// Canonical frame address minus the stack pointer at a function's first instruction.
+    pub frame_above_stack_bytes: i64,
+    /// Register of an integer or pointer result.
+    pub result: Register,
+    /// Registers that a call may change.
+    pub clobbered: &'static [u16],
+    /// How many registers are followed: the DWARF numbers below this.
+    pub registers: u16,
+    /// Size of a pointer in bytes.
+    pub pointer_bytes: u32,
+}
+
+impl Convention {
+    /// The standard convention of an instruction set (System V, AAPCS64, AAPCS).
+    pub fn of(set: InstructionSet) -> Self {
+        match set {
+            InstructionSet::X86_64 => x86_64::CONVENTION,
+            InstructionSet::AArch64 => aarch64::CONVENTION,
+            InstructionSet::A32 | InstructionSet::Thumb => arm::CONVENTION,
+        }
+    }
+}

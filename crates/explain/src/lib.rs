@@ -1,0 +1,49 @@
+//! Names what every access of a recording touched, and tells which cache lines that takes.
+//!
+//! Design constraints:
+//!
+//! * Every name carries its [`name::Evidence`]. What has no name is counted as such, never dropped, and a
+//!   pointer to a scalar names no member.
+//! * The code is analysed once per function, without running it ([`analysis`]); what memory held is
+//!   learned from the recording in a first pass ([`objects`]) and used in a second.
+//! * Calls are streamed: memory grows with distinct program counters, objects, lines and combinations
+//!   of bytes, not with accesses. Combinations beyond a limit are folded and counted.
+//! * Debug info and code are input: damaged ones lead to fewer names, never to a panic.
+//! * One vocabulary for instructions ([`instruction`]), one file per machine.
+//! * Nothing is printed; an [`explanation::Explanation`] is a plain value.
+//!
+//! Where the name of an access comes from, strongest first: the address lies in a variable; debug info
+//! says that the base register holds a pointer to a type, or the pointer was followed there through
+//! moves, sums, loads from typed memory, stack slots and calls; an object known at that address from
+//! other accesses or from a pointer that held its address; a known distance from the frame; the range
+//! of a thread's stack.
+
+pub mod analysis;
+pub mod catalog;
+pub mod error;
+pub mod evaluate;
+pub mod explainer;
+pub mod explanation;
+pub mod fields;
+pub mod globals;
+pub mod graph;
+pub mod held;
+pub mod image;
+pub mod instruction;
+pub mod linemap;
+pub mod lives;
+pub mod located;
+pub mod name;
+pub mod namer;
+pub mod objects;
+pub mod owner;
+pub mod patterns;
+pub mod recorded;
+pub mod sharing;
+pub mod spread;
+pub mod tally;
+
+pub use error::ExplainError;
+pub use explainer::{Explainer, Options, Region};
+pub use explanation::Explanation;
+pub use recorded::Survey;

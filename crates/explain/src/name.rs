@@ -1,0 +1,181 @@
+//! What an access is called, and why.
+
+use crate::catalog::Ty;
+use crate::held::Origin;
+use serde::Serialize;
+
+/// What an access touched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Name {
+    /// A global or static variable.
+    Variable {
+        /// Index of the image.
+        image: usize,
+        /// Index among the image's variables.
+        variable: u32,
+        /// Offset in the variable.
+        offset: u64,
+    },
+    /// A data symbol without a described variable.
+    Symbol {
+        /// Index of the image.
+        image: usize,
+        /// The symbol, by name number.
+        symbol: u32,
+        /// Offset from the symbol.
+        offset: u64,
+    },
+    /// A member of an object.
+    Member {
+        /// Type of the object.
+        ty: Ty,
+        /// Runtime address of the object; `None` when only the offset is known.
+        base: Option<u64>,
+        /// Offset in the object.
+        offset: u64,
+        /// True when the object is on a stack.
+        is_on_stack: bool,
+    },
+    /// The stack: a local variable when known, else a spill or a saved register.
+    Stack {
+        /// The variable, by name number, its type and the offset in it.
+        local: Option<(u32, Ty, u64)>,
+    },
+    /// An array of scalars or pointers behind a pointer. No member.
+    Buffer {
+        /// Where the pointer came from.
+        origin: Origin,
+        /// Type of an element.
+        element: Ty,
+    },
+    /// Data that came with an image and that no variable names: literals, jump tables, linkage slots.
+    Constant {
+        /// Index of the image.
+        image: usize,
+        /// The section, by name number.
+        section: u32,
+    },
+    /// Thread-local storage.
+    ThreadLocal {
+        /// Index of the image.
+        image: usize,
+        /// Distance from the thread's base.
+        offset: i64,
+    },
+    /// Touched by code of which nothing but its symbol is known.
+    Library {
+        /// Index of the image.
+        image: usize,
+        /// The function's symbol, by name number, when there is one.
+        symbol: Option<u32>,
+    },
+    /// In a heap block of unknown type.
+    Heap,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// Why an access has its name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// Its address lies in a variable, symbol or section.
+    GlobalAddress,
+    /// Debug info says that the base register held this pointer.
+    LocatedRegister,
+    /// The base register's pointer was followed there from where it was known.
+    Propagated,
+    /// A pointer of this type held the object's address.
+    PointerValue,
+    /// The object was accessed elsewhere as this type.
+    ObjectMap,
+    /// The address is a known distance from the frame.
+    Frame,
+    /// The address is in a thread's stack.
+    StackRange,
+    /// The address is a known distance from the thread's base.
+    ThreadBase,
+    /// The code belongs to a library.
+    Code,
+    /// None: it has no name.
+    None,
+}
+
+impl Evidence {
+    /// All kinds, strongest first.
+    pub const ALL: [Evidence; 10] = [
+        Evidence::GlobalAddress,
+        Evidence::LocatedRegister,
+        Evidence::Propagated,
+        Evidence::PointerValue,
+        Evidence::ObjectMap,
+        Evidence::Frame,
+        Evidence::StackRange,
+        Evidence::ThreadBase,
+        Evidence::Code,
+        Evidence::None,
+    ];
+}
+
+/// A class of names, for shares.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Global and static variables and data symbols.
+    Variable,
+    /// Members of objects.
+    Member,
+    /// The stack.
+    Stack,
+    /// Arrays behind pointers to scalars.
+    Buffer,
+    /// Literals, tables and linkage slots.
+    Constant,
+    /// Inside library functions with a symbol.
+    Library,
+    /// Without a name.
+    Unnamed,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Class; 7] = [
+        Class::Variable,
+        Class::Member,
+        Class::Stack,
+        Class::Buffer,
+        Class::Constant,
+        Class::Library,
+        Class::Unnamed,
+    ];
+}
+
+/// A name with its evidence.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Named {
+    /// What was touched.
+    pub name: Name,
+    /// Why that is believed.
+    pub evidence: Evidence,
+}
+
+impl Named {
+    pub(crate) fn new(name: Name, evidence: Evidence) -> Self {
+        Self { name, evidence }
+    }
+
+    /// The class of the name.
+    pub fn class(&self) -> Class {
+        match self.name {
+            Name::Variable { .. } | Name::Symbol { .. } => Class::Variable,
+            Name::Member { .. } => Class::Member,
+            Name::Stack { .. } => Class::Stack,
+            Name::Buffer { .. } => Class::Buffer,
+            Name::Constant { .. } => Class::Constant,
+            Name::Library { symbol: Some(_), .. } => Class::Library,
+            Name::Library { symbol: None, .. } | Name::ThreadLocal { .. } | Name::Heap | Name::Unknown => {
+                Class::Unnamed
+            }
+        }
+    }
+}

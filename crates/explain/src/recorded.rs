@@ -1,0 +1,115 @@
+//! Explaining a recording: what is read from it once, and the passes over its calls.
+
+use crate::error::ExplainError;
+use crate::explainer::{Explainer, Options, Region};
+use crate::explanation::Explanation;
+use crate::image::Image;
+use lineup_debuginfo::DebugInfo;
+use lineup_model::access::{Call, MemoryEvent, StackRange};
+use lineup_model::image::LoadedImage;
+use lineup_recording::{Damage, Ending, Event, Header, Reader, RecordingError, Summary};
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// Everything in a recording but its calls.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Survey {
+    /// What was recorded, and how.
+    pub header: Header,
+    /// Files mapped into the program.
+    pub images: Vec<LoadedImage>,
+    /// Stacks of its threads.
+    pub stacks: Vec<StackRange>,
+    /// When memory began and ended its life.
+    pub memory: Vec<MemoryEvent>,
+    /// Runtime addresses of the instructions that accessed data in any call.
+    pub pcs: BTreeSet<u64>,
+    /// The recorder's counts; `None` when it did not get to write them.
+    pub summary: Option<Summary>,
+    /// How the program ended; `None` when that was not written.
+    pub ending: Option<Ending>,
+    /// Where the file stops being readable, when it does.
+    pub damage: Option<Damage>,
+    /// Calls in the recording.
+    pub calls: u64,
+}
+
+impl Survey {
+    /// Reads a recording through.
+    pub fn read<R: Read>(mut reader: Reader<R>) -> Survey {
+        let mut survey = Survey {
+            header: reader.header().clone(),
+            images: Vec::new(),
+            stacks: Vec::new(),
+            memory: Vec::new(),
+            pcs: BTreeSet::new(),
+            summary: None,
+            ending: None,
+            damage: None,
+            calls: 0,
+        };
+        for event in reader.by_ref() {
+            match event {
+                Event::Image(image) => survey.images.push(image),
+                Event::Stack(stack) => survey.stacks.push(stack),
+                Event::Call(call) => {
+                    survey.calls += 1;
+                    survey.pcs.extend(call.accesses.iter().map(|access| access.pc));
+                }
+                Event::Memory(event) => survey.memory.push(event),
+                Event::Summary(summary) => survey.summary = Some(summary),
+                Event::Ending(ending) => survey.ending = Some(ending),
+                Event::Profile(_) => {}
+            }
+        }
+        survey.damage = reader.damage().cloned();
+        survey
+    }
+
+    /// The regions as an explainer wants them.
+    pub fn regions(&self) -> Vec<Region> {
+        let seen = |index: usize| Some(self.summary.as_ref()?.regions.get(index)?.seen);
+        let regions = self.header.regions.iter().enumerate();
+        regions
+            .map(|(index, region)| Region {
+                name: region.name.clone(),
+                weight: region.weight,
+                calls_seen: seen(index),
+            })
+            .collect()
+    }
+
+    /// Explains the calls. `debug` holds the debug info of each image, in the order of
+    /// [`Survey::images`]; `open` opens the recording anew, once for each of two passes.
+    ///
+    /// # Errors
+    /// When the recording cannot be opened again or the disassembler fails.
+    pub fn explain<R: Read>(
+        &self,
+        debug: &[Option<DebugInfo>],
+        options: Options,
+        mut open: impl FnMut() -> Result<Reader<R>, RecordingError>,
+    ) -> Result<Explanation, ExplainError> {
+        let images = self.images.iter().enumerate().map(|(index, image)| {
+            let debug = debug.get(index).and_then(Option::as_ref);
+            Image::new(image.clone(), debug, &mut self.pcs.iter().copied())
+        });
+        let mut explainer =
+            Explainer::new(images.collect(), &self.memory, &self.stacks, self.regions(), options);
+        for call in calls(open()?) {
+            explainer.observe(&call)?;
+        }
+        explainer.settle();
+        for call in calls(open()?) {
+            explainer.explain(&call)?;
+        }
+        Ok(explainer.finish())
+    }
+}
+
+fn calls<R: Read>(reader: Reader<R>) -> impl Iterator<Item = Call> {
+    reader.filter_map(|event| match event {
+        Event::Call(call) => Some(call),
+        _ => None,
+    })
+}

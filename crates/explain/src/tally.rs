@@ -1,0 +1,187 @@
+//! Counts of one region, call by call.
+
+use crate::catalog::Ty;
+use crate::explanation::{Coverage, LinesPerCall};
+use crate::name::Named;
+use crate::owner::{OwnerKey, Part};
+use crate::patterns::{Patterns, Touches};
+use crate::spread::{Spread, bars};
+use lineup_model::access::{Access, AccessKind, CODE_GRANULE_BYTES, Call, CallEnd};
+use lineup_model::line::LineSize;
+use lineup_model::usage::ByteUse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Distinct footprints kept for the cache model.
+const MAX_FOOTPRINTS: usize = 1000;
+
+/// A variable of an image: image index and variable index.
+pub type VariableKey = (usize, u32);
+
+/// Variables one call touched together, each with the bytes touched.
+pub type VariableSet = Vec<(VariableKey, Vec<(u64, u64)>)>;
+
+/// What one region did.
+#[derive(Default, Debug)]
+pub struct RegionTally {
+    pub(crate) calls: u64,
+    pub(crate) unfinished: u64,
+    pub(crate) abandoned: u64,
+    pub(crate) missed_blocks: u64,
+    pub(crate) instructions: Vec<u64>,
+    data_lines: [Vec<u64>; 3],
+    code_lines: [Vec<u64>; 3],
+    pub(crate) coverage: Coverage,
+    /// Unnamed accesses by program counter.
+    pub(crate) unnamed: HashMap<u64, u64>,
+    /// Per type and place of the object in a 128-byte line.
+    pub(crate) objects: Patterns<(Ty, u8)>,
+    /// Per combination of variables, to group them.
+    pub(crate) together: HashMap<VariableSet, (u64, BTreeMap<VariableKey, Vec<ByteUse>>)>,
+    pub(crate) folded_together: u64,
+    pub(crate) footprints: HashMap<Footprint, u64>,
+}
+
+/// The granules of data and code that a call used, each sorted: numbers of 32-byte lines.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Footprint {
+    /// Data.
+    pub data: Vec<u64>,
+    /// Code.
+    pub code: Vec<u64>,
+}
+
+/// One call while it is read.
+#[derive(Default, Debug)]
+pub struct CallTally {
+    granules: HashSet<u64>,
+    parts: BTreeMap<OwnerKey, Touches>,
+}
+
+impl CallTally {
+    /// Counts one access.
+    pub fn add(&mut self, access: &Access, parts: &[Part]) {
+        self.granules.extend(LineSize::B32.lines(access.address, u64::from(access.size_bytes)));
+        for part in parts {
+            let touches = self.parts.entry(part.owner).or_default();
+            touches.add(part.offset, part.size_bytes, access.kind == AccessKind::Store);
+        }
+    }
+}
+
+impl RegionTally {
+    /// Counts an access's name.
+    pub fn name(&mut self, access: &Access, named: &Named) {
+        let class = named.class();
+        self.coverage.add(class, named.evidence, 1);
+        if class == crate::name::Class::Unnamed {
+            *self.unnamed.entry(access.pc).or_default() += 1;
+        }
+    }
+
+    /// Ends a call.
+    pub fn end(&mut self, call: &Call, tally: CallTally) {
+        self.calls += 1;
+        self.abandoned += u64::from(call.end == CallEnd::Abandoned);
+        self.missed_blocks += call.missed_blocks;
+        self.instructions.push(call.instructions);
+        let footprint = footprint(call, &tally);
+        for (index, size) in LineSize::ALL.iter().enumerate() {
+            let shrink = size.bytes() / LineSize::B32.bytes();
+            if let (Some(data), Some(code)) = (self.data_lines.get_mut(index), self.code_lines.get_mut(index))
+            {
+                data.push(distinct(&footprint.data, shrink));
+                code.push(distinct(&footprint.code, shrink));
+            }
+        }
+        self.add_patterns(tally);
+        let is_room = self.footprints.len() < MAX_FOOTPRINTS;
+        match self.footprints.get_mut(&footprint) {
+            Some(calls) => *calls += 1,
+            None if is_room => {
+                self.footprints.insert(footprint, 1);
+            }
+            None => {}
+        }
+    }
+
+    fn add_patterns(&mut self, tally: CallTally) {
+        let mut variables: BTreeMap<VariableKey, Vec<ByteUse>> = BTreeMap::new();
+        for (owner, touches) in tally.parts {
+            let runs = touches.runs();
+            match owner {
+                OwnerKey::Object(ty, start) => self.objects.add(&(ty, (start % 128) as u8), &runs),
+                OwnerKey::Variable(image, variable) => {
+                    variables.insert((image, variable), runs);
+                }
+            }
+        }
+        let bytes = |runs: &[ByteUse]| runs.iter().map(|run| (run.offset, run.size_bytes)).collect();
+        let mut key: VariableSet =
+            variables.iter().map(|(variable, runs)| (*variable, bytes(runs))).collect();
+        if key.is_empty() {
+            return;
+        }
+        if self.together.len() >= MAX_FOOTPRINTS && !self.together.contains_key(&key) {
+            self.folded_together += 1;
+            key = variables.keys().map(|variable| (*variable, Vec::new())).collect();
+        }
+        let (occurrences, sums) = self.together.entry(key).or_default();
+        *occurrences += 1;
+        for (variable, runs) in variables {
+            let sum = sums.entry(variable).or_default();
+            sum.extend(runs);
+            *sum = crate::patterns::disjoint(merged(std::mem::take(sum)));
+        }
+    }
+
+    /// Lines per call for every line size.
+    pub fn lines(&self) -> Vec<LinesPerCall> {
+        let sizes = LineSize::ALL.iter().zip(self.data_lines.iter().zip(&self.code_lines));
+        sizes
+            .map(|(size, (data, code))| LinesPerCall {
+                line_bytes: size.bytes(),
+                data: Spread::of(data),
+                code: Spread::of(code),
+                data_distribution: bars(data),
+                code_distribution: bars(code),
+            })
+            .collect()
+    }
+}
+
+/// Adds up equal runs.
+fn merged(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
+    runs.sort_unstable();
+    let mut out: Vec<ByteUse> = Vec::new();
+    for run in runs {
+        match out.last_mut().filter(|last| (last.offset, last.size_bytes) == (run.offset, run.size_bytes)) {
+            Some(last) => {
+                last.loads += run.loads;
+                last.stores += run.stores;
+            }
+            None => out.push(run),
+        }
+    }
+    out
+}
+
+fn footprint(call: &Call, tally: &CallTally) -> Footprint {
+    let mut data: Vec<u64> = tally.granules.iter().copied().collect();
+    data.sort_unstable();
+    let mut code: Vec<u64> = call.code_granules.iter().map(|granule| granule / CODE_GRANULE_BYTES).collect();
+    code.sort_unstable();
+    code.dedup();
+    Footprint { data, code }
+}
+
+/// How many distinct lines sorted granules lie on.
+fn distinct(granules: &[u64], granules_per_line: u64) -> u64 {
+    let mut count = 0;
+    let mut last = None;
+    for granule in granules {
+        let line = granule / granules_per_line;
+        count += u64::from(last != Some(line));
+        last = Some(line);
+    }
+    count
+}

@@ -1,0 +1,184 @@
+//! Names held against programs whose every access is known by construction.
+
+mod generator;
+mod harness;
+
+use harness::{AARCH64, ARM, Run, Target, Truth, X86_64, compile, trace};
+use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::image::Image;
+use lineup_explain::name::{Class, Evidence, Name, Named};
+use lineup_explain::namer::{Namer, Pieces};
+use lineup_model::access::Access;
+use lineup_model::program::Location;
+use std::collections::BTreeMap;
+
+/// Counts of accesses over all programs of a test.
+#[derive(Default, Debug)]
+struct Score {
+    accesses: u64,
+    named: u64,
+    right: u64,
+    by_class: BTreeMap<Class, u64>,
+    by_evidence: BTreeMap<Evidence, (u64, u64)>,
+    wrong: BTreeMap<String, u64>,
+    unnamed: BTreeMap<String, u64>,
+}
+
+fn describe(namer: &mut Namer<'_>, access: &Access, named: &Named) -> String {
+    let size = u64::from(access.size_bytes);
+    match named.name {
+        Name::Member { ty, offset, .. } => {
+            let path = namer.catalog().field(ty, offset, size).map_or("?".into(), |field| field.path.clone());
+            format!("{}.{path}", namer.catalog().name(ty))
+        }
+        Name::Variable { image, variable, offset } => {
+            let found = &namer.images()[image].globals()[variable as usize];
+            format!("{}+{offset}", found.name.as_deref().unwrap_or("?"))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// The folded path of a member by the program's own account, for a name's type and offset.
+fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, path: &str) -> bool {
+    let Some(parts) = truth.parts.get(ty) else { return true };
+    let mut known = parts.iter().filter(|(_, at, part_size)| *at == offset && *part_size == size).peekable();
+    known.peek().is_none() || known.any(|(known, ..)| path.starts_with(known.as_str()))
+}
+
+/// True when a name is what the program says lies there; `None` when the program does not say.
+fn is_right(namer: &mut Namer<'_>, run: &Run, truth: &Truth, access: &Access, named: &Named) -> Option<bool> {
+    let size = u64::from(access.size_bytes);
+    let object = truth.object_at(access.address);
+    let on_stack = run.stacks.iter().any(|stack| (stack.start..stack.end).contains(&access.address));
+    match (&named.name, object) {
+        (Name::Member { ty, offset, .. }, Some((known, at))) => {
+            let path =
+                namer.catalog().field(*ty, *offset, size).map_or("?".into(), |field| field.path.clone());
+            let name = namer.catalog().name(*ty);
+            let is_type = name == known || is_header(&name, known);
+            Some(is_type && *offset == at && is_path_right(truth, known, at, size, &path))
+        }
+        (Name::Member { is_on_stack, .. }, None) => on_stack.then_some(*is_on_stack),
+        (Name::Variable { image, variable, offset }, _) => {
+            let found = &namer.images()[*image].globals()[*variable as usize];
+            let starts = found.places.iter().filter_map(|place| match place.at {
+                Location::Address(start) => Some(start),
+                _ => None,
+            });
+            Some(starts.into_iter().any(|start| start + offset == access.address))
+        }
+        (Name::Stack { .. }, _) => Some(on_stack),
+        (Name::Buffer { .. }, _) => Some(truth.is_buffer(access.address)),
+        (_, Some(_)) => Some(false),
+        _ => None,
+    }
+}
+
+/// The source reads the common header of these through a type of its own.
+fn is_header(name: &str, known: &str) -> bool {
+    let number = |text: &str, kind: &str| text.strip_prefix(kind).map(str::to_owned);
+    number(name, "head")
+        .is_some_and(|own| [number(known, "small"), number(known, "large")].contains(&Some(own)))
+}
+
+fn score(target: &Target, seed: u64, flags: &[&str], score: &mut Score) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(target, &generator::program(seed, 4), flags, folder.path());
+    let run = trace(target, &program, folder.path());
+    let debug = DebugInfo::parse(run.bytes.clone(), &mut NoCompanions).unwrap();
+    let mut pcs = run.calls.iter().flat_map(|(call, _)| call.accesses.iter().map(|access| access.pc));
+    let image = Image::new(run.image.clone(), Some(&debug), &mut pcs);
+    let mut namer = Namer::new(vec![image], &run.memory, &run.stacks);
+    for (call, _) in &run.calls {
+        let mut pieces = Pieces::default();
+        for access in &call.accesses {
+            namer.observe(access, &mut pieces, call.entered_at).unwrap();
+        }
+    }
+    namer.settle();
+    for (call, truth) in &run.calls {
+        let mut pieces = Pieces::default();
+        for access in &call.accesses {
+            let named = namer.name(access, &mut pieces, call.entered_at).unwrap();
+            let right = is_right(&mut namer, &run, truth, access, &named);
+            score.add(&mut namer, seed, access, &named, right, truth);
+        }
+    }
+}
+
+impl Score {
+    fn add(
+        &mut self,
+        namer: &mut Namer<'_>,
+        seed: u64,
+        access: &Access,
+        named: &Named,
+        right: Option<bool>,
+        truth: &Truth,
+    ) {
+        let class = named.class();
+        self.accesses += 1;
+        *self.by_class.entry(class).or_default() += 1;
+        let place = || format!("{:?} at {:#x}", namer.function_at(access.pc).0, access.pc);
+        if class == Class::Unnamed {
+            *self.unnamed.entry(place()).or_default() += 1;
+            return;
+        }
+        self.named += 1;
+        let counts = self.by_evidence.entry(named.evidence).or_default();
+        counts.1 += 1;
+        if right != Some(false) {
+            counts.0 += 1;
+            self.right += 1;
+            return;
+        }
+        let place = place();
+        let said = describe(namer, access, named);
+        let known = truth.object_at(access.address);
+        let line = format!(
+            "{place} seed {seed} {:?} {} bytes: {said} is {known:?}",
+            named.evidence, access.size_bytes
+        );
+        *self.wrong.entry(line).or_default() += 1;
+    }
+}
+
+fn hold(target: &Target) {
+    let mut total = Score::default();
+    for flags in [&["-O2"][..], &["-O3"][..]] {
+        for seed in 1..=2 {
+            score(target, seed, flags, &mut total);
+        }
+    }
+    let accuracy = total.right as f64 / total.named as f64;
+    let coverage = total.named as f64 / total.accesses as f64;
+    println!("{}: {} accesses, coverage {coverage:.4}, accuracy {accuracy:.4}", target.name, total.accesses);
+    println!("{:?}\n{:?}", total.by_class, total.by_evidence);
+    let most = |counts: &BTreeMap<String, u64>| {
+        let mut all: Vec<(u64, String)> = counts.iter().map(|(text, count)| (*count, text.clone())).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.into_iter().take(25).map(|(count, text)| format!("{count:6} {text}\n")).collect::<String>()
+    };
+    println!("wrong:\n{}unnamed:\n{}", most(&total.wrong), most(&total.unnamed));
+    assert!(accuracy >= 0.995, "accuracy {accuracy}");
+    for (evidence, (right, named)) in &total.by_evidence {
+        assert!(*right as f64 >= 0.995 * *named as f64, "{evidence:?}: {right} of {named} are right");
+    }
+    assert!(coverage >= 0.95, "coverage {coverage}");
+}
+
+#[test]
+fn names_are_right_on_x86_64() {
+    hold(&X86_64);
+}
+
+#[test]
+fn names_are_right_on_aarch64() {
+    hold(&AARCH64);
+}
+
+#[test]
+fn names_are_right_on_32_bit_arm() {
+    hold(&ARM);
+}

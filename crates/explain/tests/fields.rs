@@ -1,0 +1,142 @@
+//! Which member bytes of a type belong to.
+
+use lineup_explain::fields::{field_at, leaves};
+use lineup_model::types::{
+    Aggregate, AggregateKind, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
+};
+
+struct Table(Types);
+
+impl Table {
+    fn push(&mut self, name: Option<&str>, size_bytes: Option<u64>, kind: TypeKind) -> TypeId {
+        self.0.push(Type {
+            name: name.map(Into::into),
+            size_bytes,
+            declared_align: None,
+            declared_at: None,
+            unit: None,
+            language: Default::default(),
+            kind,
+        })
+    }
+
+    fn integer(&mut self, size_bytes: u64) -> TypeId {
+        self.push(Some("int"), Some(size_bytes), TypeKind::Scalar(ScalarKind::Integer { signed: true }))
+    }
+
+    fn array(&mut self, element: TypeId, counts: &[Option<u64>]) -> TypeId {
+        self.push(None, None, TypeKind::Array { element, counts: counts.to_vec() })
+    }
+
+    fn aggregate(&mut self, kind: AggregateKind, size_bytes: u64, members: Vec<Member>) -> TypeId {
+        let aggregate = Aggregate { kind, members, static_members: Vec::new(), is_declaration: false };
+        self.push(Some("s"), Some(size_bytes), TypeKind::Aggregate(aggregate))
+    }
+}
+
+fn member(name: Option<&str>, ty: TypeId, offset: u64) -> Member {
+    Member {
+        name: name.map(Into::into),
+        ty,
+        offset_bits: Some(offset * 8),
+        bit_size: None,
+        declared_align: None,
+        role: MemberRole::Field,
+        declared_at: None,
+    }
+}
+
+fn bits(name: &str, ty: TypeId, offset_bits: u64, width: u32) -> Member {
+    Member { offset_bits: Some(offset_bits), bit_size: Some(width), ..member(Some(name), ty, 0) }
+}
+
+/// `struct { int id; struct { short x; long y; } in; int grid[2][3]; unsigned a : 3, b : 9; union { int i; char c; };
+/// char tail[]; }`
+fn subject() -> (Types, TypeId) {
+    let mut table = Table(Types::new());
+    let [byte, short, int, long] = [1, 2, 4, 8].map(|size| table.integer(size));
+    let inner = vec![member(Some("x"), short, 0), member(Some("y"), long, 8)];
+    let inner = table.aggregate(AggregateKind::Struct, 16, inner);
+    let grid = table.array(int, &[Some(2), Some(3)]);
+    let either = vec![member(Some("i"), int, 0), member(Some("c"), byte, 0)];
+    let either = table.aggregate(AggregateKind::Union, 4, either);
+    let tail = table.array(byte, &[None]);
+    let members = vec![
+        member(Some("id"), int, 0),
+        member(Some("in"), inner, 8),
+        member(Some("grid"), grid, 24),
+        bits("a", int, 48 * 8, 3),
+        bits("b", int, 48 * 8 + 3, 9),
+        member(None, either, 52),
+        member(Some("tail"), tail, 56),
+    ];
+    let whole = table.aggregate(AggregateKind::Struct, 56, members);
+    (table.0, whole)
+}
+
+fn path(offset: u64, size: u64) -> Option<(String, usize)> {
+    let (types, id) = subject();
+    field_at(&types, id, offset, size).map(|field| (field.path, field.members))
+}
+
+fn named(name: &str, members: usize) -> Option<(String, usize)> {
+    Some((name.to_owned(), members))
+}
+
+#[test]
+fn nested_members_and_arrays_fold_into_a_path() {
+    assert_eq!(path(0, 4), named("id", 1));
+    assert_eq!(path(16, 8), named("in.y", 1));
+    assert_eq!(path(44, 4), named("grid[][]", 1));
+}
+
+#[test]
+fn an_access_across_members_names_the_first_and_the_last() {
+    assert_eq!(path(0, 16), named("id..in", 2));
+    assert_eq!(path(24, 8), named("grid[][]", 1));
+}
+
+#[test]
+fn bytes_of_bit_fields_name_every_field_they_hold() {
+    assert_eq!(path(48, 2), named("a..b", 2));
+    assert_eq!(path(49, 1), named("b", 1));
+}
+
+#[test]
+fn of_a_union_the_member_of_that_size_is_meant() {
+    assert_eq!(path(52, 4), named("i", 1));
+    assert_eq!(path(52, 1), named("c", 1));
+}
+
+#[test]
+fn padding_is_said_to_be_padding() {
+    assert_eq!(path(4, 4), named("(padding)", 0));
+    assert_eq!(path(10, 2), named("in.(padding)", 0));
+}
+
+#[test]
+fn a_flexible_array_has_no_end_and_other_types_do() {
+    assert_eq!(path(500, 1), named("tail[]", 1));
+    let mut table = Table(Types::new());
+    let int = table.integer(4);
+    let plain = table.aggregate(AggregateKind::Struct, 4, vec![member(Some("id"), int, 0)]);
+    assert_eq!(field_at(&table.0, plain, 4, 4), None);
+}
+
+#[test]
+fn empty_bases_do_not_hide_the_member_that_shares_their_byte() {
+    let mut table = Table(Types::new());
+    let int = table.integer(4);
+    let empty = table.aggregate(AggregateKind::Struct, 1, Vec::new());
+    let base = Member { role: MemberRole::Base, ..member(None, empty, 0) };
+    let class = table.aggregate(AggregateKind::Class, 4, vec![base, member(Some("id"), int, 0)]);
+    let field = field_at(&table.0, class, 0, 4).unwrap();
+    assert_eq!((field.path.as_str(), field.members), ("id", 1));
+}
+
+#[test]
+fn leaves_are_what_a_line_can_hold() {
+    let (types, id) = subject();
+    let names: Vec<String> = leaves(&types, id).into_iter().map(|(path, ..)| path).collect();
+    assert_eq!(names, ["id", "in.x", "in.y", "grid", "a", "b", "(union)", "tail"]);
+}

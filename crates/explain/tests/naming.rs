@@ -1,0 +1,238 @@
+//! What an access is called and why, rule by rule: a snippet is compiled, its accesses are made up, and
+//! the name must be what the source says.
+
+use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::image::Image;
+use lineup_explain::instruction::{InstructionSet, decode};
+use lineup_explain::name::{Class, Evidence, Name, Named};
+use lineup_explain::namer::{Namer, Pieces};
+use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
+use lineup_model::image::LoadedImage;
+use lineup_model::program::SymbolKind;
+use std::process::Command;
+
+const STACK: StackRange = StackRange { thread: ThreadId(0), start: 0x7000_0000, end: 0x7001_0000 };
+
+/// A compiled snippet.
+struct Snippet {
+    debug: DebugInfo,
+}
+
+impl Snippet {
+    fn new(source: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, program) = (folder.path().join("a.c"), folder.path().join("a"));
+        std::fs::write(&text, source).unwrap();
+        let output = Command::new("x86_64-linux-gnu-gcc")
+            .args(["-g", "-O2", "-w", "-nostdlib", "-static", "-no-pie", "-fno-builtin", "-Wl,-e,0", "-o"])
+            .args([&program, &text])
+            .output()
+            .expect("x86_64-linux-gnu-gcc runs; apt-get install gcc");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let bytes = std::fs::read(&program).unwrap();
+        Snippet { debug: DebugInfo::parse(bytes, &mut NoCompanions).unwrap() }
+    }
+
+    fn symbol(&self, name: &str) -> (u64, u64) {
+        let found = self.debug.symbols().iter().find(|symbol| symbol.name == name).unwrap();
+        (found.address, found.size_bytes)
+    }
+
+    /// The program counter, size and kind of every access of a function outside its frame, in order.
+    fn touches(&self, function: &str) -> Vec<(u64, u32, AccessKind)> {
+        let (start, size) = self.symbol(function);
+        let code = self.debug.code(start..start + size).unwrap();
+        let decoded = decode(InstructionSet::X86_64, start, code).unwrap();
+        let off_stack =
+            |base: Option<lineup_explain::instruction::Register>| base.is_none_or(|base| base.0 != 7);
+        decoded
+            .iter()
+            .flat_map(|one| one.touches.iter().map(move |touch| (one.address, touch)))
+            .filter(|(_, touch)| off_stack(touch.at.base))
+            .map(|(pc, touch)| (pc, touch.size_bytes, touch.kind))
+            .collect()
+    }
+
+    /// The nth access of a function, made at an address.
+    fn access(&self, function: &str, index: usize, address: u64, value: Option<u64>) -> Access {
+        let (pc, size_bytes, kind) = self.touches(function)[index];
+        Access { pc, address, size_bytes, kind, value }
+    }
+
+    /// Names the last of some accesses, each made at a time, after all have been observed.
+    fn name(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> (Named, String) {
+        let image = LoadedImage {
+            path: "a".into(),
+            start: self.debug.first_load_address().unwrap(),
+            end: self.debug.segments().iter().map(|segment| segment.addresses.end).max().unwrap(),
+            bias: 0,
+            build_id: None,
+        };
+        let functions = self.debug.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let mut entries = functions.map(|symbol| symbol.address);
+        let image = Image::new(image, Some(&self.debug), &mut entries);
+        let mut namer = Namer::new(vec![image], memory, &[STACK]);
+        for (at, access) in accesses {
+            namer.observe(access, &mut Pieces::default(), *at).unwrap();
+        }
+        namer.settle();
+        let (at, access) = accesses.last().unwrap();
+        let named = namer.name(access, &mut Pieces::default(), *at).unwrap();
+        let text = match named.name {
+            Name::Member { ty, offset, .. } => {
+                let field = namer.catalog().field(ty, offset, u64::from(access.size_bytes)).unwrap();
+                format!("{}.{}", namer.catalog().name(ty), field.path)
+            }
+            Name::Variable { image, variable, offset } => {
+                let found = &namer.images()[image].globals()[variable as usize];
+                format!("{}+{offset}", found.name.as_deref().unwrap())
+            }
+            Name::Stack { local: Some((variable, _, offset)) } => {
+                format!("{}+{offset}", namer.names().text(variable))
+            }
+            other => format!("{other:?}"),
+        };
+        (named, text)
+    }
+}
+
+fn allocated(at: u64, address: u64, size: u64) -> MemoryEvent {
+    let kind = MemoryEventKind::Allocated;
+    MemoryEvent { at, thread: ThreadId(0), kind, address, size_bytes: Some(size) }
+}
+
+fn freed(at: u64, address: u64) -> MemoryEvent {
+    MemoryEvent { at, thread: ThreadId(0), kind: MemoryEventKind::Freed, address, size_bytes: None }
+}
+
+const DEVICE: &str = "
+    struct link { struct link *next, *prev; };
+    struct device { long id; struct link link; int counts[4]; struct device *peer; char *text; };
+    struct device *find(int);
+    struct device first, *current;
+    void keep(void *);
+";
+
+fn device(rest: &str) -> Snippet {
+    Snippet::new(&format!("{DEVICE}{rest}"))
+}
+
+#[test]
+fn a_parameter_in_a_register_names_the_member_by_its_location() {
+    let snippet = device("long f(struct device *d) { return d->id; }");
+    let (named, text) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0000, None))], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::LocatedRegister));
+}
+
+#[test]
+fn a_pointer_loaded_from_a_member_is_followed() {
+    let snippet = device("long f(struct device *d) { return d->peer->peer->id; }");
+    let (named, text) = snippet.name(&[(1, snippet.access("f", 2, 0x10_0000, None))], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::Propagated));
+}
+
+#[test]
+fn a_result_has_the_type_that_the_callee_declares() {
+    let snippet = device(
+        "__attribute__((noinline, noclone)) struct device *find(int i) { return i ? current : 0; }
+         long f(int i) { return find(i)->id; }",
+    );
+    let (_, text) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0000, None))], &[]);
+    assert_eq!(text, "device.id");
+}
+
+#[test]
+fn a_distance_out_of_a_type_names_the_container_once_that_is_known() {
+    let snippet = device(
+        "long f(struct link *at) { return ((struct device *)((char *)at - __builtin_offsetof(struct device, link)))->id; }
+         long g(struct device *d) { return d->peer; }",
+    );
+    let outside = (1, snippet.access("f", 0, 0x10_0000, None));
+    assert_eq!(snippet.name(&[outside], &[]).0.class(), Class::Unnamed);
+    let seen = (1, snippet.access("g", 0, 0x10_0028, None));
+    let (named, text) = snippet.name(&[seen, outside], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::ObjectMap));
+}
+
+#[test]
+fn an_embedded_member_is_named_by_the_known_object_around_it() {
+    let snippet =
+        device("void *f(struct link *at) { return at->next; } long g(struct device *d) { return d->id; }");
+    let seen = (1, snippet.access("g", 0, 0x10_0000, None));
+    let link = (1, snippet.access("f", 0, 0x10_0008, None));
+    assert_eq!(snippet.name(&[link], &[]).1, "link.next");
+    assert_eq!(snippet.name(&[seen, link], &[]).1, "device.link.next");
+}
+
+#[test]
+fn an_index_is_folded_and_resolved_by_the_known_object() {
+    let snippet = device(
+        "int f(struct device *d, long i) { return d->counts[i - 1]; } long g(struct device *d) { return d->id; }",
+    );
+    let seen = (1, snippet.access("g", 0, 0x10_0000, None));
+    let element = (1, snippet.access("f", 0, 0x10_0018, None));
+    assert_eq!(snippet.name(&[seen, element], &[]).1, "device.counts[]");
+}
+
+#[test]
+fn a_pointer_to_a_scalar_names_no_member() {
+    let snippet = device("int f(struct device *d) { return d->text[3]; }");
+    let (named, _) = snippet.name(&[(1, snippet.access("f", 1, 0x10_0003, None))], &[]);
+    assert_eq!(named.class(), Class::Buffer);
+}
+
+#[test]
+fn an_object_seen_once_types_other_accesses_until_it_is_freed() {
+    let snippet = device("long g(struct device *d) { return d->id; } char f(char *any) { return any[24]; }");
+    let seen = (2, snippet.access("g", 0, 0x10_0000, None));
+    let life = [allocated(1, 0x10_0000, 64), freed(5, 0x10_0000), allocated(6, 0x10_0000, 64)];
+    let (named, text) = snippet.name(&[seen, (3, snippet.access("f", 0, 0x10_0018, None))], &life);
+    assert_eq!((text.as_str(), named.evidence), ("device.counts[]", Evidence::ObjectMap));
+    let (named, _) = snippet.name(&[seen, (7, snippet.access("f", 0, 0x10_0018, None))], &life);
+    assert_eq!(named.class(), Class::Buffer);
+}
+
+#[test]
+fn a_pointer_that_held_an_address_types_what_is_there() {
+    let snippet =
+        device("void *g(struct device *d) { return d->peer; } char f(char *any) { return any[0]; }");
+    let pointer = (1, snippet.access("g", 0, 0x10_0028, Some(0x20_0000)));
+    let (named, text) = snippet.name(&[pointer, (1, snippet.access("f", 0, 0x20_0000, None))], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::PointerValue));
+}
+
+#[test]
+fn a_global_is_named_by_address_whoever_touches_it() {
+    let snippet = device("char f(char *any) { return *any; }");
+    let (address, _) = snippet.symbol("first");
+    let (named, text) = snippet.name(&[(1, snippet.access("f", 0, address + 24, None))], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("first+24", Evidence::GlobalAddress));
+}
+
+#[test]
+fn an_object_on_the_stack_keeps_its_type_and_says_where_it_is() {
+    let snippet = device("long f(struct device *d) { return d->id; }");
+    let (named, text) = snippet.name(&[(1, snippet.access("f", 0, STACK.start + 64, None))], &[]);
+    assert_eq!(text, "device.id");
+    assert!(matches!(named.name, Name::Member { is_on_stack: true, .. }));
+}
+
+#[test]
+fn an_unknown_pointer_into_the_heap_stays_unnamed() {
+    let snippet = device("char f(void *any) { return *(char *)any; }");
+    let accesses = [(2, snippet.access("f", 0, 0x10_0000, None))];
+    let (named, _) = snippet.name(&accesses, &[allocated(1, 0x10_0000, 64)]);
+    assert_eq!((named.name, named.class()), (Name::Heap, Class::Unnamed));
+}
+
+#[test]
+fn a_wider_type_with_the_same_beginning_is_the_object() {
+    let snippet = Snippet::new(
+        "struct head { struct head *next; char kind; };
+         struct table { struct head *next; char kind; long rows[4]; };
+         long g(struct table *t) { return t->rows[1]; } char f(struct head *h) { return h->kind; }",
+    );
+    let seen = (1, snippet.access("g", 0, 0x10_0018, None));
+    let (_, text) = snippet.name(&[seen, (1, snippet.access("f", 0, 0x10_0008, None))], &[]);
+    assert_eq!(text, "table.kind");
+}
