@@ -1,0 +1,219 @@
+//! Quantities observed on runs: elapsed time, accounts of the kernel, counters, numbers that the
+//! program prints.
+
+use crate::run::RunResult;
+
+/// What a quantity is counted in.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Unit {
+    /// Time in nanoseconds.
+    Nanoseconds,
+    /// Memory in bytes.
+    Bytes,
+    /// Plain counts.
+    Events,
+    /// What the program called it.
+    Named(String),
+}
+
+impl Unit {
+    /// The unit as written behind a number.
+    pub fn symbol(&self) -> &str {
+        match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Events => "",
+            Unit::Named(name) => name,
+        }
+    }
+}
+
+/// What was seen of a quantity in one run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Observed {
+    /// Its value.
+    Value(f64),
+    /// Its value, extrapolated because the counter was running only this share of the time.
+    Scaled {
+        /// The extrapolated value.
+        value: f64,
+        /// Share of the time that the counter ran, above 0 and below 1.
+        share: f64,
+    },
+    /// It was not seen.
+    Absent(Absence),
+}
+
+/// Why a quantity was not seen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Absence {
+    /// The machine has no such counter.
+    NotSupported,
+    /// The kernel does not allow it.
+    NotPermitted,
+    /// The counter never got its turn on the hardware.
+    NotCounted,
+    /// The program did not print it.
+    NotPrinted,
+}
+
+impl Absence {
+    /// The absence in the words that `perf stat` uses where it has them.
+    pub fn words(self) -> &'static str {
+        match self {
+            Absence::NotSupported => "<not supported>",
+            Absence::NotPermitted => "<not permitted>",
+            Absence::NotCounted => "<not counted>",
+            Absence::NotPrinted => "<not printed>",
+        }
+    }
+}
+
+impl Observed {
+    /// The value, extrapolated or not.
+    pub fn value(self) -> Result<f64, Absence> {
+        match self {
+            Observed::Value(value) | Observed::Scaled { value, .. } => Ok(value),
+            Observed::Absent(absence) => Err(absence),
+        }
+    }
+}
+
+/// One quantity of one run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reading {
+    /// The quantity's name: `elapsed`, `page-faults`, an event's name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// What was seen.
+    pub observed: Observed,
+}
+
+/// One quantity over all runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Metric {
+    /// The quantity's name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// What was seen, run by run.
+    pub per_run: Vec<Observed>,
+}
+
+impl Metric {
+    /// The values of all runs.
+    ///
+    /// # Errors
+    /// With the reason when one run or more did not show it.
+    pub fn values(&self) -> Result<Vec<f64>, Absence> {
+        self.per_run.iter().map(|observed| observed.value()).collect()
+    }
+
+    /// The smallest share of the time that the counter ran; `None` when it always ran.
+    pub fn smallest_share(&self) -> Option<f64> {
+        let shares = self.per_run.iter().filter_map(|observed| match observed {
+            Observed::Scaled { share, .. } => Some(*share),
+            _ => None,
+        });
+        shares.min_by(f64::total_cmp)
+    }
+}
+
+/// The name of elapsed time among the metrics.
+pub const ELAPSED: &str = "elapsed";
+
+/// Everything seen of one run: elapsed time, the counters, then what the kernel accounts (except what a
+/// counter of the same name already says), then what the program printed.
+pub fn readings(run: &RunResult) -> Vec<Reading> {
+    let reading =
+        |name: &str, unit, value: f64| Reading { name: name.into(), unit, observed: Observed::Value(value) };
+    let mut all = vec![reading(ELAPSED, Unit::Nanoseconds, run.wall_ns as f64)];
+    all.extend(run.counters.iter().cloned());
+    if let Some(usage) = &run.usage {
+        let faults = usage.minor_faults.saturating_add(usage.major_faults);
+        let switches = usage.voluntary_switches.saturating_add(usage.involuntary_switches);
+        let accounts = [
+            reading("user", Unit::Nanoseconds, usage.user_ns as f64),
+            reading("sys", Unit::Nanoseconds, usage.system_ns as f64),
+            reading("page-faults", Unit::Events, faults as f64),
+            reading("context-switches", Unit::Events, switches as f64),
+            Reading {
+                name: "peak-memory".into(),
+                unit: Unit::Bytes,
+                observed: match usage.peak_memory_bytes {
+                    Some(bytes) => Observed::Value(bytes as f64),
+                    None => Observed::Absent(Absence::NotCounted),
+                },
+            },
+        ];
+        for account in accounts {
+            if !all.iter().any(|seen| seen.name == account.name) {
+                all.push(account);
+            }
+        }
+    }
+    all.extend(run.printed.iter().cloned());
+    all
+}
+
+/// Readings run by run as metrics over runs, in order of first appearance. A metric that a run lacks
+/// was not printed by it.
+pub fn over_runs(runs: &[Vec<Reading>]) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for (index, readings) in runs.iter().enumerate() {
+        for reading in readings {
+            let known = metrics.iter().position(|metric| metric.name == reading.name);
+            let at = known.unwrap_or_else(|| {
+                metrics.push(Metric {
+                    name: reading.name.clone(),
+                    unit: reading.unit.clone(),
+                    per_run: Vec::new(),
+                });
+                metrics.len() - 1
+            });
+            if let Some(metric) = metrics.get_mut(at) {
+                metric.per_run.resize(index, Observed::Absent(Absence::NotPrinted));
+                metric.per_run.push(reading.observed);
+            }
+        }
+    }
+    for metric in &mut metrics {
+        metric.per_run.resize(runs.len(), Observed::Absent(Absence::NotPrinted));
+    }
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Usage;
+
+    #[test]
+    fn a_counter_takes_precedence_over_the_account_of_the_same_name() {
+        let mut run = RunResult::finished(0, b"", b"", 5);
+        run.usage = Some(Usage { minor_faults: 7, major_faults: 1, ..Usage::default() });
+        let faults = |run: &RunResult| {
+            let all = readings(run);
+            let mut found = all.into_iter().filter(|reading| reading.name == "page-faults");
+            (found.next().map(|reading| reading.observed), found.next())
+        };
+        assert_eq!(faults(&run), (Some(Observed::Value(8.0)), None));
+        run.counters =
+            vec![Reading { name: "page-faults".into(), unit: Unit::Events, observed: Observed::Value(3.0) }];
+        assert_eq!(faults(&run), (Some(Observed::Value(3.0)), None));
+    }
+
+    #[test]
+    fn a_run_that_lacks_a_metric_makes_it_absent_not_zero() {
+        let printed = |name: &str| Reading {
+            name: name.into(),
+            unit: Unit::Named("requests".into()),
+            observed: Observed::Value(1.0),
+        };
+        let metrics = over_runs(&[vec![printed("a")], vec![printed("a"), printed("b")], vec![printed("a")]]);
+        assert_eq!(metrics[0].values(), Ok(vec![1.0, 1.0, 1.0]));
+        assert_eq!(metrics[1].per_run.len(), 3);
+        assert_eq!(metrics[1].values(), Err(Absence::NotPrinted));
+    }
+}

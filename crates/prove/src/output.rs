@@ -1,0 +1,106 @@
+//! What a program wrote, kept small: a fingerprint of all of it and its first bytes.
+
+use sha2::{Digest, Sha256};
+use std::io::{self, Read};
+
+/// Everything one stream carried: equal when every byte was equal.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Output {
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// SHA-256 of all of them.
+    pub fingerprint: [u8; 32],
+    /// The first [`HEAD_BYTES`] of them.
+    pub head: Vec<u8>,
+}
+
+/// How much of a stream is kept to show where two differ.
+pub const HEAD_BYTES: usize = 4096;
+
+impl Output {
+    /// The output that consists of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut collector = Collector::default();
+        collector.add(bytes);
+        collector.finish()
+    }
+
+    /// Reads a stream to its end in bounded memory.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn read(stream: &mut impl Read) -> io::Result<Self> {
+        let mut collector = Collector::default();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(collector.finish()),
+                Ok(count) => collector.add(buffer.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where two outputs part, in words; `None` when they are equal.
+    pub fn difference(&self, other: &Output) -> Option<String> {
+        if self == other {
+            return None;
+        }
+        let parted = self.head.iter().zip(&other.head).position(|(a, b)| a != b);
+        Some(match parted {
+            Some(at) => {
+                let line = self.head.iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+                format!("first different byte at offset {at}, line {line}")
+            }
+            None if self.size_bytes != other.size_bytes => {
+                format!("{} bytes against {}", self.size_bytes, other.size_bytes)
+            }
+            None => format!("they part after the first {HEAD_BYTES} bytes"),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Collector {
+    size_bytes: u64,
+    hasher: Sha256,
+    head: Vec<u8>,
+}
+
+impl Collector {
+    fn add(&mut self, bytes: &[u8]) {
+        self.size_bytes += bytes.len() as u64;
+        self.hasher.update(bytes);
+        let wanted = HEAD_BYTES.saturating_sub(self.head.len());
+        self.head.extend(bytes.iter().take(wanted));
+    }
+
+    fn finish(self) -> Output {
+        Output { size_bytes: self.size_bytes, fingerprint: self.hasher.finalize().into(), head: self.head }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_bytes_are_equal_however_they_arrive() {
+        let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+        assert_eq!(Output::read(&mut bytes.as_slice()).unwrap(), Output::of(&bytes));
+        assert_eq!(Output::of(&bytes).head.len(), HEAD_BYTES);
+    }
+
+    #[test]
+    fn differences_say_where() {
+        let difference = |a: &[u8], b: &[u8]| Output::of(a).difference(&Output::of(b));
+        assert_eq!(difference(b"same", b"same"), None);
+        assert_eq!(difference(b"a\nb", b"a\nc").unwrap(), "first different byte at offset 2, line 2");
+        assert_eq!(difference(b"ab", b"abc").unwrap(), "2 bytes against 3");
+        let long = vec![b'x'; 2 * HEAD_BYTES];
+        let mut other = long.clone();
+        other[2 * HEAD_BYTES - 1] = b'y';
+        assert_eq!(difference(&long, &other).unwrap(), "they part after the first 4096 bytes");
+    }
+}

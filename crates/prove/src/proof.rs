@@ -1,0 +1,258 @@
+//! The whole comparison of two variants, and what may be concluded.
+
+use crate::error::ProveError;
+use crate::footprint::{self, FootprintChange, RegionFootprint, weighted_difference};
+use crate::proven::{Evidence, Proven};
+use crate::run::{Ending, RunResult, Runner, Slot, Variant};
+use crate::schedule::{Order, Schedule};
+use crate::timing::{TimeChange, TimedRun, judge_runs, paired};
+use lineup_model::line::LineSize;
+use lineup_stats::random::Seed;
+use lineup_stats::sequential::WidthStop;
+use lineup_stats::verdict::Verdict;
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProofPlan {
+    /// Changes of time below this share count as equivalent (0.01 is 1 %).
+    pub margin: f64,
+    /// When the interval is narrow enough.
+    pub stop: WidthStop,
+    /// Blocks after which to stop however wide the interval: two or more.
+    pub max_blocks: u64,
+    /// Summed elapsed time of all runs after which to stop, once three blocks are complete.
+    pub max_time_ns: u64,
+    /// Untimed runs of each variant at the start: two are made even when fewer are asked for, since
+    /// they show whether the output repeats.
+    pub warm_up: u32,
+    /// Order and resampling follow from this.
+    pub seed: Seed,
+    /// The line size at which footprints are summed up in words.
+    pub line: LineSize,
+    /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the
+    /// machine they were built for. Output is compared all the same.
+    pub is_emulated: bool,
+}
+
+impl Default for ProofPlan {
+    fn default() -> Self {
+        Self {
+            margin: 0.01,
+            stop: WidthStop { first_look: 10, target_width: 0.01, level: 0.95 },
+            max_blocks: 60,
+            max_time_ns: 60_000_000_000,
+            warm_up: 2,
+            seed: Seed::default(),
+            line: LineSize::B64,
+            is_emulated: false,
+        }
+    }
+}
+
+/// What was found out about two variants that do the same.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Proof {
+    /// Lines per call of every region, before and after.
+    pub footprints: Vec<FootprintChange>,
+    /// Elapsed time, or why it is not claimed.
+    pub time: Result<TimeChange, NotTimed>,
+    /// Weighted mean change of data lines per call at the plan's line size; `None` without regions.
+    pub lines_difference: Option<f64>,
+    /// The plan's line size.
+    pub line: LineSize,
+}
+
+/// Why no time is claimed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotTimed {
+    /// The variants cannot be shown to do the same.
+    OutputNotRepeatable(OutputNotRepeatable),
+    /// The variants run under an emulator.
+    Emulated,
+}
+
+/// A program that prints something else each time: the variants cannot be shown to do the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutputNotRepeatable {
+    /// The variant whose runs differ among themselves.
+    pub variant: Variant,
+    /// What differs, in words.
+    pub difference: String,
+}
+
+/// What lines and time say together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Conclusion {
+    /// Less time, beyond doubt.
+    LessTime,
+    /// More time, beyond doubt.
+    MoreTime,
+    /// No gain or loss above the margin.
+    NoEndToEndChange,
+    /// The runs do not say.
+    TimeInconclusive,
+    /// No time is claimed, see [`Proof::time`]: footprints only.
+    FootprintsOnly,
+}
+
+impl Proof {
+    /// The finding about time.
+    pub fn time_conclusion(&self) -> Conclusion {
+        match &self.time {
+            Err(_) => Conclusion::FootprintsOnly,
+            Ok(time) => match time.judgement.verdict {
+                Verdict::Changed if time.estimate.ratio < 1.0 => Conclusion::LessTime,
+                Verdict::Changed => Conclusion::MoreTime,
+                Verdict::Equivalent => Conclusion::NoEndToEndChange,
+                Verdict::Inconclusive => Conclusion::TimeInconclusive,
+            },
+        }
+    }
+
+    /// Lines and time in one sentence, such as `fewer lines (−1.00 per call), no end-to-end gain
+    /// (within 1 %)`.
+    pub fn conclusion(&self) -> String {
+        format!("{}, {}", self.lines_in_words(), self.time_in_words())
+    }
+
+    fn lines_in_words(&self) -> String {
+        match self.lines_difference {
+            None => "no region compared".into(),
+            Some(difference) if difference < 0.0 => format!("fewer lines (−{:.2} per call)", -difference),
+            Some(difference) if difference > 0.0 => format!("more lines (+{difference:.2} per call)"),
+            Some(_) => "as many lines as before".into(),
+        }
+    }
+
+    fn time_in_words(&self) -> String {
+        let time = match &self.time {
+            Err(NotTimed::OutputNotRepeatable(reason)) => {
+                return format!("time not claimed: output not repeatable ({})", reason.difference);
+            }
+            Err(NotTimed::Emulated) => return "time not claimed: runs under an emulator".into(),
+            Ok(time) => time,
+        };
+        let percent = 100.0 * (time.estimate.ratio - 1.0).abs();
+        let small = if time.judgement.within_margin { ", smaller than the margin" } else { "" };
+        match self.time_conclusion() {
+            Conclusion::LessTime => format!("{percent:.2} % less time{small}"),
+            Conclusion::MoreTime => format!("{percent:.2} % more time{small}"),
+            Conclusion::NoEndToEndChange => {
+                format!("no end-to-end gain (within {} %)", 100.0 * time.margin)
+            }
+            _ => format!(
+                "end-to-end time inconclusive (a change of {:.1} % would have been seen)",
+                100.0 * time.judgement.smallest_detectable
+            ),
+        }
+    }
+}
+
+/// Compares two variants: footprints exactly, output and exit status byte by byte, elapsed time in
+/// mirrored blocks until the interval is narrow enough or the plan's limits are reached.
+///
+/// # Errors
+/// When a variant cannot be run, is killed by a signal, or does not do the same as the other; when
+/// the recorded regions do not match.
+pub fn prove(
+    before: &[RegionFootprint],
+    after: &[RegionFootprint],
+    runner: &mut dyn Runner,
+    plan: &ProofPlan,
+) -> Result<Proven<Proof>, ProveError> {
+    let footprints = footprint::compare(before, after)?;
+    let lines_difference = weighted_difference(&footprints, plan.line);
+    let mut session = Session { runner, first: [None, None], runs: 0 };
+    let mut schedule = Schedule::new(2, Order::Mirrored, plan.seed);
+    let (time, blocks) = match session.warm_up(schedule.warm_up(plan.warm_up.max(2)))? {
+        Some(reason) => (Err(NotTimed::OutputNotRepeatable(reason)), 0),
+        None if plan.is_emulated => (Err(NotTimed::Emulated), 0),
+        None => session.time(&mut schedule, plan)?,
+    };
+    let evidence = Evidence { runs: session.runs, blocks };
+    Ok(Proven::new(Proof { footprints, time, lines_difference, line: plan.line }, evidence))
+}
+
+/// A comparison under way.
+struct Session<'r> {
+    runner: &'r mut dyn Runner,
+    /// The first result of each variant: what all later ones are held against.
+    first: [Option<RunResult>; 2],
+    runs: u64,
+}
+
+impl Session<'_> {
+    /// Runs the warm-up; tells whether each variant repeats its own output, and only then whether
+    /// the two variants agree.
+    fn warm_up(&mut self, slots: Vec<Slot>) -> Result<Option<OutputNotRepeatable>, ProveError> {
+        let mut unsteady = None;
+        for slot in slots {
+            let (_, unlike) = self.run(&slot)?;
+            unsteady = unsteady.or(unlike);
+        }
+        if unsteady.is_some() {
+            return Ok(unsteady);
+        }
+        if let [Some(before), Some(after)] = &self.first
+            && let Some(difference) = difference(before, after)
+        {
+            return Err(ProveError::Differs { difference });
+        }
+        Ok(None)
+    }
+
+    /// Times blocks until the plan is fulfilled.
+    fn time(
+        &mut self,
+        schedule: &mut Schedule,
+        plan: &ProofPlan,
+    ) -> Result<(Result<TimeChange, NotTimed>, u64), ProveError> {
+        let mut timed: Vec<TimedRun> = Vec::new();
+        let mut spent_ns = 0u64;
+        let mut blocks = 0u64;
+        while blocks < plan.max_blocks.max(2) && !(blocks >= 3 && spent_ns >= plan.max_time_ns) {
+            for slot in schedule.block() {
+                let (result, unlike) = self.run(&slot)?;
+                if let Some(reason) = unlike {
+                    return Ok((Err(NotTimed::OutputNotRepeatable(reason)), blocks));
+                }
+                spent_ns = spent_ns.saturating_add(result.wall_ns);
+                timed.push(TimedRun { variant: slot.variant, block: blocks, wall_ns: result.wall_ns });
+            }
+            blocks += 1;
+            if plan.stop.is_reached(&paired(&timed)?)? {
+                break;
+            }
+        }
+        Ok((Ok(judge_runs(timed, &plan.stop, plan.margin)?), blocks))
+    }
+
+    /// One run; also tells when it differs from the first run of the same variant.
+    fn run(&mut self, slot: &Slot) -> Result<(RunResult, Option<OutputNotRepeatable>), ProveError> {
+        let variant = slot.variant;
+        let result = self.runner.run(slot).map_err(|source| ProveError::Run { variant, source })?;
+        self.runs += 1;
+        if let Ending::Killed(signal) = result.ending {
+            return Err(ProveError::Killed { variant, signal });
+        }
+        let mut unlike = None;
+        if let Some(first) = self.first.get_mut(variant.0) {
+            let first = first.get_or_insert_with(|| result.clone());
+            unlike = difference(first, &result).map(|difference| OutputNotRepeatable { variant, difference });
+        }
+        Ok((result, unlike))
+    }
+}
+
+/// What two runs did differently, as far as can be seen from outside.
+fn difference(one: &RunResult, other: &RunResult) -> Option<String> {
+    if one.ending != other.ending {
+        let words = |ending| match ending {
+            Ending::Exited(status) => format!("exit status {status}"),
+            Ending::Killed(signal) => format!("signal {signal}"),
+        };
+        return Some(format!("{} against {}", words(one.ending), words(other.ending)));
+    }
+    let stdout = one.stdout.difference(&other.stdout).map(|text| format!("standard output: {text}"));
+    stdout.or_else(|| one.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}")))
+}

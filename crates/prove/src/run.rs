@@ -1,0 +1,122 @@
+//! One run of one variant: what is asked of a runner and what it gives back.
+
+use crate::metric::Reading;
+use crate::output::Output;
+use std::fmt;
+
+/// One of the programs compared, numbered from 0 in the order given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Variant(pub usize);
+
+impl Variant {
+    /// The program as it is.
+    pub const BEFORE: Variant = Variant(0);
+    /// The program with the change.
+    pub const AFTER: Variant = Variant(1);
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Variant::BEFORE => f.write_str("first"),
+            Variant::AFTER => f.write_str("second"),
+            Variant(index) => write!(f, "number {}", index + 1),
+        }
+    }
+}
+
+/// One planned run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// What to run.
+    pub variant: Variant,
+    /// Position among all runs of the comparison, from 0.
+    pub number: u64,
+    /// The block it belongs to, from 0; `None` for warm-up. All runs of a block are to be placed
+    /// alike (same CPUs, same environment size), different blocks may differ.
+    pub block: Option<u64>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ending {
+    /// It exited with this status.
+    Exited(i32),
+    /// A signal with this number ended it.
+    Killed(i32),
+}
+
+/// What the kernel accounts to a process and the children it waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Usage {
+    /// Time on a CPU in user mode.
+    pub user_ns: u64,
+    /// Time on a CPU in the kernel.
+    pub system_ns: u64,
+    /// Page faults served without reading a disk.
+    pub minor_faults: u64,
+    /// Page faults that read a disk.
+    pub major_faults: u64,
+    /// Switches because the process waited.
+    pub voluntary_switches: u64,
+    /// Switches because its time was up.
+    pub involuntary_switches: u64,
+    /// Largest resident set in bytes; `None` when it was not above that of the process that became
+    /// the program, whose own peak the kernel passes on.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// What one run gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunResult {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it wrote to standard output.
+    pub stdout: Output,
+    /// What it wrote to standard error.
+    pub stderr: Output,
+    /// From release to exit, by a monotonic clock.
+    pub wall_ns: u64,
+    /// What the kernel accounts to it; `None` when not observed.
+    pub usage: Option<Usage>,
+    /// CPUs it was allowed to run on, sorted; `None` when it was not pinned.
+    pub cpus: Option<Vec<u32>>,
+    /// Counters, in the order asked for.
+    pub counters: Vec<Reading>,
+    /// Numbers that the program printed.
+    pub printed: Vec<Reading>,
+}
+
+impl RunResult {
+    /// The result of a process that exited by itself, placed anywhere, without accounts.
+    pub fn finished(status: i32, stdout: &[u8], stderr: &[u8], wall_ns: u64) -> Self {
+        Self {
+            ending: Ending::Exited(status),
+            stdout: Output::of(stdout),
+            stderr: Output::of(stderr),
+            wall_ns,
+            usage: None,
+            cpus: None,
+            counters: Vec::new(),
+            printed: Vec::new(),
+        }
+    }
+}
+
+/// Runs variants. Implemented by whoever may spawn processes; any closure of the same shape will do.
+pub trait Runner {
+    /// Runs one variant to its end.
+    ///
+    /// # Errors
+    /// When the variant cannot be run at all. A program that exits with a failure is a result.
+    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+impl<F> Runner for F
+where
+    F: FnMut(&Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>> {
+        self(slot)
+    }
+}
