@@ -1,0 +1,69 @@
+//! Tasks that sleep and work by turns, for random spans: the load whose balancing across CPUs is hard.
+
+use crate::stop::Stop;
+use lineup_stats::random::Seed;
+use rand::RngExt;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// The longest wait without a look at the flag.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs `count` tasks in threads until stopped. Each sleeps and works in turn, for spans drawn
+/// uniformly from zero to twice `mean`. Returns the time all of them spent working.
+pub fn sleep_and_work(count: u32, mean: Duration, seed: Seed, stop: &Stop) -> Duration {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count)
+            .map(|task| scope.spawn(move || one_task(mean, seed.part(task.into()), stop)))
+            .collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok()).sum()
+    })
+}
+
+fn one_task(mean: Duration, seed: Seed, stop: &Stop) -> Duration {
+    let mut random = seed.generator();
+    let mut worked = Duration::ZERO;
+    while !stop.is_set() {
+        sleep(mean.mul_f64(random.random_range(0.0..2.0)), stop);
+        worked += work(mean.mul_f64(random.random_range(0.0..2.0)), stop);
+    }
+    worked
+}
+
+fn sleep(span: Duration, stop: &Stop) {
+    let end = Instant::now() + span;
+    while !stop.is_set() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Keeps a CPU busy by the wall clock, as a task with a deadline does.
+fn work(span: Duration, stop: &Stop) -> Duration {
+    let started = Instant::now();
+    let mut sum = 0u64;
+    while started.elapsed() < span && !stop.is_set() {
+        for step in 0..1000u64 {
+            sum = black_box(sum.wrapping_add(step));
+        }
+    }
+    started.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_work_and_end_when_told() {
+        let stop = Stop::new();
+        let theirs = stop.clone();
+        let load = std::thread::spawn(move || sleep_and_work(3, Duration::from_millis(2), Seed(1), &theirs));
+        std::thread::sleep(Duration::from_millis(60));
+        stop.set();
+        assert!(load.join().unwrap() > Duration::ZERO);
+    }
+}

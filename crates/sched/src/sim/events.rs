@@ -1,0 +1,116 @@
+//! The events to come, in order of time.
+//!
+//! A ring of slots of about an eighth of a millisecond each holds what happens within the next second, unsorted; a heap holds
+//! what is due in the present slot, and another the few events further off. With a hundred thousand tasks asleep
+//! a new event costs an append, where one heap of them all would touch memory at every level.
+
+use super::state::Event;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A slot is 2¹⁷ nanoseconds long.
+const SLOT_BITS: u32 = 17;
+/// Slots in the ring.
+const SLOTS: u64 = 1 << 13;
+
+pub(super) struct Events {
+    /// The slot that the heap `due` serves.
+    present: u64,
+    due: BinaryHeap<Reverse<Event>>,
+    ring: Vec<Vec<Event>>,
+    /// Events in the ring.
+    in_ring: usize,
+    far: BinaryHeap<Reverse<Event>>,
+}
+
+impl Events {
+    pub(super) fn new() -> Self {
+        Self {
+            present: 0,
+            due: BinaryHeap::new(),
+            ring: (0..SLOTS).map(|_| Vec::new()).collect(),
+            in_ring: 0,
+            far: BinaryHeap::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, event: Event) {
+        let slot = event.at_ns >> SLOT_BITS;
+        if slot <= self.present {
+            self.due.push(Reverse(event));
+        } else if slot - self.present < SLOTS {
+            self.ring[(slot % SLOTS) as usize].push(event);
+            self.in_ring += 1;
+        } else {
+            self.far.push(Reverse(event));
+        }
+    }
+
+    /// When the first event is due.
+    pub(super) fn first_ns(&mut self) -> Option<u64> {
+        while self.due.is_empty() {
+            if self.in_ring == 0 {
+                let first = self.far.peek()?.0.at_ns;
+                self.present = first >> SLOT_BITS;
+            } else {
+                self.present += 1;
+            }
+            self.reach_present();
+        }
+        self.due.peek().map(|event| event.0.at_ns)
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.first_ns()?;
+        self.due.pop().map(|event| event.0)
+    }
+
+    /// Makes due what is in the present slot, and lets in what is no longer far.
+    fn reach_present(&mut self) {
+        let slot = &mut self.ring[(self.present % SLOTS) as usize];
+        self.in_ring -= slot.len();
+        self.due.extend(slot.drain(..).map(Reverse));
+        while let Some(Reverse(event)) = self.far.peek().copied() {
+            if (event.at_ns >> SLOT_BITS).saturating_sub(self.present) >= SLOTS {
+                break;
+            }
+            self.far.pop();
+            self.push(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::What;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Spans from a nanosecond to a quarter of an hour.
+    fn spans() -> impl Strategy<Value = u64> {
+        (0_u32..40, any::<u64>()).prop_map(|(bits, value)| value >> 24 >> (39 - bits))
+    }
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_of_time_then_of_making(
+            steps in proptest::collection::vec((spans(), 0_usize..3), 0..300),
+        ) {
+            let mut events = Events::new();
+            let mut plain = BinaryHeap::new();
+            let mut now_ns = 0;
+            for (order, (span_ns, pops)) in steps.into_iter().enumerate() {
+                let event = Event { at_ns: now_ns + span_ns, order: order as u64, what: What::Wake { task: 0 } };
+                events.push(event);
+                plain.push(Reverse(event));
+                for _ in 0..pops {
+                    let expected = plain.pop().map(|event| event.0);
+                    prop_assert_eq!(events.first_ns(), expected.map(|event| event.at_ns));
+                    let popped = events.pop();
+                    prop_assert!(popped == expected);
+                    now_ns = popped.map_or(now_ns, |event| event.at_ns);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The simulation: a clock, events, and the scheduler they drive.
+//!
+//! Ticks fall on all CPUs at the same times and are no events of the queue; what is queued are the ends of
+//! sleeps and of bursts, at most one per task and some stale ones per CPU.
+
+mod account;
+mod balance;
+mod build;
+mod events;
+mod fair;
+mod heap;
+mod ideal;
+#[cfg(test)]
+mod invariants;
+mod outcome;
+mod random;
+mod shares;
+mod state;
+mod wake;
+mod why;
+
+pub use outcome::{Balance, GroupOutcome, Latency, Outcome, PullCounts};
+pub use why::{Cause, Steps, Why};
+
+use crate::error::Error;
+use crate::scenario::{Mechanism, Scenario};
+use account::Account;
+use events::Events;
+use ideal::Ideal;
+use state::{Activity, Behaviour, Cpu, CpuLoad, Entity, Event, GroupState, NONE, Queue, Task, What};
+
+/// Watches a run as it goes on.
+pub trait Observer {
+    /// `task` ran on `cpu` from one time to another, in nanoseconds from the start of the run, warm-up
+    /// included. Spans of one CPU come in order of time; a task that goes on without a pause may have
+    /// adjoining spans.
+    fn ran(&mut self, cpu: usize, task: usize, from_ns: u64, to_ns: u64) {
+        let _ = (cpu, task, from_ns, to_ns);
+    }
+
+    /// Another simulated second has passed, of so many.
+    fn second(&mut self, passed: u64, of: u64) {
+        let _ = (passed, of);
+    }
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {}
+
+/// Runs `scenario` with `seed`.
+///
+/// # Errors
+/// What [`Scenario::check`] finds.
+///
+/// ```
+/// use lineup_sched::scenario::{Scenario, Topology, parse_group};
+/// use lineup_sched::sim::{Unobserved, simulate};
+/// let mut scenario = Scenario::new(Topology::new(2, &[2]));
+/// scenario.groups.push(parse_group("spin:tasks=3").unwrap());
+/// scenario.time_ns = 1_000_000_000;
+/// let outcome = simulate(&scenario, 1, &mut Unobserved).unwrap();
+/// assert_eq!(outcome.idle_percent(), 0.0);
+/// ```
+pub fn simulate(scenario: &Scenario, seed: u64, observer: &mut dyn Observer) -> Result<Outcome, Error> {
+    scenario.check()?;
+    Ok(Sim::new(scenario, seed, observer).run())
+}
+
+struct Sim<'a> {
+    scenario: &'a Scenario,
+    observer: &'a mut dyn Observer,
+    now_ns: u64,
+    tick: u64,
+    tick_ns: u64,
+    end_ns: u64,
+    /// The stored weight of nice 0.
+    nice_0: u64,
+    events: Events,
+    made_events: u64,
+    tasks: Vec<Task>,
+    behaviours: Vec<Behaviour>,
+    entities: Vec<Entity>,
+    /// Each entity's place in its queue's heap.
+    places: Vec<u32>,
+    queues: Vec<Queue>,
+    groups: Vec<GroupState>,
+    cpus: Vec<Cpu>,
+    cpu_loads: Vec<CpuLoad>,
+    /// One bit per CPU, 64 to a word: set while it runs nothing.
+    idle: Vec<u64>,
+    /// CPUs that must choose anew before time goes on.
+    pending: Vec<u32>,
+    next_kick_tick: u64,
+    scratch: balance::Scratch,
+    account: Account,
+    ideal: Ideal,
+    why: Why,
+    balance: Balance,
+}
+
+impl Sim<'_> {
+    fn on(&self, mechanism: Mechanism) -> bool {
+        self.scenario.mechanisms.has(mechanism)
+    }
+
+    fn queue_of(&self, group: usize, cpu: usize) -> usize {
+        group * self.cpus.len() + cpu
+    }
+
+    fn group_of_queue(&self, q: usize) -> usize {
+        q / self.cpus.len()
+    }
+
+    fn run(mut self) -> Outcome {
+        while self.step() {}
+        self.outcome()
+    }
+
+    /// Goes on to the next thing that happens, and lets every CPU that it concerns choose anew. `false` at the
+    /// end of the run.
+    fn step(&mut self) -> bool {
+        let event_ns = self.events.first_ns().unwrap_or(u64::MAX);
+        let tick_ns = (self.tick + 1).saturating_mul(self.tick_ns);
+        let next_ns = event_ns.min(tick_ns).min(self.account.mark_ns());
+        if next_ns > self.end_ns {
+            self.go_to(self.end_ns);
+            return false;
+        }
+        self.go_to(next_ns);
+        if self.account.mark_ns() == next_ns {
+            self.mark();
+        } else if event_ns == next_ns {
+            if let Some(event) = self.events.pop() {
+                self.happen(event.what);
+            }
+        } else {
+            self.tick += 1;
+            self.tick_all();
+        }
+        self.reschedule_pending();
+        true
+    }
+
+    fn go_to(&mut self, now_ns: u64) {
+        self.account.go_to(now_ns);
+        self.now_ns = now_ns;
+    }
+
+    fn happen(&mut self, what: What) {
+        match what {
+            What::Wake { task } => self.wake(task as usize),
+            What::BurstEnd { cpu, switches } => {
+                if self.cpus[cpu as usize].switches == switches {
+                    self.fall_asleep(cpu as usize);
+                }
+            }
+        }
+    }
+
+    fn at(&mut self, at_ns: u64, what: What) {
+        if at_ns <= self.end_ns {
+            self.made_events += 1;
+            self.events.push(Event { at_ns, order: self.made_events, what });
+        }
+    }
+
+    /// The burst of the running task of `cpu` is over.
+    fn fall_asleep(&mut self, cpu: usize) {
+        let task = self.cpus[cpu].current as usize;
+        let wake_ns = self.sleep_ends_ns(task);
+        self.tasks[task].activity = Activity::Sleeping;
+        self.dequeue_task(task, false);
+        self.count_runnable(task, false);
+        self.at(wake_ns, What::Wake { task: task as u32 });
+        self.must_reschedule(cpu);
+    }
+
+    fn must_reschedule(&mut self, cpu: usize) {
+        if !self.cpus[cpu].must_reschedule {
+            self.cpus[cpu].must_reschedule = true;
+            self.pending.push(cpu as u32);
+        }
+    }
+
+    fn reschedule_pending(&mut self) {
+        while let Some(cpu) = self.pending.pop() {
+            if self.cpus[cpu as usize].must_reschedule {
+                self.reschedule(cpu as usize);
+            }
+        }
+    }
+
+    /// Lets `cpu` choose which task to run.
+    fn reschedule(&mut self, cpu: usize) {
+        self.cpus[cpu].must_reschedule = false;
+        let previous = self.stop_running(cpu);
+        if let Some(task) = previous {
+            self.put_previous(task);
+        }
+        if self.cpu_loads[cpu].tasks == 0 && previous.is_some() {
+            self.fall_idle(cpu);
+            // It chooses below, so what was pulled needs no second choice.
+            self.cpus[cpu].must_reschedule = false;
+        }
+        if let Some(task) = self.pick_next(cpu) {
+            self.start_running(cpu, task);
+        }
+    }
+
+    /// Ends the running task's span on `cpu`. The CPU counts as idle until another starts.
+    fn stop_running(&mut self, cpu: usize) -> Option<usize> {
+        let state = &mut self.cpus[cpu];
+        state.switches = state.switches.wrapping_add(1);
+        let task = std::mem::replace(&mut state.current, NONE);
+        if task == NONE {
+            return None;
+        }
+        let ran_ns = self.now_ns - state.since_ns;
+        let task = task as usize;
+        if let Activity::For(left_ns) = &mut self.tasks[task].activity {
+            *left_ns = left_ns.saturating_sub(ran_ns);
+        }
+        self.idle[cpu / 64] |= 1 << (cpu % 64);
+        self.account.stopped(cpu, task, ran_ns);
+        self.start_idle_span(cpu);
+        self.observer.ran(cpu, task, self.now_ns - ran_ns, self.now_ns);
+        Some(task)
+    }
+
+    fn start_running(&mut self, cpu: usize, task: usize) {
+        let state = &mut self.cpus[cpu];
+        state.since_ns = self.now_ns;
+        let switches = state.switches;
+        self.idle[cpu / 64] &= !(1 << (cpu % 64));
+        self.attribute_idle(cpu);
+        self.cpus[cpu].current = task as u32;
+        self.account.started();
+        if let Some(woken_ns) = self.tasks[task].woken_ns.take() {
+            self.account.latency(self.now_ns - woken_ns);
+        }
+        let end_ns = match self.tasks[task].activity {
+            Activity::Until(end_ns) => {
+                end_ns.max(self.now_ns.saturating_add(self.scenario.tunables.clock_check_ns))
+            }
+            Activity::For(left_ns) => self.now_ns.saturating_add(left_ns),
+            Activity::Sleeping | Activity::Forever => return,
+        };
+        self.at(end_ns, What::BurstEnd { cpu: cpu as u32, switches });
+    }
+
+    fn tick_all(&mut self) {
+        self.ideal.sample(&self.behaviours, &self.scenario.topology, self.tick_ns);
+        for cpu in 0..self.cpus.len() {
+            self.update_history(cpu);
+        }
+        for cpu in 0..self.cpus.len() {
+            let current = self.cpus[cpu].current;
+            if current != NONE {
+                self.tick_current(cpu, current as usize);
+            }
+            self.balance_at_tick(cpu);
+            // The next CPU's pass must see what this one decided.
+            if self.cpus[cpu].must_reschedule {
+                self.reschedule(cpu);
+            }
+        }
+    }
+
+    /// The load as of this tick, and half of it with half of the average before, rounded up as it rises.
+    fn update_history(&mut self, cpu: usize) {
+        let loads = &mut self.cpu_loads[cpu];
+        let average = loads.history[1];
+        loads.history[0] = loads.weight;
+        loads.history[1] = (average + loads.weight + u64::from(loads.weight > average)) >> 1;
+    }
+}

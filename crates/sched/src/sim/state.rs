@@ -1,0 +1,161 @@
+//! What the simulation holds: entities, queues, CPUs, groups and tasks, each in one array and referred to by
+//! its index.
+
+use super::heap::Heap;
+use super::random::Stream;
+use crate::scenario::{Clock, Pattern};
+use crate::weights::delta::LoadWeight;
+
+/// No entity, queue, task or CPU.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Virtual time starts here rather than at zero, so that a task placed before its queue's time stays positive.
+pub(super) const FIRST_VRUNTIME: u64 = 1 << 32;
+
+/// Something a queue schedules: a task, or a group on one CPU. Tasks come first in the array, so a task's
+/// entity has the task's index.
+pub(super) struct Entity {
+    pub(super) vruntime: u64,
+    pub(super) load: LoadWeight,
+    pub(super) exec_start_ns: u64,
+    pub(super) exec_ns: u64,
+    /// `exec_ns` when it was last picked.
+    pub(super) exec_at_pick_ns: u64,
+    /// The queue it is or was last on.
+    pub(super) queue: u32,
+    /// The queue of its members, if it is a group.
+    pub(super) members: u32,
+    pub(super) queued: bool,
+}
+
+/// The queue of one group on one CPU, at index `group · cpus + cpu`.
+pub(super) struct Queue {
+    /// Queued entities but for the running one, by virtual time.
+    pub(super) waiting: Heap,
+    pub(super) min_vruntime: u64,
+    /// Sum of the stored weights of all queued entities, the running one among them.
+    pub(super) load: u64,
+    /// Number of queued entities, the running one among them.
+    pub(super) entities: u32,
+    /// Of these, tasks.
+    pub(super) tasks: u32,
+    /// Queued tasks here and in all groups below.
+    pub(super) tasks_below: u32,
+    /// The running entity.
+    pub(super) current: u32,
+    /// The entity that stands for this queue in its parent's.
+    pub(super) entity: u32,
+    pub(super) tracking: LoadTracking,
+    /// The part of the CPU's load that this queue amounts to; valid within one balancing pass.
+    pub(super) share_of_load: u64,
+}
+
+/// A queue's load averaged over a sliding window, and what of it the group has been told.
+#[derive(Default)]
+pub(super) struct LoadTracking {
+    pub(super) sum: u64,
+    pub(super) period_ns: u64,
+    pub(super) stamp_ns: u64,
+    /// When the queue was last seen with a load.
+    pub(super) loaded_ns: u64,
+    pub(super) contribution: u64,
+    pub(super) exec_since_update_ns: u64,
+}
+
+/// What balancing reads of every CPU, kept together because passes walk it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CpuLoad {
+    /// The load of the root queue.
+    pub(super) weight: u64,
+    /// The load as of the last tick, and its average with earlier ones.
+    pub(super) history: [u64; 2],
+    /// Queued tasks.
+    pub(super) tasks: u32,
+    pub(super) power: u64,
+}
+
+/// The rest of a CPU.
+pub(super) struct Cpu {
+    /// The running task.
+    pub(super) current: u32,
+    /// Since when the running task has run without an interruption.
+    pub(super) since_ns: u64,
+    /// Counts switches, so that an event for an earlier one is known to be stale.
+    pub(super) switches: u32,
+    pub(super) must_reschedule: bool,
+    /// When it fell idle, until a task wakes up on it.
+    pub(super) idle_stamp_ns: Option<u64>,
+    pub(super) average_idle_ns: u64,
+    pub(super) next_balance_tick: u64,
+    pub(super) domains: Vec<CpuDomain>,
+}
+
+/// A CPU's own view of one of its domains.
+#[derive(Clone, Copy)]
+pub(super) struct CpuDomain {
+    pub(super) last_balance_tick: u64,
+    pub(super) interval_ticks: u64,
+    pub(super) failed: u32,
+}
+
+/// One group of the scenario. The root is the first; a group comes after its parent.
+pub(super) struct GroupState {
+    pub(super) parent: u32,
+    /// Stored.
+    pub(super) shares: u64,
+    /// Sum of what its queues have published.
+    pub(super) load: u64,
+    pub(super) depth: u32,
+    /// Its place among the scenario's groups.
+    pub(super) source: Option<usize>,
+}
+
+/// What a task is doing and will do.
+pub(super) struct Task {
+    pub(super) stream: Stream,
+    /// Index into the run's patterns.
+    pub(super) pattern: u32,
+    pub(super) group: u32,
+    pub(super) cpu: u32,
+    pub(super) activity: Activity,
+    /// Next step of a script.
+    pub(super) step: u32,
+    /// When it became runnable after its last sleep, until it first runs.
+    pub(super) woken_ns: Option<u64>,
+}
+
+/// Where a task is in its pattern.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Activity {
+    Sleeping,
+    /// Busy until the wall clock says so.
+    Until(u64),
+    /// Busy for this much more time on a CPU.
+    For(u64),
+    /// Busy without end.
+    Forever,
+}
+
+/// A pattern of the scenario, shared by all tasks of a set.
+pub(super) struct Behaviour {
+    pub(super) pattern: Pattern,
+    pub(super) clock: Clock,
+    /// How many of its tasks are runnable.
+    pub(super) runnable: u32,
+}
+
+/// Something that happens at a time. Ordered by time, then by the order in which events were made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Event {
+    pub(super) at_ns: u64,
+    pub(super) order: u64,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// A sleep is over.
+    Wake { task: u32 },
+    /// The running task's burst is over, if the CPU has not switched since.
+    BurstEnd { cpu: u32, switches: u32 },
+}
