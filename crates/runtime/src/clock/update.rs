@@ -1,0 +1,292 @@
+//! Registration, recalibration, suspension: everything that changes a clock's parameters.
+
+use super::latch::{Clock, Parameters};
+use super::scale::{MAX_HZ, MIN_HZ, Scale};
+use super::source::{SYSTEM, Source, SourceError, clock_ns, index_of, system_reference};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most that an update may change the rate to remove an error: 500 ppm, as the kernel slews its own clock.
+const SLEW_LIMIT: f64 = 500e-6;
+/// How long a counter of unknown rate is first held against the reference.
+const FIRST_BASELINE_NS: u64 = 10_000_000;
+/// Differences below this are not taken for a suspension or a jump of the counter.
+const SHORT_NS: u64 = 1_000_000;
+/// Parameters older than this when they are published are made anew.
+const NEAR_NS: f64 = 1_000.0;
+/// The longest time between two updates of a wide counter.
+const PERIOD_NS: u64 = 1_000_000_000;
+
+/// What readers never touch.
+#[derive(Debug)]
+pub(super) struct Cold(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    source: Option<Source>,
+    /// First pair on this source: counter, extended to 64 bits, and reference.
+    first: (u64, u64),
+    /// Latest pair.
+    last: (u64, u64),
+    /// The rate measured over the whole baseline, or the one given.
+    ns_per_cycle: f64,
+    /// `CLOCK_BOOTTIME - CLOCK_MONOTONIC`: grows by the time suspended.
+    slept_ns: u64,
+    between: Option<fn()>,
+}
+
+impl Cold {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(State {
+            source: None,
+            first: (0, 0),
+            last: (0, 0),
+            ns_per_cycle: 1.0,
+            slept_ns: 0,
+            between: None,
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What [`Clock::maintain`] found and did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MaintenanceReport {
+    /// What was done.
+    pub did: Maintained,
+    /// The clock's reading minus the reference's, before the update, in nanoseconds.
+    pub error_ns: i64,
+    /// The rate now in use against the nominal or measured one, in parts per million.
+    pub slew_ppm: f64,
+    /// Call again within this many nanoseconds.
+    pub next_within_ns: u64,
+}
+
+/// What an update did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maintained {
+    /// The clock reads the system's; there is nothing to maintain.
+    Nothing,
+    /// The rate was adjusted; time did not step.
+    Slewed,
+    /// The machine had been suspended, or the counter had stopped or jumped: time moved forward to the reference.
+    Resumed,
+}
+
+/// A counter and the reference, read as close together as eight tries allow.
+fn pair(source: &Source) -> (u64, u64) {
+    let mut best = (u64::MAX, (0, 0));
+    for _ in 0..8 {
+        let before = (source.reference)();
+        let cycles = (source.read)();
+        let after = (source.reference)();
+        let width = after.wrapping_sub(before);
+        if width < best.0 {
+            best = (width, (cycles, before.wrapping_add(width / 2)));
+        }
+    }
+    best.1
+}
+
+fn signed_distance(from: u64, to: u64, bits: u8) -> i64 {
+    let unused = u32::from(64 - bits) & 63;
+    (to.wrapping_sub(from) << unused) as i64 >> unused
+}
+
+fn slept_ns() -> u64 {
+    clock_ns(libc::CLOCK_BOOTTIME).saturating_sub(clock_ns(libc::CLOCK_MONOTONIC))
+}
+
+impl Clock {
+    /// Moves the clock to another counter. Time goes on from its present reading without a step. A counter of
+    /// unknown rate is first measured for ten milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] for an unsupported width, or when too many counters were registered.
+    pub fn try_register(&self, source: Source) -> Result<(), SourceError> {
+        if !(8..=64).contains(&source.bits) {
+            return Err(SourceError::Width { bits: source.bits });
+        }
+        if let Some(hz) = source.hz.filter(|hz| !(MIN_HZ..=MAX_HZ).contains(hz)) {
+            return Err(SourceError::Rate { hz: hz as u64 });
+        }
+        let index = index_of(source.read)?;
+        let mut state = self.cold.state();
+        let ns_per_cycle = match source.hz {
+            Some(hz) => 1e9 / hz,
+            None => measure_rate(&source),
+        };
+        let was_new = state.source.is_none();
+        let (cycles, reference_ns) = pair(&source);
+        // A clock that was on the system's and shares its reference simply goes on; one that never ran starts there.
+        let starts_at_reference =
+            was_new && source.reference as usize != system_reference as *const () as usize;
+        *state = State {
+            source: Some(source),
+            first: (cycles, reference_ns),
+            last: (cycles, reference_ns),
+            ns_per_cycle,
+            slept_ns: slept_ns(),
+            between: state.between,
+        };
+        self.publish_with(&state, &source, &|| Parameters {
+            epoch_ns: if starts_at_reference { reference_ns } else { self.now_ns() },
+            epoch_cycles: (source.read)(),
+            scale: Scale::from_ns_per_cycle(ns_per_cycle),
+            bits: source.bits,
+            source: index,
+            is_frozen: false,
+        });
+        Ok(())
+    }
+
+    /// As [`try_register`](Self::try_register); a source that is refused changes nothing.
+    pub fn register(&self, source: Source) -> bool {
+        self.try_register(source).is_ok()
+    }
+
+    /// Compares with the reference and adjusts the rate. To be called within every `next_within_ns`; the error then
+    /// stays below the reference's own reading error plus 500 ppm of the period.
+    pub fn maintain(&self) -> MaintenanceReport {
+        let mut state = self.cold.state();
+        let Some(source) = state.source else {
+            return MaintenanceReport {
+                did: Maintained::Nothing,
+                error_ns: 0,
+                slew_ppm: 0.0,
+                next_within_ns: u64::MAX,
+            };
+        };
+        let old = self.parameters();
+        let (cycles, reference_ns) = pair(&source);
+        let own_ns = old.to_ns(cycles);
+        let error_ns = own_ns.wrapping_sub(reference_ns) as i64;
+        let period_ns = period_ns(&source, state.ns_per_cycle);
+        let report = |did, slew: f64| MaintenanceReport {
+            did,
+            error_ns,
+            slew_ppm: slew * 1e6,
+            next_within_ns: period_ns,
+        };
+        let elapsed_ns = reference_ns.saturating_sub(state.last.1);
+        let distance = signed_distance(state.last.0, cycles, source.bits);
+        if old.is_frozen || state.has_jumped(distance, elapsed_ns) {
+            state.first = (cycles, reference_ns);
+            state.last = state.first;
+            // Ahead of the reference by less than a second: stand where readers already are.
+            let is_ahead = (0..1_000_000_000).contains(&error_ns);
+            let epoch_ns = if is_ahead { own_ns } else { reference_ns.max(old.epoch_ns) };
+            let scale = Scale::from_ns_per_cycle(state.ns_per_cycle);
+            self.publish_with(&state, &source, &|| Parameters {
+                epoch_cycles: cycles,
+                epoch_ns,
+                scale,
+                ..old
+            });
+            return report(Maintained::Resumed, 0.0);
+        }
+        state.last = (state.last.0.wrapping_add(distance as u64), reference_ns);
+        let baseline_ns = reference_ns.saturating_sub(state.first.1);
+        if baseline_ns > FIRST_BASELINE_NS {
+            state.ns_per_cycle = baseline_ns as f64 / state.last.0.wrapping_sub(state.first.0) as f64;
+        }
+        // Called later than asked for, the caller will be late again: the error goes over that time.
+        let horizon_ns = period_ns.max(elapsed_ns) as f64;
+        let slew = (-(error_ns as f64) / horizon_ns).clamp(-SLEW_LIMIT, SLEW_LIMIT);
+        let scale = Scale::from_ns_per_cycle(state.ns_per_cycle * (1.0 + slew));
+        self.publish_with(&state, &source, &|| {
+            let epoch_cycles = (source.read)();
+            // Rounded up: a reader that still has the old parameters may already have been given the whole of a
+            // nanosecond that the old and the new part only make together. The next update takes the bias off.
+            Parameters { epoch_cycles, epoch_ns: old.to_ns(epoch_cycles) + 1, scale, ..old }
+        });
+        report(Maintained::Slewed, slew)
+    }
+
+    /// Stops time: reads return the present moment until [`resume`](Self::resume). For counters that stop, or
+    /// jump, while the machine sleeps.
+    pub fn suspend(&self) {
+        let state = self.cold.state();
+        let old = self.parameters();
+        let Some(source) = state.source.filter(|_| !old.is_frozen) else { return };
+        self.publish_with(&state, &source, &|| {
+            let reading = self.read();
+            Parameters { epoch_cycles: reading.cycles, epoch_ns: reading.ns, is_frozen: true, ..old }
+        });
+    }
+
+    /// Lets time go on from where it stood, whatever the counter did meanwhile.
+    pub fn resume(&self) {
+        let mut state = self.cold.state();
+        let old = self.parameters();
+        let Some(source) = state.source.filter(|_| old.is_frozen) else { return };
+        let (cycles, reference_ns) = pair(&source);
+        state.first = (cycles, reference_ns);
+        state.last = state.first;
+        state.slept_ns = slept_ns();
+        self.publish_with(&state, &source, &|| Parameters {
+            epoch_cycles: (source.read)(),
+            is_frozen: false,
+            ..old
+        });
+    }
+
+    /// True when time comes from a registered counter rather than from the system's clock.
+    pub fn uses_counter(&self) -> bool {
+        self.parameters().source != SYSTEM
+    }
+
+    /// Has `interrupt` called at each step of every later update, where a signal might strike: for tests.
+    pub fn interrupt_updates_with(&self, interrupt: Option<fn()>) {
+        self.cold.state().between = interrupt;
+    }
+
+    fn publish_with(&self, state: &State, source: &Source, make: &dyn Fn() -> Parameters) {
+        let near = (NEAR_NS / state.ns_per_cycle) as i64 + 1;
+        let is_fresh = |made: &Parameters| {
+            let age = signed_distance(made.epoch_cycles, (source.read)(), source.bits);
+            made.is_frozen || age.abs() <= near
+        };
+        let between = state.between;
+        self.publish(make, &is_fresh, &mut || {
+            if let Some(between) = between {
+                between();
+            }
+        });
+    }
+}
+
+impl State {
+    /// True when the counter did not move as the reference did, or the machine slept, since the last pair.
+    fn has_jumped(&mut self, distance: i64, elapsed_ns: u64) -> bool {
+        let slept = slept_ns();
+        let was_suspended = slept.saturating_sub(self.slept_ns) > SHORT_NS;
+        self.slept_ns = slept;
+        let expected = elapsed_ns as f64 / self.ns_per_cycle;
+        let tolerance = expected * 0.1 + SHORT_NS as f64 / self.ns_per_cycle;
+        was_suspended || (distance as f64 - expected).abs() > tolerance
+    }
+}
+
+/// A quarter of the counter's wrap, at most a second.
+fn period_ns(source: &Source, ns_per_cycle: f64) -> u64 {
+    let quarter_wrap_ns = (f64::from(source.bits) - 2.0).exp2() * ns_per_cycle;
+    quarter_wrap_ns.min(PERIOD_NS as f64) as u64
+}
+
+/// Nanoseconds per cycle over a first short baseline.
+fn measure_rate(source: &Source) -> f64 {
+    let first = pair(source);
+    let mut last = pair(source);
+    let mut cycles = signed_distance(first.0, last.0, source.bits);
+    let mut seen = last.0;
+    while last.1.wrapping_sub(first.1) < FIRST_BASELINE_NS {
+        last = pair(source);
+        cycles += signed_distance(seen, last.0, source.bits);
+        seen = last.0;
+    }
+    last.1.wrapping_sub(first.1) as f64 / (cycles.max(1)) as f64
+}

@@ -1,0 +1,75 @@
+//! What differs by architecture: the bytes of a site, and what its new instruction does to registers.
+//!
+//! A site is born as a read of the ordinary variable (*dormant form*), so it is right before it is registered and
+//! wherever patching is forbidden. Patching turns it into an instruction that carries the value (*immediate form*).
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+mod generic;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use aarch64::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+pub(super) use generic::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86_64::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
+
+/// The longest instruction that a site may hold.
+pub(super) const SITE_BYTES_MAX: usize = 16;
+
+/// What a site does with its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Puts it in a register.
+    Value,
+    /// Jumps when it is not zero.
+    Branch,
+}
+
+/// A place in the code that carries a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    /// Address of the instruction.
+    pub(super) address: usize,
+    /// Where the ordinary variable of the site's image is.
+    pub(super) cell: usize,
+    /// Size of the variable: 1, 2, 4 or 8.
+    pub(super) size_bytes: u8,
+    /// Value or branch.
+    pub(super) kind: Kind,
+    /// Branch: where it goes when the value is not zero. Value: the out-of-line dormant form, where there is one.
+    pub(super) target: usize,
+    /// Number of the register that receives the value.
+    pub(super) register: u8,
+    /// True once the site has its immediate form.
+    pub(super) active: bool,
+}
+
+impl Site {
+    /// The value in the ordinary variable, which every set writes before it touches code.
+    pub(super) fn cell_value(&self) -> u64 {
+        super::cell::load(self.cell, self.size_bytes)
+    }
+}
+
+/// One write of at most eight bytes. When `bytes` is a power of two, `address` is a multiple of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Store {
+    pub(super) address: usize,
+    pub(super) value: u64,
+    pub(super) bytes: u8,
+}
+
+/// The immediate form of a site for one value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encoding {
+    /// The instruction, and the literal behind it if it has one.
+    pub(super) bytes: [u8; SITE_BYTES_MAX],
+    /// How many of `bytes` count.
+    pub(super) len: usize,
+    /// Stores that make the change when each is atomic, in order; `None` when only the trap protocol can make it.
+    pub(super) direct: Option<([Store; 2], usize)>,
+}

@@ -1,0 +1,30 @@
+//! The tracer's file, and what it says.
+//!
+//! Design constraints:
+//!
+//! * The file is memory that the traced process maps: whatever was stored before a `kill -9` is in it. There is no
+//!   index to complete and no trailer to write; each record carries the number that says whether it is whole.
+//! * The reader trusts nothing: every offset is checked against the file's length, and what cannot be a record is
+//!   counted, not guessed at.
+//! * Losses are exact: overwritten, refused because full, refused because a handler interrupted the writer, refused
+//!   because there was no buffer for the thread. A count that a kill left open is reported as open.
+//! * [`layout`] is shared with the writer in the runtime; nothing else here is, so the runtime stays small.
+//! * Analysis returns values; nothing prints.
+
+pub mod attribution;
+pub mod bootstrap;
+pub mod control;
+pub mod error;
+pub mod event;
+pub mod export;
+
+pub mod histogram;
+pub mod layout;
+pub mod page;
+pub mod reader;
+pub mod summary;
+
+pub use error::TraceError;
+pub use event::{Arm, Event, Kind};
+pub use histogram::Histogram;
+pub use reader::{HighWater, Losses, Name, NameKind, Rung, ThreadTrace, Trace};
