@@ -1,0 +1,158 @@
+//! What recording costs: `cargo bench -p lineup --bench recording`.
+//!
+//! (a) Recording a region that is under one per cent of the instructions, against the bare emulator (goal of the recording
+//! run: at most 1.3 times; both runs together are shown beside it). (b) The whole program with modelled caches, against
+//! `valgrind --tool=cachegrind --cache-sim=yes` with the same caches (goal: at most half its time).
+//! The commands take turns; medians and their ratios are printed.
+
+use lineup_recording::{Event, Reader};
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 5;
+const CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
+
+/// A hot loop, and beside it a region that is called seldom.
+const SELDOM: &str = r#"
+#include <stdio.h>
+static unsigned table[4096];
+__attribute__((noinline)) unsigned region(unsigned n) { for (int i = 0; i < 64; i++) table[i * 8 + (n & 7)] += n; return table[n & 4095]; }
+__attribute__((noinline)) unsigned beside(unsigned n) { unsigned x = n; for (int i = 0; i < 40000; i++) { x ^= x << 13; x ^= x >> 17; x ^= x << 5; table[x & 4095] ^= x; } return x; }
+int main(void) { unsigned sum = 0; for (unsigned n = 0; n < 4000; n++) sum += region(n) + beside(n); printf("%u\n", sum); return 0; }
+"#;
+
+fn main() {
+    let lineup = release_build();
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    region(&lineup, folder.path());
+    let text = text_file(folder.path());
+    whole_program(&lineup, folder.path(), "gzip -9", &["gzip", "-9", "-k", "-f", &text]);
+    lua(&lineup, folder.path());
+}
+
+/// The optimised command, with the recorder beside it.
+fn release_build() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(&workspace).args([
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "lineup",
+        "-p",
+        "lineup-plugin",
+    ]);
+    assert!(cargo.status().expect("cargo").success(), "the build failed");
+    // This very executable lies in the folder `deps` of the release profile.
+    let own = std::env::current_exe().expect("this executable");
+    own.ancestors()
+        .map(|folder| folder.join("lineup"))
+        .find(|file| file.is_file())
+        .expect("the lineup command")
+}
+
+/// Wall time of one run, whose output is thrown away.
+fn time(command: &[&str], folder: &Path, package: &str) -> Duration {
+    let begun = Instant::now();
+    let run = Command::new(command[0])
+        .args(&command[1..])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap_or_else(|error| {
+            panic!("cannot run {}: {error}; install it: apt install {package}", command[0])
+        });
+    assert!(run.success(), "{command:?} failed");
+    begun.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64()
+}
+
+fn region(lineup: &Path, folder: &Path) {
+    fs::write(folder.join("seldom.c"), SELDOM).expect("writing a source file");
+    time(&["gcc", "-g", "-O2", "-o", "seldom", "seldom.c"], folder, "gcc");
+    let lineup = lineup.to_str().expect("a UTF-8 path");
+    let record = [lineup, "record", "--region", "region", "--", "./seldom"];
+    let (mut bare, mut both, mut second) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare.push(time(&["qemu-x86_64", "./seldom"], folder, "qemu-user"));
+        both.push(time(&record, folder, ""));
+        second.push(recording_run(&folder.join("lineup.rec")));
+    }
+    let (bare, both, second) = (median(bare), median(both), median(second));
+    println!("a region under 1 % of the instructions, {ROUNDS} rounds, medians");
+    println!("  bare qemu-x86_64            {bare:8.3} s");
+    println!("  recording run               {second:8.3} s  {:5.2} times bare (goal 1.30)", second / bare);
+    println!("  both runs and the rest      {both:8.3} s  {:5.2} times bare", both / bare);
+}
+
+/// Wall time of the second run, which the recording tells.
+fn recording_run(recording: &Path) -> Duration {
+    let reader =
+        Reader::new(BufReader::new(File::open(recording).expect("the recording"))).expect("a header");
+    let ending = reader.into_iter().find_map(|event| match event {
+        Event::Ending(ending) => Some(ending.elapsed_ns),
+        _ => None,
+    });
+    Duration::from_nanos(ending.expect("how the program ended"))
+}
+
+/// About 20 MB of words that repeat as those of a text do.
+fn text_file(folder: &Path) -> String {
+    let path = folder.join("text");
+    let mut out = BufWriter::new(File::create(&path).expect("a file"));
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    for word in 0..3_000_000u64 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let rank = (state >> 33) % ((state >> 13) % 4096 + 1);
+        write!(out, "{:x}{}", rank * 2_654_435_761 % 65_521, if word % 12 == 11 { "\n" } else { "  " })
+            .expect("writing");
+    }
+    out.flush().expect("writing");
+    path.to_string_lossy().into_owned()
+}
+
+fn whole_program(lineup: &Path, folder: &Path, name: &str, program: &[&str]) {
+    let found = Command::new("sh").args(["-c", "command -v \"$0\"", program[0]]).output().expect("sh");
+    let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let program = [&[path.as_str()], &program[1..]].concat();
+    let mut ours = vec![lineup.to_str().expect("a UTF-8 path"), "record", "--whole-program"];
+    ours.extend(CACHES.iter().flat_map(|spec| ["--cache", spec]));
+    ours.push("--");
+    let sizes =
+        ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64", "--cachegrind-out-file=/dev/null"];
+    let mut theirs = vec!["valgrind", "--tool=cachegrind", "--cache-sim=yes"];
+    theirs.extend(sizes);
+    ours.extend(&program);
+    theirs.extend(&program);
+    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        our_times.push(time(&ours, folder, ""));
+        their_times.push(time(&theirs, folder, "valgrind"));
+    }
+    let (our_time, their_time) = (median(our_times), median(their_times));
+    println!("the whole program with caches, {name}, 3 rounds, medians");
+    println!(
+        "  lineup record --whole-program {our_time:8.3} s  {:5.2} times cachegrind (goal 0.50)",
+        our_time / their_time
+    );
+    println!("  cachegrind                    {their_time:8.3} s");
+}
+
+fn lua(lineup: &Path, folder: &Path) {
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/lua");
+    let study = study.canonicalize().expect("the study");
+    time(&["make"], &study, "make");
+    let (program, script) = (study.join("lua"), study.join("bench.lua"));
+    let text = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
+    whole_program(lineup, folder, "lua bench.lua", &[&text(&program), &text(&script)]);
+}

@@ -1,0 +1,148 @@
+//! `lineup advise`: from a recording to a patch, without proving it.
+
+use crate::explain;
+use crate::files;
+use crate::outcome::Outcome;
+use crate::page::{self, Found};
+use crate::recorded::Recorded;
+use crate::source::judge::BuildJudge;
+use crate::source::scratch::Scratch;
+use crate::source::texts;
+use crate::study::plan::{line_size, pin};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_advise::guard;
+use lineup_advise::proposal::Advice;
+use lineup_advise::sources::Sources;
+use lineup_model::line::LineSize;
+use lineup_report::study::Patch;
+use lineup_report::text::study_text;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup advise`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A recording made by `lineup record`
+    recording: PathBuf,
+    /// Folder with the recorded program's sources, and the program itself; never written to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    source: PathBuf,
+    /// Shell command that builds the program in a copy of the source folder
+    #[arg(long, value_name = "COMMAND", default_value = "make")]
+    build: String,
+    /// Write the patch to this file
+    #[arg(long, value_name = "FILE")]
+    patch: Option<PathBuf>,
+    /// Write the guard to this file, for `lineup layout --check`
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "lineup.lock")]
+    guard: Option<PathBuf>,
+    /// Print static assertions in C for what the guard holds
+    #[arg(long)]
+    static_asserts: bool,
+    /// Cache-line size that decides between layouts
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
+    line_size: LineSize,
+    /// Leave this member where it is
+    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
+    pins: Vec<(String, String)>,
+    /// Leave this type as it is
+    #[arg(long = "keep", value_name = "TYPE")]
+    keeps: Vec<String>,
+    /// Allow a type to grow to keep write-shared members apart
+    #[arg(long)]
+    allow_growth: bool,
+    /// Print JSON (schema lineup.advice/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let program = recorded_program(&options.recording)?;
+    let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
+    let scratch = Scratch::new(&options.source, &options.build, Path::new(""))?;
+    let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
+        let (program, source) = (program.display(), scratch.source().display());
+        format!("the recorded program {program} is not inside {source}; name its folder with --source")
+    })?;
+    let sources = texts::read(scratch.source())?;
+    let mut judge = BuildJudge::new(&scratch, inside)?;
+    let advice =
+        lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &options.advice(), &mut judge);
+    write(options, &recorded, &advice, &sources, scratch.source())?;
+    Ok(Outcome::Done)
+}
+
+impl Options {
+    fn advice(&self) -> lineup_advise::options::Options {
+        lineup_advise::options::Options {
+            pins: self.pins.clone(),
+            keeps: self.keeps.clone(),
+            primary: self.line_size,
+            allow_growth: self.allow_growth,
+        }
+    }
+}
+
+/// The program that was recorded, by the path at which it was mapped.
+fn recorded_program(recording: &Path) -> Result<PathBuf> {
+    let survey = explain::survey(recording)?;
+    let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
+    let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
+    let Some(program) = mapped.into_iter().find(|path| path.file_name() == wanted) else {
+        bail!("{} does not say which program was recorded", recording.display());
+    };
+    Ok(program)
+}
+
+fn write(
+    options: &Options,
+    recorded: &Recorded,
+    advice: &Advice,
+    sources: &Sources,
+    folder: &Path,
+) -> Result<()> {
+    let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
+    let put = |path: &Path, text: &str| {
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    if let Some(path) = &options.patch {
+        put(path, &patch)?;
+    }
+    if let Some(path) = &options.guard {
+        put(path, &advice.guard.to_text())?;
+    }
+    let mut text = match options.json {
+        true => serde_json::to_string_pretty(advice)? + "\n",
+        false => as_text(options, recorded, advice, patch, folder),
+    };
+    if options.static_asserts {
+        let types = recorded.types();
+        text.push_str(&advice.guard.static_asserts(
+            |name| guard::c_spelling(types, name),
+            |name, member| guard::is_bit_field(types, name, member),
+        ));
+    }
+    files::print(&text)
+}
+
+fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: String, folder: &Path) -> String {
+    let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
+    let report = page::fill(Found {
+        title: options.recording.display().to_string(),
+        commands: Vec::new(),
+        setting: Vec::new(),
+        line: options.line_size,
+        built_in: folder,
+        before: recorded,
+        after: None,
+        advice,
+        patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
+        proof: None,
+    });
+    let text = study_text(&report, files::text_style());
+    match options.patch {
+        Some(_) => text,
+        None => format!("{patch}{text}"),
+    }
+}

@@ -1,0 +1,217 @@
+//! `lineup bisect`: which commit made it slower?
+
+mod culprit;
+mod git;
+mod state;
+mod trial;
+
+use crate::interrupt::Interrupts;
+use crate::measure::write_result;
+use crate::outcome::Outcome;
+use crate::share::Share;
+use crate::timing::Placing;
+use anyhow::{Context, Result, bail};
+use culprit::Culprit;
+use lineup_prove::metric::ELAPSED;
+use lineup_stats::verdict::{Verdict, judge};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use trial::{Trials, in_words};
+
+/// Finds the commit that changed a program's cost: builds commits in a scratch clone, compares each
+/// with the good one in mirrored blocks, skips what is inconclusive, and goes into merges. Where only the
+/// merge is bad, it says which pair of commits carries the change. The working tree and the refs of the
+/// repository are never touched; an interrupted search resumes where it stopped.
+#[derive(clap::Args)]
+pub(crate) struct Bisect {
+    /// A revision without the change.
+    #[arg(long)]
+    good: String,
+    /// A revision with the change.
+    #[arg(long)]
+    bad: String,
+    /// Shell command that builds a checked-out commit.
+    #[arg(long)]
+    build: Option<String>,
+    /// Show what the builds print.
+    #[arg(long)]
+    show_build: bool,
+    /// Blocks per comparison at most.
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
+    blocks: u64,
+    /// End a comparison when its interval is this narrow, such as 0.5%.
+    #[arg(long)]
+    until_width: Option<Share>,
+    /// The metric to search by.
+    #[arg(long, default_value = "time")]
+    primary: String,
+    /// Events to count, when the metric is one.
+    #[arg(short = 'e', long = "event")]
+    events: Vec<String>,
+    /// A number the program prints, when the metric is one: a pattern with the number in parentheses.
+    #[arg(long = "metric")]
+    metrics: Vec<String>,
+    /// CPUs to run on: auto, none, or a list such as 0,2.
+    #[arg(long, default_value = "auto")]
+    pin: Placing,
+    /// Where the scratch clone, the builds and the verdicts are kept; a place in the user's cache when
+    /// left out.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// The program to measure, run in each commit's directory.
+    #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Bisect {
+    fn primary(&self) -> String {
+        if self.primary == "time" { ELAPSED.into() } else { self.primary.clone() }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(bisect: Bisect) -> Result<Outcome> {
+    let repository = git::repository()?;
+    let good = git::resolve(&repository, &bisect.good)?;
+    let bad = git::resolve(&repository, &bisect.bad)?;
+    let question = question(&bisect, &good, &bad);
+    let directory = match &bisect.dir {
+        Some(directory) => std::path::absolute(directory)?,
+        None => usual_directory(&repository, &question)?,
+    };
+    let scratch = git::Scratch::open(&repository, &directory)?;
+    let state = state::State::open(&directory, question)?;
+    let interrupts = Interrupts::watch().context("watching for signals")?;
+    let mut trials =
+        Trials { options: &bisect, scratch, state, interrupts, good: good.clone(), half_effect: 0.0 };
+    check_ends(&mut trials, &good, &bad).with_context(|| kept(&directory))?;
+    let culprit = culprit::find(&mut trials, &good, &bad).with_context(|| kept(&directory))?;
+    let rendered = if bisect.json { to_json(&trials, &culprit)? } else { to_text(&trials, &culprit)? };
+    write_result(None, &rendered)?;
+    Ok(Outcome::Done)
+}
+
+fn kept(directory: &std::path::Path) -> String {
+    format!("verdicts so far are kept in {}; the same command resumes", directory.display())
+}
+
+/// The bad end must differ from the good one for sure; half of the difference is what separates good
+/// from bad from then on.
+fn check_ends(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<()> {
+    if let Some(known) = trials.state.get(bad).and_then(|verdict| verdict.ratio) {
+        trials.half_effect = known[0].ln() / 2.0;
+        return Ok(());
+    }
+    if trials.scratch.first_parents(good, bad)?.is_empty() {
+        bail!("there is no commit from the good revision to the bad one; are they the wrong way round?");
+    }
+    let estimate = match trials.measure(bad)? {
+        Ok(estimate) => estimate,
+        Err(because) => bail!("the bad revision cannot be judged: {because}"),
+    };
+    let judged = judge(&estimate, 0.01);
+    if judged.verdict != Verdict::Changed {
+        bail!(
+            "the two ends do not differ: {} ({}); a change of {} would have been seen",
+            in_words(&estimate),
+            judged.verdict,
+            crate::figures::percent(judged.smallest_detectable)
+        );
+    }
+    trials.half_effect = estimate.ratio.ln() / 2.0;
+    trials.say(&format!("{}: {} bad", trials.scratch.title(bad)?, in_words(&estimate)));
+    let interval = estimate.interval;
+    let verdict = state::Verdict {
+        judged: lineup_prove::bisect::Judged::Bad,
+        because: format!("{} bad", in_words(&estimate)),
+        ratio: Some([estimate.ratio, interval.low, interval.high]),
+    };
+    trials.state.put(bad, verdict)
+}
+
+/// What makes one bisection different from another.
+fn question(bisect: &Bisect, good: &str, bad: &str) -> Value {
+    let command: Vec<String> =
+        bisect.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    json!({
+        "good": good,
+        "bad": bad,
+        "build": bisect.build,
+        "command": command,
+        "primary": bisect.primary(),
+        "events": bisect.events,
+        "metrics": bisect.metrics,
+    })
+}
+
+/// A directory of its own for every question, in the user's cache.
+fn usual_directory(repository: &std::path::Path, question: &Value) -> Result<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let Some(cache) = cache.or_else(home) else {
+        bail!("neither XDG_CACHE_HOME nor HOME is set; choose a place with --dir");
+    };
+    let text = format!("{}\n{question}", repository.display());
+    let fingerprint = lineup_prove::output::Output::of(text.as_bytes()).fingerprint;
+    let name: String = fingerprint.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Ok(cache.join("lineup").join(format!("bisect-{name}")))
+}
+
+fn to_text(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
+    let titles = |commits: &[String]| -> Result<String> {
+        let titles: Vec<String> =
+            commits.iter().map(|commit| trials.scratch.title(commit)).collect::<Result<_>>()?;
+        Ok(titles.join("\n  or "))
+    };
+    let figures = |commit: &str| {
+        trials.state.get(commit).map(|verdict| format!(" ({})", verdict.because)).unwrap_or_default()
+    };
+    Ok(match culprit {
+        Culprit::One(commit) => {
+            format!("The change came with\n  {}{}\n", trials.scratch.title(commit)?, figures(commit))
+        }
+        Culprit::Among(commits) => format!(
+            "The change came with one of these; those between could not be judged:\n  {}\n",
+            titles(commits)?
+        ),
+        Culprit::Merge { merge, because } => format!(
+            "The change came with the merge\n  {}{}\n  {because}\n",
+            trials.scratch.title(merge)?,
+            figures(merge)
+        ),
+        Culprit::Pair { merge, main, side } => format!(
+            "The change came with the merge\n  {}{}\nNeither side carries it alone. It takes both\n  {}\nand\n  {}\n",
+            trials.scratch.title(merge)?,
+            figures(merge),
+            titles(main)?,
+            titles(side)?
+        ),
+    })
+}
+
+fn to_json(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
+    let found = match culprit {
+        Culprit::One(commit) => json!({ "kind": "commit", "commits": [commit] }),
+        Culprit::Among(commits) => json!({ "kind": "among", "commits": commits }),
+        Culprit::Merge { merge, because } => {
+            json!({ "kind": "merge", "merge": merge, "because": because })
+        }
+        Culprit::Pair { merge, main, side } => {
+            json!({ "kind": "pair", "merge": merge, "main": main, "side": side })
+        }
+    };
+    let verdicts: serde_json::Map<String, Value> =
+        trials.state.all().iter().map(|(commit, verdict)| (commit.clone(), state::write(verdict))).collect();
+    let value = json!({
+        "schema": "lineup.bisect/1",
+        "good": trials.good,
+        "primary": trials.options.primary(),
+        "culprit": found,
+        "verdicts": verdicts,
+    });
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}

@@ -1,0 +1,179 @@
+//! Judging one commit: build it, compare it with the good one.
+
+use super::Bisect;
+use super::git::Scratch;
+use super::state::{State, Verdict};
+use crate::compare::split;
+use crate::counters;
+use crate::interrupt::Interrupts;
+use crate::printed::PrintedMetrics;
+use crate::process::{Invocation, Streams};
+use crate::timing::{ProcessRunner, RunnerOptions};
+use anyhow::{Context, Result, bail};
+use lineup_prove::bisect::Judged;
+use lineup_prove::compare::{ComparePlan, Estimated, Stopped, collect, judge_all};
+use lineup_stats::paired::RatioEstimate;
+use lineup_stats::random::Seed;
+use lineup_stats::sequential::WidthStop;
+use std::path::{Path, PathBuf};
+
+/// Everything needed to judge commits.
+pub(super) struct Trials<'b> {
+    pub(super) options: &'b Bisect,
+    pub(super) scratch: Scratch,
+    pub(super) state: State,
+    pub(super) interrupts: Interrupts,
+    pub(super) good: String,
+    /// Half of what the whole range changed, as ln(ratio): what separates good from bad.
+    pub(super) half_effect: f64,
+}
+
+impl Trials<'_> {
+    /// How a commit compares with the good one, from memory or by measuring.
+    pub(super) fn judge(&mut self, commit: &str) -> Result<Judged> {
+        if commit == self.good {
+            return Ok(Judged::Good);
+        }
+        if let Some(known) = self.state.get(commit) {
+            return Ok(known.judged);
+        }
+        let verdict = match self.measure(commit)? {
+            Err(because) => Verdict { judged: Judged::Skip, because, ratio: None },
+            Ok(estimate) => self.verdict(&estimate),
+        };
+        self.say(&format!("{}: {}", self.scratch.title(commit)?, verdict.because));
+        let judged = verdict.judged;
+        self.state.put(commit, verdict)?;
+        Ok(judged)
+    }
+
+    /// Good or bad only when the whole interval lies on one side of half the effect.
+    fn verdict(&self, estimate: &RatioEstimate) -> Verdict {
+        let interval = estimate.interval;
+        let (near, far) = if self.half_effect > 0.0 {
+            (interval.low.ln(), interval.high.ln())
+        } else {
+            (-interval.high.ln(), -interval.low.ln())
+        };
+        let bound = self.half_effect.abs();
+        let (judged, word) = if near > bound {
+            (Judged::Bad, "bad")
+        } else if far < bound {
+            (Judged::Good, "good")
+        } else {
+            (Judged::Skip, "inconclusive, skipped")
+        };
+        Verdict {
+            judged,
+            because: format!("{} {word}", in_words(estimate)),
+            ratio: Some([estimate.ratio, interval.low, interval.high]),
+        }
+    }
+
+    /// Builds and compares; the inner error says why a commit cannot be judged.
+    pub(super) fn measure(&mut self, commit: &str) -> Result<Result<RatioEstimate, String>> {
+        self.interrupts.check()?;
+        let Some(good) = self.build(&self.good)? else {
+            bail!("the good revision does not build with {:?}", self.options.build);
+        };
+        let Some(candidate) = self.build(commit)? else {
+            return Ok(Err("does not build, skipped".into()));
+        };
+        self.compare(good, candidate)
+    }
+
+    /// A directory with the commit built in it; `None` when it does not build.
+    fn build(&self, commit: &str) -> Result<Option<PathBuf>> {
+        let directory = self.scratch.checkout(commit)?;
+        let mark = directory.with_extension("built");
+        if mark.exists() {
+            return Ok(Some(directory));
+        }
+        if let Some(build) = &self.options.build {
+            let invocation = Invocation {
+                command: ["/bin/sh", "-c", build].map(Into::into).to_vec(),
+                directory: Some(directory.clone()),
+                ..Invocation::default()
+            };
+            let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
+            let ended =
+                crate::process::Waiting::start(&invocation, None, streams, &self.interrupts)?.run()?;
+            if ended.ending != lineup_prove::run::Ending::Exited(0) {
+                return Ok(None);
+            }
+        }
+        std::fs::write(&mark, "").with_context(|| format!("writing {}", mark.display()))?;
+        Ok(Some(directory))
+    }
+
+    fn compare(&self, good: PathBuf, candidate: PathBuf) -> Result<Result<RatioEstimate, String>> {
+        let options = self.options;
+        let events = match options.events.as_slice() {
+            [] => Vec::new(),
+            events => counters::parse(&events.join(","))?,
+        };
+        let runner_options = RunnerOptions {
+            placing: options.pin.clone(),
+            events,
+            printed: PrintedMetrics::new(&options.metrics)?,
+            ..RunnerOptions::default()
+        };
+        let invocation = |directory: &Path| -> Result<Invocation> {
+            Ok(Invocation {
+                command: self.command()?,
+                directory: Some(directory.to_owned()),
+                ..Invocation::default()
+            })
+        };
+        let variants = vec![invocation(&good)?, invocation(&candidate)?];
+        let mut runner = ProcessRunner::new(variants, runner_options, &self.interrupts)?;
+        let plan = self.plan();
+        let collected = collect(&mut runner, &plan);
+        if let Stopped::Failed(error) = collected.stopped {
+            return Err(anyhow::Error::from_boxed(error));
+        }
+        let comparison = judge_all(&collected, &plan)?;
+        if comparison.failed_runs != [0, 0] {
+            return Ok(Err("runs that fail, skipped".into()));
+        }
+        let primary = comparison.metrics.iter().find(|metric| metric.name == plan.primary);
+        let contrast = primary.and_then(|metric| metric.contrasts.first());
+        Ok(match contrast.map(|contrast| &contrast.estimate) {
+            Some(Estimated::Ratio { judged, .. }) => Ok(*judged),
+            Some(Estimated::Difference(_)) => Err(format!("{} is zero or below, skipped", plan.primary)),
+            None => Err(format!("{} was not observed, skipped", plan.primary)),
+        })
+    }
+
+    fn command(&self) -> Result<Vec<std::ffi::OsString>> {
+        match self.options.command.as_slice() {
+            [line] => split(&line.to_string_lossy(), false),
+            words => Ok(words.to_vec()),
+        }
+    }
+
+    fn plan(&self) -> ComparePlan {
+        let target_width = self.options.until_width.map(|width| width.0).unwrap_or_default();
+        ComparePlan {
+            stop: WidthStop { first_look: 10, target_width, level: 0.95 },
+            primary: self.options.primary(),
+            max_blocks: self.options.blocks,
+            seed: Seed::default(),
+            ..ComparePlan::default()
+        }
+    }
+
+    /// Progress, for whoever watches.
+    pub(super) fn say(&self, sentence: &str) {
+        if !self.options.json {
+            eprintln!("{sentence}");
+        }
+    }
+}
+
+/// An estimate in words: `+4.99 % [+4.80 %, +5.20 %]`.
+pub(super) fn in_words(estimate: &RatioEstimate) -> String {
+    use crate::figures::change;
+    let interval = estimate.interval;
+    format!("{} [{}, {}]", change(estimate.ratio), change(interval.low), change(interval.high))
+}

@@ -1,0 +1,305 @@
+//! `lineup compare`: several commands side by side, in mirrored blocks.
+
+mod csv;
+mod fail_if;
+mod json;
+mod markdown;
+mod printed_table;
+mod text;
+
+use crate::background::Background;
+use crate::counters;
+use crate::interrupt::{Interrupted, Interrupts};
+use crate::measure::{Format, write_result};
+use crate::outcome::Outcome;
+use crate::printed::PrintedMetrics;
+use crate::process::{Invocation, Streams};
+use crate::share::{Share, Span};
+use crate::timing::{Placing, ProcessRunner, RunnerOptions};
+use anyhow::{Context, Result, bail};
+use fail_if::Bound;
+use lineup_prove::compare::{
+    Collected, ComparePlan, Comparison, FalseAlarms, Stopped, collect, judge_all, replay_false_alarms,
+};
+use lineup_prove::schedule::Order;
+use lineup_report::html::{ComparisonPage, comparison_page};
+use lineup_stats::random::Seed;
+use lineup_stats::sequential::WidthStop;
+use std::path::PathBuf;
+
+/// Compares commands: runs them in mirrored blocks (ABBA), each block placed alike, and says of
+/// every quantity whether it changed, is equivalent within the margin, or is not decided.
+///
+/// Each command is one quoted string, split as a shell would and run without a shell.
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// The commands; the first is what the others are held against.
+    #[arg(required_unless_present = "from_table", value_name = "COMMAND")]
+    commands: Vec<String>,
+    /// Judge printed figures instead: lines metric,variant,MEAN,ERROR,RUNS (an error as 0.08% or in the
+    /// unit), or metric,variant,VALUE once per run.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["commands", "csv", "markdown", "html"])]
+    from_table: Option<PathBuf>,
+    /// Compare one command with itself and report how often that raises a false alarm here.
+    #[arg(long = "self", conflicts_with = "fail_if")]
+    itself: bool,
+    /// Run the commands through /bin/sh.
+    #[arg(long)]
+    shell: bool,
+    /// Blocks to run at most; every block runs each command twice (once with --shuffled). 20 when
+    /// left out, or 1000 with --until-width.
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..))]
+    blocks: Option<u64>,
+    /// Stop when the interval of the primary metric is this narrow, such as 0.5%; not before ten
+    /// blocks.
+    #[arg(long)]
+    until_width: Option<Share>,
+    /// Stop after this much measured time, such as 90s or 2m.
+    #[arg(long)]
+    max_time: Option<Span>,
+    /// Changes smaller than this count as equivalent.
+    #[arg(long, default_value = "1%")]
+    margin: Share,
+    /// Confidence level.
+    #[arg(long, default_value = "95%")]
+    level: Share,
+    /// Run each command once per block in random order, instead of mirrored.
+    #[arg(long)]
+    shuffled: bool,
+    /// Untimed runs of each command at the start.
+    #[arg(short = 'w', long, default_value_t = 1)]
+    warm_up: u32,
+    /// Events to count as well: cycles,instructions:u,{branches,branch-misses},r01c2.
+    #[arg(short = 'e', long = "event")]
+    events: Vec<String>,
+    /// A number the programs print: a pattern with the number in parentheses. Lines `lineup-metric
+    /// NAME VALUE UNIT` are picked up without it.
+    #[arg(long = "metric")]
+    metrics: Vec<String>,
+    /// The metric that decides when to stop and whose verdict comes first.
+    #[arg(long, default_value = "elapsed")]
+    primary: String,
+    /// CPUs to run on: auto (one per block in turn, if one is enough), none, or a list such as 0,2.
+    #[arg(long, default_value = "auto")]
+    pin: Placing,
+    /// Keep the environment's size the same in all blocks.
+    #[arg(long)]
+    same_environment: bool,
+    /// File that the programs read as standard input.
+    #[arg(long)]
+    stdin: Option<PathBuf>,
+    /// Background load to hold during the whole comparison: 'load --vm 2 --vm-bytes 32M'.
+    #[arg(long, value_name = "LOAD")]
+    under: Option<String>,
+    /// Exit with 1 when the interval lies wholly past a bound: 'time > +1%'. May be repeated.
+    #[arg(long)]
+    fail_if: Vec<Bound>,
+    /// Where the order of runs, the environment's sizes and the resampling start.
+    #[arg(long, default_value_t = Seed::default().0)]
+    seed: u64,
+    #[command(flatten)]
+    format: Format,
+    /// Write the result to a file instead of standard output.
+    #[arg(short = 'o', long)]
+    output: Option<PathBuf>,
+    /// Also write an offline HTML page with the distributions, quantiles and the order of runs.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Blocks when nothing is asked for, and at most when only a width is.
+const BLOCKS: u64 = 20;
+const PATIENCE: u64 = 1000;
+
+/// How many comparisons are replayed for the false-alarm rate.
+const REPLAYS: u64 = 400;
+
+/// What was done and what it gave.
+pub(crate) struct Report {
+    commands: Vec<String>,
+    plan: ComparePlan,
+    comparison: Comparison,
+    collected: Collected,
+    under: Option<String>,
+    false_alarms: Option<FalseAlarms>,
+}
+
+/// Runs the command.
+pub(crate) fn run(compare: Compare) -> Result<Outcome> {
+    if let Some(table) = &compare.from_table {
+        let judged = printed_table::compare(table, compare.margin.0, level(&compare)?, compare.format.json)?;
+        write_result(compare.output.as_deref(), &judged)?;
+        return Ok(Outcome::Done);
+    }
+    let plan = plan(&compare)?;
+    let interrupts = Interrupts::watch().context("watching for signals")?;
+    let mut runner = runner(&compare, &interrupts)?;
+    let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
+    let collected = collect(&mut runner, &plan);
+    if let Some(load) = load {
+        load.end().context("the background load")?;
+    }
+    let report = report(&compare, plan, collected)?;
+    let rendered = match compare.format {
+        Format { json: true, .. } => json::render(&report)?,
+        Format { csv: true, .. } => csv::render(&report),
+        Format { markdown: true, .. } => markdown::render(&report),
+        _ => text::render(&report),
+    };
+    write_result(compare.output.as_deref(), &rendered)?;
+    if let Some(path) = &compare.html {
+        write_result(Some(path), &report.html())?;
+    }
+    if let Stopped::Failed(error) = report.collected.stopped {
+        return Err(anyhow::Error::from_boxed(error));
+    }
+    let mut outcome = Outcome::Done;
+    for bound in &compare.fail_if {
+        for sentence in bound.broken(&report.comparison)? {
+            eprintln!("lineup: {sentence}");
+            outcome = Outcome::Finding;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Judges what was collected, as far as it goes.
+fn report(compare: &Compare, plan: ComparePlan, collected: Collected) -> Result<Report> {
+    if collected.blocks < 2
+        && let Stopped::Failed(error) = collected.stopped
+    {
+        return Err(anyhow::Error::from_boxed(error));
+    }
+    let comparison = judge_all(&collected, &plan)?;
+    require_primary(&comparison, &plan)?;
+    let false_alarms = if compare.itself { replay_false_alarms(&collected, &plan, REPLAYS)? } else { None };
+    Ok(Report {
+        commands: commands(compare),
+        plan,
+        comparison,
+        collected,
+        under: compare.under.clone(),
+        false_alarms,
+    })
+}
+
+/// A primary metric that was never seen is a mistake worth stopping for.
+fn require_primary(comparison: &Comparison, plan: &ComparePlan) -> Result<()> {
+    if comparison.metrics.iter().any(|metric| metric.name == plan.primary && !metric.contrasts.is_empty()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = comparison.metrics.iter().map(|metric| metric.name.as_str()).collect();
+    bail!("the primary metric {} was not observed; there are {}", plan.primary, names.join(", "))
+}
+
+/// The commands as variants: the same twice for a comparison with itself.
+fn commands(compare: &Compare) -> Vec<String> {
+    let twice = if compare.itself { 2 } else { 1 };
+    compare.commands.iter().cycle().take(twice * compare.commands.len()).cloned().collect()
+}
+
+fn level(compare: &Compare) -> Result<f64> {
+    if !(0.5..1.0).contains(&compare.level.0) {
+        bail!("--level must be from 50% to below 100%");
+    }
+    Ok(compare.level.0)
+}
+
+fn plan(compare: &Compare) -> Result<ComparePlan> {
+    let variants = commands(compare).len();
+    if compare.itself && variants != 2 {
+        bail!("--self takes one command");
+    }
+    if variants < 2 {
+        bail!("give two commands or more, each one quoted string; or one with --self");
+    }
+    let level = level(compare)?;
+    let target_width = compare.until_width.map(|width| width.0).unwrap_or_default();
+    let usual_blocks = if target_width > 0.0 { PATIENCE } else { BLOCKS };
+    Ok(ComparePlan {
+        variants,
+        order: if compare.shuffled { Order::Shuffled } else { Order::Mirrored },
+        margin: compare.margin.0,
+        stop: WidthStop { first_look: 10, target_width, level },
+        primary: if compare.primary == "time" { "elapsed".into() } else { compare.primary.clone() },
+        max_blocks: compare.blocks.unwrap_or(usual_blocks),
+        max_time_ns: compare.max_time.map_or(u64::MAX, |span| span.0),
+        warm_up: compare.warm_up,
+        seed: Seed(compare.seed),
+    })
+}
+
+fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
+    let events = match compare.events.as_slice() {
+        [] => Vec::new(),
+        events => counters::parse(&events.join(","))?,
+    };
+    let options = RunnerOptions {
+        placing: compare.pin.clone(),
+        events,
+        streams: Streams::Captured,
+        printed: PrintedMetrics::new(&compare.metrics)?,
+        vary_environment: (!compare.same_environment).then_some(Seed(compare.seed)),
+    };
+    let invocation = |command: &String| -> Result<Invocation> {
+        Ok(Invocation {
+            command: split(command, compare.shell)?,
+            stdin: compare.stdin.clone(),
+            ..Invocation::default()
+        })
+    };
+    let variants = commands(compare).iter().map(invocation).collect::<Result<_>>()?;
+    ProcessRunner::new(variants, options, interrupts)
+}
+
+/// A command line as words.
+pub(crate) fn split(command: &str, shell: bool) -> Result<Vec<std::ffi::OsString>> {
+    if shell {
+        return Ok(["/bin/sh", "-c", command].map(Into::into).to_vec());
+    }
+    let words = shell_words::split(command).with_context(|| format!("the command {command:?}"))?;
+    if words.is_empty() {
+        bail!("an empty command cannot be run");
+    }
+    Ok(words.into_iter().map(Into::into).collect())
+}
+
+impl Report {
+    /// The signal that cut the comparison short.
+    fn interrupted(&self) -> Option<i32> {
+        let Stopped::Failed(error) = &self.collected.stopped else { return None };
+        error.downcast_ref::<Interrupted>().map(|interrupted| interrupted.signal)
+    }
+
+    /// Why no more blocks were run, in words.
+    fn why_stopped(&self) -> String {
+        match &self.collected.stopped {
+            Stopped::Width => "the interval was narrow enough".into(),
+            Stopped::Blocks => "all blocks were run".into(),
+            Stopped::Time => "the time was up".into(),
+            Stopped::Failed(error) => format!("cut short: {error}"),
+        }
+    }
+
+    /// The offline page.
+    fn html(&self) -> String {
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        let repeat = shell_words::join(words);
+        let stopped = self.why_stopped();
+        let about = ComparisonPage {
+            commands: &self.commands,
+            under: self.under.as_deref(),
+            stopped: &stopped,
+            margin: self.plan.margin,
+            level: self.plan.stop.level,
+            repeat: &repeat,
+        };
+        comparison_page(&about, &self.comparison, &self.collected)
+    }
+
+    /// A letter for each variant, as on the command line.
+    fn letter(variant: usize) -> String {
+        let letter = u8::try_from(variant).ok().filter(|number| *number < 26).map(|number| b'A' + number);
+        letter.map_or_else(|| format!("V{}", variant + 1), |letter| char::from(letter).to_string())
+    }
+}

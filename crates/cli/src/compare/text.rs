@@ -1,0 +1,158 @@
+//! The result for a terminal.
+
+use super::Report;
+use crate::figures::{change, duration, grouped, percent};
+use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
+use lineup_prove::metric::Unit;
+use lineup_stats::verdict::Verdict;
+use std::fmt::Write;
+
+pub(super) fn render(report: &Report) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    for (index, metric) in report.comparison.metrics.iter().enumerate() {
+        variants(&mut out, metric, index == 0);
+        for contrast in &metric.contrasts {
+            let _ = writeln!(out, "    {}", sentence(metric, contrast, report.plan.margin));
+        }
+        out.push('\n');
+    }
+    tail(&mut out, report);
+    out
+}
+
+fn head(out: &mut String, report: &Report) {
+    let level = percent(report.plan.stop.level);
+    let _ =
+        writeln!(out, "\n {} blocks ({}), {level} intervals", report.comparison.blocks, report.why_stopped());
+    for (index, command) in report.commands.iter().enumerate() {
+        let _ = writeln!(out, "   {}: {command}", Report::letter(index));
+    }
+    if let Some(load) = &report.under {
+        let _ = writeln!(out, "   under: {load}");
+    }
+    out.push('\n');
+}
+
+fn variants(out: &mut String, metric: &ComparedMetric, is_primary: bool) {
+    let mark = if is_primary { " (decides)" } else { "" };
+    let _ = writeln!(out, "  {}{mark}", metric.name);
+    for (index, variant) in metric.variants.iter().enumerate() {
+        let letter = Report::letter(index);
+        match variant {
+            Err(absence) => {
+                let _ = writeln!(out, "    {letter}  {}", absence.words());
+            }
+            Ok(values) => {
+                let _ = writeln!(out, "    {letter}  {}", described(values, &metric.unit));
+                modes(out, values, &metric.unit);
+                series(out, values);
+            }
+        }
+    }
+}
+
+fn described(values: &VariantValues, unit: &Unit) -> String {
+    let summary = &values.summary;
+    let deviation = summary.deviation.map(|deviation| format!(" ± {}", figure(deviation, unit)));
+    format!(
+        "{}{}  median {}  [{} … {}]  n {}",
+        figure(summary.mean, unit),
+        deviation.unwrap_or_default(),
+        figure(summary.median(), unit),
+        figure(summary.min(), unit),
+        figure(summary.max(), unit),
+        summary.n
+    )
+}
+
+/// The groups, when there is more than one: a mean over them describes none of them.
+fn modes(out: &mut String, values: &VariantValues, unit: &Unit) {
+    if values.modes.len() < 2 {
+        return;
+    }
+    let groups: Vec<String> = values
+        .modes
+        .iter()
+        .map(|group| format!("{} runs near {}", group.count, figure(group.mean, unit)))
+        .collect();
+    let _ = writeln!(out, "       {} modes: {}", groups.len(), groups.join(", "));
+}
+
+fn series(out: &mut String, values: &VariantValues) {
+    let Some(series) = &values.series else { return };
+    if series.drifts() {
+        let _ = writeln!(out, "       drifts by {} over the runs", change(1.0 + series.drift));
+    }
+    if series.remembers() {
+        let _ = writeln!(
+            out,
+            "       neighbouring runs resemble each other (correlation {:.2})",
+            series.autocorrelation
+        );
+    }
+}
+
+/// `B: +0.27 % [+0.10 %, +0.44 %] changed, smaller than the margin`.
+fn sentence(metric: &ComparedMetric, contrast: &Contrast, margin: f64) -> String {
+    let letter = Report::letter(contrast.variant.0);
+    let figures = match &contrast.estimate {
+        Estimated::Ratio { judged, .. } => format!(
+            "{} [{}, {}]",
+            change(judged.ratio),
+            change(judged.interval.low),
+            change(judged.interval.high)
+        ),
+        Estimated::Difference(estimate) => format!(
+            "{} [{}, {}]",
+            figure(estimate.difference, &metric.unit),
+            figure(estimate.interval.low, &metric.unit),
+            figure(estimate.interval.high, &metric.unit)
+        ),
+    };
+    format!("{letter}: {figures}  {}", verdict(contrast, margin))
+}
+
+pub(super) fn verdict(contrast: &Contrast, margin: f64) -> String {
+    let words = match (contrast.verdict, contrast.within_margin) {
+        (Verdict::Changed, true) => format!("changed, by less than {}", percent(margin)),
+        (Verdict::Changed, false) => "changed".into(),
+        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin)),
+        (Verdict::Inconclusive, _) => "inconclusive".into(),
+    };
+    match contrast.smallest_detectable {
+        Some(effect) if effect > 0.0 => {
+            format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, percent(effect))
+        }
+        _ => words,
+    }
+}
+
+pub(super) fn figure(value: f64, unit: &Unit) -> String {
+    match unit {
+        Unit::Nanoseconds => duration(value),
+        Unit::Bytes => format!("{} KiB", grouped(value / 1024.0, 0)),
+        Unit::Events => grouped(value, usize::from(value.abs() < 1000.0) * 2),
+        Unit::Named(unit) => format!("{} {unit}", grouped(value, 3)).trim_end().to_owned(),
+    }
+}
+
+fn tail(out: &mut String, report: &Report) {
+    for (index, failed) in report.comparison.failed_runs.iter().enumerate().filter(|(_, failed)| **failed > 0)
+    {
+        let _ =
+            writeln!(out, "  Note: {failed} runs of {} did not exit with status 0.", Report::letter(index));
+    }
+    if report.comparison.blocks < 10 {
+        let _ = writeln!(out, "  Note: fewer than ten blocks; intervals are those of the paired t test.");
+    }
+    if let Some(alarms) = &report.false_alarms {
+        let _ = writeln!(
+            out,
+            "  False alarms: {} of {} replays of this comparison called the program changed ({}).",
+            alarms.alarms,
+            alarms.replays,
+            percent(alarms.rate())
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! `lineup explain`: what recorded calls touched.
+
+mod text;
+
+use crate::files::{self, DiskCompanions};
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_cache::CacheSpec;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::{Explanation, Survey};
+use lineup_model::line::LineSize;
+use lineup_recording::{Reader, RecordingError};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup explain`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A recording, as `lineup record` writes it
+    recording: PathBuf,
+    /// Bytes in a cache line of the maps: 32, 64 or 128
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
+    line_size: LineSize,
+    /// Show only these regions
+    #[arg(long = "region", value_name = "FUNCTION")]
+    regions: Vec<String>,
+    /// Lines shown per region, most needed first
+    #[arg(long, value_name = "COUNT", default_value = "20")]
+    top: usize,
+    /// Caches for which misses are expected, such as l1d=32K,8,64
+    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
+    caches: Vec<CacheSpec>,
+    /// Other data that passes through the caches between two calls: bytes, or with K, M, G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, requires = "caches")]
+    pressure: Vec<u64>,
+    /// Seconds that the program runs without emulation, to tell calls per second
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    seconds: Option<f64>,
+    /// Print JSON (schema lineup.explain/1)
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_line_size(text: &str) -> Result<LineSize, String> {
+    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
+    size.ok_or_else(|| "a cache line has 32, 64 or 128 bytes".to_owned())
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 64,
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1u64.checked_shl(shift)?));
+    bytes.ok_or_else(|| "a number of bytes, such as 262144 or 256K".to_owned())
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| *seconds > 0.0 && f64::is_finite(*seconds))
+        .ok_or("more than 0".to_owned())
+}
+
+/// Runs `lineup explain`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let survey = survey(&options.recording)?;
+    let wanted = lineup_explain::Options {
+        line_size: options.line_size,
+        caches: options.caches.clone(),
+        pressure_bytes: options.pressure.clone(),
+        program_seconds: options.seconds,
+        ..lineup_explain::Options::default()
+    };
+    let debug = debug_infos(&options.recording, &survey);
+    let explanation = explain(&options.recording, &survey, &debug, wanted)?;
+    let explanation = select(explanation, &options.regions)?;
+    let out = if options.json {
+        serde_json::to_string_pretty(&explanation)? + "\n"
+    } else {
+        text::text(&explanation, options.top)
+    };
+    files::print(&out)?;
+    Ok(Outcome::Done)
+}
+
+fn open(path: &Path) -> Result<Reader<BufReader<File>>, RecordingError> {
+    Reader::new(BufReader::new(File::open(path)?))
+}
+
+/// Reads everything of a recording but its calls. What follows damage is left out, which is told.
+pub(crate) fn survey(path: &Path) -> Result<Survey> {
+    let survey = Survey::read(open(path).with_context(|| path.display().to_string())?);
+    if let Some(damage) = &survey.damage {
+        eprintln!("lineup: {}: {damage}; what stands before is used", path.display());
+    }
+    if survey.calls == 0 {
+        bail!("{}: no call was recorded; check that the program calls the regions", path.display());
+    }
+    Ok(survey)
+}
+
+/// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
+/// study keeps the program that it built.
+pub(crate) fn debug_infos(recording: &Path, survey: &Survey) -> Vec<Option<DebugInfo>> {
+    let kept = |image: &Path| {
+        let beside = recording.parent()?.join(image.file_name()?);
+        (!image.exists() && beside.is_file()).then_some(beside)
+    };
+    let images = survey.images.iter().map(|image| Path::new(&image.path));
+    images.map(|image| debug_info(kept(image).as_deref().unwrap_or(image))).collect()
+}
+
+/// Names every access of a surveyed recording.
+pub(crate) fn explain(
+    path: &Path,
+    survey: &Survey,
+    debug: &[Option<DebugInfo>],
+    wanted: lineup_explain::Options,
+) -> Result<Explanation> {
+    Ok(survey.explain(debug, wanted, || open(path))?)
+}
+
+/// The debug info of a file that the program had mapped; `None` when it cannot be read, which is told.
+pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
+    if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
+        return None;
+    }
+    let read = files::read(path).and_then(|bytes| {
+        DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).map_err(anyhow::Error::from)
+    });
+    match read {
+        Ok(info) => Some(info),
+        Err(error) => {
+            eprintln!("lineup: {}: {error:#}; accesses are explained without it", path.display());
+            None
+        }
+    }
+}
+
+fn select(mut explanation: Explanation, wanted: &[String]) -> Result<Explanation> {
+    for name in wanted {
+        if !explanation.regions.iter().any(|region| region.name == *name) {
+            let recorded: Vec<&str> = explanation.regions.iter().map(|region| region.name.as_str()).collect();
+            bail!("region {name} is not in the recording; it has {}", recorded.join(", "));
+        }
+    }
+    explanation.regions.retain(|region| wanted.is_empty() || wanted.contains(&region.name));
+    Ok(explanation)
+}

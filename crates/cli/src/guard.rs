@@ -1,0 +1,57 @@
+//! `lineup layout --check lineup.lock FILE`: does the file keep what the lock promises?
+
+use crate::files;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, bail};
+use lineup_advise::guard::{CheckReport, Lock};
+use lineup_model::abi::Abi;
+use lineup_model::types::{TypeKind, Types};
+use std::path::Path;
+
+/// Version of the JSON form.
+const SCHEMA: &str = "lineup.check/1";
+
+/// Holds the lock against the types of a file; a broken promise is a finding (exit 1).
+pub(crate) fn check(lock: &Path, file: &Path, types: &Types, as_json: bool) -> Result<Outcome> {
+    let text = files::read(lock)?;
+    let text = std::str::from_utf8(&text).with_context(|| format!("{} is not text", lock.display()))?;
+    let parsed = Lock::parse(&lock.display().to_string(), text)?;
+    let Some(abi) = data_model(types) else {
+        bail!("{}: no pointer type tells its data model", file.display());
+    };
+    let report = parsed.check(types, abi);
+    let output = if as_json { json(&report)? } else { plain(&report, lock, file, abi) };
+    files::print(&output)?;
+    Ok(if report.violations.is_empty() { Outcome::Done } else { Outcome::Finding })
+}
+
+/// LP64 or ILP32, by the size of the file's pointers. Raw BTF names no machine.
+fn data_model(types: &Types) -> Option<Abi> {
+    let size = types.iter().find_map(|(_, ty)| match ty.kind {
+        TypeKind::Pointer(_) => ty.size_bytes,
+        _ => None,
+    });
+    size.map(|size| if size == 4 { Abi::ARM } else { Abi::X86_64 })
+}
+
+fn json(report: &CheckReport) -> Result<String> {
+    let mut document = serde_json::to_value(report).context("cannot write JSON")?;
+    document["schema"] = SCHEMA.into();
+    Ok(serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n")
+}
+
+fn plain(report: &CheckReport, lock: &Path, file: &Path, abi: Abi) -> String {
+    let mut text: String =
+        report.violations.iter().map(|violation| format!("broken: {}\n", violation.message)).collect();
+    text += &format!(
+        "{}: {} of {} groups of {} kept",
+        file.display(),
+        report.kept,
+        report.groups - report.not_checked,
+        lock.display()
+    );
+    if report.not_checked > 0 {
+        text += &format!("; {} not checked: not for {}", report.not_checked, abi.data_model());
+    }
+    text + "\n"
+}

@@ -1,0 +1,112 @@
+//! `lineup layout`: how types lie in memory.
+
+mod compare;
+mod json;
+mod select;
+mod subject;
+mod table;
+mod text;
+
+use crate::files;
+use crate::guard;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use lineup_model::layout::Layout;
+use lineup_model::line::LineSize;
+use lineup_model::types::TypeId;
+use lineup_report::visible::many_lines;
+use std::path::PathBuf;
+use subject::Subject;
+
+/// Arguments of `lineup layout`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Program, library, object file, or raw BTF such as /sys/kernel/btf/vmlinux
+    file: PathBuf,
+    /// Types to show in full, with or without namespaces; without any, a table of all types
+    #[arg(value_name = "TYPE")]
+    types: Vec<String>,
+    /// Bytes in a cache line: 32, 64 or 128
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
+    line_size: LineSize,
+    /// Show a table instead of members, in this order
+    #[arg(long, value_enum)]
+    sort: Option<Sort>,
+    /// Show all types in full
+    #[arg(long, conflicts_with_all = ["types", "sort", "json", "diff"])]
+    full: bool,
+    /// Print JSON (schema lineup.layout/1, or lineup.layout-diff/1 with --diff)
+    #[arg(long)]
+    json: bool,
+    /// Show what is different in OTHER: sizes, members that came, went, moved
+    #[arg(long, value_name = "OTHER")]
+    diff: Option<PathBuf>,
+    /// The BTF image that a kernel module's split BTF continues
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+    /// Check that FILE keeps what a lineup.lock promises; exit 1 when a member has moved
+    #[arg(long, value_name = "LOCK", conflicts_with_all = ["types", "sort", "full", "diff"])]
+    check: Option<PathBuf>,
+}
+
+/// Order of the table.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// Largest first
+    Size,
+    /// Most bytes in holes and padding first
+    Holes,
+    /// Most cache lines first
+    Lines,
+}
+
+fn parse_line_size(text: &str) -> Result<LineSize, String> {
+    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
+    size.ok_or_else(|| "a cache line has 32, 64 or 128 bytes".to_owned())
+}
+
+/// Runs `lineup layout`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let subject = Subject::open(&options.file, options.base.as_deref())?;
+    if let Some(lock) = &options.check {
+        return guard::check(lock, &options.file, subject.types(), options.json);
+    }
+    if let Some(other) = &options.diff {
+        let other = Subject::open(other, options.base.as_deref())?;
+        compare::run(options, &subject, &other)?;
+        return Ok(Outcome::Done);
+    }
+    let chosen = if options.types.is_empty() {
+        select::all(&subject)
+    } else {
+        select::named(&subject, &options.types)?
+    };
+    let layouts: Vec<Shown<'_>> = chosen
+        .into_iter()
+        .filter_map(|(name, id)| {
+            let layout = Layout::of(subject.types(), id, options.line_size)?;
+            Some(Shown { name, id, layout })
+        })
+        .collect();
+    let output = if options.json {
+        let document = json::document(options, &subject, &layouts);
+        serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n"
+    } else if (options.types.is_empty() && !options.full) || options.sort.is_some() {
+        many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size))).into_owned()
+    } else {
+        let all = layouts.iter().map(|shown| text::full(&subject, shown)).collect::<Vec<_>>().join("\n");
+        many_lines(&all).into_owned()
+    };
+    files::print(&output)?;
+    Ok(Outcome::Done)
+}
+
+/// A type chosen to be shown.
+struct Shown<'s> {
+    /// The name it was chosen by: its own, or that of a typedef.
+    name: &'s str,
+    /// The struct, class or union itself.
+    id: TypeId,
+    layout: Layout,
+}

@@ -1,0 +1,169 @@
+//! `--diff`: what is different in another build.
+
+use super::subject::Subject;
+use super::{Options, select};
+use crate::files;
+use anyhow::{Context, Result};
+use lineup_model::layout::{Change, Difference, diff};
+use lineup_model::types::TypeId;
+use lineup_report::visible::many_lines;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// What is different between two files.
+struct Comparison<'c> {
+    changed: Vec<(&'c str, Difference)>,
+    only_old: Vec<&'c str>,
+    only_new: Vec<&'c str>,
+    same: usize,
+}
+
+/// Compares the types asked for, or all, and prints the result.
+pub(super) fn run(options: &Options, old: &Subject, new: &Subject) -> Result<()> {
+    let (before, after) = if options.types.is_empty() {
+        (select::all(old), select::all(new))
+    } else {
+        (select::named(old, &options.types)?, select::named(new, &options.types)?)
+    };
+    let comparison = compare(options, (old, by_name(before)), (new, by_name(after)));
+    let output = if options.json {
+        serde_json::to_string_pretty(&json(options, old, new, &comparison)).context("cannot write JSON")?
+            + "\n"
+    } else {
+        many_lines(&text(old, new, &comparison)).into_owned()
+    };
+    files::print(&output)
+}
+
+fn by_name(types: Vec<(&str, TypeId)>) -> BTreeMap<&str, Vec<TypeId>> {
+    let mut map: BTreeMap<&str, Vec<TypeId>> = BTreeMap::new();
+    for (name, id) in types {
+        map.entry(name).or_default().push(id);
+    }
+    map
+}
+
+type Named<'c> = (&'c Subject, BTreeMap<&'c str, Vec<TypeId>>);
+
+/// Types of one name are compared in order; a program may hold several.
+fn compare<'c>(options: &Options, old: Named<'c>, new: Named<'c>) -> Comparison<'c> {
+    let mut found = Comparison { changed: Vec::new(), only_old: Vec::new(), only_new: Vec::new(), same: 0 };
+    for (&name, before) in &old.1 {
+        let Some(after) = new.1.get(name) else {
+            found.only_old.push(name);
+            continue;
+        };
+        for (&before, &after) in before.iter().zip(after) {
+            match diff((old.0.types(), before), (new.0.types(), after), options.line_size) {
+                Some(difference) if !difference.is_empty() => found.changed.push((name, difference)),
+                Some(_) => found.same += 1,
+                None => {}
+            }
+        }
+    }
+    found.only_new = new.1.keys().filter(|name| !old.1.contains_key(*name)).copied().collect();
+    found
+}
+
+fn text(old: &Subject, new: &Subject, found: &Comparison<'_>) -> String {
+    let mut out = format!("old: {}\nnew: {}\n", old.path.display(), new.path.display());
+    for (name, difference) in &found.changed {
+        let (size, lines) = (difference.size_bytes, difference.lines);
+        let grown = match i128::from(size.1) - i128::from(size.0) {
+            0 => String::new(),
+            bytes => format!(" ({bytes:+})"),
+        };
+        let _ =
+            writeln!(out, "\n{name}: size {} -> {}{grown}, lines {} -> {}", size.0, size.1, lines.0, lines.1);
+        for change in &difference.changes {
+            let _ = match change {
+                Change::Added { name, offset } => writeln!(out, "    added    {name} at {offset}"),
+                Change::Removed { name, offset } => writeln!(out, "    removed  {name}, was at {offset}"),
+                Change::Moved { name, from, to, lines: None } => {
+                    writeln!(out, "    moved    {name} {from} -> {to}")
+                }
+                Change::Moved { name, from, to, lines: Some((before, after)) } => {
+                    writeln!(out, "    moved    {name} {from} -> {to}, line {before} -> {after}")
+                }
+                Change::Resized { name, from, to } => writeln!(out, "    resized  {name} {from} -> {to}"),
+            };
+        }
+    }
+    let mut list = |title: &str, names: &[&str]| {
+        if !names.is_empty() {
+            let _ = writeln!(out, "\n{title}: {}", names.join(", "));
+        }
+    };
+    list("only in old", &found.only_old);
+    list("only in new", &found.only_new);
+    let _ = writeln!(out, "\n{} changed, {} the same", found.changed.len(), found.same);
+    out
+}
+
+#[derive(Serialize)]
+struct Document<'d> {
+    schema: &'static str,
+    old: String,
+    new: String,
+    line_size_bytes: u64,
+    changed: Vec<TypeJson<'d>>,
+    only_old: &'d [&'d str],
+    only_new: &'d [&'d str],
+    same: usize,
+}
+
+#[derive(Serialize)]
+struct TypeJson<'d> {
+    name: &'d str,
+    old_size_bytes: u64,
+    new_size_bytes: u64,
+    old_lines: u64,
+    new_lines: u64,
+    changes: Vec<ChangeJson<'d>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "change", rename_all = "lowercase")]
+enum ChangeJson<'d> {
+    Added { member: &'d str, offset_bytes: u64 },
+    Removed { member: &'d str, offset_bytes: u64 },
+    Moved { member: &'d str, old_offset_bytes: u64, new_offset_bytes: u64, old_line: u64, new_line: u64 },
+    Resized { member: &'d str, old_size: u64, new_size: u64 },
+}
+
+fn json<'d>(options: &Options, old: &Subject, new: &Subject, found: &'d Comparison<'d>) -> Document<'d> {
+    let line = options.line_size;
+    let change = |change: &'d Change| match change {
+        Change::Added { name, offset } => ChangeJson::Added { member: name, offset_bytes: *offset },
+        Change::Removed { name, offset } => ChangeJson::Removed { member: name, offset_bytes: *offset },
+        Change::Moved { name, from, to, .. } => ChangeJson::Moved {
+            member: name,
+            old_offset_bytes: *from,
+            new_offset_bytes: *to,
+            old_line: line.line_of(*from),
+            new_line: line.line_of(*to),
+        },
+        Change::Resized { name, from, to } => {
+            ChangeJson::Resized { member: name, old_size: *from, new_size: *to }
+        }
+    };
+    let changed = |(name, difference): &'d (&'d str, Difference)| TypeJson {
+        name,
+        old_size_bytes: difference.size_bytes.0,
+        new_size_bytes: difference.size_bytes.1,
+        old_lines: difference.lines.0,
+        new_lines: difference.lines.1,
+        changes: difference.changes.iter().map(change).collect(),
+    };
+    Document {
+        schema: "lineup.layout-diff/1",
+        old: old.path.display().to_string(),
+        new: new.path.display().to_string(),
+        line_size_bytes: line.bytes(),
+        changed: found.changed.iter().map(changed).collect(),
+        only_old: &found.only_old,
+        only_new: &found.only_new,
+        same: found.same,
+    }
+}

@@ -1,0 +1,154 @@
+//! Layouts as JSON, schema `lineup.layout/1`.
+
+use super::subject::Subject;
+use super::{Options, Shown};
+use lineup_model::layout::Row;
+use lineup_model::line::LineSize;
+use lineup_model::types::{AggregateKind, Language, MemberRole, SourceLocation};
+use serde::Serialize;
+
+/// The whole document.
+#[derive(Serialize)]
+pub(super) struct Document<'d> {
+    schema: &'static str,
+    file: String,
+    line_size_bytes: u64,
+    types: Vec<TypeJson<'d>>,
+}
+
+#[derive(Serialize)]
+struct TypeJson<'d> {
+    name: &'d str,
+    kind: &'static str,
+    language: &'static str,
+    size_bytes: u64,
+    declared_align_bytes: Option<u64>,
+    declared_at: Option<LocationJson<'d>>,
+    lines: u64,
+    last_line_bytes: u64,
+    member_bytes: u64,
+    bit_field_bits: u64,
+    holes: usize,
+    hole_bytes: u64,
+    bit_holes: usize,
+    hole_bits: u64,
+    padding_bytes: u64,
+    padding_bits: u64,
+    static_members: &'d [String],
+    members: Vec<MemberJson<'d>>,
+}
+
+#[derive(Serialize)]
+struct LocationJson<'d> {
+    file: &'d str,
+    line: u32,
+}
+
+#[derive(Serialize)]
+struct MemberJson<'d> {
+    name: Option<&'d str>,
+    #[serde(rename = "type")]
+    ty: String,
+    role: &'static str,
+    offset_bits: Option<u64>,
+    offset_bytes: Option<u64>,
+    size_bytes: Option<u64>,
+    bit_size: Option<u32>,
+    declared_align_bytes: Option<u64>,
+    first_line: Option<u64>,
+    last_line: Option<u64>,
+    hole_before_bytes: u64,
+    hole_before_bits: u64,
+    inner_padding_bytes: u64,
+}
+
+/// The document for these layouts.
+pub(super) fn document<'d>(
+    options: &Options,
+    subject: &'d Subject,
+    layouts: &'d [Shown<'d>],
+) -> Document<'d> {
+    Document {
+        schema: "lineup.layout/1",
+        file: subject.path.display().to_string(),
+        line_size_bytes: options.line_size.bytes(),
+        types: layouts.iter().map(|shown| type_json(subject, shown, options.line_size)).collect(),
+    }
+}
+
+fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>, line_size: LineSize) -> TypeJson<'d> {
+    let (layout, ty) = (&shown.layout, subject.types().get(shown.id));
+    let aggregate = subject.types().aggregate(shown.id).map(|(_, aggregate)| aggregate);
+    let member = |row: &'d Row| {
+        let lines = row.lines(line_size);
+        MemberJson {
+            name: row.name.as_deref(),
+            ty: subject.types().spell(Some(row.ty), ""),
+            role: role(row.role),
+            offset_bits: row.offset_bits,
+            offset_bytes: row.offset_bits.map(|bits| bits / 8),
+            size_bytes: row.size_bytes,
+            bit_size: row.bit_size,
+            declared_align_bytes: aggregate
+                .and_then(|aggregate| aggregate.members.get(row.member))
+                .and_then(|member| member.declared_align),
+            first_line: lines.as_ref().map(|lines| *lines.start()),
+            last_line: lines.as_ref().map(|lines| *lines.end()),
+            hole_before_bytes: row.gap_before.bytes,
+            hole_before_bits: row.gap_before.bits,
+            inner_padding_bytes: row.inner_padding_bytes,
+        }
+    };
+    TypeJson {
+        name: shown.name,
+        kind: kind(layout.kind),
+        language: language(ty.map(|ty| ty.language).unwrap_or_default()),
+        size_bytes: layout.size_bytes,
+        declared_align_bytes: ty.and_then(|ty| ty.declared_align),
+        declared_at: ty
+            .and_then(|ty| ty.declared_at.as_ref())
+            .map(|SourceLocation { file, line }| LocationJson { file, line: *line }),
+        lines: layout.lines(),
+        last_line_bytes: layout.last_line_bytes(),
+        member_bytes: layout.member_bytes(),
+        bit_field_bits: layout.bit_field_bits(),
+        holes: layout.holes(),
+        hole_bytes: layout.hole_bytes(),
+        bit_holes: layout.bit_holes(),
+        hole_bits: layout.hole_bits(),
+        padding_bytes: layout.padding.bytes,
+        padding_bits: layout.padding.bits,
+        static_members: aggregate.map_or(&[], |aggregate| &aggregate.static_members),
+        members: layout.rows.iter().map(member).collect(),
+    }
+}
+
+fn kind(kind: AggregateKind) -> &'static str {
+    match kind {
+        AggregateKind::Struct => "struct",
+        AggregateKind::Class => "class",
+        AggregateKind::Union => "union",
+        AggregateKind::Variants => "variants",
+    }
+}
+
+fn language(language: Language) -> &'static str {
+    match language {
+        Language::C => "c",
+        Language::Cpp => "c++",
+        Language::Rust => "rust",
+        Language::Assembly => "assembly",
+        Language::Other => "other",
+    }
+}
+
+fn role(role: MemberRole) -> &'static str {
+    match role {
+        MemberRole::Field => "field",
+        MemberRole::Base => "base",
+        MemberRole::VirtualBase => "virtual-base",
+        MemberRole::VtablePointer => "vtable-pointer",
+        MemberRole::Variant => "variant",
+        MemberRole::Discriminant => "discriminant",
+    }
+}

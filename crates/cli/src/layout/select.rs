@@ -1,0 +1,95 @@
+//! Which types the user means.
+
+use super::subject::Subject;
+use anyhow::{Result, bail};
+use lineup_debuginfo::{is_meant, nearest};
+use lineup_model::types::{TypeId, TypeKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All complete structs, classes and unions with a name, own or by typedef, by name.
+pub(super) fn all(subject: &Subject) -> Vec<(&str, TypeId)> {
+    let types = subject.types();
+    let mut names: BTreeMap<TypeId, &str> = BTreeMap::new();
+    for (id, ty) in types.iter().skip(subject.first_own().0 as usize) {
+        let Some(name) = ty.name.as_deref() else { continue };
+        match &ty.kind {
+            TypeKind::Aggregate(aggregate) if !aggregate.is_declaration && ty.size_bytes.is_some() => {
+                names.insert(id, name);
+            }
+            TypeKind::Typedef(_) => {
+                if let Some((target, _)) = types.aggregate(id)
+                    && types.get(target).is_some_and(|ty| ty.name.is_none() && ty.size_bytes.is_some())
+                {
+                    names.entry(target).or_insert(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut chosen: Vec<(&str, TypeId)> = names.into_iter().map(|(id, name)| (name, id)).collect();
+    chosen.sort();
+    chosen
+}
+
+/// The types with these names, in the order given. A name may leave out leading namespaces and template arguments, and may
+/// carry `struct`, `union` or `class`.
+pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Result<Vec<(&'s str, TypeId)>> {
+    let mut chosen = Vec::new();
+    for name in wanted {
+        let plain = ["struct ", "union ", "class ", "enum "]
+            .iter()
+            .find_map(|keyword| name.strip_prefix(keyword))
+            .unwrap_or(name)
+            .trim();
+        let found = find(subject, plain);
+        if found.is_empty() {
+            return unknown(subject, plain);
+        }
+        chosen.extend(found);
+    }
+    Ok(chosen)
+}
+
+fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
+    let types = subject.types();
+    let mut exact = Vec::new();
+    let mut by_last_part = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (id, ty) in types.iter() {
+        let Some(name) = ty.name.as_deref() else { continue };
+        let is_exact = name == wanted;
+        let is_last = is_meant(name, wanted);
+        if !is_exact && !is_last || matches!(ty.kind, TypeKind::Qualified(_) | TypeKind::Pointer(_)) {
+            continue;
+        }
+        let Some((target, aggregate)) = types.aggregate(id) else { continue };
+        let is_complete =
+            !aggregate.is_declaration && types.get(target).is_some_and(|ty| ty.size_bytes.is_some());
+        if is_complete && seen.insert(target) {
+            let own_name = types.get(target).and_then(|ty| ty.name.as_deref()).unwrap_or(name);
+            if is_exact { &mut exact } else { &mut by_last_part }.push((own_name, target));
+        }
+    }
+    if exact.is_empty() { by_last_part } else { exact }
+}
+
+fn unknown<'s>(subject: &'s Subject, wanted: &str) -> Result<Vec<(&'s str, TypeId)>> {
+    let types = subject.types();
+    if let Some((_, ty)) = types.iter().find(|(_, ty)| ty.name.as_deref() == Some(wanted)) {
+        match &ty.kind {
+            TypeKind::Aggregate(_) => bail!(
+                "{wanted} is only declared in {}; look in a file whose code uses its members",
+                subject.path.display()
+            ),
+            _ => bail!("{wanted} is not a struct, class or union"),
+        }
+    }
+    let names: Vec<&str> = all(subject).into_iter().map(|(name, _)| name).collect();
+    let near = nearest(wanted, names, 5);
+    let advice = if near.is_empty() {
+        "`lineup layout FILE` lists all types".to_owned()
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    };
+    bail!("no type {wanted} in {}; {advice}", subject.path.display())
+}

@@ -1,0 +1,105 @@
+//! The file whose types are shown, whichever way it describes them.
+
+use crate::files::{self, DiskCompanions};
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::btf::{self, Btf};
+use lineup_debuginfo::{Companion, DebugInfo, Error};
+use lineup_model::types::{TypeId, Types};
+use std::path::{Path, PathBuf};
+
+/// The running kernel's own types: the base of all its modules.
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// A file and its types.
+pub(super) struct Subject {
+    pub(super) path: PathBuf,
+    source: Source,
+}
+
+enum Source {
+    Dwarf(Box<DebugInfo>),
+    Btf(Box<Btf>),
+}
+
+impl Subject {
+    /// Opens a file with DWARF, an ELF file with BTF, or a BTF image. `base` is what split BTF
+    /// continues.
+    pub(super) fn open(path: &Path, base: Option<&Path>) -> Result<Subject> {
+        let source = open(path, base)?;
+        Ok(Subject { path: path.to_owned(), source })
+    }
+
+    pub(super) fn types(&self) -> &Types {
+        match &self.source {
+            Source::Dwarf(info) => info.types(),
+            Source::Btf(btf) => &btf.types,
+        }
+    }
+
+    /// The first type that belongs to the file itself and not to its base.
+    pub(super) fn first_own(&self) -> TypeId {
+        match &self.source {
+            Source::Dwarf(_) => TypeId(0),
+            Source::Btf(btf) => btf.first_own,
+        }
+    }
+}
+
+fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
+    let bytes = files::read(path)?;
+    if btf::is_btf(&bytes) {
+        return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base)?)));
+    }
+    let context = || path.display().to_string();
+    let info = DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).with_context(context)?;
+    if info.has_debug_info() {
+        warn(&info);
+        return Ok(Source::Dwarf(Box::new(info)));
+    }
+    let section = info.btf_section().with_context(context)?;
+    if section.is_empty() {
+        info.require_debug_info().with_context(context)?;
+        bail!("{}: no type information", path.display());
+    }
+    Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)))
+}
+
+fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
+    let context = || path.display().to_string();
+    if let Some(base) = base {
+        let base_bytes = files::read(base)?;
+        if let Ok(info) = DebugInfo::parse(base_bytes.clone(), &mut DiskCompanions::of(base)) {
+            return btf::parse(bytes, Some(&info.btf_section()?)).with_context(context);
+        }
+        return btf::parse(bytes, Some(&base_bytes)).with_context(context);
+    }
+    match btf::parse(bytes, None) {
+        // The modules of the running kernel are listed beside it.
+        Err(Error::BtfBaseNeeded) if path.parent() == Path::new(KERNEL_BTF).parent() => {
+            btf::parse(bytes, Some(&files::read(Path::new(KERNEL_BTF))?)).with_context(context)
+        }
+        result => result.with_context(context),
+    }
+}
+
+/// Says on standard error what could not be read.
+fn warn(info: &DebugInfo) {
+    let split = info.missing().iter().filter(|wanted| matches!(wanted, Companion::DwoFile { .. })).count();
+    if split > 0 {
+        eprintln!(
+            "lineup: warning: {split} split debug file(s) (.dwo) not found; their types are missing \
+             (keep them where the compiler wrote them, or make a .dwp beside the program)"
+        );
+    }
+    for wanted in info.missing() {
+        if let Companion::AltLink { name, .. } = wanted {
+            eprintln!("lineup: warning: shared debug file {name} not found; types in it are missing");
+        }
+    }
+    let damage = info.damage();
+    if damage > 0 {
+        eprintln!(
+            "lineup: warning: {damage} unit(s) of debug information are damaged; what could be read is shown"
+        );
+    }
+}

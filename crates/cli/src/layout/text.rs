@@ -1,0 +1,244 @@
+//! A type in full, as its source language writes it, with offsets beside.
+
+use super::Shown;
+use super::subject::Subject;
+use lineup_model::layout::{Gap, Layout, Row};
+use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind};
+use std::fmt::Write;
+
+/// Anonymous types nested deeper than this are not opened.
+const MAX_NESTING: usize = 8;
+/// Column of the comment with offset and size.
+const COMMENT_COLUMN: usize = 52;
+
+/// The declaration with offsets, holes and line boundaries.
+pub(super) fn full(subject: &Subject, shown: &Shown<'_>) -> String {
+    let mut printer = Printer { subject, layout: &shown.layout, out: String::new(), next_line: 1 };
+    let ty = subject.types().get(shown.id);
+    let language = ty.map(|ty| ty.language).unwrap_or_default();
+    if let Some(at) = ty.and_then(|ty| ty.declared_at.as_ref()) {
+        let _ = writeln!(printer.out, "/* {}:{} */", at.file, at.line);
+    }
+    let is_typedef = ty.is_some_and(|ty| ty.name.is_none());
+    let keyword = keyword(shown.layout.kind, language);
+    match is_typedef {
+        true => _ = writeln!(printer.out, "typedef {keyword} {{"),
+        false => _ = writeln!(printer.out, "{keyword} {} {{", shown.name),
+    }
+    printer.rows(&shown.layout, language, 0, 1);
+    printer.summary(&shown.layout);
+    match (is_typedef, ty.and_then(|ty| ty.declared_align)) {
+        (true, _) => _ = writeln!(printer.out, "}} {};", shown.name),
+        (false, Some(align)) => _ = writeln!(printer.out, "}} __attribute__((__aligned__({align})));"),
+        (false, None) => printer.out.push_str("};\n"),
+    }
+    printer.out
+}
+
+fn keyword(kind: AggregateKind, language: Language) -> &'static str {
+    match kind {
+        AggregateKind::Variants if language == Language::Rust => "enum",
+        AggregateKind::Struct | AggregateKind::Variants => "struct",
+        AggregateKind::Class => "class",
+        AggregateKind::Union => "union",
+    }
+}
+
+struct Printer<'p> {
+    subject: &'p Subject,
+    layout: &'p Layout,
+    out: String,
+    /// Number of the next line boundary to be announced.
+    next_line: u64,
+}
+
+impl Printer<'_> {
+    fn rows(&mut self, layout: &Layout, language: Language, base_bits: u64, depth: usize) {
+        for row in &layout.rows {
+            self.gap(row.gap_before, depth);
+            if let Some(offset) = row.offset_bits {
+                self.boundaries((base_bits + offset) / 8, depth);
+            }
+            self.row(row, language, base_bits, depth);
+        }
+        if depth > 1 && layout.padding.bytes > 0 {
+            let _ = writeln!(self.out, "{}/* {} bytes padding */", indent(depth), layout.padding.bytes);
+        }
+    }
+
+    fn gap(&mut self, gap: Gap, depth: usize) {
+        let mut note = |text: String| {
+            let _ = writeln!(self.out, "{}/* {text} */", indent(depth));
+        };
+        if gap.bits > 0 {
+            note(format!("{} bit{} hole", gap.bits, plural(gap.bits)));
+        }
+        if gap.bytes > 0 {
+            note(format!("{} byte{} hole", gap.bytes, plural(gap.bytes)));
+        }
+    }
+
+    /// Announces the line boundaries up to an offset.
+    fn boundaries(&mut self, offset: u64, depth: usize) {
+        let line = self.layout.line_size.bytes();
+        let reached = offset / line;
+        if reached < self.next_line {
+            return;
+        }
+        let start = reached * line;
+        let ago = match offset - start {
+            0 => String::new(),
+            bytes => format!(" was {bytes} bytes ago"),
+        };
+        let _ = writeln!(
+            self.out,
+            "{}/* --- cacheline {reached} boundary ({start} bytes){ago} --- */",
+            indent(depth)
+        );
+        self.next_line = reached + 1;
+    }
+
+    fn row(&mut self, row: &Row, language: Language, base_bits: u64, depth: usize) {
+        let nested = match row.role {
+            _ if depth >= MAX_NESTING => None,
+            MemberRole::Variant => Layout::of(self.subject.types(), row.ty, self.layout.line_size)
+                .filter(|layout| !layout.rows.is_empty())
+                .map(|layout| (String::new(), layout, String::new())),
+            _ => self.anonymous(row.ty),
+        };
+        let (Some((prefix, nested, counts)), Some(offset)) = (nested, row.offset_bits) else {
+            self.member(&self.declaration(row, language), row, base_bits, depth);
+            return;
+        };
+        let keyword =
+            if row.role == MemberRole::Variant { "/* variant */" } else { keyword(nested.kind, language) };
+        let _ = writeln!(self.out, "{}{prefix}{keyword} {{", indent(depth));
+        self.rows(&nested, language, base_bits + offset, depth + 1);
+        let close = row.name.as_deref().map_or("};".to_owned(), |name| format!("}} {name}{counts};"));
+        self.member(&close, row, base_bits, depth);
+    }
+
+    /// The layout of a type without a name, with the qualifiers before it and the dimensions behind,
+    /// when it is an array of it.
+    fn anonymous(&self, id: TypeId) -> Option<(String, Layout, String)> {
+        let types = self.subject.types();
+        let (mut prefix, mut dimensions) = (String::new(), String::new());
+        let mut id = id;
+        for _ in 0..MAX_NESTING {
+            let ty = types.get(id)?;
+            match &ty.kind {
+                TypeKind::Qualified(Some(target)) => {
+                    let _ = write!(prefix, "{} ", ty.name.as_deref().unwrap_or_default());
+                    id = *target;
+                }
+                TypeKind::Array { element, counts } => {
+                    for count in counts {
+                        let _ = write!(
+                            dimensions,
+                            "[{}]",
+                            count.map_or(String::new(), |count| count.to_string())
+                        );
+                    }
+                    id = *element;
+                }
+                TypeKind::Aggregate(_) if ty.name.is_none() => {
+                    return Some((prefix, Layout::of(types, id, self.layout.line_size)?, dimensions));
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn declaration(&self, row: &Row, language: Language) -> String {
+        let types = self.subject.types();
+        let name = row.name.as_deref().unwrap_or("");
+        let mut text = match (row.role, language) {
+            (MemberRole::Base, _) => format!("/* base */ {}", types.spell(Some(row.ty), "")),
+            (MemberRole::VirtualBase, _) => format!("/* virtual base */ {}", types.spell(Some(row.ty), "")),
+            (MemberRole::Discriminant, _) => format!("/* discriminant */ {}", types.spell(Some(row.ty), "")),
+            (MemberRole::Variant, _) => format!("/* variant */ {name}"),
+            (_, Language::Rust) => format!("{name}: {}", types.spell(Some(row.ty), "")),
+            _ => types.spell(Some(row.ty), name),
+        };
+        if let Some(bits) = row.bit_size {
+            let _ = write!(text, ":{bits}");
+        }
+        text.push(if language == Language::Rust { ',' } else { ';' });
+        text
+    }
+
+    fn member(&mut self, declaration: &str, row: &Row, base_bits: u64, depth: usize) {
+        let place = match (row.offset_bits, row.bit_size) {
+            (None, _) => "known at run time only".to_owned(),
+            (Some(offset), None) => {
+                let size = row.size_bytes.map_or("?".to_owned(), |size| size.to_string());
+                format!("{:>5} {size:>5}", (base_bits + offset) / 8)
+            }
+            (Some(offset), Some(_)) => self.bit_place(row, base_bits + offset),
+        };
+        let left = format!("{}{declaration}", indent(depth));
+        let _ = writeln!(self.out, "{left:<COMMENT_COLUMN$} /* {place} */");
+    }
+
+    /// A bit-field's storage unit, and the first bit in it.
+    fn bit_place(&self, row: &Row, offset_bits: u64) -> String {
+        let width = row.size_bytes.unwrap_or(1).max(1) * 8;
+        let unit = offset_bits - offset_bits % width;
+        format!("{:>5}:{:>2} {:>2}", unit / 8, offset_bits - unit, width / 8)
+    }
+
+    fn summary(&mut self, layout: &Layout) {
+        let pad = indent(1);
+        let mut note = |text: String| {
+            let _ = writeln!(self.out, "{pad}/* {text} */");
+        };
+        let (size, lines, members) = (layout.size_bytes, layout.lines(), layout.rows.len());
+        note(format!("size: {size}, cachelines: {lines}, members: {members}"));
+        if layout.holes() > 0 || layout.bit_holes() > 0 || layout.bit_field_bits() > 0 {
+            let mut parts = vec![format!("sum members: {}", layout.member_bytes())];
+            if layout.holes() > 0 {
+                parts.push(format!("holes: {}, sum holes: {}", layout.holes(), layout.hole_bytes()));
+            }
+            note(parts.join(", "));
+        }
+        if layout.bit_field_bits() > 0 {
+            let mut parts = vec![format!("sum bitfield members: {} bits", layout.bit_field_bits())];
+            if layout.bit_holes() > 0 {
+                parts.push(format!(
+                    "bit holes: {}, sum bit holes: {} bits",
+                    layout.bit_holes(),
+                    layout.hole_bits()
+                ));
+            }
+            note(parts.join(", "));
+        }
+        if layout.padding.bytes > 0 {
+            note(format!("padding: {}", layout.padding.bytes));
+        }
+        let inner: Vec<u64> =
+            layout.rows.iter().map(|row| row.inner_padding_bytes).filter(|&bytes| bytes > 0).collect();
+        if !inner.is_empty() {
+            note(format!("paddings: {}, sum paddings: {}", inner.len(), inner.iter().sum::<u64>()));
+        }
+        if layout.padding.bits > 0 {
+            note(format!("bit_padding: {} bits", layout.padding.bits));
+        }
+        if layout.straddling().next().is_some() {
+            let names: Vec<&str> =
+                layout.straddling().map(|row| row.name.as_deref().unwrap_or("(anonymous)")).collect();
+            note(format!("straddling a line: {}", names.join(", ")));
+        }
+        if layout.last_line_bytes() > 0 {
+            note(format!("last cacheline: {} bytes", layout.last_line_bytes()));
+        }
+    }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn indent(depth: usize) -> String {
+    "        ".repeat(depth)
+}

@@ -1,0 +1,95 @@
+//! The `lineup` command. The only place that reads arguments, spawns processes and picks file names.
+
+mod advise;
+mod background;
+mod bisect;
+mod compare;
+mod counters;
+mod derive;
+mod explain;
+mod figures;
+mod files;
+mod guard;
+mod imv;
+mod interrupt;
+mod launch;
+mod layout;
+mod load;
+mod measure;
+mod outcome;
+mod page;
+mod printed;
+mod process;
+mod record;
+mod recorded;
+mod recorder;
+mod sched;
+mod share;
+mod source;
+mod study;
+mod timing;
+mod trace;
+
+use clap::{Parser, Subcommand};
+use outcome::Outcome;
+use std::process::ExitCode;
+
+/// Finds the cache lines that make a hot path slow, writes the fix, and proves it.
+#[derive(Parser)]
+#[command(name = "lineup", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(name = "launch-child", hide = true)]
+    Launch(launch::Launch),
+    Measure(measure::Measure),
+    /// Shows how types lie in memory: members, holes, padding, cache-line boundaries
+    Layout(layout::Options),
+    /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
+    Explain(explain::Options),
+    /// Records calls of functions, or counts over the whole program, under the emulator
+    Record(record::Options),
+    Compare(compare::Compare),
+    Derive(derive::Derive),
+    Sched(sched::Sched),
+    Load(load::Load),
+    Bisect(bisect::Bisect),
+    /// Works out a better layout from a recording; the compiler judges it, nothing is timed
+    Advise(advise::Options),
+    /// Studies a program end to end: records, proposes, rebuilds, compares, reports
+    Study(study::Options),
+    Trace(trace::Options),
+    Imv(imv::Options),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result: anyhow::Result<Outcome> = match cli.command {
+        Command::Launch(launch) => launch::run(launch),
+        Command::Measure(measure) => measure::run(measure),
+        Command::Layout(options) => layout::run(&options),
+        Command::Explain(options) => explain::run(&options),
+        Command::Record(options) => record::run(options),
+        Command::Compare(compare) => compare::run(compare),
+        Command::Derive(arguments) => derive::run(arguments),
+        Command::Sched(sched) => sched::run(sched),
+        Command::Load(load) => load::run(load),
+        Command::Bisect(bisect) => bisect::run(bisect),
+        Command::Advise(options) => advise::run(&options),
+        Command::Study(options) => study::run(options),
+        Command::Trace(options) => trace::run(&options),
+        Command::Imv(options) => imv::run(&options),
+    };
+    match result {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            // Names from a program's file may be part of the message.
+            eprintln!("lineup: {}", lineup_report::visible::many_lines(&format!("{error:#}")));
+            ExitCode::from(2)
+        }
+    }
+}

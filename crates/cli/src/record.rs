@@ -1,0 +1,200 @@
+//! `lineup record`: calls of chosen functions, or the whole program, as a recording.
+
+mod calls;
+mod functions;
+mod host_caches;
+mod text;
+
+use crate::files;
+use crate::interrupt::Interrupts;
+use crate::outcome::Outcome;
+use crate::recorder::{self, Output, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use crate::study::plan;
+use anyhow::{Context, Result, bail};
+use calls::RegionSummary;
+use clap::Args;
+use functions::FunctionProfile;
+use indicatif::{ProgressBar, ProgressStyle};
+use lineup_cache::CacheSpec;
+use lineup_model::line::LineSize;
+use lineup_recording::{Mode, ProgramExit};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `lineup record`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Function to record, callees included; with a weight (F=3), advice counts its lines so many times
+    #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
+    regions: Vec<String>,
+    /// Record at most this many calls of each region
+    #[arg(long, value_name = "N")]
+    calls: Option<u64>,
+    /// Leave out the first calls of each region
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    warmup: u64,
+    /// File for the recording
+    #[arg(long, value_name = "FILE", default_value = "lineup.rec")]
+    out: PathBuf,
+    /// Run the program once, with everything instrumented: slower, for programs that cannot run twice alike
+    #[arg(long, conflicts_with = "whole_program")]
+    one_pass: bool,
+    /// Count instructions, accesses and modelled misses of every function instead of recording calls
+    #[arg(long, conflicts_with_all = ["regions", "calls", "warmup"])]
+    whole_program: bool,
+    /// Cache to model with --whole-program, such as l1d=32K,8,64; the host's when not given
+    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE", requires = "whole_program")]
+    caches: Vec<CacheSpec>,
+    /// Add a variable to the program's environment
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Cache-line size of the summary: 32, 64 or 128
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = plan::line_size)]
+    line_size: LineSize,
+    /// Functions shown with --whole-program, most instructions first
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    top: usize,
+    /// Print the summary as JSON (schema lineup.record/1); the program's output then goes to standard error
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// What was recorded, as shown.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    /// The recording.
+    file: String,
+    /// How the program ended.
+    exit_status: Option<i32>,
+    signal: Option<i32>,
+    /// Instructions of the whole program, when they were counted.
+    total_instructions: Option<u64>,
+    threads: Option<u64>,
+    forks: Option<u64>,
+    line_bytes: u64,
+    caches: Vec<String>,
+    regions: Vec<RegionSummary>,
+    functions: Vec<FunctionProfile>,
+    notes: Vec<String>,
+}
+
+/// Runs `lineup record`.
+pub(crate) fn run(options: Options) -> Result<Outcome> {
+    let request = request(&options)?;
+    let interrupts = Interrupts::watch()?;
+    let spinner = spinner(&request);
+    let outcome = recorder::record(&request, &interrupts);
+    spinner.finish_and_clear();
+    let outcome = outcome?;
+    let report = report(&request, &outcome, options.line_size)?;
+    refuse_silence(&report)?;
+    let out = match options.json {
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => text::text(&report, options.top, files::text_style()),
+    };
+    files::print(&out)?;
+    match outcome.ending.exit {
+        ProgramExit::Exited(_) => Ok(Outcome::Done),
+        exit @ ProgramExit::Signaled(_) => bail!(
+            "the program {}; what was recorded until then is kept in {}{}",
+            in_words(exit),
+            request.output.display(),
+            if report.regions.iter().any(|region| region.recorded > 0) {
+                ", and `lineup explain` can read it"
+            } else {
+                ""
+            }
+        ),
+    }
+}
+
+fn request(options: &Options) -> Result<RecordRequest> {
+    let mut command = options.command.iter().cloned();
+    let program = command.next().context("no program given")?;
+    let region = |text: &String| plan::region(text).map(|(name, weight)| RegionRequest { name, weight });
+    Ok(RecordRequest {
+        program: program.into(),
+        arguments: command.collect(),
+        directory: None,
+        environment: options.environment.clone(),
+        regions: options.regions.iter().map(region).collect::<Result<_>>()?,
+        mode: match (options.whole_program, options.one_pass) {
+            (true, _) => Mode::WholeProgram,
+            (false, true) => Mode::OnePass,
+            (false, false) => Mode::TwoPass,
+        },
+        max_calls: options.calls,
+        warmup_calls: options.warmup,
+        caches: match options.whole_program && options.caches.is_empty() {
+            true => host_caches::read()?,
+            false => options.caches.clone(),
+        },
+        output: options.out.clone(),
+        shown: if options.json { Output::OnStandardError } else { Output::Shown },
+    })
+}
+
+/// `KEY=VALUE`.
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err(format!("{text}: write KEY=VALUE")),
+    }
+}
+
+/// Turns while the program runs, on a terminal only.
+fn spinner(request: &RecordRequest) -> ProgressBar {
+    let program = request.program.display().to_string();
+    let message = match request.mode {
+        Mode::TwoPass => format!("recording {program}: runs twice"),
+        Mode::OnePass | Mode::WholeProgram => format!("recording {program}"),
+    };
+    let bar = ProgressBar::new_spinner().with_message(message);
+    let bar = match ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    };
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> Result<Report> {
+    let (exit_status, signal) = match outcome.ending.exit {
+        ProgramExit::Exited(status) => (Some(status), None),
+        ProgramExit::Signaled(signal) => (None, Some(signal)),
+    };
+    let summary = outcome.summary.as_ref();
+    let counted = summary.and_then(|summary| summary.total_instructions);
+    let mut notes = outcome.notes.clone();
+    notes.extend(summary.into_iter().flat_map(|summary| summary.notes.iter().cloned()));
+    Ok(Report {
+        schema: "lineup.record/1",
+        file: request.output.display().to_string(),
+        exit_status,
+        signal,
+        total_instructions: outcome.ending.total_instructions.or(counted),
+        threads: summary.map(|summary| summary.threads),
+        forks: summary.map(|summary| summary.forks),
+        line_bytes: line.bytes(),
+        caches: request.caches.iter().map(ToString::to_string).collect(),
+        regions: calls::summarise(&request.output, line)?,
+        functions: functions::profile(&request.output)?,
+        notes,
+    })
+}
+
+/// A program that ended in good order without a call has nothing to say about the regions.
+fn refuse_silence(report: &Report) -> Result<()> {
+    let silent = report.regions.iter().filter(|region| region.seen == Some(0));
+    let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
+    if !silent.is_empty() {
+        bail!("the program ended without a call of {}; do its arguments lead there?", silent.join(", "));
+    }
+    Ok(())
+}

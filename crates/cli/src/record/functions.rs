@@ -1,0 +1,95 @@
+//! Whole-program counts, by function.
+
+use crate::explain;
+use anyhow::{Context, Result};
+use lineup_debuginfo::{DebugInfo, demangle};
+use lineup_model::image::LoadedImage;
+use lineup_recording::{Event, Misses, ProfileRun, Reader};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// What one function did.
+#[derive(Clone, Default, Serialize)]
+pub(super) struct FunctionProfile {
+    /// `None` where no symbol covers the code.
+    pub(super) function: Option<String>,
+    /// The file that holds it; `None` for code outside every file.
+    pub(super) image: Option<String>,
+    pub(super) instructions: u64,
+    pub(super) fetch_misses: Level,
+    pub(super) loads: u64,
+    pub(super) load_misses: Level,
+    pub(super) stores: u64,
+    pub(super) store_misses: Level,
+}
+
+/// Misses by level.
+#[derive(Clone, Copy, Default, Serialize)]
+pub(super) struct Level {
+    pub(super) l1: u64,
+    pub(super) l2: u64,
+}
+
+impl Level {
+    fn add(&mut self, misses: Misses) {
+        self.l1 += misses.l1;
+        self.l2 += misses.l2;
+    }
+}
+
+impl FunctionProfile {
+    fn add(&mut self, run: &ProfileRun) {
+        self.instructions += run.instructions;
+        self.loads += run.loads;
+        self.stores += run.stores;
+        self.fetch_misses.add(run.fetch_misses);
+        self.load_misses.add(run.load_misses);
+        self.store_misses.add(run.store_misses);
+    }
+}
+
+/// Every function's counts, most instructions first; empty for a recording of regions.
+pub(super) fn profile(recording: &Path) -> Result<Vec<FunctionProfile>> {
+    let file = File::open(recording).with_context(|| recording.display().to_string())?;
+    let (mut images, mut runs) = (Vec::new(), Vec::new());
+    for event in Reader::new(BufReader::new(file))? {
+        match event {
+            Event::Image(image) => images.push(image),
+            Event::Profile(run) => runs.push(run),
+            _ => {}
+        }
+    }
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let debug: Vec<Option<DebugInfo>> =
+        images.iter().map(|image| explain::debug_info(Path::new(&image.path))).collect();
+    let mut functions: BTreeMap<(Option<String>, Option<String>), FunctionProfile> = BTreeMap::new();
+    for run in &runs {
+        let (function, image) = place(run.pc, &images, &debug);
+        let profile = functions.entry((function.clone(), image.clone())).or_default();
+        (profile.function, profile.image) = (function, image);
+        profile.add(run);
+    }
+    let mut functions: Vec<FunctionProfile> = functions.into_values().collect();
+    functions.sort_by_key(|profile| std::cmp::Reverse(profile.instructions));
+    Ok(functions)
+}
+
+/// The function and the file at a runtime address.
+fn place(pc: u64, images: &[LoadedImage], debug: &[Option<DebugInfo>]) -> (Option<String>, Option<String>) {
+    let Some((image, debug)) = images.iter().zip(debug).rfind(|(image, _)| image.contains(pc)) else {
+        return (None, None);
+    };
+    let link = image.to_link(pc);
+    let symbol = debug.as_ref().and_then(|debug| {
+        let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
+        stub.or_else(|| {
+            debug.symbol_at(link).map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone()))
+        })
+    });
+    (symbol, Some(image.path.clone()))
+}

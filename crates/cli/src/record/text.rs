@@ -1,0 +1,134 @@
+//! The summary for people.
+
+use super::Report;
+use super::calls::RegionSummary;
+use super::functions::FunctionProfile;
+use crate::figures::grouped;
+use lineup_explain::spread::Spread;
+use lineup_report::text::{Align, Table, TextStyle};
+use std::fmt::Write;
+
+/// Tables, with at most `top` functions.
+pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    for region in &report.regions {
+        region_text(&mut out, region, report.line_bytes, style);
+    }
+    if !report.functions.is_empty() {
+        functions_text(&mut out, &report.functions, top, style);
+        let _ = writeln!(out, "caches: {}", report.caches.join(" "));
+    }
+    if let Some(instructions) = report.total_instructions {
+        let _ = writeln!(out, "instructions of the whole program: {}", count(instructions));
+    }
+    for (number, what) in [(report.threads, "threads"), (report.forks, "processes forked off, not recorded")]
+    {
+        if let Some(number) = number.filter(|number| *number > 0) {
+            let _ = writeln!(out, "{what}: {}", count(number));
+        }
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    if let Some(status) = report.exit_status.filter(|status| *status != 0) {
+        let _ = writeln!(out, "the program exited with status {status}");
+    }
+    let _ = writeln!(out, "recording: {}", report.file);
+    out
+}
+
+fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style: TextStyle) {
+    let made = region.seen.map_or_else(|| "an unknown number".to_owned(), count);
+    let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, count(region.recorded));
+    let notes = [
+        (Some(region.abandoned), "left by longjmp, an exception or their thread's end"),
+        (Some(region.unfinished), "had not ended when the recording did; not in the table"),
+        (region.truncated, "cut: more accesses than are kept per call"),
+        (region.in_handlers, "not recorded: inside a signal handler that interrupted a recorded call"),
+        (Some(region.missed_blocks), "blocks entered whose accesses were not recorded"),
+    ];
+    for (number, what) in notes {
+        if let Some(number) = number.filter(|number| *number > 0) {
+            let _ = writeln!(out, "  {} {what}", count(number));
+        }
+    }
+    let columns = ["min", "median", "p99", "max"].map(|name| (name, Align::Right));
+    let mut table = Table::new([("per call", Align::Left)].into_iter().chain(columns));
+    let rows = [
+        ("instructions".to_owned(), region.instructions),
+        (format!("{line_bytes}-byte lines of data"), region.data_lines),
+        (format!("{line_bytes}-byte lines of code"), region.code_lines),
+    ];
+    for (name, spread) in rows {
+        if let Some(Spread { min, median, p99, max, .. }) = spread {
+            table.row([name, count(min), count(median), count(p99), count(max)]);
+        }
+    }
+    if !table.is_empty() {
+        out.push_str(&table.render(style));
+    }
+}
+
+fn functions_text(out: &mut String, functions: &[FunctionProfile], top: usize, style: TextStyle) {
+    let names = [
+        "instructions",
+        "I1 misses",
+        "L2i misses",
+        "loads",
+        "D1 misses",
+        "L2d misses",
+        "stores",
+        "D1 misses",
+        "L2d misses",
+    ];
+    let columns = names.map(|name| (name, Align::Right));
+    let mut table = Table::new(columns.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
+    for profile in std::iter::once(&total(functions)).chain(functions.iter().take(top)) {
+        let figures = figures(profile).map(count);
+        let function = profile.function.as_deref().unwrap_or("(no symbol)");
+        let image = profile.image.as_deref().unwrap_or("");
+        table.row(figures.into_iter().chain([function.to_owned(), image.to_owned()]));
+    }
+    out.push_str(&table.render(style));
+    if functions.len() > top {
+        let _ = writeln!(out, "{} more functions; --top shows more, --json all", functions.len() - top);
+    }
+}
+
+fn figures(profile: &FunctionProfile) -> [u64; 9] {
+    let FunctionProfile { fetch_misses, load_misses, store_misses, .. } = profile;
+    [
+        profile.instructions,
+        fetch_misses.l1,
+        fetch_misses.l2,
+        profile.loads,
+        load_misses.l1,
+        load_misses.l2,
+        profile.stores,
+        store_misses.l1,
+        store_misses.l2,
+    ]
+}
+
+fn total(functions: &[FunctionProfile]) -> FunctionProfile {
+    let mut total =
+        FunctionProfile { function: Some("the whole program".into()), ..FunctionProfile::default() };
+    for profile in functions {
+        total.instructions += profile.instructions;
+        total.loads += profile.loads;
+        total.stores += profile.stores;
+        for (sum, own) in [
+            (&mut total.fetch_misses, profile.fetch_misses),
+            (&mut total.load_misses, profile.load_misses),
+            (&mut total.store_misses, profile.store_misses),
+        ] {
+            sum.l1 += own.l1;
+            sum.l2 += own.l2;
+        }
+    }
+    total
+}
+
+fn count(number: u64) -> String {
+    grouped(number as f64, 0)
+}

@@ -1,0 +1,160 @@
+//! A recording explained, and its parts in the shapes that advice, proof and report take.
+
+use crate::explain;
+use anyhow::{Context, Result};
+use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
+use lineup_explain::spread::Bar;
+use lineup_explain::{Options, Survey};
+use lineup_model::abi::Abi;
+use lineup_model::access::RegionId;
+use lineup_model::line::LineSize;
+use lineup_model::program::{Location, Variable};
+use lineup_model::types::Types;
+use lineup_model::usage::VariableRef;
+use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_report::study::{NotObserved, VariantUse};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// A recording with what it tells of one program.
+pub(crate) struct Recorded {
+    survey: Survey,
+    debug: Vec<Option<DebugInfo>>,
+    /// What the recorded calls touched.
+    pub(crate) explanation: Explanation,
+    /// Position of the program among the images.
+    program: usize,
+}
+
+impl Recorded {
+    /// Explains a recording of the program at this path.
+    pub(crate) fn explain(recording: &Path, program: &Path, options: Options) -> Result<Recorded> {
+        let survey = explain::survey(recording)?;
+        let position = survey.images.iter().position(|image| Path::new(&image.path) == program);
+        let program = position.with_context(|| {
+            let (recording, program) = (recording.display(), program.display());
+            format!("{recording} holds no trace of {program}; was it recorded with another path?")
+        })?;
+        let debug = explain::debug_infos(recording, &survey);
+        let explanation = explain::explain(recording, &survey, &debug, options)?;
+        Ok(Recorded { survey, debug, explanation, program })
+    }
+
+    /// The program's debug info.
+    fn debug(&self) -> Option<&DebugInfo> {
+        self.debug.get(self.program)?.as_ref()
+    }
+
+    /// The types of the program.
+    pub(crate) fn types(&self) -> &Types {
+        static NONE: LazyLock<Types> = LazyLock::new(Types::new);
+        self.debug().map_or(&NONE, DebugInfo::types)
+    }
+
+    /// The program's machine and data model.
+    pub(crate) fn abi(&self) -> Abi {
+        self.survey.header.abi
+    }
+
+    /// The emulator, as it names itself.
+    pub(crate) fn emulator(&self) -> &str {
+        &self.survey.header.emulator
+    }
+
+    /// Calls of a region that the program made in all.
+    pub(crate) fn calls_made(&self, region: usize) -> Option<u64> {
+        Some(self.survey.summary.as_ref()?.regions.get(region)?.seen)
+    }
+
+    /// How regions use the program's own types and variables.
+    fn own_usage(&self) -> Option<&ImageUsage> {
+        self.explanation.usage.iter().find(|usage| usage.index == self.program)
+    }
+
+    /// What advice is worked out from.
+    pub(crate) fn usage(&self) -> Usage {
+        let own = self.own_usage();
+        let regions = self.survey.header.regions.iter().zip(0..).map(|(region, index)| Region {
+            id: RegionId(index),
+            name: region.name.clone(),
+            weight: region.weight,
+        });
+        let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
+        Usage {
+            abi: self.abi(),
+            regions: regions.collect(),
+            types: own.map(|own| own.types.clone()).unwrap_or_default(),
+            variables: own.map(|own| own.variables.clone()).unwrap_or_default(),
+            sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
+            variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
+        }
+    }
+
+    /// Lines per call, for the comparison.
+    pub(crate) fn footprints(&self) -> Vec<RegionFootprint> {
+        let counts = |lines: &LinesPerCall, bars: &[Bar]| {
+            Some(LineCounts {
+                line: LineSize::new(u32::try_from(lines.line_bytes).ok()?)?,
+                calls_by_lines: bars.iter().map(|bar| (bar.value, bar.calls)).collect(),
+            })
+        };
+        let footprint = |region: &RegionExplanation| RegionFootprint {
+            region: region.name.clone(),
+            weight: region.weight,
+            data: region.lines.iter().filter_map(|lines| counts(lines, &lines.data_distribution)).collect(),
+            code: region.lines.iter().filter_map(|lines| counts(lines, &lines.code_distribution)).collect(),
+        };
+        self.explanation.regions.iter().map(footprint).collect()
+    }
+
+    /// Lends what line maps are drawn from: the program's own types and variables.
+    pub(crate) fn drawn<T>(&self, draw: impl FnOnce(VariantUse<'_>) -> T) -> T {
+        let usage = self.own_usage().map(std::slice::from_ref).unwrap_or_default();
+        let types = BTreeMap::from([(self.program, self.types())]);
+        let variables = BTreeMap::from([(self.program, self.variables())]);
+        draw(VariantUse { usage, types: &types, variables: &variables })
+    }
+
+    /// All variables of the program that have a fixed place.
+    fn variables(&self) -> Vec<VariableRef> {
+        let Some(debug) = self.debug() else { return Vec::new() };
+        let place = |variable: &Variable| {
+            let address = variable.places.iter().find_map(|place| match place.at {
+                Location::Address(address) => Some(address),
+                _ => None,
+            })?;
+            let size_bytes = debug.types().size_bytes(variable.ty?)?;
+            Some(VariableRef { name: variable.name.as_deref()?.to_owned(), address, size_bytes })
+        };
+        debug.globals().iter().filter_map(place).collect()
+    }
+
+    /// What the recording could not see.
+    pub(crate) fn not_observed(&self) -> Vec<NotObserved> {
+        let mut all = Vec::new();
+        let mut add = |what: String, consequence: &str| {
+            all.push(NotObserved { what, consequence: consequence.to_owned() });
+        };
+        for region in &self.explanation.regions {
+            if region.missed_blocks > 0 {
+                add(
+                    format!("{} executions of blocks in {}", region.missed_blocks, region.name),
+                    "the first run did not see them inside the region; their accesses are missing",
+                );
+            }
+            if region.unfinished > 0 {
+                add(format!("{} calls of {} that had not ended", region.unfinished, region.name), "left out");
+            }
+        }
+        for note in self.survey.summary.iter().flat_map(|summary| &summary.notes) {
+            add(note.clone(), "reported by the recorder");
+        }
+        if let Some(damage) = &self.survey.damage {
+            add(format!("the recording after byte {}", damage.good_bytes), "the file was cut off there");
+        }
+        all
+    }
+}

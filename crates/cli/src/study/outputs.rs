@@ -1,0 +1,79 @@
+//! What a study leaves behind.
+
+use crate::files;
+use crate::study::plan::Plan;
+use anyhow::{Context, Result};
+use lineup_advise::proposal::Advice;
+use lineup_report::html::study_page;
+use lineup_report::study::{CommandLine, StudyReport};
+use lineup_report::text::study_text;
+use std::fs;
+
+/// Name of the patch.
+pub(crate) const PATCH: &str = "fix.patch";
+
+/// Writes report, figures, patch and guard. A patch of an earlier study that this one does not confirm is
+/// taken away.
+pub(crate) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, patch: &str) -> Result<()> {
+    let put = |name: &str, text: &str| {
+        let path = plan.out.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    put("report.html", &study_page(report))?;
+    put("report.json", &report.to_json()?)?;
+    remove(plan, "rejected.patch")?;
+    match patch.is_empty() {
+        true => remove(plan, PATCH)?,
+        false => put(PATCH, patch)?,
+    }
+    if plan.guard {
+        put("lineup.lock", &advice.guard.to_text())?;
+    }
+    Ok(())
+}
+
+/// Keeps a patch that the comparison rejected.
+pub(crate) fn write_rejected(plan: &Plan, patch: &str) -> Result<()> {
+    remove(plan, PATCH)?;
+    let path = plan.out.join("rejected.patch");
+    fs::write(&path, patch).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn remove(plan: &Plan, name: &str) -> Result<()> {
+    let path = plan.out.join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The commands that repeat a study and go on from it.
+pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
+    let mut commands =
+        vec![CommandLine { purpose: "repeat this study".into(), text: shell_words::join(std::env::args()) }];
+    if has_patch {
+        commands.push(CommandLine {
+            purpose: "apply the patch, in the source folder".into(),
+            text: format!("git apply {}", plan.out.join(PATCH).display()),
+        });
+    }
+    if plan.guard {
+        let (lock, program) = (plan.out.join("lineup.lock"), plan.program.display().to_string());
+        commands.push(CommandLine {
+            purpose: "hold a later build against the guard; exit code 1 when a member has moved".into(),
+            text: format!("lineup layout --check {} {program}", lock.display()),
+        });
+    }
+    commands
+}
+
+/// The report for standard output: JSON when asked for, a table for a terminal, plain text for a pipe.
+pub(crate) fn for_standard_output(plan: &Plan, report: &StudyReport) -> Result<String> {
+    if plan.json {
+        return Ok(report.to_json()?);
+    }
+    let style = files::text_style();
+    Ok(format!("{}\nwritten: {}\n", study_text(report, style), plan.out.join("report.html").display()))
+}

@@ -1,0 +1,230 @@
+//! What was typed → what is meant.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_cache::CacheSpec;
+use lineup_model::line::LineSize;
+use lineup_prove::ProofPlan;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Component, Path, PathBuf};
+
+/// Arguments of `lineup study`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Function to study; with a weight (F=3), its lines count so many times
+    #[arg(long = "region", value_name = "F[=WEIGHT]", required = true)]
+    regions: Vec<String>,
+    /// Folder with the program's sources; never written to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    source: PathBuf,
+    /// Shell command that builds the program in a copy of the source folder
+    #[arg(long, value_name = "COMMAND", default_value = "make")]
+    build: String,
+    /// Folder for report.html, report.json and fix.patch
+    #[arg(long, value_name = "DIR", default_value = "lineup-study")]
+    out: PathBuf,
+    /// Record at most this many calls of each region
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    calls: u64,
+    /// Leave out the first calls of each region
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    warmup: u64,
+    /// Run the program once per recording, with everything instrumented: for programs that cannot run twice alike
+    #[arg(long)]
+    one_pass: bool,
+    /// Cache-line size that decides between layouts
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
+    line_size: LineSize,
+    /// Cache to model, such as l1d=32K,8,64; the host's when not given
+    #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
+    caches: Vec<CacheSpec>,
+    /// Bytes of other data between two calls, for the modelled misses
+    #[arg(long = "pressure", value_name = "BYTES")]
+    pressures: Vec<u64>,
+    /// Leave this member where it is
+    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
+    pins: Vec<(String, String)>,
+    /// Leave this type as it is
+    #[arg(long = "keep", value_name = "TYPE")]
+    keeps: Vec<String>,
+    /// Allow a type to grow to keep write-shared members apart
+    #[arg(long)]
+    allow_growth: bool,
+    /// Also write lineup.lock, which `lineup layout --check` holds later builds against
+    #[arg(long)]
+    guard: bool,
+    /// Stop timing after so many seconds of runs
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    max_time: u64,
+    /// Print the report as JSON (schema lineup.study/1)
+    #[arg(long)]
+    json: bool,
+    /// The program, a path inside the source folder, and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// What a study is to do.
+pub(crate) struct Plan {
+    /// Functions and weights.
+    pub(crate) regions: Vec<(String, f64)>,
+    /// The user's source folder.
+    pub(crate) source: PathBuf,
+    /// Shell command that builds.
+    pub(crate) build: String,
+    /// Where results go; exists.
+    pub(crate) out: PathBuf,
+    /// Calls recorded at most per region.
+    pub(crate) calls: u64,
+    /// Calls left out at the start of each region.
+    pub(crate) warmup: u64,
+    /// Whether recordings are made in one pass.
+    pub(crate) one_pass: bool,
+    /// Caches to model; empty for the host's.
+    pub(crate) caches: Vec<CacheSpec>,
+    /// Bytes of other data between calls.
+    pub(crate) pressures: Vec<u64>,
+    /// Options of advice.
+    pub(crate) advice: lineup_advise::options::Options,
+    /// How far the comparison goes.
+    pub(crate) proof: ProofPlan,
+    /// Whether to write the guard.
+    pub(crate) guard: bool,
+    /// Whether standard output gets JSON.
+    pub(crate) json: bool,
+    /// The program, relative to the source folder.
+    pub(crate) program: PathBuf,
+    /// Its arguments.
+    pub(crate) arguments: Vec<OsString>,
+}
+
+impl Plan {
+    /// Checks the options and prepares the output folder.
+    pub(crate) fn of(options: Options) -> Result<Plan> {
+        let regions = options.regions.iter().map(|text| region(text)).collect::<Result<Vec<_>>>()?;
+        let mut command = options.command.into_iter();
+        let program = command.next().context("no program given")?;
+        let program = inside(Path::new(&program), &options.source)?;
+        prepare_output(&options.out)?;
+        Ok(Plan {
+            regions,
+            source: options.source,
+            build: options.build,
+            out: options.out,
+            calls: options.calls,
+            warmup: options.warmup,
+            one_pass: options.one_pass,
+            caches: options.caches,
+            pressures: options.pressures,
+            advice: lineup_advise::options::Options {
+                pins: options.pins,
+                keeps: options.keeps,
+                primary: options.line_size,
+                allow_growth: options.allow_growth,
+            },
+            proof: ProofPlan {
+                line: options.line_size,
+                max_time_ns: options.max_time.saturating_mul(1_000_000_000),
+                ..ProofPlan::default()
+            },
+            guard: options.guard,
+            json: options.json,
+            program,
+            arguments: command.collect(),
+        })
+    }
+
+    /// The line size that decides.
+    pub(crate) fn line(&self) -> LineSize {
+        self.advice.primary
+    }
+
+    /// Tells a person what happens now.
+    pub(crate) fn progress(&self, what: &str) {
+        if std::io::stderr().is_terminal() {
+            eprintln!("lineup: {what}");
+        }
+    }
+}
+
+/// `F` or `F=WEIGHT`. Rust and C++ names may hold `=` (`operator==`), so only a number counts.
+pub(crate) fn region(text: &str) -> Result<(String, f64)> {
+    let Some((name, weight)) = text.rsplit_once('=') else { return Ok((text.to_owned(), 1.0)) };
+    match weight.parse::<f64>() {
+        Ok(weight) if weight > 0.0 && weight.is_finite() => Ok((name.to_owned(), weight)),
+        Ok(weight) => bail!("--region {text}: the weight {weight} is not a positive number"),
+        Err(_) => Ok((text.to_owned(), 1.0)),
+    }
+}
+
+pub(crate) fn pin(text: &str) -> Result<(String, String)> {
+    let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
+    let (ty, member) = parts.with_context(|| format!("--pin {text}: write Type.member"))?;
+    Ok((ty.to_owned(), member.to_owned()))
+}
+
+pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
+    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
+    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
+}
+
+fn cache_spec(text: &str) -> Result<CacheSpec, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+/// The program's path relative to the source folder.
+fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
+    let hint = "a study rebuilds the program, so name it by its path inside --source";
+    let relative = if program.is_absolute() {
+        let folder = source
+            .canonicalize()
+            .with_context(|| format!("cannot read the source folder {}", source.display()))?;
+        let inside = program.strip_prefix(&folder).map(Path::to_owned);
+        inside
+            .ok()
+            .with_context(|| format!("{} is not inside {}; {hint}", program.display(), source.display()))?
+    } else {
+        program.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+    };
+    if relative.components().any(|part| part == Component::ParentDir) {
+        bail!("{} leads out of the source folder; {hint}", program.display());
+    }
+    Ok(relative)
+}
+
+/// Makes the output folder and checks that it can be written, before any long work.
+fn prepare_output(out: &Path) -> Result<()> {
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("cannot make the output folder {}", out.display()))?;
+    tempfile::tempfile_in(out)
+        .with_context(|| format!("cannot write in the output folder {}", out.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_may_carry_a_weight() {
+        assert_eq!(region("f").unwrap(), ("f".into(), 1.0));
+        assert_eq!(region("f=3").unwrap(), ("f".into(), 3.0));
+        assert_eq!(region("a::operator==").unwrap(), ("a::operator==".into(), 1.0));
+        assert!(region("f=0").is_err());
+        assert!(region("f=-1").is_err());
+    }
+
+    #[test]
+    fn a_program_is_named_inside_the_source_folder() {
+        assert_eq!(inside(Path::new("./build/x"), Path::new("src")).unwrap(), Path::new("build/x"));
+        assert!(inside(Path::new("../x"), Path::new("src")).is_err());
+        assert!(inside(Path::new("/bin/true"), Path::new(".")).is_err());
+    }
+
+    #[test]
+    fn a_pin_names_type_and_member() {
+        assert_eq!(pin("a::B.c").unwrap(), ("a::B".into(), "c".into()));
+        assert!(pin("member").is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! One variant of the program: copied, built, recorded, explained.
+
+use crate::interrupt::Interrupts;
+use crate::process::Invocation;
+use crate::recorded::Recorded;
+use crate::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
+use crate::source::judge;
+use crate::source::scratch::{Role, Scratch, Tree};
+use crate::study::plan::Plan;
+use crate::timing::{ProcessRunner, RunnerOptions};
+use anyhow::{Context, Result, bail};
+use lineup_explain::Options;
+use lineup_recording::{Mode, ProgramExit};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A variant with what its recording tells.
+pub(crate) struct Variant {
+    tree: Tree,
+    /// What was recorded.
+    pub(crate) recorded: Recorded,
+}
+
+impl Variant {
+    /// Copies the sources, applies the edits, builds, records and explains.
+    pub(crate) fn study(
+        plan: &Plan,
+        scratch: &Scratch,
+        role: Role,
+        edits: Option<&BTreeMap<String, String>>,
+        interrupts: &Interrupts,
+    ) -> Result<Variant> {
+        let name = if edits.is_some() { "after" } else { "before" };
+        plan.progress(&format!("building and recording the program {name} the change"));
+        let tree = scratch.copy(role)?;
+        for (file, text) in edits.into_iter().flatten() {
+            tree.write(Path::new(file), text)?;
+        }
+        scratch.build(&tree)?;
+        let program = tree.path.join(&plan.program);
+        if !program.is_file() {
+            bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
+        }
+        judge::load(&program)?.require_debug_info().with_context(|| plan.program.display().to_string())?;
+        let recording = keep(&plan.out.join(name), &program)?;
+        record(plan, &tree, &program, &recording, interrupts)?;
+        let options = Options {
+            line_size: plan.line(),
+            caches: plan.caches.clone(),
+            pressure_bytes: plan.pressures.clone(),
+            ..Options::default()
+        };
+        let recorded = Recorded::explain(&recording, &program, options)?;
+        Ok(Variant { tree, recorded })
+    }
+
+    /// The folder that this variant was built in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.tree.path
+    }
+
+    /// The command that runs this variant for timing.
+    fn invocation(&self, plan: &Plan) -> Invocation {
+        let program = self.tree.path.join(&plan.program).into_os_string();
+        Invocation {
+            command: recorder::native_or_emulated(self.recorded.abi().machine, program, &plan.arguments),
+            directory: Some(self.tree.path.clone()),
+            ..Invocation::default()
+        }
+    }
+}
+
+/// Keeps the program in a folder of the results, for the recording that is put beside it: the scratch copy it was
+/// built in goes away. Returns the place of the recording.
+fn keep(folder: &Path, program: &Path) -> Result<PathBuf> {
+    let cannot = || format!("cannot keep the program in {}", folder.display());
+    fs::create_dir_all(folder).with_context(cannot)?;
+    let name = program.file_name().unwrap_or_default();
+    fs::copy(program, folder.join(name)).with_context(cannot)?;
+    Ok(folder.join("calls.rec"))
+}
+
+/// Records the program of one variant, in its own copy of the sources.
+fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &Interrupts) -> Result<()> {
+    let regions = plan.regions.iter();
+    let request = RecordRequest {
+        program: program.to_owned(),
+        arguments: plan.arguments.clone(),
+        directory: Some(tree.path.clone()),
+        environment: Vec::new(),
+        regions: regions
+            .map(|(name, weight)| RegionRequest { name: name.clone(), weight: *weight })
+            .collect(),
+        mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
+        max_calls: Some(plan.calls),
+        warmup_calls: plan.warmup,
+        caches: Vec::new(),
+        output: output.to_owned(),
+        shown: Output::Hidden,
+    };
+    let outcome = recorder::record(&request, interrupts)?;
+    for note in &outcome.notes {
+        plan.progress(note);
+    }
+    match outcome.ending.exit {
+        ProgramExit::Exited(_) => Ok(()),
+        exit @ ProgramExit::Signaled(_) => bail!(
+            "the program {} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
+            in_words(exit),
+            output.display()
+        ),
+    }
+}
+
+/// Runs both variants.
+pub(crate) fn runner(
+    plan: &Plan,
+    before: &Variant,
+    after: &Variant,
+    interrupts: &Interrupts,
+) -> Result<ProcessRunner> {
+    let variants = vec![before.invocation(plan), after.invocation(plan)];
+    ProcessRunner::new(variants, RunnerOptions::default(), interrupts)
+}

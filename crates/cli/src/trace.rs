@@ -1,0 +1,261 @@
+//! `lineup trace`: what the tracer's files say.
+
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, anyhow, bail};
+use lineup_trace::attribution::{Attribution, Evidence, attribute};
+use lineup_trace::bootstrap::{Estimate, Tail};
+use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
+use lineup_trace::{NameKind, Trace, export, page};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Reports and explains traces of the runtime's tracer.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Shows what was recorded: distributions, new maxima, losses
+    Report(Report),
+    /// States how much of each region's median and tail is due to code misses, data misses, locks or
+    /// more instructions, by the random interventions in the trace
+    Explain(Explain),
+}
+
+#[derive(clap::Args)]
+struct Report {
+    /// The trace, or several to lay over each other.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// In which form.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Write to this file instead of the terminal.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Format {
+    /// Tables and the high-water listing
+    Text,
+    /// The form lineup.trace/1
+    Json,
+    /// One line per event
+    Csv,
+    /// One offline page
+    Html,
+    /// Perfetto's trace of track events
+    Perfetto,
+    /// Percentile tables that HDR histogram tools plot, one per name
+    Hdr,
+}
+
+#[derive(clap::Args)]
+struct Explain {
+    /// The trace.
+    file: PathBuf,
+    /// Only this region.
+    #[arg(long)]
+    region: Option<String>,
+    /// Which calls make up the tail: two quantiles.
+    #[arg(long, value_name = "FROM..TO", default_value = "0.90..0.995", value_parser = tail)]
+    tail: Tail,
+    /// Print JSON, the form lineup.explain-trace/1.
+    #[arg(long)]
+    json: bool,
+}
+
+fn tail(text: &str) -> Result<Tail> {
+    let numbers = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    numbers
+        .and_then(|(from, to)| Tail::new(from, to))
+        .ok_or_else(|| anyhow!("write two quantiles from 0.5 to 1, such as 0.90..0.995"))
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    match &options.command {
+        Command::Report(report) => run_report(report),
+        Command::Explain(explain) => run_explain(explain),
+    }
+}
+
+fn read(path: &Path) -> Result<Trace> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
+    Trace::parse(&bytes).with_context(|| path.display().to_string())
+}
+
+fn write(out: Option<&Path>, bytes: &[u8]) -> Result<()> {
+    match out {
+        Some(path) => std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display())),
+        None => match std::io::stdout().lock().write_all(bytes) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(error).context("standard output")
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+fn run_report(report: &Report) -> Result<Outcome> {
+    let runs: Vec<(String, Trace)> = report
+        .files
+        .iter()
+        .map(|path| Ok((path.display().to_string(), read(path)?)))
+        .collect::<Result<_>>()?;
+    let single = |what: &str| match &runs[..] {
+        [(_, trace)] => Ok(trace),
+        _ => bail!("{what} holds one trace; give one file"),
+    };
+    let bytes = match report.format {
+        Format::Text => {
+            runs.iter().map(|(label, trace)| text_report(label, trace)).collect::<String>().into_bytes()
+        }
+        Format::Json => json(&summarise(single("JSON")?))?,
+        Format::Csv => export::csv(single("CSV")?).into_bytes(),
+        Format::Html => page::page(&runs, &explain_all(&runs[0].1, Tail::default())).into_bytes(),
+        Format::Perfetto => export::perfetto(single("a Perfetto trace")?),
+        Format::Hdr => hdr(single("an HDR export")?).into_bytes(),
+    };
+    write(report.out.as_deref(), &bytes)?;
+    Ok(Outcome::Done)
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn hdr(trace: &Trace) -> String {
+    let names = trace.names.iter().filter(|name| name.kind != NameKind::Mark);
+    names
+        .map(|name| {
+            format!("#[{}, ns]\n{}", name.text, export::hdr_percentiles(&trace.histogram(name.index, 0)))
+        })
+        .collect()
+}
+
+fn explain_all(trace: &Trace, tail: Tail) -> Vec<Attribution> {
+    let regions = trace.names.iter().filter(|name| name.kind == NameKind::Region && name.arms_mask != 0);
+    regions.filter_map(|region| attribute(trace, &region.text, tail).ok()).collect()
+}
+
+fn run_explain(explain: &Explain) -> Result<Outcome> {
+    let trace = read(&explain.file)?;
+    let found = match &explain.region {
+        Some(region) => vec![attribute(&trace, region, explain.tail)?],
+        None => explain_all(&trace, explain.tail),
+    };
+    if found.is_empty() {
+        bail!(
+            "no region in {} was given anything to try; declare it with LINEUP_TRY_CODE, LINEUP_TRY_DATA or \
+             LINEUP_TRY_GIVE_UP (Rust: Region::with_code, with_data, with_give_up)",
+            explain.file.display()
+        );
+    }
+    if explain.json {
+        write(None, &json(&serde_json::json!({ "schema": "lineup.explain-trace/1", "regions": found }))?)?;
+    } else {
+        write(None, found.iter().map(text_of).collect::<String>().as_bytes())?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn percent(share: &Estimate) -> String {
+    format!("{:>6.1} %  ({:.1} to {:.1} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
+}
+
+fn text_of(found: &Attribution) -> String {
+    let mut text = format!(
+        "{}: {} calls without intervention; median {:.0} ns, tail {:.0} ns (mean from quantile {} to {}); counters: {:?}\n",
+        found.region, found.calls, found.median_ns, found.tail_ns, found.tail.from, found.tail.to, found.rung
+    );
+    let mut line = |words: String| {
+        text.push_str("  ");
+        text.push_str(words.trim_end());
+        text.push('\n');
+    };
+    line(format!("{:<18} {:<28} {}", "cause", "share of the tail's excess", "of the median"));
+    for finding in &found.findings {
+        let name = finding.cause.name();
+        line(match &finding.evidence {
+            Evidence::Intervention { median_ns, tail_share, .. } => format!(
+                "{name:<18} {:<28} {:.0} ns ({:.0} to {:.0})",
+                percent(tail_share),
+                median_ns.value,
+                median_ns.low,
+                median_ns.high
+            ),
+            Evidence::Association { tail_share, .. } => {
+                format!("{name:<18} {:>6.1} %  (by association alone)", tail_share * 100.0)
+            }
+            Evidence::Unobserved { why } => format!("{name:<18} not observed: {why}"),
+        });
+        if let Some(raised) = &finding.flush_raises_median_ns {
+            line(format!(
+                "{:<18} a flush raises the median by {:.0} ns ({:.0} to {:.0})",
+                "", raised.value, raised.low, raised.high
+            ));
+        }
+    }
+    if let Some(left) = &found.unexplained_tail_share {
+        line(format!("{:<18} {}", "unexplained", percent(left)));
+    }
+    line(match found.first_cause {
+        Some(cause) => format!("first cause of the tail: {}", cause.name()),
+        None => "no tested cause explains the tail beyond doubt".to_owned(),
+    });
+    text
+}
+
+fn text_report(label: &str, trace: &Trace) -> String {
+    let summary = summarise(trace);
+    let mut text = format!(
+        "{label}: process {}, {} threads, counters: {:?}\n",
+        trace.pid,
+        trace.threads.len(),
+        trace.rung
+    );
+    text.push_str(&losses_text(&summary));
+    let _ = writeln!(
+        text,
+        "{:<24} {:<7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",
+        "name", "kind", "count", "min", "median", "p90", "p99", "max"
+    );
+    for name in summary.names.iter().filter(|name| name.kind != NameKind::Mark) {
+        row(&mut text, name, "ns", &name.duration_ns);
+        if name.lock_wait_ns.quantiles.is_some_and(|quantiles| quantiles.max > 0) {
+            row(&mut text, name, "wait ns", &name.lock_wait_ns);
+        }
+        name.counters.iter().for_each(|(counter, values)| row(&mut text, name, counter, values));
+    }
+    let listing = export::high_water_listing(trace);
+    if !listing.is_empty() {
+        text.push('\n');
+        text.push_str(&listing);
+    }
+    text
+}
+
+fn losses_text(summary: &Summary) -> String {
+    let lost = summary.losses;
+    format!(
+        "lost: {} overwritten, {} when full, {} in handlers, {} without room; {} unbalanced; {} open at the end\n",
+        lost.overwritten, lost.full, lost.nested, lost.without_area, lost.unbalanced, lost.in_progress
+    )
+}
+
+fn row(text: &mut String, name: &NameSummary, what: &str, values: &Distribution) {
+    let shown: String = name.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let numbers = match values.quantiles {
+        Some(q) => format!("{:>9} {:>9} {:>9} {:>9} {:>10}", q.min, q.median, q.p90, q.p99, q.max),
+        None => "not observed".to_owned(),
+    };
+    let _ = writeln!(text, "{shown:<24} {what:<7} {:>10} {numbers}", values.count);
+}

@@ -1,0 +1,159 @@
+//! `lineup layout` as a user meets it: what it prints, and what it says of input that it cannot use.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn lineup(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lineup")).args(arguments).output().expect("the binary under test")
+}
+
+/// Standard output of a run that must succeed.
+fn shown(arguments: &[&str]) -> String {
+    let output = lineup(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The message of a run that must exit with 2 and print nothing else.
+fn refused(arguments: &[&str]) -> String {
+    let output = lineup(arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Compiles C in a folder of its own.
+struct Program {
+    folder: tempfile::TempDir,
+}
+
+impl Program {
+    fn new() -> Self {
+        Program { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn compile(&self, name: &str, source: &str, flags: &[&str]) -> String {
+        let (file, object) = (self.path(&format!("{name}.c")), self.path(name));
+        std::fs::write(&file, source).expect("a writable folder");
+        let status = Command::new("gcc").args(flags).arg("-c").arg("-o").arg(&object).arg(&file).status();
+        assert!(status.expect("gcc; install it: apt install gcc").success());
+        text(&object)
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("a UTF-8 path").to_owned()
+}
+
+const OLD: &str =
+    "struct conn { char state; long id; char name[60]; int hits; } c; struct gone { int i; } g;";
+const NEW: &str =
+    "struct conn { long id; int hits; char state; char kind; char name[60]; } c; struct came { int i; } g;";
+
+#[test]
+fn a_type_is_shown_with_offsets_holes_and_line_boundaries() {
+    let program = Program::new();
+    let old = program.compile("old", OLD, &["-g"]);
+    let expected = [
+        "struct conn {",
+        "        char state;                                  /*     0     1 */",
+        "        /* 7 bytes hole */",
+        "        long int id;                                 /*     8     8 */",
+        "        char name[60];                               /*    16    60 */",
+        "        /* --- cacheline 1 boundary (64 bytes) was 12 bytes ago --- */",
+        "        int hits;                                    /*    76     4 */",
+        "        /* size: 80, cachelines: 2, members: 4 */",
+        "        /* sum members: 73, holes: 1, sum holes: 7 */",
+        "        /* straddling a line: name */",
+        "        /* last cacheline: 16 bytes */",
+        "};",
+    ];
+    let printed = shown(&["layout", &old, "conn"]);
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.starts_with("/*")).collect();
+    assert_eq!(lines, expected);
+    assert_eq!(shown(&["layout", &old, "struct conn"]), printed);
+    let narrow = shown(&["layout", &old, "conn", "--line-size", "32"]);
+    assert!(narrow.contains("size: 80, cachelines: 3") && narrow.contains("boundary (64 bytes)"), "{narrow}");
+}
+
+#[test]
+fn the_table_lists_all_types_in_the_order_asked_for() {
+    let program = Program::new();
+    let old = program.compile("old", OLD, &["-g"]);
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let rows = shown(arguments);
+        rows.lines().skip(1).filter_map(|row| row.split_whitespace().last()).map(str::to_owned).collect()
+    };
+    assert_eq!(names(&["layout", &old]), ["conn", "gone"]);
+    assert_eq!(names(&["layout", &old, "gone", "conn", "--sort", "holes"]), ["conn", "gone"]);
+}
+
+#[test]
+fn json_carries_its_schema_and_the_same_numbers() {
+    let program = Program::new();
+    let old = program.compile("old", OLD, &["-g"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&shown(&["layout", &old, "conn", "--json"])).expect("JSON");
+    assert_eq!(json["schema"], "lineup.layout/1");
+    let conn = &json["types"][0];
+    assert_eq!((&conn["size_bytes"], &conn["hole_bytes"]), (&80.into(), &7.into()));
+    assert_eq!(conn["members"][2]["last_line"], 1);
+    assert_eq!(conn["members"][1]["type"], "long int");
+}
+
+#[test]
+fn diff_tells_what_moved_to_another_line_came_and_went() {
+    let program = Program::new();
+    let (old, new) = (program.compile("old", OLD, &["-g"]), program.compile("new", NEW, &["-g"]));
+    let printed = shown(&["layout", &old, "--diff", &new]);
+    for expected in [
+        "conn: size 80 -> 80, lines 2 -> 2",
+        "moved    hits 76 -> 8, line 1 -> 0",
+        "added    kind at 13",
+        "only in old: gone",
+        "only in new: came",
+    ] {
+        assert!(printed.contains(expected), "{expected}: {printed}");
+    }
+    let json = shown(&["layout", &old, "conn", "--diff", &new, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema"], "lineup.layout-diff/1");
+    assert_eq!(json["changed"][0]["changes"][0]["member"], "id");
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_with_what_to_do() {
+    let program = Program::new();
+    let old = program.compile("old", OLD, &["-g"]);
+    let stripped = program.compile("stripped", OLD, &[]);
+    let script = text(&program.path("script"));
+    std::fs::write(&script, "#!/bin/sh\n").expect("a writable folder");
+    let empty = text(&program.path("empty"));
+    std::fs::write(&empty, "").expect("a writable folder");
+    let absent = text(&program.path("absent"));
+    let folder = text(program.folder.path());
+    for (arguments, expected) in [
+        (vec!["layout", &absent], "cannot read"),
+        (vec!["layout", &folder], "directory"),
+        (vec!["layout", &script], "not an ELF file"),
+        (vec!["layout", &empty], "empty"),
+        (vec!["layout", &stripped], "-g"),
+        (vec!["layout", &old, "con"], "did you mean conn"),
+        (vec!["layout", &old, "char"], "not a struct"),
+        (vec!["layout", &old, "--line-size", "48"], "32, 64 or 128"),
+    ] {
+        let message = refused(&arguments);
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_type_that_is_only_declared_says_so() {
+    let program = Program::new();
+    let file = program.compile("opaque", "struct hidden; struct hidden *p;", &["-g"]);
+    assert!(refused(&["layout", &file, "hidden"]).contains("only declared"));
+}

@@ -1,0 +1,296 @@
+//! `lineup measure`, `compare`, `derive` and `load` as their users see them.
+
+use serde_json::Value;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn lineup(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("lineup runs")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.args(arguments);
+    command
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn metric<'v>(result: &'v Value, name: &str) -> &'v Value {
+    let metrics = result["metrics"].as_array().expect("metrics");
+    metrics.iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no metric {name}"))
+}
+
+/// A command whose printed cost is what it is told to be.
+fn printing(cost: u32) -> String {
+    format!("sh -c 'echo lineup-metric cost {cost} units'")
+}
+
+#[test]
+fn measure_gives_every_metric_its_error_and_says_what_the_machine_lacks() {
+    let output = lineup(&["measure", "-r", "5", "--json", "-e", "task-clock,page-faults,r0", "--", "true"]);
+    let result = json(&output);
+    assert_eq!(result["schema"], "lineup.measure/1");
+    assert_eq!(result["runs"], 5);
+    let elapsed = metric(&result, "elapsed");
+    assert_eq!(elapsed["values"].as_array().map(Vec::len), Some(5));
+    assert!(elapsed["standard_error"].as_f64() > Some(0.0));
+    assert!(metric(&result, "page-faults")["mean"].as_f64() > Some(10.0));
+    // A raw event is counted where there is hardware for it, and said to be missing elsewhere.
+    let raw = metric(&result, "r0");
+    assert!(raw["status"] == "observed" || raw["status"] == "<not supported>" || raw["mean"].is_null());
+    let utilised = result["ratios"].as_array().and_then(|ratios| ratios.first()).expect("a ratio");
+    assert_eq!(utilised["name"], "CPUs utilized");
+    assert!(utilised["interval"][0].as_f64() < utilised["ratio"].as_f64());
+}
+
+#[test]
+fn measure_runs_preparation_and_clean_up_and_reads_printed_metrics() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("log");
+    let note = |word: &str| format!("echo {word} >> {}", log.display());
+    let output = lineup(&[
+        "measure",
+        "-r",
+        "2",
+        "--json",
+        "--pre",
+        &note("pre"),
+        "--post",
+        &note("post"),
+        "--metric",
+        "took (?<value>[0-9.]+) (?<unit>ms)",
+        "--",
+        "echo",
+        "took 12.5 ms",
+    ]);
+    let printed = json(&output);
+    assert_eq!(metric(&printed, "metric-1")["mean"], 12.5);
+    assert_eq!(metric(&printed, "metric-1")["unit"], "ms");
+    assert_eq!(std::fs::read_to_string(log).expect("the log"), "pre\npost\npre\npost\n");
+}
+
+#[test]
+fn emulated_instruction_counts_are_exact_and_repeat() {
+    let result = json(&lineup(&["measure", "-r", "1", "--json", "--emulate", "--", "true"]));
+    let counts = metric(&result, "emulated-instructions")["values"].as_array().expect("counts").clone();
+    assert_eq!(counts.len(), 2);
+    assert_eq!(counts[0], counts[1]);
+    assert!(counts[0].as_f64() > Some(1000.0));
+    assert_eq!(result["runs"], 1);
+}
+
+#[test]
+fn tables_for_mails_fit_72_columns() {
+    let compared = lineup(&["compare", "-n", "2", "--markdown", &printing(100), &printing(105)]);
+    let measured = lineup(&["measure", "-r", "2", "--markdown", "--", "true"]);
+    for output in [compared, measured] {
+        let text = String::from_utf8(output.stdout).expect("text");
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        assert!(rows.len() > 4, "{text}");
+        for row in rows {
+            assert!(row.chars().count() <= 72, "{row}");
+        }
+    }
+}
+
+#[test]
+fn compare_gives_verdicts_and_fails_only_past_the_bound() {
+    let (cheap, dear) = (printing(100), printing(105));
+    let run = |bound: &str| {
+        lineup(&["compare", "-n", "2", "--json", "--primary", "cost", "--fail-if", bound, &cheap, &dear])
+    };
+    let output = run("cost > +4%");
+    assert_eq!(output.status.code(), Some(1));
+    let result = json(&output);
+    assert_eq!(result["schema"], "lineup.compare/1");
+    let contrast = &metric(&result, "cost")["contrasts"][0];
+    assert_eq!(contrast["verdict"], "changed");
+    assert!((contrast["estimate"]["judged"]["ratio"].as_f64().expect("a ratio") - 1.05).abs() < 1e-12);
+    assert_eq!(result["runs"].as_array().map(Vec::len), Some(8));
+    assert_eq!(run("cost > +6%").status.code(), Some(0));
+}
+
+#[test]
+fn compare_places_the_runs_of_a_block_alike() {
+    let result = json(&lineup(&["compare", "-n", "4", "--json", "true", "true"]));
+    let runs = result["runs"].as_array().expect("runs");
+    for block in runs.chunks(4) {
+        assert!(block.iter().all(|run| run["block"] == block[0]["block"] && run["cpus"] == block[0]["cpus"]));
+        assert_eq!(block[0]["cpus"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+#[test]
+fn the_page_is_one_offline_file_and_escapes_what_it_is_given() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("page.html");
+    let hostile = "sh -c 'echo lineup-metric <script>alert(1)</script> 5 <b>'";
+    let output = lineup(&["compare", "-n", "2", "--html", page.to_str().expect("a path"), hostile, hostile]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(page).expect("the page");
+    assert!(text.starts_with("<!DOCTYPE html>") && text.contains("prefers-color-scheme: dark"));
+    assert!(text.contains("&lt;script&gt;alert(1)") && !text.contains("<script") && !text.contains("<b>5"));
+    assert!(!text.contains("http://") && !text.contains("https://"));
+    assert!(text.matches("<svg").count() >= 4);
+}
+
+#[test]
+fn a_program_against_itself_reports_its_false_alarms() {
+    let result = json(&lineup(&["compare", "--self", "-n", "12", "--json", "true"]));
+    let rate = result["false_alarms"]["rate"].as_f64().expect("a rate");
+    assert!((0.0..=1.0).contains(&rate));
+    assert_eq!(result["commands"], serde_json::json!(["true", "true"]));
+}
+
+#[test]
+fn mistakes_exit_with_2_and_say_what_to_do() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["measure", "--", "/no/such/program"], "cannot run /no/such/program"),
+        (&["measure", "-e", "cycels", "--", "true"], "event cycels is not known"),
+        (&["measure", "--pin", "4096", "--", "true"], "is not among the CPUs"),
+        (&["compare", "true"], "give two commands"),
+        (&["compare", "true", "sh -c 'x"], "missing closing quote"),
+        (&["compare", "--primary", "cost", "-n", "2", "true", "true"], "cost was not observed"),
+        (&["compare", "--under", "rm -rf /", "true", "true"], "write 'load'"),
+        (&["derive", "a+", "a=1"], "something is missing"),
+        (&["derive", "a+b", "a=1"], "b has no value"),
+        (&["load"], "nothing to do"),
+        (&["load", "--group", "1:1", "--time", "1ms"], "must be from 2"),
+        (&["measure", "-o", "/no/such/place", "-r", "1", "--", "true"], "writing /no/such/place"),
+    ];
+    for (arguments, words) in cases {
+        let output = lineup(arguments);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn derive_works_on_measured_and_typed_values() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("measured.json");
+    let path = file.to_str().expect("a path");
+    assert!(lineup(&["measure", "-r", "4", "--json", "-o", path, "--", "true"]).status.success());
+    let result = json(&lineup(&["derive", "--json", "--from", path, "`page-faults`*2 + x", "x=1+-0.5"]));
+    assert_eq!(result["schema"], "lineup.derive/1");
+    assert!(result["value"].as_f64() > Some(20.0));
+    let text = lineup(&[
+        "derive",
+        "2*(mem-hit)/path",
+        "mem=644.09±11.39",
+        "hit=88.16±1.35",
+        "path=16535.11±1677.71",
+    ]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("= 0.0672 ± 0.0070"));
+}
+
+/// Waits until no process has this text on its command line.
+fn assert_all_gone(mark: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let listing = Command::new("ps").args(["-eo", "args"]).output().expect("ps: apt-get install procps");
+        let text = String::from_utf8_lossy(&listing.stdout).into_owned();
+        let left: Vec<&str> = text.lines().filter(|line| line.contains(mark)).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "still there: {left:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(child: &std::process::Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+}
+
+#[test]
+fn an_interrupted_comparison_keeps_its_blocks_and_leaves_no_child() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let count = directory.path().join("count");
+    let program = format!("sh -c 'echo x >> {}; sleep 0.0271'", count.display());
+    for name in ["-INT", "-TERM", "-HUP"] {
+        std::fs::write(&count, "").expect("a file");
+        let child = command(&["compare", "-n", "500", "--json", "--warm-up", "0", &program, &program])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("lineup starts");
+        // Three complete blocks of four runs, and the next under way.
+        while std::fs::read_to_string(&count).expect("the count").lines().count() < 14 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, name);
+        let output = child.wait_with_output().expect("lineup ends");
+        assert_eq!(output.status.code(), Some(2));
+        let result = json(&output);
+        assert!(result["blocks"].as_u64() >= Some(3));
+        assert!(result["interrupted_by_signal"].is_i64());
+        assert_all_gone("sleep 0.0271");
+    }
+}
+
+#[test]
+fn a_killed_measurement_takes_its_child_along() {
+    let mut child =
+        command(&["measure", "--", "sleep", "86.271"]).stdout(Stdio::null()).spawn().expect("lineup starts");
+    std::thread::sleep(Duration::from_millis(300));
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    assert_all_gone("sleep 86.271");
+}
+
+#[test]
+fn load_ends_by_time_and_by_signal_and_reports_what_it_did() {
+    let output = lineup(&["load", "--vm", "1", "--vm-bytes", "1M", "--time", "250ms", "--every", "100ms"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("%idle") && text.contains("Average"), "{text}");
+    let trips = lineup(&["load", "--ping-pong", "500"]);
+    assert!(String::from_utf8_lossy(&trips.stdout).starts_with("500 round trips in "));
+    let mut child =
+        command(&["load", "--thrash-random", "1", "--seed", "862710"]).spawn().expect("load starts");
+    std::thread::sleep(Duration::from_millis(100));
+    signal(&child, "-TERM");
+    assert!(child.wait().expect("load ends").success());
+    assert_all_gone("--seed 862710");
+}
+
+#[test]
+fn weighted_groups_run_in_real_control_groups_or_are_refused() {
+    let child = command(&["load", "--group", "2:2", "--group", "1024:1", "--seed", "862711"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("load starts");
+    let own = format!("lineup-{}-", child.id());
+    let groups = || {
+        let listing = Command::new("find").args(["/sys/fs/cgroup", "-name", &format!("{own}*")]).output();
+        let text = String::from_utf8_lossy(&listing.expect("find").stdout).into_owned();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    std::thread::sleep(Duration::from_millis(400));
+    let made = groups();
+    // The load may have refused already; then the signal finds nobody.
+    let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status();
+    let output = child.wait_with_output().expect("load ends");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() {
+        assert_eq!(made.len(), 2, "{made:?}");
+    } else {
+        assert!(message.contains("control group") || message.contains("Weighted groups"), "{message}");
+    }
+    assert_eq!(groups(), Vec::<String>::new());
+    assert_all_gone(&format!("--seed={}", 862_711));
+}
+
+#[test]
+fn both_variants_run_under_the_load_and_it_ends_with_them() {
+    let load = "load --vm 1 --vm-bytes 1M --seed 862712";
+    let result = json(&lineup(&["compare", "-n", "2", "--json", "--under", load, "true", "true"]));
+    assert_eq!(result["under"], load);
+    assert_all_gone("--seed 862712");
+}

@@ -1,0 +1,169 @@
+//! Reads the text that `pahole` and `lineup layout --full` print: structs with their members' places,
+//! holes and sums.
+
+use std::collections::BTreeMap;
+
+/// A struct as printed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Printed {
+    pub(crate) name: String,
+    /// Nesting, name and place of every member, with the holes before it.
+    pub(crate) members: Vec<Member>,
+    /// The figures of the summary by what they are called.
+    pub(crate) sums: BTreeMap<String, u64>,
+}
+
+/// A member as printed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Member {
+    pub(crate) depth: usize,
+    pub(crate) name: String,
+    /// `offset size`, or `offset:bit size` of a bit-field.
+    pub(crate) place: String,
+    pub(crate) hole_before_bytes: u64,
+    pub(crate) hole_before_bits: u64,
+}
+
+/// All structs in a listing.
+pub(crate) fn read(listing: &str) -> Vec<Printed> {
+    let mut all = Vec::new();
+    let mut current: Option<Printed> = None;
+    let mut depth = 0;
+    let (mut bytes, mut bits) = (0, 0);
+    // How many members there were when each nested type was opened.
+    let mut opened = Vec::new();
+    for line in listing.lines() {
+        let text = line.trim();
+        let Some(printed) = &mut current else {
+            if let Some(name) = text.strip_prefix("struct ").and_then(|rest| rest.strip_suffix(" {")) {
+                if !line.starts_with(char::is_whitespace) {
+                    current = Some(Printed { name: name.to_owned(), ..Printed::default() });
+                    (depth, bytes, bits) = (1, 0, 0);
+                }
+            } else if line == "typedef struct {" {
+                current = Some(Printed::default());
+                (depth, bytes, bits) = (1, 0, 0);
+            }
+            continue;
+        };
+        let (code, comment) = split_comment(text);
+        if code.is_empty() {
+            if let Some((count, unit)) = hole(comment) {
+                *if unit == "byte" { &mut bytes } else { &mut bits } += count;
+            } else if depth == 1 {
+                note_sums(comment, &mut printed.sums);
+            }
+            continue;
+        }
+        if code.ends_with('{') {
+            depth += 1;
+            opened.push((printed.members.len(), bytes, bits));
+            continue;
+        }
+        if code.starts_with('}') {
+            depth -= 1;
+            if depth == 0 {
+                if printed.name.is_empty() {
+                    printed.name = name(code);
+                }
+                all.extend(current.take());
+                continue;
+            }
+            let Some((members, bytes_before, bits_before)) = opened.pop() else { continue };
+            if without_attributes(code).contains('*') {
+                // pahole also opens what a pointer points to; that is not part of the struct.
+                printed.members.truncate(members);
+                (bytes, bits) = (bytes_before, bits_before);
+            }
+        }
+        if let Some(place) = place(comment) {
+            let name = name(code);
+            printed.members.push(Member {
+                depth,
+                name,
+                place,
+                hole_before_bytes: bytes,
+                hole_before_bits: bits,
+            });
+            (bytes, bits) = (0, 0);
+        }
+    }
+    all
+}
+
+fn split_comment(text: &str) -> (&str, &str) {
+    // Comments inside a declaration come before it; the place is in the last one.
+    match (text.rfind("/*"), text.ends_with("*/")) {
+        (Some(at), true) => (text[..at].trim(), text[at + 2..text.len() - 2].trim()),
+        _ => (text, ""),
+    }
+}
+
+/// `4 bytes hole` or `XXX 4 bytes hole, try to pack`.
+fn hole(comment: &str) -> Option<(u64, &'static str)> {
+    let mut words = comment.trim_start_matches("XXX ").split([' ', ',']);
+    let count = words.next()?.parse().ok()?;
+    let unit = words.next()?;
+    if words.next() != Some("hole") {
+        return None;
+    }
+    Some((count, if unit.starts_with("byte") { "byte" } else { "bit" }))
+}
+
+/// `size: 16, cachelines: 1` and the like; a sum may carry a unit.
+fn note_sums(comment: &str, sums: &mut BTreeMap<String, u64>) {
+    for part in comment.split(", ") {
+        if let Some((name, value)) = part.split_once(": ")
+            && let Some(value) = value.split(' ').next().and_then(|value| value.parse().ok())
+        {
+            sums.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// A place in canonical spelling.
+fn place(comment: &str) -> Option<String> {
+    let is_place = !comment.is_empty() && comment.chars().all(|c| c.is_ascii_digit() || c == ' ' || c == ':');
+    is_place.then(|| comment.replace(": ", ":").split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The member's name in its declaration; empty for anonymous ones.
+fn name(code: &str) -> String {
+    let code = without_attributes(code);
+    let code = code.trim_end_matches(';').trim();
+    let code = match code.rfind(':') {
+        Some(at) if code[at + 1..].chars().all(|c| c.is_ascii_digit()) => code[..at].trim(),
+        _ => code,
+    };
+    let code = match code.find("(*") {
+        Some(at) => code[at + 2..].split(')').next().unwrap_or_default(),
+        None => code,
+    };
+    let code = code.split('[').next().unwrap_or(code).trim();
+    code.rsplit([' ', '*', '}']).next().unwrap_or(code).to_owned()
+}
+
+/// A declaration without `__attribute__((…))`, which pahole writes before or after the name.
+fn without_attributes(code: &str) -> String {
+    let mut left = code.to_owned();
+    while let Some(start) = left.find("__attribute__((")
+        && let Some(len) = matching_end(&left[start..])
+    {
+        left.replace_range(start..start + len, "");
+    }
+    left
+}
+
+/// Where the first group of parentheses ends.
+fn matching_end(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, found) in text.char_indices() {
+        match found {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}

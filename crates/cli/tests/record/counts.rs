@@ -1,0 +1,127 @@
+//! Exact accesses, instructions, limits.
+
+use crate::program::{MACHINES, Machine, Recorded, X86_64, c};
+use lineup_model::access::CallEnd::Returned;
+use std::process::Command;
+
+/// Three loads and two stores of an array whose address the program prints.
+const ACCESSES: &str = r#"
+#include <stdio.h>
+volatile unsigned cell[32];
+__attribute__((noinline)) void region(int turn) {
+    unsigned a = cell[0];
+    cell[1] = turn;
+    unsigned b = cell[17];
+    cell[31] = a + b;
+    (void)cell[0];
+}
+__attribute__((noinline)) void beside(void) { cell[5] = cell[6]; }
+int main(void) {
+    for (int turn = 0; turn < 10; turn++) { beside(); region(turn); beside(); }
+    printf("cell %p\n", (void *)cell);
+    return 0;
+}
+"#;
+
+const EXPECTED: [(u64, u32, char); 5] = [(0, 4, 'L'), (4, 4, 'S'), (68, 4, 'L'), (124, 4, 'S'), (0, 4, 'L')];
+
+fn check_accesses(machine: Machine, link: &[&str], options: &[&str]) -> Recorded {
+    let program = c(machine, ACCESSES, link);
+    let recorded = program.record(&[&["--region", "region"], options].concat());
+    let cell = recorded.value("cell");
+    assert_eq!(recorded.ends(), [Returned; 10], "{machine:?} {link:?} {options:?}");
+    for call in 0..10 {
+        assert_eq!(
+            recorded.touched(call, cell, 128),
+            EXPECTED,
+            "{machine:?} {link:?} {options:?} call {call}"
+        );
+        assert_eq!(recorded.calls()[call].missed_blocks, 0);
+    }
+    recorded
+}
+
+#[test]
+fn every_access_of_a_call_is_recorded_and_none_beside_it() {
+    for machine in MACHINES {
+        check_accesses(machine, &["-static"], &[]);
+        check_accesses(machine, &["-pie", "-fPIE"], &[]);
+    }
+}
+
+#[test]
+fn one_pass_and_two_passes_record_the_same() {
+    for machine in MACHINES {
+        let two = check_accesses(machine, &["-static"], &[]);
+        let one = check_accesses(machine, &["-static"], &["--one-pass"]);
+        let shape = |recorded: &Recorded| {
+            let call = |call: &lineup_model::access::Call| {
+                (
+                    call.instructions,
+                    call.accesses.clone(),
+                    call.code_granules.clone(),
+                    call.sequence,
+                    call.depth,
+                )
+            };
+            recorded.calls().iter().map(call).collect::<Vec<_>>()
+        };
+        assert_eq!(shape(&one), shape(&two), "{machine:?}");
+    }
+}
+
+#[test]
+fn warm_up_and_limit_choose_which_calls_are_recorded() {
+    let program = c(X86_64, ACCESSES, &[]);
+    let recorded = program.record(&["--region", "region", "--warmup", "2", "--calls", "5"]);
+    let sequences: Vec<u64> = recorded.calls().iter().map(|call| call.sequence).collect();
+    assert_eq!(sequences, [2, 3, 4, 5, 6]);
+    let summary = recorded.recording.summary.as_ref().expect("a summary");
+    assert_eq!((summary.regions[0].seen, summary.regions[0].recorded), (10, 5));
+}
+
+/// A region with loops, callees, a switch and string instructions.
+const WORK: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static volatile char text[4096], copy[4096];
+__attribute__((noinline)) int collatz(long n) { int steps = 0; while (n != 1) { n = n % 2 ? 3 * n + 1 : n / 2; steps++; } return steps; }
+__attribute__((noinline)) int order(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+__attribute__((noinline)) long region(int turn) {
+    int numbers[100];
+    for (int i = 0; i < 100; i++) numbers[i] = collatz(turn * 100 + i + 1);
+    qsort(numbers, 100, sizeof *numbers, order);
+    for (int i = 0; i < 4095; i++) text[i] = 'a' + turn;
+    unsigned long count = 4096;
+    volatile char *from = text, *to = copy;
+    __asm__ volatile("rep movsb" : "+S"(from), "+D"(to), "+c"(count) : : "memory");
+    return numbers[50] + copy[77];
+}
+int main(void) {
+    long sum = 0;
+    for (int turn = 0; turn < 20; turn++) { sum += region(turn); sum += collatz(turn + 27); }
+    printf("%ld\n", sum);
+    return 0;
+}
+"#;
+
+#[test]
+fn instructions_in_a_region_equal_those_callgrind_counts() {
+    let program = c(X86_64, WORK, &["-static", "-fno-builtin"]);
+    let recorded = program.record(&["--region", "region"]);
+    let ours: u64 = recorded.calls().iter().map(|call| call.instructions).sum();
+    let mut valgrind = Command::new("valgrind");
+    valgrind.current_dir(program.folder.path());
+    valgrind.args([
+        "--tool=callgrind",
+        "--toggle-collect=region",
+        "--callgrind-out-file=callgrind.out",
+        "./program",
+    ]);
+    let run = valgrind.output().expect("cannot run valgrind; install it: apt install valgrind");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let text =
+        std::fs::read_to_string(program.folder.path().join("callgrind.out")).expect("callgrind's output");
+    let totals = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a line of totals");
+    assert_eq!(ours, totals.trim().parse::<u64>().expect("a count"));
+}

@@ -1,0 +1,16 @@
+//! Prints the page of a made-up study, to be looked at in a browser. With `--text`, the terminal's form.
+
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+use lineup_report::html::study_page;
+use lineup_report::text::{TextStyle, study_text};
+
+fn main() {
+    let report = sample::study();
+    match std::env::args().nth(1).as_deref() {
+        Some("--text") => print!("{}", study_text(&report, TextStyle::Terminal { columns: 130 })),
+        Some("--plain") => print!("{}", study_text(&report, TextStyle::Plain)),
+        _ => print!("{}", study_page(&report)),
+    }
+}

@@ -1,0 +1,81 @@
+//! From values to places on a drawing, and round values to label.
+
+/// A linear scale.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    from: f64,
+    to: f64,
+    start: f64,
+    end: f64,
+}
+
+impl Scale {
+    /// Maps `from..to` onto `start..end`. A span without width, or one that is not finite, is widened.
+    pub(super) fn new(from: f64, to: f64, start: f64, end: f64) -> Self {
+        let (from, to) = match to - from {
+            span if span.is_finite() && span > 0.0 => (from, to),
+            _ if from.is_finite() => (from - 0.5, from + 0.5),
+            _ => (0.0, 1.0),
+        };
+        Self { from, to, start, end }
+    }
+
+    /// The place of a value, rounded to a tenth.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let share = (value - self.from) / (self.to - self.from);
+        round(self.start + share.clamp(0.0, 1.0) * (self.end - self.start))
+    }
+
+    /// Up to about `most` round values inside the scale.
+    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+        let step = round_step((self.to - self.from) / most.max(1) as f64);
+        if !(step.is_finite() && step > 0.0) {
+            return Vec::new();
+        }
+        let first = (self.from / step).ceil();
+        let count = ((self.to / step).floor() - first) as i64 + 1;
+        (0..count.clamp(0, 64)).map(|index| (first + index as f64) * step).collect()
+    }
+}
+
+/// The smallest of 1, 2 and 5 times a power of ten that is not below a value.
+fn round_step(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= value * 0.999)
+        .unwrap_or(value)
+}
+
+/// Rounded to a tenth of a pixel.
+pub(super) fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_map_to_ends() {
+        let scale = Scale::new(2.0, 6.0, 10.0, 110.0);
+        assert_eq!(
+            (scale.place(2.0), scale.place(4.0), scale.place(6.0), scale.place(99.0)),
+            (10.0, 60.0, 110.0, 110.0)
+        );
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(Scale::new(0.0, 23.0, 0.0, 1.0).ticks(5), [0.0, 5.0, 10.0, 15.0, 20.0]);
+        assert_eq!(Scale::new(0.97, 1.01, 0.0, 1.0).ticks(4).len(), 5);
+    }
+
+    #[test]
+    fn a_span_without_width_is_widened() {
+        let scale = Scale::new(7.0, 7.0, 0.0, 100.0);
+        assert_eq!(scale.place(7.0), 50.0);
+        assert!(Scale::new(f64::NAN, 1.0, 0.0, 1.0).ticks(5).len() < 10);
+    }
+}

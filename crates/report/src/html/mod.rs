@@ -1,0 +1,15 @@
+//! Reports as one HTML page that needs nothing but itself.
+
+mod comparison;
+mod lines;
+mod map;
+mod page;
+mod proof;
+mod proposal;
+mod sched;
+mod study;
+
+pub use comparison::{ComparisonPage, comparison_page};
+pub use page::{Section, page};
+pub use sched::{sched_page, sched_sweep_page};
+pub use study::study_page;

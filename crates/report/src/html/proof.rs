@@ -1,0 +1,77 @@
+//! The verdict, with what it rests on.
+
+use super::lines::sentence;
+use crate::chart::{IntervalMark, QuantileSeries, quantile_plot, ratio_interval};
+use crate::figure::{change, share, time_ns, whole};
+use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
+use maud::{Markup, html};
+
+pub(super) fn proof(proof: Option<&ProofReport>) -> Markup {
+    let Some(proof) = proof else {
+        return html! { p { "No comparison was run: nothing on this page is proven." } };
+    };
+    html! {
+        dl.facts {
+            dt { "Output" }
+            dd {
+                @match &proof.output {
+                    OutputCheck::Equal => { "standard output, standard error and exit status equal in all " (whole(proof.runs)) " runs" }
+                    OutputCheck::NotRepeatable(difference) => { "not repeatable, so no time is claimed: " (sentence(difference)) }
+                }
+            }
+            @if let Some(reason) = &proof.time_not_claimed {
+                dt { "Whole-process time" }
+                dd { "not claimed: " (sentence(reason)) }
+            }
+            @if let Some(time) = &proof.time { (facts(time, proof.blocks)) }
+        }
+        @if let Some(time) = &proof.time { (charts(time)) }
+    }
+}
+
+fn facts(time: &TimeReport, blocks: u64) -> Markup {
+    html! {
+        dt { "Whole-process time" }
+        dd {
+            span.verdict { (time.verdict.word()) } " "
+            (change(time.ratio)) ", " (format!("{:.0}", 100.0 * time.level)) " % interval " (change(time.ratio_low)) " to " (change(time.ratio_high))
+            ", " (whole(blocks)) " mirrored blocks"
+        }
+        dt { "Meaning" }
+        dd { (meaning(time)) }
+        dt { "Smallest detectable" }
+        dd { "a change of " (share(time.smallest_detectable)) " would have been seen" }
+    }
+}
+
+fn meaning(time: &TimeReport) -> String {
+    let margin = share(time.margin);
+    match time.verdict {
+        TimeVerdict::Changed => "the interval excludes no change".into(),
+        TimeVerdict::Equivalent => {
+            format!("the interval lies within {margin} of no change: no gain and no loss that matters")
+        }
+        TimeVerdict::Inconclusive => {
+            format!("the interval includes no change and reaches beyond {margin}: these runs do not say")
+        }
+    }
+}
+
+fn charts(time: &TimeReport) -> Markup {
+    let interval =
+        IntervalMark { ratio: time.ratio, low: time.ratio_low, high: time.ratio_high, margin: time.margin };
+    let title = format!(
+        "Change of time {}, from {} to {}",
+        change(time.ratio),
+        change(time.ratio_low),
+        change(time.ratio_high)
+    );
+    let series = [("before", &time.before_ns), ("after", &time.after_ns)]
+        .map(|(label, values)| QuantileSeries { label: label.into(), values: values.clone() });
+    html! {
+        div.pair {
+            figure { (ratio_interval(&title, &interval)) }
+            figure { (quantile_plot("Time of every run, before and after", "time of one run", &series, time_ns)) }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The page of a study.
+
+use super::lines::{name, regions, sentence};
+use super::map::maps;
+use super::page::{Section, page};
+use super::proof::proof;
+use super::proposal::proposals;
+use crate::figure::{UNKNOWN, mean, share, whole};
+use crate::study::{Coverage, LineKind, StudyReport, region_letter};
+use crate::visible::shortened;
+use maud::{Markup, html};
+
+/// The study as one HTML page.
+pub fn study_page(report: &StudyReport) -> String {
+    let sections = [
+        Section { anchor: "verdict", heading: "Verdict", body: proof(report.proof.as_ref()) },
+        Section { anchor: "lines", heading: "Lines per call", body: regions(report) },
+        Section { anchor: "maps", heading: "Line maps", body: maps(report) },
+        Section { anchor: "proposals", heading: "Proposals", body: proposals(report) },
+        Section { anchor: "coverage", heading: "Coverage", body: coverage(report.coverage.as_ref()) },
+        Section { anchor: "not-observed", heading: "Not observed", body: not_observed(report) },
+        Section { anchor: "repeat", heading: "To repeat", body: repeat(report) },
+    ];
+    page("study", &shortened(&report.title, 120), &lead(report), &sections)
+}
+
+/// The findings at a glance: data lines at 64 bytes and time.
+fn lead(report: &StudyReport) -> Markup {
+    html! {
+        @if let Some(proof) = &report.proof { p.lead { (sentence(&proof.conclusion)) } }
+        dl.facts {
+            @for (index, region) in report.regions.iter().enumerate() {
+                @for footprint in region.footprints.iter().filter(|one| one.kind == LineKind::Data && one.line_bytes == 64) {
+                    dt { span.letter { (region_letter(index)) } " " (name(&region.name)) }
+                    dd {
+                        (mean(footprint.before.mean()))
+                        @if let Some(after) = &footprint.after { " → " (mean(after.mean())) }
+                        " data lines of 64 bytes per call"
+                        @if let Some(rate) = region.calls_per_second { ", " (mean(rate)) " calls per second" }
+                    }
+                }
+            }
+            @if let Some(coverage) = &report.coverage {
+                dt { "Accesses named" }
+                dd { (coverage.share.map_or_else(|| UNKNOWN.into(), share)) }
+            }
+        }
+    }
+}
+
+fn coverage(coverage: Option<&Coverage>) -> Markup {
+    let Some(coverage) = coverage else { return html! { p { "Nothing was recorded." } } };
+    let part =
+        |accesses: u64| if coverage.accesses == 0 { 0.0 } else { accesses as f64 / coverage.accesses as f64 };
+    let row = |what: Markup, accesses: u64, class: &str| {
+        html! {
+            tr {
+                td { (what) }
+                td.n { (whole(accesses)) }
+                td.n { (share(part(accesses))) }
+                td.bars aria-hidden="true" { span class={ "bar " (class) } style=(format!("width:{:.1}%", 100.0 * part(accesses))) {} }
+            }
+        }
+    };
+    html! {
+        p {
+            (coverage.share.map_or_else(|| UNKNOWN.into(), share)) " of the data accesses in the recorded calls have a name: "
+            (whole(coverage.named)) " of " (whole(coverage.accesses)) "."
+            @if let Some(off_stack) = coverage.share_off_stack { " Outside the stack: " (share(off_stack)) "." }
+        }
+        div.pair {
+            @if !coverage.by_class.is_empty() {
+                table {
+                    thead { tr { th { "what was accessed" } th.n { "accesses" } th.n { "share" } th.bars { "" } } }
+                    tbody { @for one in &coverage.by_class { (row(html! { (sentence(&one.class)) }, one.accesses, "")) } }
+                }
+            }
+            table {
+                thead { tr { th { "named by" } th.n { "accesses" } th.n { "share" } th.bars { "" } } }
+                tbody { @for one in &coverage.by_evidence { (row(html! { (sentence(&one.evidence)) }, one.accesses, "")) } }
+                @if !coverage.unnamed_by_function.is_empty() {
+                    tbody.group {
+                        @for one in &coverage.unnamed_by_function { (row(html! { "no name, in " (name(&one.function)) }, one.accesses, "none")) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn not_observed(report: &StudyReport) -> Markup {
+    html! {
+        @if report.not_observed.is_empty() { p { "Nothing that the recorder knows of." } }
+        dl.facts { @for one in &report.not_observed { dt { (sentence(&one.what)) } dd { (sentence(&one.consequence)) } } }
+    }
+}
+
+fn repeat(report: &StudyReport) -> Markup {
+    html! {
+        @for command in &report.commands {
+            h4 { (sentence(&command.purpose)) }
+            pre.command tabindex="0" { span { (command.text) } }
+        }
+        @if !report.setting.is_empty() {
+            h3 { "Setting" }
+            dl.facts { @for fact in &report.setting { dt { (sentence(&fact.name)) } dd { (sentence(&fact.value)) } } }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Values in; terminal text, JSON and one offline HTML page out.
+//!
+//! Design constraints:
+//!
+//! * Nothing is computed here that a finding rests on: figures come in as values of [`study`] and are shown. The
+//!   one exception is the geometry of line maps, [`study::ObjectLines::new`].
+//! * Nothing is printed or written here: every output is a `String`.
+//! * A page needs nothing but itself: no script, no font, no image, no network. Its policy forbids them.
+//! * Every text is hostile. HTML is escaped where it is made (`maud`), and characters that steer a terminal or
+//!   turn the direction of text are spelled out ([`visible`]).
+//! * Colour never stands alone: what it says is also said by a pattern, a letter or a word.
+//! * Unobserved is shown as `–`, never as zero.
+//!
+//! ```
+//! use lineup_report::study::StudyReport;
+//! let report = StudyReport::new("demo");
+//! assert!(report.to_json()?.contains("\"schema\": \"lineup.study/1\""));
+//! assert!(lineup_report::html::study_page(&report).starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), lineup_report::ReportError>(())
+//! ```
+
+pub mod chart;
+mod error;
+pub mod figure;
+pub mod html;
+pub mod study;
+pub mod text;
+pub mod visible;
+
+pub use error::ReportError;

@@ -1,0 +1,123 @@
+//! The report of a study, as values. Its JSON form is described in `docs/json.md`.
+
+mod coverage;
+mod from_advise;
+mod from_explain;
+mod from_usage;
+mod line_map;
+mod proof;
+mod proposal;
+mod region;
+
+pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
+pub use from_explain::{VariantUse, maps};
+pub use from_usage::ObjectUse;
+pub use line_map::{
+    Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
+};
+pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
+pub use proposal::{
+    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalKind, ProposalStatus, Refusal, SizeChange,
+};
+pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, RegionReport, Spread};
+
+use serde::Serialize;
+
+/// The schema that [`StudyReport`] follows as JSON.
+pub const STUDY_SCHEMA: &str = "lineup.study/1";
+
+/// Everything that a study found out.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StudyReport {
+    /// Always [`STUDY_SCHEMA`].
+    pub schema: &'static str,
+    /// What was studied, such as the program's name.
+    pub title: String,
+    /// The commands that repeat the study, in order.
+    pub commands: Vec<CommandLine>,
+    /// Where it ran and with what: machine, data model, tools, placement.
+    pub setting: Vec<Fact>,
+    /// The regions, in the order in which they were given.
+    pub regions: Vec<RegionReport>,
+    /// What was named; `None` when nothing was recorded.
+    pub coverage: Option<Coverage>,
+    /// The line maps, most telling first.
+    pub maps: Vec<LineMap>,
+    /// Lines that pass between threads, most often first.
+    pub shared_lines: Vec<SharedLine>,
+    /// What is proposed.
+    pub proposals: Vec<Proposal>,
+    /// What is refused.
+    pub refusals: Vec<Refusal>,
+    /// Types whose members already lie as well as any allowed order puts them.
+    pub already_good: Vec<String>,
+    /// The patch; `None` when nothing is changed.
+    pub patch: Option<Patch>,
+    /// What the comparison showed; `None` when none was made.
+    pub proof: Option<ProofReport>,
+    /// What was not observed.
+    pub not_observed: Vec<NotObserved>,
+}
+
+/// A command line and what it is for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CommandLine {
+    /// What it does.
+    pub purpose: String,
+    /// The text to type.
+    pub text: String,
+}
+
+/// A named circumstance.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fact {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl StudyReport {
+    /// A report that holds nothing yet.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            schema: STUDY_SCHEMA,
+            title: title.into(),
+            commands: Vec::new(),
+            setting: Vec::new(),
+            regions: Vec::new(),
+            coverage: None,
+            maps: Vec::new(),
+            shared_lines: Vec::new(),
+            proposals: Vec::new(),
+            refusals: Vec::new(),
+            already_good: Vec::new(),
+            patch: None,
+            proof: None,
+            not_observed: Vec::new(),
+        }
+    }
+
+    /// The name of a region by its index; a dash when there is no such region.
+    pub fn region_name(&self, region: usize) -> &str {
+        self.regions.get(region).map_or(crate::figure::UNKNOWN, |region| &region.name)
+    }
+
+    /// As JSON with line ends, for files and for `--json`.
+    ///
+    /// # Errors
+    /// When a value cannot be turned into JSON.
+    pub fn to_json(&self) -> Result<String, crate::ReportError> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+/// The letter that stands for a region on maps: `A` for the first; past `Z` its number.
+pub fn region_letter(region: usize) -> String {
+    match u8::try_from(region) {
+        Ok(index) if index < 26 => char::from(b'A' + index).to_string(),
+        _ => format!("#{}", region + 1),
+    }
+}

@@ -1,0 +1,131 @@
+//! What the comparison of the two variants showed.
+
+use lineup_prove::timing::TimeChange;
+use lineup_prove::{NotTimed, Proof, Proven, Variant};
+use lineup_stats::verdict::Verdict;
+use serde::Serialize;
+
+/// A comparison that ran: it can only be made from what the comparison proved.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProofReport {
+    /// Lines and time in one sentence.
+    pub conclusion: String,
+    /// How many times any variant ran.
+    pub runs: u64,
+    /// How many complete blocks were timed.
+    pub blocks: u64,
+    /// Whether the variants do the same, as seen from outside.
+    pub output: OutputCheck,
+    /// The finding about time; `None` when time is not claimed.
+    pub time: Option<TimeReport>,
+    /// Why time is not claimed, when that is not for the output.
+    pub time_not_claimed: Option<String>,
+}
+
+/// Whether outputs and exit status agree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "difference")]
+pub enum OutputCheck {
+    /// Every run of both variants printed the same and ended the same.
+    Equal,
+    /// Runs of one variant differ among themselves; time is not claimed.
+    NotRepeatable(String),
+}
+
+/// Whole-process time of both variants.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TimeReport {
+    /// Elapsed time of each run of the program as it is, in nanoseconds.
+    pub before_ns: Vec<f64>,
+    /// Elapsed time of each run of the changed program, in nanoseconds.
+    pub after_ns: Vec<f64>,
+    /// after ÷ before.
+    pub ratio: f64,
+    /// Lower end of the ratio's interval.
+    pub ratio_low: f64,
+    /// Upper end of the ratio's interval.
+    pub ratio_high: f64,
+    /// The interval's level, such as 0.95.
+    pub level: f64,
+    /// Changes below this share count as equivalent.
+    pub margin: f64,
+    /// The verdict.
+    pub verdict: TimeVerdict,
+    /// The smallest change, as a share, that these runs would have shown.
+    pub smallest_detectable: f64,
+}
+
+impl From<&Proven<Proof>> for ProofReport {
+    fn from(proven: &Proven<Proof>) -> Self {
+        let (proof, evidence) = (proven.value(), proven.evidence());
+        let (output, time_not_claimed) = match &proof.time {
+            Ok(_) => (OutputCheck::Equal, None),
+            Err(NotTimed::OutputNotRepeatable(reason)) => {
+                (OutputCheck::NotRepeatable(reason.difference.clone()), None)
+            }
+            Err(NotTimed::Emulated) => (OutputCheck::Equal, Some("runs under an emulator".into())),
+        };
+        Self {
+            conclusion: proof.conclusion(),
+            runs: evidence.runs,
+            blocks: evidence.blocks,
+            output,
+            time: proof.time.as_ref().ok().map(TimeReport::from),
+            time_not_claimed,
+        }
+    }
+}
+
+impl From<&TimeChange> for TimeReport {
+    fn from(time: &TimeChange) -> Self {
+        let runs = |variant| -> Vec<f64> {
+            time.runs.iter().filter(|run| run.variant == variant).map(|run| run.wall_ns as f64).collect()
+        };
+        let interval = time.estimate.interval;
+        Self {
+            before_ns: runs(Variant::BEFORE),
+            after_ns: runs(Variant::AFTER),
+            ratio: time.estimate.ratio,
+            ratio_low: interval.low,
+            ratio_high: interval.high,
+            level: interval.level,
+            margin: time.margin,
+            verdict: time.judgement.verdict.into(),
+            smallest_detectable: time.judgement.smallest_detectable,
+        }
+    }
+}
+
+/// The three verdicts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeVerdict {
+    /// The interval excludes no change.
+    Changed,
+    /// The interval lies within the margin.
+    Equivalent,
+    /// Neither.
+    Inconclusive,
+}
+
+impl TimeVerdict {
+    /// The verdict in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+impl From<Verdict> for TimeVerdict {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Changed => Self::Changed,
+            Verdict::Equivalent => Self::Equivalent,
+            Verdict::Inconclusive => Self::Inconclusive,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What is proposed, what is refused, and why.
+
+use serde::Serialize;
+
+/// A change that was worked out.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Proposal {
+    /// What kind of change.
+    pub kind: ProposalKind,
+    /// The type or variables it concerns.
+    pub target: String,
+    /// The change in a sentence.
+    pub summary: String,
+    /// Why it helps, a sentence each.
+    pub reasons: Vec<String>,
+    /// Lines per call before and after, for each region, data model and line size.
+    pub gains: Vec<Gain>,
+    /// Size of the type before and after, for each data model.
+    pub sizes: Vec<SizeChange>,
+    /// Constraints that were obeyed and shaped the result.
+    pub constraints: Vec<ConstraintNote>,
+    /// How far it went.
+    pub status: ProposalStatus,
+    /// How far its offsets were checked; `None` when it has none to check.
+    pub check: Option<OffsetCheck>,
+}
+
+/// Kinds of change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProposalKind {
+    /// Another order of members.
+    Reorder,
+    /// Variables gathered in one aligned struct.
+    Gather,
+    /// An alignment.
+    Align,
+    /// Cold members moved out of an object.
+    Split,
+    /// A read-mostly variable made part of the instructions.
+    ImmediateValue,
+}
+
+impl ProposalKind {
+    /// The kind in a few words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Reorder => "reorder members",
+            Self::Gather => "gather variables",
+            Self::Align => "align",
+            Self::Split => "split hot from cold",
+            Self::ImmediateValue => "immediate value",
+        }
+    }
+}
+
+/// How far a proposal went.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProposalStatus {
+    /// In the patch.
+    InPatch,
+    /// Reported for a person to decide; not in the patch.
+    Reported,
+}
+
+impl ProposalStatus {
+    /// The status in a few words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::InPatch => "in the patch",
+            Self::Reported => "reported, not in the patch",
+        }
+    }
+}
+
+/// How far the offsets of a proposal were checked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OffsetCheck {
+    /// The compiler gave them, under every data model named.
+    Compiled,
+    /// The compiler gave them under the recorded data model; those of the others are predicted.
+    CompiledRecordedOnly,
+    /// Nothing was compiled.
+    Predicted,
+}
+
+impl OffsetCheck {
+    /// The check in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Compiled => "offsets read back from the compiler under every data model named",
+            Self::CompiledRecordedOnly => {
+                "offsets read back from the compiler under the recorded data model, predicted for the other"
+            }
+            Self::Predicted => "offsets predicted, not compiled",
+        }
+    }
+}
+
+/// Expected lines per call of one region under one data model and line size.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Gain {
+    /// Index into the report's regions.
+    pub region: usize,
+    /// The data model, such as `LP64`.
+    pub data_model: String,
+    /// The line size.
+    pub line_bytes: u32,
+    /// Lines per call as it is; `None` when that was not observed.
+    pub before: Option<f64>,
+    /// Lines per call with the proposal.
+    pub after: f64,
+}
+
+/// A type's size under one data model.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SizeChange {
+    /// The data model.
+    pub data_model: String,
+    /// Size before.
+    pub before_bytes: u64,
+    /// Size after.
+    pub after_bytes: u64,
+}
+
+/// A constraint at work.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ConstraintNote {
+    /// The constraint in words.
+    pub rule: String,
+    /// Members or variables it concerns; empty when it concerns the whole.
+    pub names: Vec<String>,
+    /// Where in the source it comes from, as in `src/timer.c:71`.
+    pub at: Option<String>,
+    /// What exactly was seen.
+    pub detail: Option<String>,
+}
+
+/// Something that was not proposed, although the lines would gain.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Refusal {
+    /// The type or variables.
+    pub target: String,
+    /// The constraints that forbid it.
+    pub because: Vec<ConstraintNote>,
+    /// Lines per call as it is, and at the least that its hot bytes need.
+    pub gains: Vec<Gain>,
+    /// What the user can do about it, when there is something.
+    pub way_out: Option<String>,
+}
+
+/// The change as text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Patch {
+    /// The file it was written to.
+    pub file: String,
+    /// A unified diff that `git apply` takes in the source folder.
+    pub text: String,
+}

@@ -1,0 +1,364 @@
+//! A study as text.
+
+use super::{Align, Table, TextStyle};
+use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
+use crate::study::{
+    ConstraintNote, Coverage, Gain, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
+    RegionReport, SharedLine, StudyReport, TimeReport, region_letter,
+};
+use crate::visible::{many_lines, one_line, shortened};
+use std::fmt::Write;
+
+/// Longest name in a table for a terminal.
+const NAME_CHARACTERS: usize = 60;
+
+/// The study as text for a terminal or a pipe.
+pub fn study_text(report: &StudyReport, style: TextStyle) -> String {
+    let mut out = Writer { text: String::new(), style };
+    out.line(&format!("Study of {}", one_line(&report.title)));
+    if let Some(proof) = &report.proof {
+        out.proof(proof);
+    }
+    out.regions(&report.regions);
+    report.maps.iter().for_each(|map| out.map(map));
+    out.shared_lines(&report.shared_lines);
+    out.proposals(report);
+    if let Some(coverage) = &report.coverage {
+        out.coverage(coverage);
+    }
+    if !report.not_observed.is_empty() {
+        out.heading("Not observed");
+        for one in &report.not_observed {
+            out.line(&format!("- {}: {}", one_line(&one.what), one_line(&one.consequence)));
+        }
+    }
+    if !report.commands.is_empty() {
+        out.heading("To repeat");
+        for command in &report.commands {
+            out.line(&format!("  {}    # {}", one_line(&command.text), one_line(&command.purpose)));
+        }
+    }
+    out.text
+}
+
+struct Writer {
+    text: String,
+    style: TextStyle,
+}
+
+impl Writer {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.line(&format!("\n{text}"));
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.text.push_str(&table.render(self.style));
+    }
+
+    /// A name as long as the style allows.
+    fn name(&self, name: &str) -> String {
+        match self.style {
+            TextStyle::Terminal { .. } => shortened(name, NAME_CHARACTERS),
+            TextStyle::Plain => one_line(name).into_owned(),
+        }
+    }
+
+    fn proof(&mut self, proof: &ProofReport) {
+        self.heading("Verdict");
+        self.line(&one_line(&proof.conclusion));
+        match &proof.output {
+            OutputCheck::Equal => {
+                self.line(&format!("Output and exit status equal in all {} runs.", whole(proof.runs)))
+            }
+            OutputCheck::NotRepeatable(difference) => {
+                self.line(&format!(
+                    "Output does not repeat, so no time is claimed: {}",
+                    one_line(difference)
+                ));
+            }
+        }
+        if let Some(time) = &proof.time {
+            self.line(&time_sentence(time, proof.blocks));
+        }
+    }
+
+    fn regions(&mut self, regions: &[RegionReport]) {
+        if regions.is_empty() {
+            return;
+        }
+        self.heading("Regions");
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("region", Align::Left),
+            ("weight", Align::Right),
+            ("calls", Align::Right),
+            ("abandoned", Align::Right),
+            ("calls/s", Align::Right),
+            ("instructions", Align::Right),
+        ]);
+        for (index, region) in regions.iter().enumerate() {
+            table.row([
+                region_letter(index),
+                self.name(&region.name),
+                mean(region.weight),
+                whole(region.calls_recorded),
+                whole(region.calls_abandoned),
+                mean_or_unknown(region.calls_per_second),
+                mean_or_unknown(region.instructions_per_call.map(|spread| spread.median)),
+            ]);
+        }
+        self.table(&table);
+        self.footprints(regions);
+    }
+
+    fn footprints(&mut self, regions: &[RegionReport]) {
+        self.heading("Lines per call (min / median / max)");
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("lines of", Align::Right),
+            ("before", Align::Right),
+            ("after", Align::Right),
+            ("mean change", Align::Right),
+        ]);
+        for (index, region) in regions.iter().enumerate() {
+            for footprint in &region.footprints {
+                let after = footprint.after.as_ref();
+                table.row([
+                    region_letter(index),
+                    format!("{} B {}", footprint.line_bytes, footprint.kind.word()),
+                    spread(&footprint.before),
+                    after.map_or_else(|| UNKNOWN.into(), spread),
+                    signed(after.map(|after| after.mean() - footprint.before.mean())),
+                ]);
+            }
+        }
+        self.table(&table);
+    }
+
+    fn map(&mut self, map: &LineMap) {
+        let declared =
+            map.owner.declared_at.as_ref().map_or_else(String::new, |at| format!(" ({})", one_line(at)));
+        let name = self.name(&map.owner.name);
+        self.heading(&format!("{name}{declared}, {}-byte lines", map.line_bytes));
+        for note in &map.notes {
+            self.line(&one_line(note));
+        }
+        self.object("before", map, &map.before);
+        if let Some(after) = &map.after {
+            self.object("after", map, after);
+        }
+    }
+
+    fn object(&mut self, when: &str, map: &LineMap, lines: &ObjectLines) {
+        let (used, fetched) = lines.used_of_fetched();
+        self.line(&format!(
+            "{when}: {} bytes, {} of {} lines touched, {} of {} fetched bytes used",
+            whole(lines.size_bytes),
+            lines.touched_lines(),
+            whole(lines.lines.len() as u64 + lines.lines_not_listed),
+            whole(used),
+            whole(fetched)
+        ));
+        let mut table = Table::new([
+            ("line", Align::Right),
+            ("offset", Align::Right),
+            ("size", Align::Right),
+            ("member", Align::Left),
+            ("use", Align::Left),
+            ("per call", Align::Left),
+        ]);
+        for line in lines.lines.iter().filter(|line| line.fetched_bytes > 0) {
+            let used = line.cells.iter().filter(|cell| !cell.uses.is_empty());
+            for cell in used {
+                table.row([
+                    map.owner.kind.line_text(line.index, map.line_bytes),
+                    cell.offset.map_or_else(|| UNKNOWN.into(), |offset| map.owner.kind.offset_text(offset)),
+                    cell.size_bytes.to_string(),
+                    self.name(cell.name.as_deref().unwrap_or(UNKNOWN)),
+                    cell.class.word().into(),
+                    uses_text(cell),
+                ]);
+            }
+            if !line.cold_riders.is_empty() {
+                let riders =
+                    line.cold_riders.iter().map(|name| self.name(name)).collect::<Vec<_>>().join(", ");
+                table.row([
+                    map.owner.kind.line_text(line.index, map.line_bytes),
+                    String::new(),
+                    String::new(),
+                    riders,
+                    "cold".into(),
+                    String::new(),
+                ]);
+            }
+        }
+        if !table.is_empty() {
+            self.table(&table);
+        }
+    }
+
+    fn shared_lines(&mut self, lines: &[SharedLine]) {
+        if lines.is_empty() {
+            return;
+        }
+        self.heading("Lines between threads (* written)");
+        let mut table = Table::new([
+            ("line at", Align::Right),
+            ("touched", Align::Left),
+            ("readers", Align::Left),
+            ("writers", Align::Left),
+            ("true handovers", Align::Right),
+            ("false handovers", Align::Right),
+        ]);
+        let threads = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        for line in lines {
+            table.row([
+                format!("{:#x}", line.address),
+                line.parts.iter().map(|part| self.name(part)).collect::<Vec<_>>().join(", "),
+                threads(&line.readers),
+                threads(&line.writers),
+                whole(line.true_handovers),
+                whole(line.false_handovers),
+            ]);
+        }
+        self.table(&table);
+    }
+
+    fn proposals(&mut self, report: &StudyReport) {
+        for proposal in &report.proposals {
+            let target = self.name(&proposal.target);
+            self.heading(&format!(
+                "Proposal: {} — {target} ({})",
+                proposal.kind.describe(),
+                proposal.status.describe()
+            ));
+            self.line(&one_line(&proposal.summary));
+            proposal.reasons.iter().for_each(|reason| self.line(&format!("- {}", one_line(reason))));
+            self.gains(report, &proposal.gains);
+            if let Some(check) = proposal.check {
+                self.line(&format!("  checked: {}", check.describe()));
+            }
+            proposal.constraints.iter().for_each(|note| self.line(&format!("  obeyed: {}", note_text(note))));
+        }
+        for refusal in &report.refusals {
+            let target = self.name(&refusal.target);
+            self.heading(&format!("Refused: {target}"));
+            refusal.because.iter().for_each(|note| self.line(&format!("- {}", note_text(note))));
+            if !refusal.gains.is_empty() {
+                self.line("  lines per call now, and at the least that the hot bytes need:");
+                self.gains(report, &refusal.gains);
+            }
+            if let Some(way_out) = &refusal.way_out {
+                self.line(&format!("  {}", one_line(way_out)));
+            }
+        }
+        if !report.already_good.is_empty() {
+            let names: Vec<String> = report.already_good.iter().map(|name| self.name(name)).collect();
+            self.heading(&format!("Already as good as any allowed order: {}", names.join(", ")));
+        }
+        if let Some(patch) = &report.patch {
+            self.heading(&format!("Patch ({})", one_line(&patch.file)));
+            self.text.push_str(&many_lines(&patch.text));
+        }
+    }
+
+    fn gains(&mut self, report: &StudyReport, gains: &[Gain]) {
+        for gain in gains {
+            let (region, model) = (self.name(report.region_name(gain.region)), one_line(&gain.data_model));
+            let (before, after) = (mean_or_unknown(gain.before), mean(gain.after));
+            self.line(&format!("  {region}, {model}, {} B lines: {before} → {after}", gain.line_bytes));
+        }
+    }
+
+    fn coverage(&mut self, coverage: &Coverage) {
+        self.heading("Coverage");
+        let of = coverage.share.map_or_else(|| UNKNOWN.into(), share);
+        let (named, all) = (whole(coverage.named), whole(coverage.accesses));
+        self.line(&format!("{of} of the data accesses are named ({named} of {all})."));
+        if let Some(off_stack) = coverage.share_off_stack {
+            self.line(&format!("Outside the stack: {}.", share(off_stack)));
+        }
+        if !coverage.by_class.is_empty() {
+            let mut table = Table::new([("accesses", Align::Right), ("to", Align::Left)]);
+            coverage.by_class.iter().for_each(|one| table.row([whole(one.accesses), one.class.clone()]));
+            self.table(&table);
+        }
+        let mut table = Table::new([("accesses", Align::Right), ("named by", Align::Left)]);
+        let without = coverage
+            .unnamed_by_function
+            .iter()
+            .map(|one| (one.accesses, format!("no name, in {}", one.function)));
+        let rows = coverage.by_evidence.iter().map(|one| (one.accesses, one.evidence.clone())).chain(without);
+        for (accesses, what) in rows {
+            let what = self.name(&what);
+            table.row([whole(accesses), what]);
+        }
+        self.table(&table);
+    }
+}
+
+fn spread(lines: &LineDistribution) -> String {
+    format!("{} / {} / {}", whole(lines.min()), whole(lines.median()), whole(lines.max()))
+}
+
+fn signed(change: Option<f64>) -> String {
+    match change {
+        None => UNKNOWN.into(),
+        Some(change) if change > 0.0 => format!("+{}", mean(change)),
+        Some(change) => mean(change),
+    }
+}
+
+/// Loads and stores per call by region, such as `A 64 L 64 S, B 1 L`.
+pub(crate) fn uses_text(cell: &crate::study::Cell) -> String {
+    let mut text = String::new();
+    for one in &cell.uses {
+        let separator = if text.is_empty() { "" } else { ", " };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{separator}{}", region_letter(one.region));
+        if one.loads_per_call > 0.0 {
+            let _ = write!(text, " {} L", mean(one.loads_per_call));
+        }
+        if one.stores_per_call > 0.0 {
+            let _ = write!(text, " {} S", mean(one.stores_per_call));
+        }
+    }
+    text
+}
+
+/// A constraint in one line.
+pub(crate) fn note_text(note: &ConstraintNote) -> String {
+    let mut text = one_line(&note.rule).into_owned();
+    if !note.names.is_empty() {
+        let names: Vec<String> = note.names.iter().map(|name| shortened(name, NAME_CHARACTERS)).collect();
+        let _ = write!(text, ": {}", names.join(", "));
+    }
+    if let Some(at) = &note.at {
+        let _ = write!(text, " ({})", one_line(at));
+    }
+    if let Some(detail) = &note.detail {
+        let _ = write!(text, " — {}", one_line(detail));
+    }
+    text
+}
+
+/// Time and its verdict in one sentence.
+pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
+    let small = time.smallest_detectable;
+    format!(
+        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {} (margin {}; a change of {} would have been seen).",
+        change(time.ratio),
+        100.0 * time.level,
+        change(time.ratio_low),
+        change(time.ratio_high),
+        whole(blocks),
+        time.verdict.word(),
+        share(time.margin),
+        share(small),
+    )
+}

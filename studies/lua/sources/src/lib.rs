@@ -1,0 +1,1 @@
+//! Holds nothing: the dependency is what matters.
