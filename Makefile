@@ -1,0 +1,40 @@
+# The two commands of the README, and what they are made of.
+
+.PHONY: demo test lint fuzz-brief bench torture setup-demo setup-test setup-bench
+
+# Study a real program end to end; leaves demo-report/report.html.
+demo: setup-demo
+	cargo build --release -p lineup -p lineup-plugin
+	scripts/demo
+
+# Every test.
+test: setup-test
+	cargo build --workspace
+	cargo test --workspace
+
+# The workspace's own rules.
+lint: setup-test
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+
+# Every fuzz target for some seconds each; run `cargo fuzz run TARGET` by hand for longer.
+fuzz-brief: setup-test
+	scripts/fuzz-brief
+
+# Lineup beside its peers, in one run.
+bench: setup-bench
+	cargo bench --workspace
+
+# Readers against writers of the runtime, for minutes.
+torture: setup-test
+	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock --test c_programs -- --nocapture --test-threads 1
+
+setup-demo:
+	@scripts/setup demo
+
+setup-test:
+	@scripts/setup test
+
+setup-bench:
+	@scripts/setup bench
