@@ -162,6 +162,11 @@ impl Hierarchy {
         }
     }
 
+    /// Forgets the first level's code.
+    pub fn clear_code(&mut self) {
+        self.l1i.iter_mut().for_each(Cache::clear);
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         for cache in [&mut self.l1i, &mut self.l1d, &mut self.l2].into_iter().flatten() {

@@ -33,6 +33,7 @@ pub(crate) type ExecCallback = unsafe extern "C" fn(c_uint, *mut c_void);
 pub(crate) type MemCallback = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 pub(crate) type SyscallCallback =
     unsafe extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+pub(crate) type ResetCallback = unsafe extern "C" fn(PluginId);
 pub(crate) type ExitCallback = unsafe extern "C" fn(PluginId, *mut c_void);
 
 /// `QEMU_PLUGIN_CB_NO_REGS`: the callback touches no guest register.
@@ -50,9 +51,11 @@ pub(crate) struct Api {
     pub(crate) on_vcpu_exit: unsafe extern "C" fn(PluginId, VcpuCallback),
     pub(crate) on_translate: unsafe extern "C" fn(PluginId, TranslateCallback),
     pub(crate) on_syscall: unsafe extern "C" fn(PluginId, SyscallCallback),
+    pub(crate) reset: unsafe extern "C" fn(PluginId, ResetCallback),
     pub(crate) on_exit: unsafe extern "C" fn(PluginId, ExitCallback, *mut c_void),
     pub(crate) block_exec: unsafe extern "C" fn(*mut Tb, ExecCallback, c_int, *mut c_void),
     pub(crate) block_exec_inline: unsafe extern "C" fn(*mut Tb, c_int, *mut c_void, u64),
+    pub(crate) insn_exec: unsafe extern "C" fn(*mut Insn, ExecCallback, c_int, *mut c_void),
     pub(crate) insn_mem: unsafe extern "C" fn(*mut Insn, MemCallback, c_int, c_int, *mut c_void),
     pub(crate) block_insns: unsafe extern "C" fn(*const Tb) -> usize,
     pub(crate) block_insn: unsafe extern "C" fn(*const Tb, usize) -> *mut Insn,

@@ -11,11 +11,14 @@
 //! * What a callback points to is never freed: the emulator keeps the pointers.
 //! * Guest memory is read only where the guest itself just accessed it.
 //!
+//! Under a whole system the recorder is another: see [`system`](crate).
+//!
 //! The command hands over a [`lineup_recording::plan::Plan`] as `plan=FILE`. A discovery run writes a
 //! [`lineup_recording::plan::Discovery`], every other run a recording.
 
 mod blocks;
 mod callbacks;
+mod describe;
 mod elf;
 mod ffi;
 mod guest;
@@ -27,6 +30,7 @@ mod output;
 mod profile;
 mod recorder;
 mod syscalls;
+mod system;
 mod thread;
 mod tracker;
 mod translate;

@@ -1,7 +1,7 @@
 //! Where the emulator finds us, and the only place that refers to its symbols.
 
 use crate::ffi::{
-    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, PluginId, SyscallCallback, Tb,
+    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, PluginId, ResetCallback, SyscallCallback, Tb,
     TranslateCallback, VcpuCallback,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -24,6 +24,13 @@ unsafe extern "C" {
         data: *mut c_void,
     );
     fn qemu_plugin_register_vcpu_tb_exec_inline(tb: *mut Tb, operation: c_int, data: *mut c_void, value: u64);
+    fn qemu_plugin_register_vcpu_insn_exec_cb(
+        insn: *mut Insn,
+        callback: ExecCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_reset(id: PluginId, callback: ResetCallback);
     fn qemu_plugin_register_vcpu_mem_cb(
         insn: *mut Insn,
         callback: MemCallback,
@@ -47,9 +54,11 @@ const API: Api = Api {
     on_vcpu_exit: qemu_plugin_register_vcpu_exit_cb,
     on_translate: qemu_plugin_register_vcpu_tb_trans_cb,
     on_syscall: qemu_plugin_register_vcpu_syscall_cb,
+    reset: qemu_plugin_reset,
     on_exit: qemu_plugin_register_atexit_cb,
     block_exec: qemu_plugin_register_vcpu_tb_exec_cb,
     block_exec_inline: qemu_plugin_register_vcpu_tb_exec_inline,
+    insn_exec: qemu_plugin_register_vcpu_insn_exec_cb,
     insn_mem: qemu_plugin_register_vcpu_mem_cb,
     block_insns: qemu_plugin_tb_n_insns,
     block_insn: qemu_plugin_tb_get_insn,

@@ -5,6 +5,7 @@ use lineup_recording::{Encoder, Misses, ProfileRun};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
 use crate::output::BLOCK_BYTES;
 use crate::recorder::MAX_THREADS;
@@ -34,21 +35,7 @@ struct Counts {
 pub(crate) struct ThreadProfile {
     caches: Hierarchy,
     counts: Vec<Counts>,
-    /// What the emulator's descriptions of accesses mean: there are few, and asking it costs two calls.
-    decoded: [Decoded; DECODED],
-    api: Api,
-}
-
-/// Descriptions kept; a power of two.
-const DECODED: usize = 64;
-
-/// One description of an access.
-#[derive(Clone, Copy)]
-struct Decoded {
-    /// `None` while the place is free: any number may be a description.
-    info: Option<u32>,
-    size_bytes: u32,
-    is_store: bool,
+    descriptions: Descriptions,
 }
 
 /// The profile of the thread on each virtual CPU, where callbacks find it with one load.
@@ -92,9 +79,8 @@ impl Profile {
 
     /// Empty caches and counts for a thread.
     pub(crate) fn thread(&self, api: Api) -> Box<ThreadProfile> {
-        let free = Decoded { info: None, size_bytes: 0, is_store: false };
-        let caches = Hierarchy::new(&self.specs);
-        Box::new(ThreadProfile { caches, counts: Vec::new(), decoded: [free; DECODED], api })
+        let (caches, descriptions) = (Hierarchy::new(&self.specs), Descriptions::new(api));
+        Box::new(ThreadProfile { caches, counts: Vec::new(), descriptions })
     }
 
     /// Cuts a block, given the addresses and sizes of its instructions, into runs on one line.
@@ -178,7 +164,7 @@ impl ThreadProfile {
     /// Accesses data from a run, as the emulator's `info` describes it.
     #[inline]
     pub(crate) fn access(&mut self, run: usize, address: u64, info: u32) {
-        let Decoded { size_bytes, is_store, .. } = self.decode(info);
+        let Description { size_bytes, is_store, .. } = self.descriptions.of(info);
         let missed = self.caches.data(address, u64::from(size_bytes));
         let counts = self.counts_of(run);
         match is_store {
@@ -191,18 +177,6 @@ impl ThreadProfile {
                 add(&mut counts.load_misses, missed);
             }
         }
-    }
-
-    #[inline]
-    fn decode(&mut self, info: u32) -> Decoded {
-        let place = &mut self.decoded[(info ^ info >> 10) as usize % DECODED];
-        if place.info != Some(info) {
-            // SAFETY: `info` comes from the emulator.
-            let (is_store, shift) =
-                unsafe { ((self.api.mem_is_store)(info), (self.api.mem_size_shift)(info)) };
-            *place = Decoded { info: Some(info), size_bytes: 1 << shift.min(12), is_store };
-        }
-        *place
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use crate::ffi::{Api, PluginId};
 use crate::images::{Images, machine_of_target};
 use crate::output::Output;
 use crate::profile::{self, Profile};
+use crate::system;
 use crate::thread::{Entry, Thread};
 use lineup_model::abi::Machine;
 use lineup_model::access::{CallEnd, StackRange, ThreadId};
@@ -92,9 +93,6 @@ pub(crate) fn install(
             versions.end()
         ));
     }
-    if is_system {
-        return Err("this plugin records programs under qemu-user, not whole systems".into());
-    }
     let machine =
         machine_of_target(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
     let path = arguments.iter().find_map(|argument| argument.strip_prefix("plan="));
@@ -102,6 +100,14 @@ pub(crate) fn install(
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read the plan {path}: {error}"))?;
     let plan = Plan::parse(&text).map_err(|error| error.to_string())?;
+    if is_system != plan.system.is_some() {
+        let (is, wanted) =
+            if is_system { ("a whole system", "a program") } else { ("a program", "a whole system") };
+        return Err(format!("the emulator runs {is}, but the plan is for {wanted}"));
+    }
+    if is_system {
+        return system::install(api, id, machine, plan);
+    }
     let recorder = Recorder::new(api, plan, machine)?;
     RECORDER.set(recorder).map_err(|_| "the plugin was loaded twice".to_string())?;
     callbacks::register(&api, id);

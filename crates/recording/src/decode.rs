@@ -5,6 +5,7 @@ use crate::header::{
     Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary,
 };
 use crate::reader::Event;
+use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
@@ -24,6 +25,8 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::PROFILE => Event::Profile(profile(cursor)?),
         tag::SUMMARY => Event::Summary(summary(cursor)?),
         tag::ENDING => Event::Ending(ending(cursor)?),
+        tag::MEASURED => Event::Measured(measured(cursor)?),
+        tag::SYSTEM => Event::System(system(cursor)?),
         _ => return None,
     })
 }
@@ -47,6 +50,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
         0 => Mode::TwoPass,
         1 => Mode::OnePass,
         2 => Mode::WholeProgram,
+        3 => Mode::System,
         _ => return None,
     };
     Some(Header {
@@ -183,16 +187,73 @@ fn ending(cursor: &mut Cursor<'_>) -> Option<Ending> {
     })
 }
 
+fn measured(cursor: &mut Cursor<'_>) -> Option<MeasuredCall> {
+    let region = RegionId(u16::try_from(cursor.int()?).ok()?);
+    let cpu = u16::try_from(cursor.int()?).ok()?;
+    let (sequence, begun_at) = (cursor.int()?, cursor.int()?);
+    let ended_at = cursor.delta(begun_at)?;
+    let from_pc = cursor.int()?;
+    let to_pc = cursor.delta(from_pc)?;
+    Some(MeasuredCall {
+        region,
+        cpu,
+        sequence,
+        begun_at,
+        ended_at,
+        from_pc,
+        to_pc,
+        end: end(cursor)?,
+        arm: match cursor.byte()? {
+            0 => Arm::Untouched,
+            1 => Arm::InvalidatedCode,
+            2 => Arm::PrefetchedCode,
+            _ => return None,
+        },
+        own: counts(cursor)?,
+        interrupts: u32::try_from(cursor.int()?).ok()?,
+        interrupt_instructions: cursor.int()?,
+        switches: u32::try_from(cursor.int()?).ok()?,
+    })
+}
+
+fn system(cursor: &mut Cursor<'_>) -> Option<SystemSummary> {
+    Some(SystemSummary {
+        cpus: list(cursor, Counts::FIELDS, counts)?,
+        interrupts: cursor.int()?,
+        interrupts_while_off: cursor.int()?,
+        exceptions: cursor.int()?,
+        unmatched_returns: cursor.int()?,
+        switches: cursor.int()?,
+        complete: match cursor.int()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        },
+    })
+}
+
+fn counts(cursor: &mut Cursor<'_>) -> Option<Counts> {
+    let mut fields = [0; Counts::FIELDS];
+    for field in &mut fields {
+        *field = cursor.int()?;
+    }
+    Some(Counts::from_fields(fields))
+}
+
+fn end(cursor: &mut Cursor<'_>) -> Option<CallEnd> {
+    match cursor.byte()? {
+        0 => Some(CallEnd::Returned),
+        1 => Some(CallEnd::Abandoned),
+        2 => Some(CallEnd::Unfinished),
+        _ => None,
+    }
+}
+
 fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
     let region = RegionId(u16::try_from(cursor.int()?).ok()?);
     let thread = thread(cursor)?;
     let (sequence, entered_at) = (cursor.int()?, cursor.int()?);
-    let end = match cursor.byte()? {
-        0 => CallEnd::Returned,
-        1 => CallEnd::Abandoned,
-        2 => CallEnd::Unfinished,
-        _ => return None,
-    };
+    let end = end(cursor)?;
     let depth = u32::try_from(cursor.int()?).ok()?;
     let (instructions, missed_blocks) = (cursor.int()?, cursor.int()?);
     let mut last = 0;

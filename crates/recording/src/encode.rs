@@ -3,6 +3,7 @@
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Summary};
+use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
 use lineup_model::abi::Machine;
 use lineup_model::access::{
@@ -20,6 +21,8 @@ pub(crate) mod tag {
     pub(crate) const PROFILE: u8 = 5;
     pub(crate) const SUMMARY: u8 = 6;
     pub(crate) const ENDING: u8 = 7;
+    pub(crate) const MEASURED: u8 = 8;
+    pub(crate) const SYSTEM: u8 = 9;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -89,17 +92,54 @@ impl Encoder {
         put(out, u64::from(head.thread.0));
         put(out, head.sequence);
         put(out, head.entered_at);
-        out.push(match head.end {
-            CallEnd::Returned => 0,
-            CallEnd::Abandoned => 1,
-            CallEnd::Unfinished => 2,
-        });
+        out.push(end_code(head.end));
         put(out, u64::from(head.depth));
         put(out, head.instructions);
         put(out, head.missed_blocks);
         put_ascending(out, code_granules);
         put_accesses(out, kept);
         kept.len()
+    }
+
+    /// Packs what a call cost.
+    pub fn measured(&mut self, call: &MeasuredCall) {
+        let out = &mut self.out;
+        out.push(tag::MEASURED);
+        put(out, u64::from(call.region.0));
+        put(out, u64::from(call.cpu));
+        put(out, call.sequence);
+        put(out, call.begun_at);
+        put_delta(out, call.begun_at, call.ended_at);
+        put(out, call.from_pc);
+        put_delta(out, call.from_pc, call.to_pc);
+        out.push(end_code(call.end));
+        out.push(match call.arm {
+            Arm::Untouched => 0,
+            Arm::InvalidatedCode => 1,
+            Arm::PrefetchedCode => 2,
+        });
+        put_counts(out, &call.own);
+        put(out, u64::from(call.interrupts));
+        put(out, call.interrupt_instructions);
+        put(out, u64::from(call.switches));
+    }
+
+    /// Packs what happened on the whole system.
+    pub fn system(&mut self, summary: &SystemSummary) {
+        let out = &mut self.out;
+        out.push(tag::SYSTEM);
+        put(out, summary.cpus.len() as u64);
+        summary.cpus.iter().for_each(|counts| put_counts(out, counts));
+        for value in [
+            summary.interrupts,
+            summary.interrupts_while_off,
+            summary.exceptions,
+            summary.unmatched_returns,
+            summary.switches,
+            u64::from(summary.complete),
+        ] {
+            put(out, value);
+        }
     }
 
     /// Packs a memory event.
@@ -213,6 +253,7 @@ impl Encoder {
             Mode::TwoPass => 0,
             Mode::OnePass => 1,
             Mode::WholeProgram => 2,
+            Mode::System => 3,
         });
         put(out, header.regions.len() as u64);
         for region in &header.regions {
@@ -227,6 +268,18 @@ impl Encoder {
         put(out, header.max_accesses);
         put_texts(out, &header.caches);
     }
+}
+
+fn end_code(end: CallEnd) -> u8 {
+    match end {
+        CallEnd::Returned => 0,
+        CallEnd::Abandoned => 1,
+        CallEnd::Unfinished => 2,
+    }
+}
+
+fn put_counts(out: &mut Vec<u8>, counts: &Counts) {
+    counts.fields().iter().for_each(|field| put(out, *field));
 }
 
 fn put_option(out: &mut Vec<u8>, value: Option<u64>) {

@@ -17,7 +17,7 @@ pub struct Header {
     pub regions: Vec<RegionInfo>,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
-    /// Calls recorded at most per region; `None` is no limit.
+    /// Calls recorded with their accesses at most per region; `None` is no limit.
     pub max_calls: Option<u64>,
     /// Accesses kept at most per call.
     pub max_accesses: u64,
@@ -51,6 +51,8 @@ pub enum Mode {
     OnePass,
     /// No regions: counts per run of instructions over the whole program.
     WholeProgram,
+    /// A whole system: every call is measured by the processor model, and the first ones with their accesses.
+    System,
 }
 
 /// A region the user named.

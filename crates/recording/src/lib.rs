@@ -37,6 +37,8 @@ mod frame;
 mod header;
 pub mod plan;
 mod reader;
+mod system;
+mod system_plan;
 mod varint;
 mod writer;
 
@@ -45,4 +47,5 @@ pub use error::{Damage, RecordingError};
 pub use frame::{MAX_BLOCK_BYTES, VERSION};
 pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary};
 pub use reader::{Event, Reader, Recording, read_all};
+pub use system::{Arm, Counts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use writer::Writer;

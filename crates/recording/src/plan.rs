@@ -2,6 +2,7 @@
 //! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
 
 use crate::header::{Header, Mode, RegionInfo};
+use crate::system::SystemPlan;
 use lineup_model::abi::{Abi, Machine};
 use std::collections::BTreeMap;
 
@@ -29,6 +30,8 @@ pub struct Plan {
     pub writes_each_call: bool,
     /// What a first run found; empty for every other mode than [`Mode::TwoPass`].
     pub discovery: Discovery,
+    /// What the recorder must know of a kernel, in [`Mode::System`].
+    pub system: Option<SystemPlan>,
 }
 
 /// What a first run found out for the second.
@@ -167,6 +170,9 @@ impl Plan {
             lines.text("in", &region.image);
             region.entries.iter().for_each(|entry| lines.put("entry", format!("{entry:x}")));
         }
+        if let Some(system) = &self.system {
+            system.lines(|key, value| lines.put(key, value));
+        }
         lines.0.push_str(&self.discovery.to_text());
         lines.0
     }
@@ -183,6 +189,7 @@ impl Plan {
             program: String::new(),
             writes_each_call: false,
             discovery: Discovery::default(),
+            system: None,
         };
         let mut image = None;
         each_line(text, "plan", |key, value| plan.accept(key, value, &mut image))?;
@@ -217,6 +224,9 @@ impl Plan {
             "weight" => header.regions.last_mut()?.weight = f64::from_bits(hex(value)?),
             "in" => header.regions.last_mut()?.image = unescape(value)?,
             "entry" => header.regions.last_mut()?.entries.push(hex(value)?),
+            _ if SystemPlan::has(key) => {
+                self.system.get_or_insert_with(SystemPlan::default).accept(key, value)?;
+            }
             _ => return self.discovery.accept(key, value, image),
         }
         Some(())
@@ -285,11 +295,14 @@ fn mode_name(mode: Mode) -> &'static str {
         Mode::TwoPass => "two-pass",
         Mode::OnePass => "one-pass",
         Mode::WholeProgram => "whole-program",
+        Mode::System => "system",
     }
 }
 
 fn mode_named(name: &str) -> Option<Mode> {
-    [Mode::TwoPass, Mode::OnePass, Mode::WholeProgram].into_iter().find(|mode| mode_name(*mode) == name)
+    [Mode::TwoPass, Mode::OnePass, Mode::WholeProgram, Mode::System]
+        .into_iter()
+        .find(|mode| mode_name(*mode) == name)
 }
 
 fn machine_named(name: &str) -> Option<Machine> {
@@ -301,6 +314,8 @@ fn machine_named(name: &str) -> Option<Machine> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::Arm;
+    use lineup_model::access::RegionId;
 
     fn discovery() -> Discovery {
         let mut discovery = Discovery {
@@ -340,6 +355,17 @@ mod tests {
             program: "./a b".into(),
             writes_each_call: true,
             discovery: discovery(),
+            system: Some(SystemPlan {
+                marker: 0xffff_ffff_8100_0000,
+                stack_bytes: 16 << 10,
+                interrupts: vec![1, 2],
+                task_switch: 0x10..0x40,
+                spins: vec![5..9, 12..20],
+                cpus: 2,
+                arms: vec![Arm::Untouched, Arm::PrefetchedCode],
+                interrupts_off: Some(RegionId(3)),
+                ..SystemPlan::default()
+            }),
         };
         assert_eq!(Plan::parse(&plan.to_text()), Ok(plan));
     }

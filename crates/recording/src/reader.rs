@@ -4,6 +4,7 @@ use crate::decode;
 use crate::error::{Damage, RecordingError};
 use crate::frame::{self, MAGIC, Unsealed, VERSION};
 use crate::header::{Ending, Header, ProfileRun, Summary};
+use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -26,6 +27,10 @@ pub enum Event {
     Summary(Summary),
     /// The program ended.
     Ending(Ending),
+    /// What a call on a whole system cost.
+    Measured(MeasuredCall),
+    /// The recorder of a whole system finished.
+    System(SystemSummary),
 }
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
@@ -158,6 +163,10 @@ pub struct Recording {
     pub profile: Vec<ProfileRun>,
     /// The recorder's counts; `None` when it did not get to write them.
     pub summary: Option<Summary>,
+    /// What calls cost on a whole system, sorted by [`MeasuredCall::begun_at`] of their CPUs.
+    pub measured: Vec<MeasuredCall>,
+    /// What happened on the whole system.
+    pub system: Option<SystemSummary>,
     /// How the program ended; `None` when that was not written.
     pub ending: Option<Ending>,
     /// Where the file stopped being readable, when it did.
@@ -177,6 +186,8 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
         calls: Vec::new(),
         events: Vec::new(),
         profile: Vec::new(),
+        measured: Vec::new(),
+        system: None,
         summary: None,
         ending: None,
         damage: None,
@@ -190,10 +201,13 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Profile(run) => recording.profile.push(run),
             Event::Summary(summary) => recording.summary = Some(summary),
             Event::Ending(ending) => recording.ending = Some(ending),
+            Event::Measured(call) => recording.measured.push(call),
+            Event::System(summary) => recording.system = Some(summary),
         }
     }
     recording.damage = reader.damage;
     recording.calls.sort_by_key(|call| call.entered_at);
     recording.events.sort_by_key(|event| event.at);
+    recording.measured.sort_by_key(|call| (call.begun_at, call.cpu));
     Ok(recording)
 }

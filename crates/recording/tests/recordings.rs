@@ -6,8 +6,8 @@ use lineup_model::access::{
 };
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    CallHead, Encoder, Ending, Header, MAX_BLOCK_BYTES, Misses, Mode, ProfileRun, ProgramExit, Reader,
-    RecordingError, RegionCounts, RegionInfo, Summary, Writer, read_all,
+    Arm, CallHead, Counts, Encoder, Ending, Header, MAX_BLOCK_BYTES, MeasuredCall, Misses, Mode, ProfileRun,
+    ProgramExit, Reader, RecordingError, RegionCounts, RegionInfo, Summary, SystemSummary, Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -35,6 +35,26 @@ prop_compose! {
         Call {
             region: RegionId(region), thread: ThreadId(thread), sequence, entered_at, end, depth,
             instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_measured()(
+        region: u16, cpu: u16, sequence: u64, begun_at: u64, ended_at: u64, from_pc: u64, to_pc: u64, end in 0..3usize,
+        arm in 0..3usize, counts in prop::array::uniform9(any::<u64>()), interrupts: u32,
+        interrupt_instructions: u64, switches: u32,
+    ) -> MeasuredCall {
+        let [instructions, code1, code2, data1, data2, shared_misses, code, data, spin_instructions] = counts;
+        MeasuredCall {
+            region: RegionId(region), cpu, sequence, begun_at, ended_at, from_pc, to_pc, interrupts,
+            interrupt_instructions, switches, arm: Arm::ALL[arm],
+            end: [CallEnd::Returned, CallEnd::Abandoned, CallEnd::Unfinished][end],
+            own: Counts {
+                instructions, shared_misses, spin_instructions,
+                code_misses: Misses { l1: code1, l2: code2 }, data_misses: Misses { l1: data1, l2: data2 },
+                code_stall_cycles: code, data_stall_cycles: data,
+            },
         }
     }
 }
@@ -261,4 +281,26 @@ fn streaming_yields_events_one_by_one() {
     assert_eq!(reader.by_ref().count(), 2);
     assert_eq!(reader.good_bytes(), bytes.len() as u64);
     assert_eq!(reader.damage(), None);
+}
+
+proptest! {
+    #[test]
+    fn what_calls_cost_on_a_system_reads_back(
+        calls in prop::collection::vec(any_measured(), 0..20), interrupts: u64, is_complete: bool,
+    ) {
+        let summary = SystemSummary {
+            cpus: calls.iter().map(|call| call.own).collect(), interrupts, complete: is_complete,
+            ..SystemSummary::default()
+        };
+        let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+        let mut encoder = Encoder::new();
+        calls.iter().for_each(|call| encoder.measured(call));
+        encoder.system(&summary);
+        writer.append(&encoder.seal().unwrap()).unwrap();
+        let recording = read_all(&writer.into_inner()).unwrap();
+        let mut sorted = calls;
+        sorted.sort_by_key(|call| (call.begun_at, call.cpu));
+        prop_assert_eq!(recording.measured, sorted);
+        prop_assert_eq!(recording.system, Some(summary));
+    }
 }

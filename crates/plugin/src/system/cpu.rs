@@ -1,0 +1,374 @@
+//! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
+
+use super::System;
+use super::privileged::Privileged;
+use super::processor::Processor;
+use super::sites::{DataSite, FlagSite, Meaning, Role, Run};
+use super::task::{CallSite, Ended, Kept, Open, Task, access};
+use crate::describe::{Description, Descriptions};
+use crate::ffi::Api;
+use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, ThreadId};
+use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
+
+/// A span with interrupts off.
+struct Off {
+    sequence: u64,
+    from_pc: u64,
+    totals: Counts,
+}
+
+/// The processor's interrupt flag, as the instruction stream tells it.
+enum Interrupts {
+    On,
+    Off(Off),
+}
+
+pub(crate) struct Cpu {
+    index: u16,
+    descriptions: Descriptions,
+    processor: Processor,
+    task: Task,
+    /// The stack of the task that runs, once a switch told it.
+    stack: Option<u64>,
+    in_kernel: bool,
+    interrupts: Interrupts,
+    /// Set at a task switch, until the first load from the other stack.
+    is_switching: bool,
+    /// Set at a return from an interrupt, until it reads its frame.
+    awaits_frame: bool,
+    /// Set from an interrupt's entry to its first push.
+    awaits_push: bool,
+    /// True when accesses of the level under way are kept.
+    keeps: bool,
+    /// Tells addresses of one program from those of another.
+    salt: u64,
+    last_repeated: u64,
+    counts: Vec<RegionCounts>,
+    seen: SystemSummary,
+    pub(crate) encoder: Encoder,
+}
+
+impl Cpu {
+    pub(crate) fn new(index: u16, api: Api, processor: Processor, regions: usize) -> Self {
+        Cpu {
+            index,
+            descriptions: Descriptions::new(api),
+            processor,
+            task: Task::default(),
+            stack: None,
+            in_kernel: true,
+            interrupts: Interrupts::On,
+            is_switching: false,
+            awaits_frame: false,
+            awaits_push: false,
+            keeps: false,
+            salt: 0,
+            last_repeated: 0,
+            counts: vec![RegionCounts::default(); regions],
+            seen: SystemSummary::default(),
+            encoder: Encoder::new(),
+        }
+    }
+
+    /// A run of instructions begins.
+    #[inline]
+    pub(crate) fn fetch(&mut self, run: &Run) {
+        let address = if run.is_user { run.pc ^ self.salt } else { run.pc };
+        // Every element of a string instruction executes it anew.
+        let is_again = run.repeats && self.last_repeated == run.pc;
+        self.last_repeated = if run.repeats { run.pc } else { 0 };
+        let instructions = if is_again { 0 } else { run.instructions };
+        self.processor.fetch(address, run.size_bytes, instructions);
+        if run.spins {
+            self.processor.totals.spin_instructions += instructions;
+        }
+        if self.keeps {
+            let first = run.pc / CODE_GRANULE_BYTES;
+            let last = (run.pc + run.size_bytes.max(1) - 1) / CODE_GRANULE_BYTES;
+            self.task.fetch((first..=last).map(|granule| granule * CODE_GRANULE_BYTES));
+        }
+    }
+
+    /// A block of note begins.
+    pub(crate) fn begin(&mut self, system: &System, run: &Run) {
+        match run.role {
+            Role::Plain | Role::Marker => {}
+            Role::User => self.leave_kernel(system, run.pc),
+            Role::Interrupt | Role::Exception => self.interrupt(system, run),
+            Role::SystemCall => {
+                self.in_kernel = true;
+                self.turn_off(system, run.pc);
+            }
+            Role::Switch => {
+                self.is_switching = true;
+                if let Some(call) = self.task.last_call() {
+                    self.stack = Some(stack_of(system, call.slot));
+                }
+            }
+        }
+        if let Some(region) = run.entry {
+            self.enter(system, region);
+        }
+    }
+
+    /// Data is accessed; true when it was a store.
+    #[inline]
+    pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
+        let Description { size_bytes, is_store, .. } = self.descriptions.of(info);
+        let modelled = if site.is_user { address ^ self.salt } else { address };
+        let is_foreign = system
+            .directory
+            .as_ref()
+            .is_some_and(|directory| directory.access(self.index, modelled, is_store));
+        self.processor.data(modelled, u64::from(size_bytes), is_foreign);
+        if self.awaits_push && is_store {
+            self.task.pushed(address);
+            self.awaits_push = self.task.awaits_push();
+        }
+        if self.keeps && site.meaning != Meaning::InterruptReturn {
+            let most = usize::try_from(system.plan.header.max_accesses).unwrap_or(usize::MAX);
+            self.task.touch(access(site.pc, address, size_bytes, is_store), most);
+        }
+        is_store
+    }
+
+    /// Data is accessed by an instruction that moves control or stacks.
+    pub(crate) fn transfer(&mut self, system: &System, site: &DataSite, address: u64, is_store: bool) {
+        let same_stack = |one: u64, other: u64| stack_of(system, one) == stack_of(system, other);
+        match site.meaning {
+            Meaning::Plain => {}
+            Meaning::Call if is_store => {
+                self.task.called(CallSite { slot: address, return_pc: site.next_pc }, same_stack);
+            }
+            Meaning::Return if !is_store => {
+                let ended = self.task.returned(address, &self.processor.totals, same_stack);
+                self.write(system, ended);
+            }
+            Meaning::InterruptReturn if !is_store && self.awaits_frame => {
+                self.awaits_frame = false;
+                self.interrupt_returns(system, site.pc, address);
+            }
+            Meaning::SwitchedStack if !is_store && self.is_switching => self.switched(system, address),
+            _ => {}
+        }
+    }
+
+    /// An instruction is about to change the interrupt flag.
+    pub(crate) fn flag(&mut self, system: &System, site: &FlagSite) {
+        match site.what {
+            Privileged::InterruptsOff => self.turn_off(system, site.pc),
+            Privileged::InterruptsOn | Privileged::SystemCallReturn => self.turn_on(system, site.pc),
+            Privileged::InterruptReturn => self.awaits_frame = true,
+        }
+    }
+
+    fn leave_kernel(&mut self, system: &System, pc: u64) {
+        if !self.in_kernel {
+            return;
+        }
+        self.in_kernel = false;
+        self.turn_on(system, pc);
+        if self.task.is_busy() {
+            let ended = self.task.end_all(CallEnd::Abandoned, &self.processor.totals);
+            self.write(system, ended);
+        }
+    }
+
+    fn interrupt(&mut self, system: &System, run: &Run) {
+        let were_on = !self.in_kernel || matches!(self.interrupts, Interrupts::On);
+        self.in_kernel = true;
+        match run.role {
+            Role::Interrupt => {
+                self.seen.interrupts += 1;
+                self.seen.interrupts_while_off += u64::from(!were_on);
+            }
+            _ => self.seen.exceptions += 1,
+        }
+        self.task.interrupt(were_on, &self.processor.totals);
+        self.keeps = false;
+        self.awaits_push = true;
+        self.turn_off(system, run.pc);
+    }
+
+    fn interrupt_returns(&mut self, system: &System, pc: u64, frame: u64) {
+        let returned = self.task.interrupt_returns(frame, &self.processor.totals);
+        self.awaits_push = self.task.awaits_push();
+        match returned.interrupts_were_on {
+            Some(true) => self.turn_on(system, pc),
+            Some(false) => {}
+            None => self.seen.unmatched_returns += 1,
+        }
+        self.write(system, returned.ended);
+    }
+
+    fn switched(&mut self, system: &System, address: u64) {
+        let stack = stack_of(system, address);
+        let Some(old) = self.stack.filter(|old| *old != stack) else { return };
+        self.is_switching = false;
+        self.seen.switches += 1;
+        self.task.suspend(&self.processor.totals);
+        self.task = system.switch_task(old, std::mem::take(&mut self.task), stack);
+        self.task.resume(&self.processor.totals);
+        self.stack = Some(stack);
+        // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they are.
+        self.salt = stack >> 14 << 48;
+        self.keeps = self.task.keeps();
+        self.awaits_push = self.task.awaits_push();
+    }
+
+    fn turn_off(&mut self, system: &System, pc: u64) {
+        if let (Interrupts::On, Some(region)) = (&self.interrupts, system.kernel.interrupts_off) {
+            let Some(sequence) = system.count_entry(region.0) else { return };
+            self.interrupts = Interrupts::Off(Off { sequence, from_pc: pc, totals: self.processor.totals });
+        } else if matches!(self.interrupts, Interrupts::On) {
+            self.interrupts =
+                Interrupts::Off(Off { sequence: 0, from_pc: pc, totals: self.processor.totals });
+        }
+    }
+
+    fn turn_on(&mut self, system: &System, pc: u64) {
+        let Interrupts::Off(off) = std::mem::replace(&mut self.interrupts, Interrupts::On) else { return };
+        let Some(region) = system.kernel.interrupts_off else { return };
+        let totals = self.processor.totals;
+        self.encoder.measured(&MeasuredCall {
+            region,
+            cpu: self.index,
+            sequence: off.sequence,
+            begun_at: off.totals.instructions,
+            ended_at: totals.instructions,
+            from_pc: off.from_pc,
+            to_pc: pc,
+            end: CallEnd::Returned,
+            arm: Arm::Untouched,
+            own: totals.since(&off.totals),
+            interrupts: 0,
+            interrupt_instructions: 0,
+            switches: 0,
+        });
+        system.flush_full(&mut self.encoder);
+    }
+
+    fn enter(&mut self, system: &System, region: u16) {
+        let Some(site) = self.task.last_call() else { return };
+        if self.task.is_loop(region, site) {
+            return;
+        }
+        let Some(sequence) = system.count_entry(region) else { return };
+        let arm =
+            if self.task.is_inside() { Arm::Untouched } else { self.intervene(system, region, sequence) };
+        let depth = self.task.depth_of(region);
+        let open = Open {
+            region,
+            sequence,
+            entered_at: system.tick(),
+            site,
+            begun_at: self.processor.totals.instructions,
+            depth,
+            arm,
+            own: Counts::default(),
+            interrupts: 0,
+            interrupt_instructions: 0,
+            switches: 0,
+            kept: (system.is_kept(sequence) || system.learns_code()).then(Kept::default),
+        };
+        self.task.enter(open, &self.processor.totals);
+        self.keeps = self.task.keeps();
+    }
+
+    fn intervene(&mut self, system: &System, region: u16, sequence: u64) -> Arm {
+        let arm = system.arm(region, sequence);
+        match arm {
+            Arm::Untouched => {}
+            Arm::InvalidatedCode => self.processor.invalidate_code(),
+            Arm::PrefetchedCode => self.processor.prefetch(&system.known_code(region)),
+        }
+        arm
+    }
+
+    fn write(&mut self, system: &System, ended: Vec<Ended>) {
+        if !ended.is_empty() {
+            ended.into_iter().for_each(|call| self.write_one(system, call));
+            system.flush_full(&mut self.encoder);
+        }
+        self.keeps = self.task.keeps();
+    }
+
+    fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
+        self.encoder.measured(&MeasuredCall {
+            region: RegionId(open.region),
+            cpu: self.index,
+            sequence: open.sequence,
+            begun_at: open.begun_at,
+            ended_at: self.processor.totals.instructions,
+            from_pc: open.site.return_pc,
+            to_pc: open.site.return_pc,
+            end,
+            arm: open.arm,
+            own: open.own,
+            interrupts: open.interrupts,
+            interrupt_instructions: open.interrupt_instructions,
+            switches: open.switches,
+        });
+        let Some(kept) = open.kept else { return };
+        if system.learns_code() {
+            system.learn(open.region, &kept.granules);
+        }
+        if system.is_kept(open.sequence) {
+            self.write_accesses(
+                &open.own,
+                open.region,
+                open.sequence,
+                (open.entered_at, open.depth),
+                end,
+                &kept,
+            );
+        }
+    }
+
+    fn write_accesses(
+        &mut self,
+        own: &Counts,
+        region: u16,
+        sequence: u64,
+        (entered_at, depth): (u64, u32),
+        end: CallEnd,
+        kept: &Kept,
+    ) {
+        let head = CallHead {
+            region: RegionId(region),
+            thread: ThreadId(u32::from(self.index)),
+            sequence,
+            entered_at,
+            end,
+            depth,
+            instructions: own.instructions,
+            missed_blocks: 0,
+        };
+        let granules: Vec<u64> = kept.granules.iter().copied().collect();
+        let packed = self.encoder.call(&head, &kept.accesses, &granules);
+        if let Some(counts) = self.counts.get_mut(usize::from(region)) {
+            counts.recorded += 1;
+            counts.abandoned += u64::from(end == CallEnd::Abandoned);
+            counts.unfinished += u64::from(end == CallEnd::Unfinished);
+            counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());
+        }
+    }
+
+    /// Closes what is open and adds this CPU to the summary.
+    pub(crate) fn finish(&mut self, system: &System, summary: &mut SystemSummary) {
+        let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
+        self.write(system, ended);
+        system.add_counts(&self.counts);
+        summary.cpus.push(self.processor.totals);
+        summary.interrupts += self.seen.interrupts;
+        summary.interrupts_while_off += self.seen.interrupts_while_off;
+        summary.exceptions += self.seen.exceptions;
+        summary.unmatched_returns += self.seen.unmatched_returns;
+        summary.switches += self.seen.switches;
+    }
+}
+
+/// The stack that an address lies on, by its lowest address.
+fn stack_of(system: &System, address: u64) -> u64 {
+    address & !(system.kernel.stack_bytes.max(1) - 1)
+}

@@ -1,0 +1,273 @@
+//! Whole systems: records calls of kernel functions, and runs the processor model over everything.
+//!
+//! Nothing is watched while the guest boots but the marker. Its first call starts the recording: the emulator drops
+//! its translations once, and from then on every line of code fetched and every access to data has a callback. The
+//! marker's second call ends the recording.
+//!
+//! What is told apart, and how:
+//!
+//! * *Calls* end when a `ret` loads from the slot that their `call` stored to.
+//! * *Interrupts* begin at the kernel's entries and end at the return that reads the frame they began with; what ran in
+//!   between belongs to no region of the level below.
+//! * *Tasks* are told by their stacks: the one function that changes stacks suspends the open calls of one task and
+//!   resumes those of the other.
+//! * *Interrupts off* is a shadow of the processor's flag, kept from the instruction stream. It is checked: a
+//!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow.
+
+mod callbacks;
+mod cpu;
+mod privileged;
+mod processor;
+mod sites;
+mod task;
+mod translate;
+
+use crate::ffi::{Api, PluginId};
+use crate::output::{BLOCK_BYTES, Output};
+use cpu::Cpu;
+use lineup_cache::CacheSpec;
+use lineup_model::abi::Machine;
+use lineup_model::image::LoadedImage;
+use lineup_recording::plan::Plan;
+use lineup_recording::{Arm, Encoder, RegionCounts, Summary, SystemPlan, SystemSummary};
+use processor::{Directory, Processor};
+use sites::Sites;
+use std::collections::{BTreeSet, HashMap};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use task::Task;
+
+/// Virtual CPUs recorded at most.
+const MAX_CPUS: usize = 64;
+
+/// The one recorder of a whole system.
+static SYSTEM: OnceLock<System> = OnceLock::new();
+
+/// The state of each virtual CPU while the recording runs, where callbacks find it with one load.
+static CPUS: [AtomicPtr<Cpu>; MAX_CPUS] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS];
+
+/// Counts and knowledge of one region.
+#[derive(Default)]
+pub(crate) struct Region {
+    /// Calls entered.
+    seen: AtomicU64,
+    ended: Mutex<RegionCounts>,
+    /// Code granules that its calls fetched, kept when calls may be prefetched.
+    granules: Mutex<BTreeSet<u64>>,
+}
+
+/// What virtual CPUs share.
+pub(crate) struct System {
+    pub(crate) api: Api,
+    pub(crate) plan: Plan,
+    pub(crate) kernel: SystemPlan,
+    pub(crate) machine: Machine,
+    caches: Vec<CacheSpec>,
+    /// Runs of instructions are cut at lines of this size.
+    line_bytes: u64,
+    /// Regions by the addresses of their entries.
+    entries: HashMap<u64, u16>,
+    output: Output,
+    pub(crate) sites: Mutex<Sites>,
+    /// Tasks that are switched away, by their stacks.
+    tasks: Mutex<HashMap<u64, Task>>,
+    pub(crate) directory: Option<Directory>,
+    pub(crate) regions: Vec<Region>,
+    /// Positions in the order of events.
+    clock: AtomicU64,
+    begun: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// The recorder of the system; `None` before it is installed.
+pub(crate) fn get() -> Option<&'static System> {
+    SYSTEM.get()
+}
+
+/// The state of a virtual CPU; `None` before the recording began and after it ended.
+///
+/// # Safety
+/// Only for callbacks of that virtual CPU, and only one reference at a time.
+#[inline]
+pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut Cpu> {
+    let slot = CPUS.get(vcpu as usize)?;
+    // SAFETY: null, or a box that is never freed. Callbacks of one virtual CPU run one after the other, so the reference
+    // is unique; [`System::finish`] reads the states of all CPUs only after it has set every slot to null, inside a
+    // callback. With one host thread for all CPUs, as counted time has it, no other callback is under way then; with
+    // several, one may be, and what it counts last is lost or torn in the totals, never out of bounds.
+    unsafe { slot.load(Ordering::Relaxed).as_mut() }
+}
+
+/// Opens the output and watches for the marker.
+pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> Result<(), String> {
+    let kernel =
+        plan.system.clone().ok_or("the plan says nothing of the kernel; use `lineup record --kernel`")?;
+    if kernel.cpus as usize > MAX_CPUS {
+        return Err(format!("{} virtual CPUs: at most {MAX_CPUS} are recorded", kernel.cpus));
+    }
+    let caches =
+        plan.header.caches.iter().map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
+    let caches = caches.collect::<Result<Vec<CacheSpec>, String>>()?;
+    let output = Output::create(&plan.output, &plan.header)
+        .map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?;
+    let system = System {
+        api,
+        machine,
+        line_bytes: caches.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64),
+        entries: entries_of(&plan),
+        caches,
+        output,
+        sites: Mutex::default(),
+        tasks: Mutex::default(),
+        directory: (kernel.cpus > 1).then(Directory::new),
+        regions: plan.header.regions.iter().map(|_| Region::default()).collect(),
+        clock: AtomicU64::new(0),
+        begun: AtomicBool::new(false),
+        is_over: AtomicBool::new(false),
+        kernel,
+        plan,
+    };
+    SYSTEM.set(system).map_err(|_| "the plugin was loaded twice".to_string())?;
+    callbacks::watch_for_marker(&api, id);
+    Ok(())
+}
+
+impl System {
+    /// True in the first call only.
+    pub(crate) fn begin_once(&self) -> bool {
+        !self.begun.swap(true, Ordering::AcqRel)
+    }
+
+    /// The recording begins: every virtual CPU gets its state.
+    pub(crate) fn begin(&self) {
+        let mut encoder = Encoder::new();
+        encoder.image(&LoadedImage {
+            path: self.plan.program.clone(),
+            start: self.kernel.kernel_start,
+            end: u64::MAX,
+            bias: 0,
+            build_id: None,
+        });
+        self.output.flush(&mut encoder);
+        for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
+            let processor = Processor::new(&self.caches, self.kernel.latency);
+            let cpu = Cpu::new(index as u16, self.api, processor, self.regions.len());
+            slot.store(Box::into_raw(Box::new(cpu)), Ordering::Release);
+        }
+    }
+
+    /// The next position in the order of events.
+    pub(crate) fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts an entry; gives its number.
+    pub(crate) fn count_entry(&self, region: u16) -> Option<u64> {
+        Some(self.regions.get(usize::from(region))?.seen.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// True when the accesses of a region's call of that number are kept.
+    pub(crate) fn is_kept(&self, number: u64) -> bool {
+        let header = &self.plan.header;
+        let after_warmup = number.checked_sub(header.warmup_calls);
+        after_warmup.is_some_and(|number| header.max_calls.is_none_or(|most| number < most))
+    }
+
+    /// What is done before a call: drawn by its number, so that the same guest gets the same arms.
+    pub(crate) fn arm(&self, region: u16, number: u64) -> Arm {
+        let arms = &self.kernel.arms;
+        let mixed = (number ^ u64::from(region) << 48).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 31).wrapping_mul(0x94d0_49bb_1331_11eb) >> 32;
+        arms.get(mixed as usize % arms.len().max(1)).copied().unwrap_or_default()
+    }
+
+    /// True when the code of calls must be known for later ones.
+    pub(crate) fn learns_code(&self) -> bool {
+        self.kernel.arms.contains(&Arm::PrefetchedCode)
+    }
+
+    /// Remembers what a call of a region fetched.
+    pub(crate) fn learn(&self, region: u16, granules: &BTreeSet<u64>) {
+        if let Some(region) = self.regions.get(usize::from(region)) {
+            lock(&region.granules).extend(granules);
+        }
+    }
+
+    /// What calls of a region have fetched so far.
+    pub(crate) fn known_code(&self, region: u16) -> Vec<u64> {
+        let region = self.regions.get(usize::from(region));
+        region.map_or_else(Vec::new, |region| lock(&region.granules).iter().copied().collect())
+    }
+
+    /// Exchanges the task that runs on a stack for the one that has run.
+    pub(crate) fn switch_task(&self, from_stack: u64, from: Task, to_stack: u64) -> Task {
+        let mut tasks = lock(&self.tasks);
+        tasks.insert(from_stack, from);
+        tasks.remove(&to_stack).unwrap_or_default()
+    }
+
+    /// Writes what a CPU's encoder holds once it is a block.
+    pub(crate) fn flush_full(&self, encoder: &mut Encoder) {
+        if encoder.packed_bytes() >= BLOCK_BYTES {
+            self.output.flush(encoder);
+        }
+    }
+
+    /// Adds a CPU's counts of ended calls to those of all.
+    pub(crate) fn add_counts(&self, counts: &[RegionCounts]) {
+        for (region, own) in self.regions.iter().zip(counts) {
+            let mut sum = lock(&region.ended);
+            sum.recorded += own.recorded;
+            sum.abandoned += own.abandoned;
+            sum.unfinished += own.unfinished;
+            sum.truncated += own.truncated;
+        }
+    }
+
+    /// Ends the recording: closes every call and writes the last words.
+    pub(crate) fn finish(&self, is_complete: bool) {
+        if !self.begun.load(Ordering::Acquire) || self.is_over.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let taken: Vec<*mut Cpu> =
+            CPUS.iter().map(|slot| slot.swap(ptr::null_mut(), Ordering::AcqRel)).collect();
+        let mut summary = SystemSummary { complete: is_complete, ..SystemSummary::default() };
+        // SAFETY: see `current`: the slots are null now, and the boxes are never freed.
+        for cpu in taken.into_iter().filter_map(|cpu| unsafe { cpu.as_mut() }) {
+            cpu.finish(self, &mut summary);
+            self.output.flush(&mut cpu.encoder);
+        }
+        self.write_summary(&summary);
+    }
+
+    fn write_summary(&self, summary: &SystemSummary) {
+        let mut encoder = Encoder::new();
+        let instructions = summary.cpus.iter().map(|cpu| cpu.instructions).sum::<u64>();
+        let counts = |region: &Region| RegionCounts {
+            seen: region.seen.load(Ordering::Relaxed),
+            ..*lock(&region.ended)
+        };
+        encoder.system(summary);
+        encoder.summary(&Summary {
+            regions: self.regions.iter().map(counts).collect(),
+            total_instructions: Some(instructions),
+            // The guest's time, so that the same guest gives the same file.
+            elapsed_ns: instructions << self.kernel.time_shift,
+            threads: u64::from(self.kernel.cpus),
+            ..Summary::default()
+        });
+        self.output.flush(&mut encoder);
+    }
+}
+
+/// Regions by the addresses of their entries.
+fn entries_of(plan: &Plan) -> HashMap<u64, u16> {
+    let regions = (0u16..).zip(&plan.header.regions);
+    regions.flat_map(|(number, region)| region.entries.iter().map(move |entry| (*entry, number))).collect()
+}
+
+/// A lock whose holder panicked still guards whole values: nothing here panics between two changes.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

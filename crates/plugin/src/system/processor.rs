@@ -1,0 +1,157 @@
+//! The processor model of one virtual CPU: caches, stalls and what they cost.
+
+use lineup_cache::{CacheSpec, Hierarchy, Missed};
+use lineup_recording::{Counts, Latency};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Lines of 64 bytes that the directory knows at one time; a power of two.
+const DIRECTORY_LINES: usize = 1 << 20;
+/// Lines are shared by this size whatever the caches' own.
+const DIRECTORY_SHIFT: u32 = 6;
+
+/// Who wrote a line last, and who read it since. One word a line: a tag, the writer, and a bit for each of the
+/// first sixteen CPUs. Lines that fall on the same word forget each other.
+pub(crate) struct Directory {
+    lines: Box<[AtomicU64]>,
+}
+
+impl Directory {
+    /// Knows nothing.
+    pub(crate) fn new() -> Self {
+        Directory { lines: (0..DIRECTORY_LINES).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Notes an access; true when it needed a line, or the right to write to it, from another CPU.
+    pub(crate) fn access(&self, cpu: u16, address: u64, is_store: bool) -> bool {
+        let line = address >> DIRECTORY_SHIFT;
+        let Some(entry) = self.lines.get(line as usize % DIRECTORY_LINES) else { return false };
+        let tag = (line / DIRECTORY_LINES as u64) << 24 & !0xff_ffff;
+        let holder = 1 << (cpu & 15);
+        let old = entry.load(Ordering::Relaxed);
+        let (is_known, holders) = (old & !0xff_ffff == tag && old & 0xffff != 0, old & 0xffff);
+        let is_foreign = is_known && if is_store { holders & !holder != 0 } else { holders & holder == 0 };
+        let new = match (is_store, is_known) {
+            (true, _) | (_, false) => tag | u64::from(cpu & 0xff) << 16 | holder,
+            (false, true) => old | holder,
+        };
+        if new != old {
+            entry.store(new, Ordering::Relaxed);
+        }
+        is_foreign
+    }
+}
+
+/// Caches and totals of one virtual CPU.
+pub(crate) struct Processor {
+    caches: Hierarchy,
+    has_l2: bool,
+    latency: Latency,
+    /// Everything since the recording began.
+    pub(crate) totals: Counts,
+}
+
+impl Processor {
+    pub(crate) fn new(specs: &[CacheSpec], latency: Latency) -> Self {
+        let has_l2 = specs.iter().any(|spec| spec.level() == lineup_cache::CacheLevel::L2);
+        Processor { caches: Hierarchy::new(specs), has_l2, latency, totals: Counts::default() }
+    }
+
+    /// Fetches a run of instructions.
+    #[inline]
+    pub(crate) fn fetch(&mut self, address: u64, size_bytes: u64, instructions: u64) {
+        self.totals.instructions += instructions;
+        let missed = self.caches.fetch(address, size_bytes);
+        if missed != Missed::Nothing {
+            let stall = self.stall(missed);
+            self.totals.code_misses.l1 += 1;
+            self.totals.code_misses.l2 += u64::from(missed == Missed::L2);
+            self.totals.code_stall_cycles += stall;
+        }
+    }
+
+    /// Loads or stores. `is_foreign` says that another CPU had the line.
+    #[inline]
+    pub(crate) fn data(&mut self, address: u64, size_bytes: u64, is_foreign: bool) {
+        let missed = self.caches.data(address, size_bytes);
+        if is_foreign {
+            self.totals.shared_misses += 1;
+            self.totals.data_stall_cycles += u64::from(self.latency.memory_cycles);
+        } else if missed != Missed::Nothing {
+            let stall = self.stall(missed);
+            self.totals.data_misses.l1 += 1;
+            self.totals.data_misses.l2 += u64::from(missed == Missed::L2);
+            self.totals.data_stall_cycles += stall;
+        }
+    }
+
+    fn stall(&self, missed: Missed) -> u64 {
+        match missed {
+            Missed::Nothing => 0,
+            Missed::L1 if self.has_l2 => u64::from(self.latency.l2_cycles),
+            Missed::L1 | Missed::L2 => u64::from(self.latency.memory_cycles),
+        }
+    }
+
+    /// Empties the first-level instruction cache.
+    pub(crate) fn invalidate_code(&mut self) {
+        self.caches.clear_code();
+    }
+
+    /// Brings code into the caches without counting it.
+    pub(crate) fn prefetch(&mut self, granules: &[u64]) {
+        for granule in granules {
+            self.caches.fetch(*granule, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn processor(specs: &[&str]) -> Processor {
+        let specs: Vec<CacheSpec> = specs.iter().map(|spec| spec.parse().unwrap()).collect();
+        Processor::new(&specs, Latency { l2_cycles: 10, memory_cycles: 100 })
+    }
+
+    #[test]
+    fn a_miss_costs_what_the_level_that_has_the_line_takes() {
+        let mut processor = processor(&["l1i=1K,2,64", "l1d=1K,2,64", "l2=64K,8,64"]);
+        processor.fetch(0x1000, 16, 4);
+        processor.fetch(0x1000, 16, 4);
+        assert_eq!((processor.totals.instructions, processor.totals.code_stall_cycles), (8, 100));
+        processor.invalidate_code();
+        processor.fetch(0x1000, 16, 4);
+        assert_eq!(processor.totals.code_stall_cycles, 110);
+        processor.data(0x1000, 8, false);
+        assert_eq!((processor.totals.data_misses.l1, processor.totals.data_misses.l2), (1, 0));
+    }
+
+    #[test]
+    fn without_a_second_level_every_miss_goes_to_memory() {
+        let mut processor = processor(&["l1i=1K,2,64", "l1d=1K,2,64"]);
+        processor.data(0x40, 8, false);
+        assert_eq!((processor.totals.data_misses.l1, processor.totals.data_misses.l2), (1, 0));
+        assert_eq!(processor.totals.data_stall_cycles, 100);
+    }
+
+    #[test]
+    fn prefetched_code_does_not_stall() {
+        let mut processor = processor(&["l1i=1K,2,64"]);
+        processor.prefetch(&[0x1000, 0x1020]);
+        processor.fetch(0x1000, 64, 16);
+        assert_eq!(processor.totals.code_misses.l1, 0);
+    }
+
+    #[test]
+    fn a_line_moves_between_cpus_when_one_writes_what_the_other_has() {
+        let directory = Directory::new();
+        assert!(!directory.access(0, 0x1000, true), "nobody had it");
+        assert!(!directory.access(0, 0x1008, false), "its own line");
+        assert!(directory.access(1, 0x1010, false), "written by the other");
+        assert!(!directory.access(1, 0x1010, false), "has it now");
+        assert!(directory.access(0, 0x1000, true), "the other reads it");
+        assert!(!directory.access(0, 0x1000, true), "its own again");
+        assert!(directory.access(1, 0x1000, true), "the other wrote it");
+    }
+}

@@ -1,0 +1,93 @@
+//! What callbacks point to: runs of instructions on one line, and instructions that access data.
+
+use std::collections::HashMap;
+
+/// What happens when control reaches a block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub(crate) enum Role {
+    /// Nothing of note.
+    #[default]
+    Plain,
+    /// A hardware interrupt began.
+    Interrupt,
+    /// An exception began.
+    Exception,
+    /// A system call began.
+    SystemCall,
+    /// Stacks are about to change from one task's to another's.
+    Switch,
+    /// The recording begins or ends.
+    Marker,
+    /// A program's code, not the kernel's.
+    User,
+}
+
+/// A run of instructions of one block that lie on one line. Never freed: the emulator keeps pointers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Run {
+    pub(crate) pc: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) instructions: u64,
+    /// A string instruction, executed again for every element.
+    pub(crate) repeats: bool,
+    /// Part of a function that spins for a lock.
+    pub(crate) spins: bool,
+    pub(crate) is_user: bool,
+    /// What a block that begins here means.
+    pub(crate) role: Role,
+    /// The region that begins here.
+    pub(crate) entry: Option<u16>,
+}
+
+/// How an access matters besides its address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Meaning {
+    /// No more than that.
+    Plain,
+    /// A call stores its return address.
+    Call,
+    /// A return loads it.
+    Return,
+    /// A return from an interrupt reads its frame.
+    InterruptReturn,
+    /// A register is taken from the stack that a task switch changed to.
+    SwitchedStack,
+}
+
+/// An instruction that accesses data. Never freed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct DataSite {
+    pub(crate) pc: u64,
+    pub(crate) next_pc: u64,
+    pub(crate) is_user: bool,
+    pub(crate) meaning: Meaning,
+}
+
+/// An instruction that turns interrupts off or on, or goes back to a program. Never freed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FlagSite {
+    pub(crate) pc: u64,
+    pub(crate) what: super::privileged::Privileged,
+}
+
+/// All of them. The emulator translates the same code again and again: equal ones are made once.
+#[derive(Default)]
+pub(crate) struct Sites {
+    runs: HashMap<Run, &'static Run>,
+    data: HashMap<DataSite, &'static DataSite>,
+    flags: HashMap<FlagSite, &'static FlagSite>,
+}
+
+impl Sites {
+    pub(crate) fn run(&mut self, run: Run) -> &'static Run {
+        self.runs.entry(run).or_insert_with(|| Box::leak(Box::new(run)))
+    }
+
+    pub(crate) fn data(&mut self, site: DataSite) -> &'static DataSite {
+        self.data.entry(site).or_insert_with(|| Box::leak(Box::new(site)))
+    }
+
+    pub(crate) fn flag(&mut self, site: FlagSite) -> &'static FlagSite {
+        self.flags.entry(site).or_insert_with(|| Box::leak(Box::new(site)))
+    }
+}

@@ -1,0 +1,426 @@
+//! What one task has open: calls of regions, on the task's own level and on those of interrupts above it. Knows no
+//! emulator.
+
+use lineup_model::access::{Access, AccessKind, CallEnd};
+use lineup_recording::{Arm, Counts};
+use std::collections::BTreeSet;
+
+/// Calls remembered at most on one level: what is further down is never asked for.
+const MAX_CALLS: usize = 1 << 12;
+
+/// A call instruction that has not returned: where it stored its return address, and that address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CallSite {
+    pub(crate) slot: u64,
+    pub(crate) return_pc: u64,
+}
+
+/// What is kept of a call besides its counts.
+#[derive(Default, Debug)]
+pub(crate) struct Kept {
+    /// Where its accesses begin among those of its level.
+    first_access: usize,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) granules: BTreeSet<u64>,
+    pub(crate) dropped: u64,
+}
+
+/// A call of a region under way.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) region: u16,
+    pub(crate) sequence: u64,
+    pub(crate) entered_at: u64,
+    pub(crate) site: CallSite,
+    pub(crate) begun_at: u64,
+    pub(crate) depth: u32,
+    pub(crate) arm: Arm,
+    pub(crate) own: Counts,
+    pub(crate) interrupts: u32,
+    pub(crate) interrupt_instructions: u64,
+    pub(crate) switches: u32,
+    pub(crate) kept: Option<Kept>,
+}
+
+/// A call that ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) open: Open,
+    pub(crate) end: CallEnd,
+}
+
+/// The task's own code, or one interrupt's.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    /// Where the interrupt's first push went: just below its frame. `None` until then, and for the task itself.
+    first_push: Option<u64>,
+    is_interrupt: bool,
+    interrupts_were_on: bool,
+    calls: Vec<CallSite>,
+    open: Vec<Open>,
+    accesses: Vec<Access>,
+    /// The CPU's totals when this level was last continued.
+    since: Counts,
+    /// Instructions executed on it and above.
+    spent: u64,
+}
+
+/// A task: its own level, and interrupts that came on top of it.
+#[derive(Default, Debug)]
+pub(crate) struct Task {
+    own: Level,
+    interrupts: Vec<Level>,
+}
+
+/// What the end of an interrupt tells.
+#[derive(Debug, Default)]
+pub(crate) struct Returned {
+    /// Calls that the interrupt left open.
+    pub(crate) ended: Vec<Ended>,
+    /// Whether interrupts were on when it came; `None` when its entry was not seen.
+    pub(crate) interrupts_were_on: Option<bool>,
+}
+
+impl Level {
+    /// Books what was counted since the level was last continued.
+    fn settle(&mut self, totals: &Counts) {
+        let delta = totals.since(&self.since);
+        self.since = *totals;
+        self.spent += delta.instructions;
+        self.open.iter_mut().for_each(|open| open.own = open.own.plus(&delta));
+    }
+
+    fn end_from(&mut self, first: usize, end: CallEnd, totals: &Counts) -> Vec<Ended> {
+        if first >= self.open.len() {
+            return Vec::new();
+        }
+        self.settle(totals);
+        let mut ended: Vec<Ended> = Vec::new();
+        while self.open.len() > first {
+            let Some(mut open) = self.open.pop() else { break };
+            if let Some(kept) = &mut open.kept {
+                kept.accesses = self.accesses.get(kept.first_access..).unwrap_or_default().to_vec();
+            }
+            let outer = self.open.last_mut().and_then(|outer| outer.kept.as_mut());
+            if let (Some(outer), Some(kept)) = (outer, &open.kept) {
+                outer.granules.extend(&kept.granules);
+            }
+            ended.push(Ended { open, end });
+        }
+        if self.open.iter().all(|open| open.kept.is_none()) {
+            self.accesses.clear();
+        }
+        ended
+    }
+}
+
+impl Task {
+    fn top(&mut self) -> &mut Level {
+        self.interrupts.last_mut().unwrap_or(&mut self.own)
+    }
+
+    /// True when the level under way has a call whose accesses are kept.
+    pub(crate) fn keeps(&mut self) -> bool {
+        self.top().open.iter().any(|open| open.kept.is_some())
+    }
+
+    /// True when a call is open, or an interrupt under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.interrupts.is_empty() || !self.own.open.is_empty()
+    }
+
+    /// The call instruction that control came through last.
+    pub(crate) fn last_call(&mut self) -> Option<CallSite> {
+        self.top().calls.last().copied()
+    }
+
+    /// Open calls of a region on this level.
+    pub(crate) fn depth_of(&mut self, region: u16) -> u32 {
+        self.top().open.iter().filter(|open| open.region == region).count() as u32
+    }
+
+    /// True when a call of the region is open through the same call instruction: control jumped back to its entry.
+    pub(crate) fn is_loop(&mut self, region: u16, site: CallSite) -> bool {
+        self.top().open.iter().any(|open| open.region == region && open.site == site)
+    }
+
+    /// True when any call is open on this level.
+    pub(crate) fn is_inside(&mut self) -> bool {
+        !self.top().open.is_empty()
+    }
+
+    /// Opens a call.
+    pub(crate) fn enter(&mut self, mut open: Open, totals: &Counts) {
+        let level = self.top();
+        level.settle(totals);
+        if let Some(kept) = &mut open.kept {
+            kept.first_access = level.accesses.len();
+        }
+        level.open.push(open);
+    }
+
+    /// A call instruction stored its return address.
+    pub(crate) fn called(&mut self, site: CallSite, same_stack: impl Fn(u64, u64) -> bool) {
+        let calls = &mut self.top().calls;
+        while calls.last().is_some_and(|open| open.slot <= site.slot && same_stack(open.slot, site.slot)) {
+            calls.pop();
+        }
+        if calls.len() >= MAX_CALLS {
+            calls.drain(..MAX_CALLS / 2);
+        }
+        calls.push(site);
+    }
+
+    /// A return instruction loaded from a slot: calls of that slot returned, calls of slots below were left.
+    pub(crate) fn returned(
+        &mut self,
+        slot: u64,
+        totals: &Counts,
+        same_stack: impl Fn(u64, u64) -> bool,
+    ) -> Vec<Ended> {
+        let level = self.top();
+        while level.calls.last().is_some_and(|call| call.slot <= slot && same_stack(call.slot, slot)) {
+            level.calls.pop();
+        }
+        let is_left = |open: &Open| open.site.slot <= slot && same_stack(open.site.slot, slot);
+        let Some(first) = level.open.iter().position(is_left) else { return Vec::new() };
+        let mut ended = level.end_from(first, CallEnd::Abandoned, totals);
+        for call in ended.iter_mut().filter(|call| call.open.site.slot == slot) {
+            call.end = CallEnd::Returned;
+        }
+        ended
+    }
+
+    /// An access of the level under way.
+    pub(crate) fn touch(&mut self, access: Access, most: usize) {
+        let level = self.top();
+        // String instructions come piece by piece.
+        if let Some(last) = level.accesses.last_mut() {
+            let end = last.address.wrapping_add(u64::from(last.size_bytes));
+            if last.pc == access.pc
+                && last.kind == access.kind
+                && end == access.address
+                && last.size_bytes < 1 << 20
+            {
+                last.size_bytes += access.size_bytes;
+                return;
+            }
+        }
+        if level.accesses.len() < most {
+            level.accesses.push(access);
+        } else {
+            level.open.iter_mut().filter_map(|open| open.kept.as_mut()).for_each(|kept| kept.dropped += 1);
+        }
+    }
+
+    /// A run of instructions of the level under way.
+    pub(crate) fn fetch(&mut self, granules: impl Iterator<Item = u64>) {
+        if let Some(kept) = self.top().open.iter_mut().rev().find_map(|open| open.kept.as_mut()) {
+            kept.granules.extend(granules);
+        }
+    }
+
+    /// An interrupt or exception begins.
+    pub(crate) fn interrupt(&mut self, interrupts_were_on: bool, totals: &Counts) {
+        let level = self.top();
+        level.settle(totals);
+        level.open.iter_mut().for_each(|open| open.interrupts += 1);
+        self.interrupts.push(Level {
+            is_interrupt: true,
+            interrupts_were_on,
+            since: *totals,
+            ..Level::default()
+        });
+    }
+
+    /// A store of the level under way: the first one of an interrupt tells where its frame is.
+    pub(crate) fn pushed(&mut self, address: u64) {
+        let level = self.top();
+        if level.is_interrupt && level.first_push.is_none() {
+            level.first_push = Some(address);
+        }
+    }
+
+    /// True while the frame of the interrupt under way is not known.
+    pub(crate) fn awaits_push(&mut self) -> bool {
+        let level = self.top();
+        level.is_interrupt && level.first_push.is_none()
+    }
+
+    /// A return from an interrupt reads its frame at an address. The frame lies one word above the first push, two
+    /// words where the processor pushed an error code.
+    pub(crate) fn interrupt_returns(&mut self, frame: u64, totals: &Counts) -> Returned {
+        let is_its =
+            |level: &Level| level.first_push.is_some_and(|push| matches!(frame.wrapping_sub(push), 1..=32));
+        let Some(index) = self.interrupts.iter().rposition(is_its) else { return Returned::default() };
+        let mut returned = Returned::default();
+        while self.interrupts.len() > index {
+            let Some(mut level) = self.interrupts.pop() else { break };
+            level.settle(totals);
+            returned.ended.extend(level.end_from(0, CallEnd::Abandoned, totals));
+            returned.interrupts_were_on = Some(level.interrupts_were_on);
+            let below = self.top();
+            below.since = *totals;
+            below.spent += level.spent;
+            below.open.iter_mut().for_each(|open| open.interrupt_instructions += level.spent);
+        }
+        returned
+    }
+
+    /// Another task gets the CPU.
+    pub(crate) fn suspend(&mut self, totals: &Counts) {
+        let level = self.top();
+        level.settle(totals);
+        level.open.iter_mut().for_each(|open| open.switches += 1);
+    }
+
+    /// The task gets a CPU again, whose totals these are.
+    pub(crate) fn resume(&mut self, totals: &Counts) {
+        self.top().since = *totals;
+    }
+
+    /// Control is in a program, or the recording ends: nothing of the kernel is under way.
+    pub(crate) fn end_all(&mut self, end: CallEnd, totals: &Counts) -> Vec<Ended> {
+        self.top().settle(totals);
+        let mut ended = Vec::new();
+        while let Some(mut level) = self.interrupts.pop() {
+            level.since = *totals;
+            ended.extend(level.end_from(0, end, totals));
+        }
+        self.own.since = *totals;
+        self.own.calls.clear();
+        ended.extend(self.own.end_from(0, end, totals));
+        ended
+    }
+}
+
+/// An access with its kind from a flag.
+pub(crate) fn access(pc: u64, address: u64, size_bytes: u32, is_store: bool) -> Access {
+    let kind = if is_store { AccessKind::Store } else { AccessKind::Load };
+    Access { pc, address, size_bytes, kind, value: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ON_ONE_STACK: fn(u64, u64) -> bool = |one, other| one >> 14 == other >> 14;
+
+    fn at(instructions: u64) -> Counts {
+        Counts { instructions, ..Counts::default() }
+    }
+
+    fn open(region: u16, slot: u64, totals: u64) -> Open {
+        Open {
+            region,
+            sequence: 0,
+            entered_at: 0,
+            site: CallSite { slot, return_pc: slot + 1 },
+            begun_at: totals,
+            depth: 0,
+            arm: Arm::Untouched,
+            own: Counts::default(),
+            interrupts: 0,
+            interrupt_instructions: 0,
+            switches: 0,
+            kept: Some(Kept::default()),
+        }
+    }
+
+    #[test]
+    fn a_call_ends_at_the_return_through_its_own_slot() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 10), &at(10));
+        assert!(task.returned(0x8f0, &at(12), ON_ONE_STACK).is_empty(), "a callee's");
+        let ended = task.returned(0x900, &at(25), ON_ONE_STACK);
+        assert_eq!((ended.len(), ended[0].end, ended[0].open.own.instructions), (1, CallEnd::Returned, 15));
+    }
+
+    #[test]
+    fn a_return_from_above_shows_that_inner_calls_were_left() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        task.enter(open(1, 0x800, 0), &at(0));
+        let ends: Vec<_> = task
+            .returned(0x900, &at(5), ON_ONE_STACK)
+            .iter()
+            .map(|ended| (ended.open.region, ended.end))
+            .collect();
+        assert_eq!(ends, [(1, CallEnd::Abandoned), (0, CallEnd::Returned)]);
+    }
+
+    #[test]
+    fn a_return_on_another_stack_ends_nothing() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        assert!(task.returned(0x9_0000, &at(5), ON_ONE_STACK).is_empty());
+    }
+
+    #[test]
+    fn an_interrupt_is_not_the_calls_own_work() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        task.touch(access(1, 0x10, 8, false), 100);
+        task.interrupt(true, &at(10));
+        task.pushed(0x7f8);
+        task.pushed(0x700);
+        task.touch(access(2, 0x20, 8, false), 100);
+        let returned = task.interrupt_returns(0x800, &at(110));
+        assert_eq!(returned.interrupts_were_on, Some(true));
+        let ended = task.returned(0x900, &at(115), ON_ONE_STACK);
+        let call = &ended[0].open;
+        assert_eq!((call.own.instructions, call.interrupts, call.interrupt_instructions), (15, 1, 100));
+        assert_eq!(call.kept.as_ref().unwrap().accesses.len(), 1);
+    }
+
+    #[test]
+    fn an_error_code_between_frame_and_push_is_allowed_for() {
+        let mut task = Task::default();
+        task.interrupt(false, &at(0));
+        task.pushed(0x7f0);
+        assert_eq!(task.interrupt_returns(0x900, &at(1)).interrupts_were_on, None, "another frame");
+        assert_eq!(task.interrupt_returns(0x800, &at(1)).interrupts_were_on, Some(false));
+    }
+
+    #[test]
+    fn time_of_other_tasks_does_not_count() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        task.suspend(&at(10));
+        // Continued on another CPU, whose clock stands elsewhere.
+        task.resume(&at(5000));
+        let ended = task.returned(0x900, &at(5003), ON_ONE_STACK);
+        assert_eq!((ended[0].open.own.instructions, ended[0].open.switches), (13, 1));
+    }
+
+    #[test]
+    fn pieces_of_a_string_instruction_are_one_access() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        (0..4).for_each(|piece| task.touch(access(1, 0x100 + piece * 8, 8, true), 100));
+        let ended = task.returned(0x900, &at(5), ON_ONE_STACK);
+        assert_eq!(ended[0].open.kept.as_ref().unwrap().accesses, [access(1, 0x100, 32, true)]);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_counted() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        (0..5).for_each(|piece| task.touch(access(piece, 0x100, 8, true), 3));
+        let ended = task.returned(0x900, &at(5), ON_ONE_STACK);
+        let kept = ended[0].open.kept.as_ref().unwrap();
+        assert_eq!((kept.accesses.len(), kept.dropped), (3, 2));
+    }
+
+    #[test]
+    fn the_user_mode_ends_everything() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        task.interrupt(true, &at(10));
+        task.enter(open(1, 0x500, 10), &at(10));
+        let ended = task.end_all(CallEnd::Abandoned, &at(30));
+        let own: Vec<_> = ended.iter().map(|call| (call.open.region, call.open.own.instructions)).collect();
+        assert_eq!(own, [(1, 20), (0, 10)]);
+        assert!(!task.is_busy());
+    }
+}

@@ -1,0 +1,158 @@
+//! What the emulator calls when it translates a block of a whole system.
+
+use super::callbacks::{on_data, on_flag, on_noted_run, on_run, on_transfer};
+use super::privileged::{self, Privileged};
+use super::sites::{DataSite, FlagSite, Meaning, Role, Run};
+use super::{System, get, lock};
+use crate::ffi::{self, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::isa::{self, Flow};
+use std::ffi::c_void;
+
+/// An instruction of a block.
+struct Insn {
+    handle: *mut ffi::Insn,
+    pc: u64,
+    size_bytes: u64,
+    decoded: isa::Insn,
+    privileged: Option<Privileged>,
+}
+
+/// A block is translated.
+pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
+    let Some(system) = get() else { return };
+    // SAFETY: `tb` is valid for this callback.
+    let insns = unsafe { system.insns(tb) };
+    for (index, run) in system.cut(&insns) {
+        // SAFETY: the handles are valid for this callback, and runs are never freed.
+        unsafe { system.watch_run(&insns[index], run) };
+    }
+    for insn in &insns {
+        // SAFETY: as above.
+        unsafe { system.watch_insn(insn) };
+    }
+}
+
+impl System {
+    /// The block's instructions.
+    ///
+    /// # Safety
+    /// `tb` must be the block under translation.
+    unsafe fn insns(&self, tb: *mut Tb) -> Vec<Insn> {
+        let api = &self.api;
+        // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
+        let insn = |index| unsafe {
+            let handle = (api.block_insn)(tb, index);
+            let size = (api.insn_size)(handle);
+            let bytes = std::slice::from_raw_parts((api.insn_data)(handle).cast::<u8>(), size);
+            Insn {
+                handle,
+                pc: (api.insn_vaddr)(handle),
+                size_bytes: size as u64,
+                decoded: isa::decode(self.machine, bytes, false),
+                privileged: privileged::decode(self.machine, bytes),
+            }
+        };
+        // SAFETY: the caller's promise.
+        (0..unsafe { (api.block_insns)(tb) }).map(insn).collect()
+    }
+
+    /// Cuts a block into runs that lie on one line and end at instructions that change the interrupt flag: the index of
+    /// each one's first instruction, and the run.
+    fn cut(&self, insns: &[Insn]) -> Vec<(usize, Run)> {
+        let mut runs: Vec<(usize, Run)> = Vec::new();
+        let mut is_cut = true;
+        for (index, insn) in insns.iter().enumerate() {
+            let same_line = |run: &Run| run.pc / self.line_bytes == insn.pc / self.line_bytes;
+            is_cut |= insn.privileged.is_some();
+            match runs.last_mut().filter(|(_, run)| !is_cut && same_line(run)) {
+                Some((_, run)) => {
+                    run.size_bytes += insn.size_bytes;
+                    run.instructions += 1;
+                }
+                None => runs.push((index, self.run(insn, index == 0, insns.len() == 1))),
+            }
+            is_cut = insn.privileged.is_some();
+        }
+        runs
+    }
+
+    fn run(&self, insn: &Insn, is_first: bool, is_alone: bool) -> Run {
+        Run {
+            pc: insn.pc,
+            size_bytes: insn.size_bytes,
+            instructions: 1,
+            repeats: is_alone && insn.decoded.repeats,
+            spins: self.kernel.spins.iter().any(|spin| spin.contains(&insn.pc)),
+            is_user: insn.pc < self.kernel.kernel_start,
+            role: if is_first { self.role(insn.pc) } else { Role::Plain },
+            entry: is_first.then(|| self.entries.get(&insn.pc).copied()).flatten(),
+        }
+    }
+
+    fn role(&self, pc: u64) -> Role {
+        let kernel = &self.kernel;
+        match pc {
+            _ if pc < kernel.kernel_start => Role::User,
+            _ if pc == kernel.marker => Role::Marker,
+            _ if kernel.interrupts.contains(&pc) => Role::Interrupt,
+            _ if kernel.exceptions.contains(&pc) => Role::Exception,
+            _ if kernel.system_calls.contains(&pc) => Role::SystemCall,
+            _ if pc == kernel.task_switch.start => Role::Switch,
+            _ => Role::Plain,
+        }
+    }
+
+    /// # Safety
+    /// The instruction must belong to the block under translation.
+    unsafe fn watch_run(&self, insn: &Insn, run: Run) {
+        let is_noted = run.role != Role::Plain || run.entry.is_some();
+        let data: *const Run = lock(&self.sites).run(run);
+        let callback = if is_noted { on_noted_run } else { on_run };
+        // SAFETY: the caller's promise; the run is never freed.
+        unsafe {
+            (self.api.insn_exec)(insn.handle, callback, NO_REGISTERS, data.cast_mut().cast::<c_void>())
+        };
+    }
+
+    /// # Safety
+    /// The instruction must belong to the block under translation.
+    unsafe fn watch_insn(&self, insn: &Insn) {
+        let site = DataSite {
+            pc: insn.pc,
+            next_pc: insn.pc + insn.size_bytes,
+            is_user: insn.pc < self.kernel.kernel_start,
+            meaning: self.meaning(insn),
+        };
+        let callback = if site.meaning == Meaning::Plain { on_data } else { on_transfer };
+        let mut sites = lock(&self.sites);
+        let data: *const DataSite = sites.data(site);
+        // SAFETY: the caller's promise; the sites are never freed.
+        unsafe {
+            (self.api.insn_mem)(
+                insn.handle,
+                callback,
+                NO_REGISTERS,
+                READS_AND_WRITES,
+                data.cast_mut().cast(),
+            );
+            if let Some(what) = insn.privileged {
+                let data: *const FlagSite = sites.flag(FlagSite { pc: insn.pc, what });
+                (self.api.insn_exec)(insn.handle, on_flag, NO_REGISTERS, data.cast_mut().cast::<c_void>());
+            }
+        }
+    }
+
+    fn meaning(&self, insn: &Insn) -> Meaning {
+        let is_kernel = insn.pc >= self.kernel.kernel_start;
+        match insn.decoded.flow {
+            _ if !is_kernel => Meaning::Plain,
+            _ if insn.privileged == Some(Privileged::InterruptReturn) => Meaning::InterruptReturn,
+            Flow::Call => Meaning::Call,
+            Flow::Return => Meaning::Return,
+            _ if self.kernel.task_switch.contains(&insn.pc) && insn.decoded.on_stack => {
+                Meaning::SwitchedStack
+            }
+            _ => Meaning::Plain,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Whole systems: what the recorder must know of a kernel, and what it measures of each call.
+
+use crate::header::Misses;
+use lineup_model::access::{CallEnd, RegionId};
+use std::ops::Range;
+
+/// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SystemPlan {
+    /// The function whose first call starts the recording and whose second call ends it.
+    pub marker: u64,
+    /// Lowest address of kernel code.
+    pub kernel_start: u64,
+    /// Size and alignment of a kernel stack: what tells one task's stack from another's.
+    pub stack_bytes: u64,
+    /// Entries that hardware interrupts take.
+    pub interrupts: Vec<u64>,
+    /// Entries that exceptions take, and interrupts that cannot be masked.
+    pub exceptions: Vec<u64>,
+    /// Entries that system calls take.
+    pub system_calls: Vec<u64>,
+    /// The function that changes stacks from one task to another.
+    pub task_switch: Range<u64>,
+    /// Functions that wait for a lock by spinning.
+    pub spins: Vec<Range<u64>>,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Instructions per two-to-the-power-of-this nanoseconds of the guest's time.
+    pub time_shift: u32,
+    /// What a miss costs.
+    pub latency: Latency,
+    /// What is done to the caches before calls, drawn for each call with equal chance; none is
+    /// [`Arm::Untouched`] alone.
+    pub arms: Vec<Arm>,
+    /// The region that is not a function: spans with interrupts off.
+    pub interrupts_off: Option<RegionId>,
+}
+
+/// Cycles that the processor model stalls for. An instruction takes one cycle besides.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Latency {
+    /// For a line that the first level lacks and the second has.
+    pub l2_cycles: u32,
+    /// For a line that comes from memory, or from another CPU's cache.
+    pub memory_cycles: u32,
+}
+
+impl Default for Latency {
+    /// Of the order of a server core of the last ten years: 14 cycles to the second level, 200 to memory.
+    fn default() -> Self {
+        Latency { l2_cycles: 14, memory_cycles: 200 }
+    }
+}
+
+/// What was done to the caches before a call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
+pub enum Arm {
+    /// Nothing.
+    #[default]
+    Untouched,
+    /// The first-level instruction cache was emptied.
+    InvalidatedCode,
+    /// The code lines that earlier calls of the region had fetched were fetched.
+    PrefetchedCode,
+}
+
+impl Arm {
+    /// All, in the order of reports.
+    pub const ALL: [Arm; 3] = [Arm::Untouched, Arm::InvalidatedCode, Arm::PrefetchedCode];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arm::Untouched => "normal",
+            Arm::InvalidatedCode => "invalidated",
+            Arm::PrefetchedCode => "prefetched",
+        }
+    }
+
+    /// The arm of that name.
+    pub fn named(name: &str) -> Option<Arm> {
+        Arm::ALL.into_iter().find(|arm| arm.name() == name)
+    }
+}
+
+/// What one call of a region cost, nested interrupts left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasuredCall {
+    /// The region.
+    pub region: RegionId,
+    /// The virtual CPU that entered it.
+    pub cpu: u16,
+    /// Position among the calls of its region, from 0.
+    pub sequence: u64,
+    /// Instructions that the CPU had executed at the entry: its clock.
+    pub begun_at: u64,
+    /// The same at the end.
+    pub ended_at: u64,
+    /// Where it began: the instruction after the call, or the one that turned interrupts off.
+    pub from_pc: u64,
+    /// Where it ended: the same address for a function, else the instruction that turned interrupts on.
+    pub to_pc: u64,
+    /// How it ended.
+    pub end: CallEnd,
+    /// What was done before it.
+    pub arm: Arm,
+    /// What it did, callees included, interrupts excluded.
+    pub own: Counts,
+    /// Interrupts and exceptions that came in between.
+    pub interrupts: u32,
+    /// Instructions of those.
+    pub interrupt_instructions: u64,
+    /// Times the task was switched away.
+    pub switches: u32,
+}
+
+impl MeasuredCall {
+    /// Modelled cycles: one an instruction, and the stalls.
+    pub fn cycles(&self) -> u64 {
+        self.own.instructions + self.own.code_stall_cycles + self.own.data_stall_cycles
+    }
+}
+
+/// Counts of the processor model.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Instructions.
+    pub instructions: u64,
+    /// Code fetches that missed.
+    pub code_misses: Misses,
+    /// Loads and stores that missed.
+    pub data_misses: Misses,
+    /// Accesses to lines that another CPU had written since, or stores to lines that another had read.
+    pub shared_misses: u64,
+    /// Cycles stalled for code.
+    pub code_stall_cycles: u64,
+    /// Cycles stalled for data.
+    pub data_stall_cycles: u64,
+    /// Instructions spent spinning for locks.
+    pub spin_instructions: u64,
+}
+
+impl Counts {
+    pub(crate) const FIELDS: usize = 9;
+
+    pub(crate) fn fields(&self) -> [u64; Self::FIELDS] {
+        [
+            self.instructions,
+            self.code_misses.l1,
+            self.code_misses.l2,
+            self.data_misses.l1,
+            self.data_misses.l2,
+            self.shared_misses,
+            self.code_stall_cycles,
+            self.data_stall_cycles,
+            self.spin_instructions,
+        ]
+    }
+
+    pub(crate) fn from_fields(fields: [u64; Self::FIELDS]) -> Self {
+        let [instructions, code1, code2, data1, data2, shared_misses, code, data, spin_instructions] = fields;
+        Counts {
+            instructions,
+            code_misses: Misses { l1: code1, l2: code2 },
+            data_misses: Misses { l1: data1, l2: data2 },
+            shared_misses,
+            code_stall_cycles: code,
+            data_stall_cycles: data,
+            spin_instructions,
+        }
+    }
+
+    /// What was counted from `earlier` to `self`.
+    #[must_use]
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let (now, then) = (self.fields(), earlier.fields());
+        Counts::from_fields(std::array::from_fn(|field| now[field].wrapping_sub(then[field])))
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(&self, other: &Counts) -> Counts {
+        let (one, two) = (self.fields(), other.fields());
+        Counts::from_fields(std::array::from_fn(|field| one[field].wrapping_add(two[field])))
+    }
+}
+
+/// What happened on the whole system while it was recorded.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct SystemSummary {
+    /// Totals, by virtual CPU.
+    pub cpus: Vec<Counts>,
+    /// Hardware interrupts.
+    pub interrupts: u64,
+    /// Hardware interrupts that came while the tracked state said that interrupts were off: 0 when it is exact.
+    pub interrupts_while_off: u64,
+    /// Exceptions.
+    pub exceptions: u64,
+    /// Returns from interrupts whose entry was not seen.
+    pub unmatched_returns: u64,
+    /// Task switches.
+    pub switches: u64,
+    /// True when the end marker was reached.
+    pub complete: bool,
+}
