@@ -1,6 +1,6 @@
 //! What the emulator calls on a whole system.
 
-use super::sites::{DataSite, FlagSite, Role, Run};
+use super::sites::{DataSite, NotedSite, Role, Run};
 use super::translate;
 use super::{current, get};
 use crate::ffi::{Api, NO_REGISTERS, PluginId, Tb};
@@ -101,13 +101,13 @@ pub(crate) unsafe extern "C" fn on_transfer(vcpu: c_uint, info: u32, address: u6
     cpu.transfer(system, site, address, is_store);
 }
 
-/// An instruction changes the interrupt flag.
-pub(crate) unsafe extern "C" fn on_flag(vcpu: c_uint, data: *mut c_void) {
+/// An instruction of note is about to be executed.
+pub(crate) unsafe extern "C" fn on_noted(vcpu: c_uint, data: *mut c_void) {
     let Some(system) = get() else { return };
     // SAFETY: `data` is a site that was leaked when this callback was asked for.
-    let site: &'static FlagSite = unsafe { &*data.cast::<FlagSite>() };
+    let site: &'static NotedSite = unsafe { &*data.cast::<NotedSite>() };
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(cpu) = unsafe { current(vcpu) } {
-        cpu.flag(system, site);
+        cpu.note(system, site);
     }
 }

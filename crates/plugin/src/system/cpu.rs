@@ -3,7 +3,7 @@
 use super::System;
 use super::privileged::Privileged;
 use super::processor::Processor;
-use super::sites::{DataSite, FlagSite, Meaning, Role, Run};
+use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
@@ -32,6 +32,8 @@ pub(crate) struct Cpu {
     stack: Option<u64>,
     in_kernel: bool,
     interrupts: Interrupts,
+    /// Where the stack was used last, on machines without slots.
+    last_on_stack: Option<u64>,
     /// Set at a task switch, until the first load from the other stack.
     is_switching: bool,
     /// Set at a return from an interrupt, until it reads its frame.
@@ -58,6 +60,7 @@ impl Cpu {
             stack: None,
             in_kernel: true,
             interrupts: Interrupts::On,
+            last_on_stack: None,
             is_switching: false,
             awaits_frame: false,
             awaits_push: false,
@@ -91,6 +94,10 @@ impl Cpu {
 
     /// A block of note begins.
     pub(crate) fn begin(&mut self, system: &System, run: &Run) {
+        if run.is_landing {
+            let ended = self.task.came_to(run.pc, &self.processor.totals);
+            self.write(system, ended);
+        }
         match run.role {
             Role::Plain | Role::Marker => {}
             Role::User => self.leave_kernel(system, run.pc),
@@ -101,9 +108,8 @@ impl Cpu {
             }
             Role::Switch => {
                 self.is_switching = true;
-                if let Some(call) = self.task.last_call() {
-                    self.stack = Some(stack_of(system, call.slot));
-                }
+                let on_stack = self.task.last_call().filter(|_| system.uses_slots()).map(|call| call.slot);
+                self.stack = on_stack.or(self.last_on_stack).map(|address| stack_of(system, address));
             }
         }
         if let Some(region) = run.entry {
@@ -146,19 +152,29 @@ impl Cpu {
             }
             Meaning::InterruptReturn if !is_store && self.awaits_frame => {
                 self.awaits_frame = false;
-                self.interrupt_returns(system, site.pc, address);
+                self.interrupt_returns(system, site.pc, Some(address));
             }
             Meaning::SwitchedStack if !is_store && self.is_switching => self.switched(system, address),
+            Meaning::Stack => {
+                self.last_on_stack = Some(address);
+                if self.is_switching {
+                    self.switched(system, address);
+                }
+            }
             _ => {}
         }
     }
 
-    /// An instruction is about to change the interrupt flag.
-    pub(crate) fn flag(&mut self, system: &System, site: &FlagSite) {
+    /// An instruction of note is about to be executed.
+    pub(crate) fn note(&mut self, system: &System, site: &NotedSite) {
         match site.what {
-            Privileged::InterruptsOff => self.turn_off(system, site.pc),
-            Privileged::InterruptsOn | Privileged::SystemCallReturn => self.turn_on(system, site.pc),
-            Privileged::InterruptReturn => self.awaits_frame = true,
+            Noted::Call => self.task.called_without_slot(site.next_pc),
+            Noted::Privileged(Privileged::InterruptsOff) => self.turn_off(system, site.pc),
+            Noted::Privileged(Privileged::InterruptsOn | Privileged::SystemCallReturn) => {
+                self.turn_on(system, site.pc);
+            }
+            Noted::Privileged(Privileged::InterruptReturn) if system.uses_slots() => self.awaits_frame = true,
+            Noted::Privileged(Privileged::InterruptReturn) => self.interrupt_returns(system, site.pc, None),
         }
     }
 
@@ -186,17 +202,18 @@ impl Cpu {
         }
         self.task.interrupt(were_on, &self.processor.totals);
         self.keeps = false;
-        self.awaits_push = true;
+        self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
     }
 
-    fn interrupt_returns(&mut self, system: &System, pc: u64, frame: u64) {
+    fn interrupt_returns(&mut self, system: &System, pc: u64, frame: Option<u64>) {
         let returned = self.task.interrupt_returns(frame, &self.processor.totals);
         self.awaits_push = self.task.awaits_push();
         match returned.interrupts_were_on {
             Some(true) => self.turn_on(system, pc),
             Some(false) => {}
-            None => self.seen.unmatched_returns += 1,
+            // Without frames, a return that ends no interrupt is one from a system call.
+            None => self.seen.unmatched_returns += u64::from(frame.is_some()),
         }
         self.write(system, returned.ended);
     }
@@ -217,6 +234,9 @@ impl Cpu {
     }
 
     fn turn_off(&mut self, system: &System, pc: u64) {
+        if !system.uses_slots() {
+            return;
+        }
         if let (Interrupts::On, Some(region)) = (&self.interrupts, system.kernel.interrupts_off) {
             let Some(sequence) = system.count_entry(region.0) else { return };
             self.interrupts = Interrupts::Off(Off { sequence, from_pc: pc, totals: self.processor.totals });

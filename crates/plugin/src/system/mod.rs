@@ -6,13 +6,15 @@
 //!
 //! What is told apart, and how:
 //!
-//! * *Calls* end when a `ret` loads from the slot that their `call` stored to.
-//! * *Interrupts* begin at the kernel's entries and end at the return that reads the frame they began with; what ran in
-//!   between belongs to no region of the level below.
+//! * *Calls* end when a `ret` loads from the slot that their `call` stored to; on Arm, when control comes to the
+//!   instruction after the innermost call of that place.
+//! * *Interrupts* begin at the kernel's entries and end at the return that reads the frame they began with (on Arm, at
+//!   the next return from an interrupt); what ran in between belongs to no region of the level below.
 //! * *Tasks* are told by their stacks: the one function that changes stacks suspends the open calls of one task and
 //!   resumes those of the other.
 //! * *Interrupts off* is a shadow of the processor's flag, kept from the instruction stream. It is checked: a
-//!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow.
+//!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow. On Arm the flag is
+//!   written from registers, which no plugin sees: there is no shadow.
 
 mod callbacks;
 mod cpu;
@@ -134,6 +136,11 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
 }
 
 impl System {
+    /// True where the return address of a call lies in memory.
+    pub(crate) fn uses_slots(&self) -> bool {
+        matches!(self.machine, Machine::X86_64 | Machine::I386)
+    }
+
     /// True in the first call only.
     pub(crate) fn begin_once(&self) -> bool {
         !self.begun.swap(true, Ordering::AcqRel)

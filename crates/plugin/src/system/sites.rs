@@ -1,5 +1,6 @@
 //! What callbacks point to: runs of instructions on one line, and instructions that access data.
 
+use super::privileged::Privileged;
 use std::collections::HashMap;
 
 /// What happens when control reaches a block.
@@ -35,6 +36,8 @@ pub(crate) struct Run {
     pub(crate) is_user: bool,
     /// What a block that begins here means.
     pub(crate) role: Role,
+    /// A block that a call may return to, on machines that keep the return address in a register.
+    pub(crate) is_landing: bool,
     /// The region that begins here.
     pub(crate) entry: Option<u16>,
 }
@@ -52,6 +55,8 @@ pub(crate) enum Meaning {
     InterruptReturn,
     /// A register is taken from the stack that a task switch changed to.
     SwitchedStack,
+    /// The stack is used, on machines whose task switch does not use the one it changed to.
+    Stack,
 }
 
 /// An instruction that accesses data. Never freed.
@@ -63,11 +68,21 @@ pub(crate) struct DataSite {
     pub(crate) meaning: Meaning,
 }
 
-/// An instruction that turns interrupts off or on, or goes back to a program. Never freed.
+/// What an instruction does that is noted when it is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct FlagSite {
+pub(crate) enum Noted {
+    /// What only kernels do.
+    Privileged(Privileged),
+    /// Calls, on machines that keep the return address in a register.
+    Call,
+}
+
+/// An instruction that is noted when it is executed. Never freed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct NotedSite {
     pub(crate) pc: u64,
-    pub(crate) what: super::privileged::Privileged,
+    pub(crate) next_pc: u64,
+    pub(crate) what: Noted,
 }
 
 /// All of them. The emulator translates the same code again and again: equal ones are made once.
@@ -75,7 +90,7 @@ pub(crate) struct FlagSite {
 pub(crate) struct Sites {
     runs: HashMap<Run, &'static Run>,
     data: HashMap<DataSite, &'static DataSite>,
-    flags: HashMap<FlagSite, &'static FlagSite>,
+    noted: HashMap<NotedSite, &'static NotedSite>,
 }
 
 impl Sites {
@@ -87,7 +102,7 @@ impl Sites {
         self.data.entry(site).or_insert_with(|| Box::leak(Box::new(site)))
     }
 
-    pub(crate) fn flag(&mut self, site: FlagSite) -> &'static FlagSite {
-        self.flags.entry(site).or_insert_with(|| Box::leak(Box::new(site)))
+    pub(crate) fn noted(&mut self, site: NotedSite) -> &'static NotedSite {
+        self.noted.entry(site).or_insert_with(|| Box::leak(Box::new(site)))
     }
 }

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 /// Calls remembered at most on one level: what is further down is never asked for.
 const MAX_CALLS: usize = 1 << 12;
+/// Calls looked through for one that returns to a place: tail calls leave none behind, so it is the innermost or nearly.
+const NEAR_CALLS: usize = 8;
 
 /// A call instruction that has not returned: where it stored its return address, and that address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,6 +173,23 @@ impl Task {
         calls.push(site);
     }
 
+    /// A call instruction was executed on a machine without slots: they are made up, each below the last.
+    pub(crate) fn called_without_slot(&mut self, return_pc: u64) {
+        let calls = &mut self.top().calls;
+        if calls.len() >= MAX_CALLS {
+            calls.drain(..MAX_CALLS / 2);
+        }
+        let slot = calls.last().map_or(u64::MAX, |last| last.slot) - 1;
+        calls.push(CallSite { slot, return_pc });
+    }
+
+    /// Control came to a place: if the innermost calls return there, they do.
+    pub(crate) fn came_to(&mut self, pc: u64, totals: &Counts) -> Vec<Ended> {
+        let mut near = self.top().calls.iter().rev().take(NEAR_CALLS);
+        let slot = near.find(|call| call.return_pc == pc).map(|call| call.slot);
+        slot.map_or_else(Vec::new, |slot| self.returned(slot, totals, |_, _| true))
+    }
+
     /// A return instruction loaded from a slot: calls of that slot returned, calls of slots below were left.
     pub(crate) fn returned(
         &mut self,
@@ -248,10 +267,13 @@ impl Task {
     }
 
     /// A return from an interrupt reads its frame at an address. The frame lies one word above the first push, two
-    /// words where the processor pushed an error code.
-    pub(crate) fn interrupt_returns(&mut self, frame: u64, totals: &Counts) -> Returned {
-        let is_its =
-            |level: &Level| level.first_push.is_some_and(|push| matches!(frame.wrapping_sub(push), 1..=32));
+    /// words where the processor pushed an error code. Without a frame, the innermost interrupt returns.
+    pub(crate) fn interrupt_returns(&mut self, frame: Option<u64>, totals: &Counts) -> Returned {
+        let is_its = |level: &Level| {
+            let first_push = frame.zip(level.first_push);
+            frame.is_none()
+                || first_push.is_some_and(|(frame, push)| matches!(frame.wrapping_sub(push), 1..=32))
+        };
         let Some(index) = self.interrupts.iter().rposition(is_its) else { return Returned::default() };
         let mut returned = Returned::default();
         while self.interrupts.len() > index {
@@ -357,6 +379,20 @@ mod tests {
     }
 
     #[test]
+    fn without_slots_a_call_ends_where_control_comes_back() {
+        let mut task = Task::default();
+        task.called_without_slot(0x1010);
+        let site = task.last_call().unwrap();
+        task.enter(Open { site, ..open(0, 0, 0) }, &at(0));
+        task.called_without_slot(0x2020);
+        assert!(task.came_to(0x3000, &at(3)).is_empty());
+        assert!(task.came_to(0x2020, &at(5)).is_empty());
+        let ended = task.came_to(0x1010, &at(9));
+        assert_eq!((ended.len(), ended[0].end, ended[0].open.own.instructions), (1, CallEnd::Returned, 9));
+        assert!(task.came_to(0x1010, &at(9)).is_empty(), "only once");
+    }
+
+    #[test]
     fn an_interrupt_is_not_the_calls_own_work() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
@@ -365,7 +401,7 @@ mod tests {
         task.pushed(0x7f8);
         task.pushed(0x700);
         task.touch(access(2, 0x20, 8, false), 100);
-        let returned = task.interrupt_returns(0x800, &at(110));
+        let returned = task.interrupt_returns(Some(0x800), &at(110));
         assert_eq!(returned.interrupts_were_on, Some(true));
         let ended = task.returned(0x900, &at(115), ON_ONE_STACK);
         let call = &ended[0].open;
@@ -378,8 +414,8 @@ mod tests {
         let mut task = Task::default();
         task.interrupt(false, &at(0));
         task.pushed(0x7f0);
-        assert_eq!(task.interrupt_returns(0x900, &at(1)).interrupts_were_on, None, "another frame");
-        assert_eq!(task.interrupt_returns(0x800, &at(1)).interrupts_were_on, Some(false));
+        assert_eq!(task.interrupt_returns(Some(0x900), &at(1)).interrupts_were_on, None, "another frame");
+        assert_eq!(task.interrupt_returns(Some(0x800), &at(1)).interrupts_were_on, Some(false));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What the emulator calls when it translates a block of a whole system.
 
-use super::callbacks::{on_data, on_flag, on_noted_run, on_run, on_transfer};
+use super::callbacks::{on_data, on_noted, on_noted_run, on_run, on_transfer};
 use super::privileged::{self, Privileged};
-use super::sites::{DataSite, FlagSite, Meaning, Role, Run};
+use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::{System, get, lock};
 use crate::ffi::{self, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
@@ -84,6 +84,7 @@ impl System {
             repeats: is_alone && insn.decoded.repeats,
             spins: self.kernel.spins.iter().any(|spin| spin.contains(&insn.pc)),
             is_user: insn.pc < self.kernel.kernel_start,
+            is_landing: is_first && !self.uses_slots() && insn.pc >= self.kernel.kernel_start,
             role: if is_first { self.role(insn.pc) } else { Role::Plain },
             entry: is_first.then(|| self.entries.get(&insn.pc).copied()).flatten(),
         }
@@ -105,7 +106,7 @@ impl System {
     /// # Safety
     /// The instruction must belong to the block under translation.
     unsafe fn watch_run(&self, insn: &Insn, run: Run) {
-        let is_noted = run.role != Role::Plain || run.entry.is_some();
+        let is_noted = run.role != Role::Plain || run.entry.is_some() || run.is_landing;
         let data: *const Run = lock(&self.sites).run(run);
         let callback = if is_noted { on_noted_run } else { on_run };
         // SAFETY: the caller's promise; the run is never freed.
@@ -135,11 +136,18 @@ impl System {
                 READS_AND_WRITES,
                 data.cast_mut().cast(),
             );
-            if let Some(what) = insn.privileged {
-                let data: *const FlagSite = sites.flag(FlagSite { pc: insn.pc, what });
-                (self.api.insn_exec)(insn.handle, on_flag, NO_REGISTERS, data.cast_mut().cast::<c_void>());
+            if let Some(what) = self.noted(insn) {
+                let data: *const NotedSite =
+                    sites.noted(NotedSite { pc: insn.pc, next_pc: site.next_pc, what });
+                (self.api.insn_exec)(insn.handle, on_noted, NO_REGISTERS, data.cast_mut().cast::<c_void>());
             }
         }
+    }
+
+    fn noted(&self, insn: &Insn) -> Option<Noted> {
+        let is_call =
+            !self.uses_slots() && insn.pc >= self.kernel.kernel_start && insn.decoded.flow == Flow::Call;
+        insn.privileged.map(Noted::Privileged).or(is_call.then_some(Noted::Call))
     }
 
     fn meaning(&self, insn: &Insn) -> Meaning {
@@ -147,11 +155,11 @@ impl System {
         match insn.decoded.flow {
             _ if !is_kernel => Meaning::Plain,
             _ if insn.privileged == Some(Privileged::InterruptReturn) => Meaning::InterruptReturn,
-            Flow::Call => Meaning::Call,
-            Flow::Return => Meaning::Return,
-            _ if self.kernel.task_switch.contains(&insn.pc) && insn.decoded.on_stack => {
-                Meaning::SwitchedStack
-            }
+            Flow::Call if self.uses_slots() => Meaning::Call,
+            Flow::Return if self.uses_slots() => Meaning::Return,
+            _ if !insn.decoded.on_stack => Meaning::Plain,
+            _ if self.uses_slots() && self.kernel.task_switch.contains(&insn.pc) => Meaning::SwitchedStack,
+            _ if !self.uses_slots() && !self.kernel.task_switch.contains(&insn.pc) => Meaning::Stack,
             _ => Meaning::Plain,
         }
     }
