@@ -153,7 +153,7 @@ fn spinner(request: &RecordRequest) -> ProgressBar {
     let program = request.program.display().to_string();
     let message = match request.mode {
         Mode::TwoPass => format!("recording {program}: runs twice"),
-        Mode::OnePass | Mode::WholeProgram => format!("recording {program}"),
+        Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),
     };
     let bar = ProgressBar::new_spinner().with_message(message);
     let bar = match ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {

@@ -43,6 +43,7 @@ pub(crate) fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result
         program: text(&absolute(&request.program)?)?,
         writes_each_call: false,
         discovery: Discovery::default(),
+        system: None,
     };
     let plan_file = scratch.path().join("plan");
     if request.mode == Mode::TwoPass {
