@@ -66,6 +66,11 @@ impl<'a> Image<'a> {
         self.debug?.section_at(link)
     }
 
+    /// The section of a name.
+    pub fn section_named(&self, name: &str) -> Option<&'a Section> {
+        self.debug?.sections().iter().find(|section| section.name == name)
+    }
+
     /// The symbol that covers a link address.
     pub fn symbol_at(&self, link: u64) -> Option<&'a Symbol> {
         self.debug?.symbol_at(link)

@@ -38,6 +38,7 @@ pub mod namer;
 pub mod objects;
 pub mod owner;
 pub mod patterns;
+mod percpu;
 pub mod recorded;
 pub mod sharing;
 pub mod spread;

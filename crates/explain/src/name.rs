@@ -93,6 +93,8 @@ pub enum Evidence {
     Frame,
     /// The address is in a thread's stack.
     StackRange,
+    /// Its address lies in a CPU's copy of a variable.
+    PerCpu,
     /// The address is a known distance from the thread's base.
     ThreadBase,
     /// The code belongs to a library.
@@ -103,7 +105,7 @@ pub enum Evidence {
 
 impl Evidence {
     /// All kinds, strongest first.
-    pub const ALL: [Evidence; 10] = [
+    pub const ALL: [Evidence; 11] = [
         Evidence::GlobalAddress,
         Evidence::LocatedRegister,
         Evidence::Propagated,
@@ -111,6 +113,7 @@ impl Evidence {
         Evidence::ObjectMap,
         Evidence::Frame,
         Evidence::StackRange,
+        Evidence::PerCpu,
         Evidence::ThreadBase,
         Evidence::Code,
         Evidence::None,

@@ -11,6 +11,7 @@ use crate::lives::Lives;
 use crate::located::Names;
 use crate::name::{Class, Evidence, Name, Named};
 use crate::objects::{Home, Object, Objects, Strength};
+use crate::percpu::PerCpu;
 use lineup_debuginfo::Region;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
 use lineup_model::program::SymbolKind;
@@ -31,6 +32,7 @@ pub struct Namer<'a> {
     sites: HashMap<u64, Rc<[Site]>>,
     analysed: HashSet<(usize, usize)>,
     stacks: Vec<StackRange>,
+    percpu: PerCpu,
     lives: Lives,
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
@@ -96,6 +98,7 @@ impl<'a> Namer<'a> {
             .collect();
         let (results, results_by_name) = results(&mut catalog, &images);
         Namer {
+            percpu: PerCpu::new(&images),
             placed,
             globals,
             catalog,
@@ -157,6 +160,9 @@ impl<'a> Namer<'a> {
     /// When the disassembler fails.
     pub fn observe(&mut self, access: &Access, pieces: &mut Pieces, at: u64) -> Result<(), ExplainError> {
         let seen = self.seen(access, pieces)?;
+        if let Place::Thread(offset) = seen.place {
+            self.percpu.see(offset + seen.into as i64, access.address);
+        }
         if let Some((image, link)) = self.data_at(access.address) {
             if let Some(global) = self.globals.get(image).and_then(|globals| globals.at(link)).copied() {
                 self.see_value(access, global.ty, link - global.start, at);
@@ -227,6 +233,9 @@ impl<'a> Namer<'a> {
         let library = self.library(access.pc, pieces);
         if let Some((image, link)) = self.data_at(access.address) {
             let named = self.in_image(image, link);
+            let is_copy =
+                named.evidence == Evidence::GlobalAddress && self.percpu.at(access.address).is_some();
+            let named = if is_copy { Named { evidence: Evidence::PerCpu, ..named } } else { named };
             let is_nameless = named.class() == Class::Unnamed;
             return Ok(library.filter(|_| is_nameless).map_or(named, in_library));
         }
@@ -328,6 +337,9 @@ impl<'a> Namer<'a> {
     /// The image whose section holds a data address. Between the sections of one file other things may be
     /// mapped.
     fn data_at(&self, runtime: u64) -> Option<(usize, u64)> {
+        if let Some(found) = self.percpu.at(runtime) {
+            return Some(found);
+        }
         let (index, link) = self.image_at(runtime)?;
         let image = self.images.get(index)?;
         (image.debug.is_none() || image.section_at(link).is_some()).then_some((index, link))

@@ -7,7 +7,7 @@ use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
-use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, ThreadId};
+use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
 /// A span with interrupts off.
@@ -45,6 +45,7 @@ pub(crate) struct Cpu {
     /// Tells addresses of one program from those of another.
     salt: u64,
     last_repeated: u64,
+    noted_stack: u64,
     counts: Vec<RegionCounts>,
     seen: SystemSummary,
     pub(crate) encoder: Encoder,
@@ -67,6 +68,7 @@ impl Cpu {
             keeps: false,
             salt: 0,
             last_repeated: 0,
+            noted_stack: 0,
             counts: vec![RegionCounts::default(); regions],
             seen: SystemSummary::default(),
             encoder: Encoder::new(),
@@ -144,6 +146,7 @@ impl Cpu {
         match site.meaning {
             Meaning::Plain => {}
             Meaning::Call if is_store => {
+                self.note_stack(system, address);
                 self.task.called(CallSite { slot: address, return_pc: site.next_pc }, same_stack);
             }
             Meaning::Return if !is_store => {
@@ -156,6 +159,7 @@ impl Cpu {
             }
             Meaning::SwitchedStack if !is_store && self.is_switching => self.switched(system, address),
             Meaning::Stack => {
+                self.note_stack(system, address);
                 self.last_on_stack = Some(address);
                 if self.is_switching {
                     self.switched(system, address);
@@ -175,6 +179,18 @@ impl Cpu {
             }
             Noted::Privileged(Privileged::InterruptReturn) if system.uses_slots() => self.awaits_frame = true,
             Noted::Privileged(Privileged::InterruptReturn) => self.interrupt_returns(system, site.pc, None),
+        }
+    }
+
+    /// Writes where the stack lies that a kept call uses, once.
+    fn note_stack(&mut self, system: &System, address: u64) {
+        let start = stack_of(system, address);
+        if self.keeps && self.noted_stack != start {
+            self.noted_stack = start;
+            if system.is_new_stack(start) {
+                let end = start.saturating_add(system.kernel.stack_bytes);
+                self.encoder.stack(&StackRange { thread: ThreadId(u32::from(self.index)), start, end });
+            }
         }
     }
 

@@ -34,7 +34,7 @@ use lineup_recording::plan::Plan;
 use lineup_recording::{Arm, Encoder, RegionCounts, Summary, SystemPlan, SystemSummary};
 use processor::{Directory, Processor};
 use sites::Sites;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -72,6 +72,8 @@ pub(crate) struct System {
     entries: HashMap<u64, u16>,
     output: Output,
     pub(crate) sites: Mutex<Sites>,
+    /// Stacks that are in the recording, by their lowest addresses.
+    stacks: Mutex<HashSet<u64>>,
     /// Tasks that are switched away, by their stacks.
     tasks: Mutex<HashMap<u64, Task>>,
     pub(crate) directory: Option<Directory>,
@@ -121,6 +123,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         caches,
         output,
         sites: Mutex::default(),
+        stacks: Mutex::default(),
         tasks: Mutex::default(),
         directory: (kernel.cpus > 1).then(Directory::new),
         regions: plan.header.regions.iter().map(|_| Region::default()).collect(),
@@ -205,6 +208,11 @@ impl System {
     pub(crate) fn known_code(&self, region: u16) -> Vec<u64> {
         let region = self.regions.get(usize::from(region));
         region.map_or_else(Vec::new, |region| lock(&region.granules).iter().copied().collect())
+    }
+
+    /// True when a stack is not in the recording yet.
+    pub(crate) fn is_new_stack(&self, stack: u64) -> bool {
+        lock(&self.stacks).insert(stack)
     }
 
     /// Exchanges the task that runs on a stack for the one that has run.

@@ -155,6 +155,7 @@ fn evidence_words(evidence: Evidence) -> &'static str {
         Evidence::ObjectMap => "object map",
         Evidence::Frame => "distance from the frame",
         Evidence::StackRange => "stack of a thread",
+        Evidence::PerCpu => "address of a CPU's copy of a variable",
         Evidence::ThreadBase => "distance from the thread's base",
         Evidence::Code => "code of a library function",
         Evidence::None => "none",
