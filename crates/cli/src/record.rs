@@ -3,6 +3,7 @@
 mod calls;
 mod functions;
 mod host_caches;
+pub(crate) mod kernel;
 mod text;
 
 use crate::files;
@@ -14,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use calls::RegionSummary;
 use clap::Args;
 use functions::FunctionProfile;
+use kernel::KernelOptions;
 use indicatif::{ProgressBar, ProgressStyle};
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
@@ -44,8 +46,9 @@ pub(crate) struct Options {
     /// Count instructions, accesses and modelled misses of every function instead of recording calls
     #[arg(long, conflicts_with_all = ["regions", "calls", "warmup"])]
     whole_program: bool,
-    /// Cache to model with --whole-program, such as l1d=32K,8,64; the host's when not given
-    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE", requires = "whole_program")]
+    /// Cache to model with --whole-program or --kernel, such as l1d=32K,8,64; the host's, or usual ones for a kernel,
+    /// when not given
+    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
@@ -59,8 +62,10 @@ pub(crate) struct Options {
     /// Print the summary as JSON (schema lineup.record/1); the program's output then goes to standard error
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    kernel: KernelOptions,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "kernel", conflicts_with = "kernel", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -86,6 +91,12 @@ struct Report {
 
 /// Runs `lineup record`.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
+    if options.kernel.kernel.is_some() {
+        return run_kernel(&options);
+    }
+    if !options.caches.is_empty() && !options.whole_program {
+        bail!("--cache goes with --whole-program or --kernel");
+    }
     let request = request(&options)?;
     let interrupts = Interrupts::watch()?;
     let spinner = spinner(&request);
@@ -112,6 +123,17 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             }
         ),
     }
+}
+
+fn run_kernel(options: &Options) -> Result<Outcome> {
+    let wanted = kernel::Wanted {
+        regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
+        calls: options.calls,
+        warmup: options.warmup,
+        caches: &options.caches,
+        out: &options.out,
+    };
+    kernel::run(&options.kernel, &wanted, options.json)
 }
 
 fn request(options: &Options) -> Result<RecordRequest> {

@@ -4,7 +4,7 @@ mod emulator;
 mod regions;
 mod request;
 
-pub(crate) use emulator::{is_native, native_or_emulated};
+pub(crate) use emulator::{is_native, native_or_emulated, plugin_argument};
 pub(crate) use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
 
 use crate::interrupt::Interrupts;
@@ -27,7 +27,7 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 /// instrumented the second time.
 pub(crate) fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
     check(request)?;
-    check_output(&request.output)?;
+    prepare_output(&request.output)?;
     let debug = judge::load(&request.program)?;
     if request.mode != Mode::WholeProgram {
         debug.require_debug_info().with_context(|| request.program.display().to_string())?;
@@ -78,7 +78,7 @@ fn check(request: &RecordRequest) -> Result<()> {
 }
 
 /// Finds out now whether the recording can be written, and leaves an older one as it is until there is a new one.
-fn check_output(output: &Path) -> Result<()> {
+pub(crate) fn prepare_output(output: &Path) -> Result<()> {
     let is_new = !output.exists();
     File::options()
         .append(true)

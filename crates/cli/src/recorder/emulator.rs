@@ -46,7 +46,7 @@ impl Emulator {
     /// Runs a program to its end with the recorder under a plan.
     pub(crate) fn run(&self, run: &Run<'_>, interrupts: &Interrupts) -> Result<Ran> {
         let mut command = Command::new(&self.command);
-        let plugin = format!("{},plan={}", argument(&self.plugin)?, argument(run.plan)?);
+        let plugin = argument_of(&self.plugin, run.plan)?;
         command.arg("-plugin").arg(plugin);
         if let Some(root) = self.sysroot {
             command.args(["-L", root]);
@@ -168,6 +168,15 @@ fn plugin() -> Result<PathBuf> {
         );
     };
     found.canonicalize().with_context(|| found.display().to_string())
+}
+
+/// The emulator's argument that loads the recorder with a plan.
+pub(crate) fn plugin_argument(plan: &Path) -> Result<String> {
+    argument_of(&plugin()?, plan)
+}
+
+fn argument_of(plugin: &Path, plan: &Path) -> Result<String> {
+    Ok(format!("{},plan={}", argument(plugin)?, argument(plan)?))
 }
 
 /// A path as part of a plugin argument, where commas separate.

@@ -1,0 +1,184 @@
+//! The regions of a kernel: functions by name, and sets of them.
+
+use anyhow::{Result, bail};
+use lineup_kernel::KernelSymbols;
+use lineup_recording::RegionInfo;
+
+/// The region that is no function: spans with interrupts off.
+pub(crate) const INTERRUPTS_OFF: &str = "irqs-off";
+
+/// A named set.
+pub(crate) struct Set {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    /// Its functions, outermost first; those that a kernel lacks are left out.
+    functions: &'static [&'static str],
+}
+
+/// All sets.
+pub(crate) const SETS: &[Set] = &[
+    Set {
+        name: "timer",
+        about: "the local timer interrupt down to the tick",
+        functions: &[
+            "sysvec_apic_timer_interrupt",
+            "arch_timer_handler_virt",
+            "arch_timer_handler_phys",
+            "twd_handler",
+            "hrtimer_interrupt",
+            "tick_sched_timer",
+            "tick_nohz_handler",
+            "update_process_times",
+            "scheduler_tick",
+            "sched_tick",
+        ],
+    },
+    Set {
+        name: "sched-clock",
+        about: "the scheduler's clock",
+        functions: &["sched_clock", "sched_clock_cpu", "sched_clock_noinstr"],
+    },
+    Set {
+        name: "clockevents",
+        about: "programming the next timer event",
+        functions: &[
+            "clockevents_program_event",
+            "tick_program_event",
+            "tick_handle_periodic",
+            "lapic_next_event",
+            "lapic_next_deadline",
+            "tick_broadcast_oneshot_control",
+        ],
+    },
+    Set { name: "wakeup", about: "waking a task", functions: &["try_to_wake_up", "ttwu_do_activate"] },
+    Set {
+        name: "switch",
+        about: "choosing the next task and changing to it",
+        functions: &["__schedule", "pick_next_task_fair", "finish_task_switch"],
+    },
+    Set {
+        name: "syscall-entry",
+        about: "system calls, from the common entry to the return",
+        functions: &["do_syscall_64", "el0_svc", "invoke_syscall", "syscall_enter_from_user_mode"],
+    },
+    Set { name: INTERRUPTS_OFF, about: "every span with interrupts off", functions: &[] },
+    Set {
+        name: "net-rx",
+        about: "receiving over the loopback",
+        functions: &["net_rx_action", "process_backlog", "__netif_receive_skb", "ip_rcv", "tcp_v4_rcv"],
+    },
+];
+
+/// The regions that the user's words mean, each once, in their order.
+///
+/// # Errors
+/// When the kernel has no such function, or none of a set.
+pub(crate) fn find(wanted: &[(String, f64)], symbols: &KernelSymbols, image: &str) -> Result<Vec<RegionInfo>> {
+    let mut regions: Vec<RegionInfo> = Vec::new();
+    for (word, weight) in wanted {
+        let found = match SETS.iter().find(|set| set.name == word) {
+            Some(set) => of_set(set, symbols)?,
+            None => vec![function(word, symbols)?],
+        };
+        for (name, entries) in found {
+            if !regions.iter().any(|region| region.name == name) {
+                regions.push(RegionInfo { name, weight: *weight, image: image.to_owned(), entries });
+            }
+        }
+    }
+    Ok(regions)
+}
+
+type Found = (String, Vec<u64>);
+
+fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>> {
+    if set.name == INTERRUPTS_OFF {
+        return Ok(vec![(INTERRUPTS_OFF.to_owned(), Vec::new())]);
+    }
+    let found: Vec<Found> = set
+        .functions
+        .iter()
+        .map(|name| ((*name).to_owned(), entries(name, symbols)))
+        .filter(|(_, entries)| !entries.is_empty())
+        .collect();
+    if found.is_empty() {
+        bail!("this kernel has none of the functions of the set {}: {}", set.name, set.functions.join(", "));
+    }
+    Ok(found)
+}
+
+fn function(name: &str, symbols: &KernelSymbols) -> Result<Found> {
+    let entries = entries(name, symbols);
+    if !entries.is_empty() {
+        return Ok((name.to_owned(), entries));
+    }
+    let like = symbols.all().iter().filter(|symbol| symbol.is_code() && symbol.name.contains(name));
+    let like: Vec<&str> = like.map(|symbol| symbol.name.as_str()).take(5).collect();
+    let sets: Vec<&str> = SETS.iter().map(|set| set.name).collect();
+    match like.is_empty() {
+        true => bail!(
+            "the kernel has no function {name}: it may have been inlined everywhere; the sets are {}",
+            sets.join(", ")
+        ),
+        false => bail!("the kernel has no function {name}, but {}", like.join(", ")),
+    }
+}
+
+/// Where a function begins: under its own name, and where the compiler made a copy under its name with a suffix.
+fn entries(name: &str, symbols: &KernelSymbols) -> Vec<u64> {
+    const COPIES: [&str; 4] = [".isra.", ".constprop.", ".part.", ".llvm."];
+    let is_copy = |symbol: &str| {
+        let suffix = symbol.strip_prefix(name).unwrap_or_default();
+        COPIES.iter().any(|copy| suffix.starts_with(copy)) && !suffix.contains(".cold")
+    };
+    let mut own: Vec<u64> =
+        symbols.named(name).filter(|symbol| symbol.is_code()).map(|symbol| symbol.address).collect();
+    let copies = symbols.all().iter().filter(|symbol| symbol.is_code() && is_copy(&symbol.name));
+    own.extend(copies.map(|symbol| symbol.address));
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_kernel::KernelSymbol;
+
+    fn symbols() -> KernelSymbols {
+        let symbol = |(name, address): (&str, u64)| KernelSymbol { address, kind: 't', name: name.to_owned() };
+        let names = [
+            ("hrtimer_interrupt", 0x1000),
+            ("scheduler_tick", 0x1100),
+            ("finish_task_switch.isra.0", 0x1200),
+            ("finish_task_switch.isra.0.cold", 0x1300),
+        ];
+        KernelSymbols::new(names.map(symbol).into())
+    }
+
+    fn names(words: &[&str]) -> Result<Vec<(String, Vec<u64>)>> {
+        let wanted: Vec<(String, f64)> = words.iter().map(|word| ((*word).to_owned(), 1.0)).collect();
+        let regions = find(&wanted, &symbols(), "vmlinux")?;
+        Ok(regions.into_iter().map(|region| (region.name, region.entries)).collect())
+    }
+
+    #[test]
+    fn a_set_is_the_functions_that_the_kernel_has() {
+        let found = names(&["timer", "hrtimer_interrupt"]).unwrap();
+        let expected = [("hrtimer_interrupt".to_owned(), vec![0x1000]), ("scheduler_tick".to_owned(), vec![0x1100])];
+        assert_eq!(found, expected);
+        assert_eq!(names(&["irqs-off"]).unwrap(), [("irqs-off".to_owned(), vec![])]);
+    }
+
+    #[test]
+    fn a_compilers_copy_is_the_function_and_its_cold_part_is_not() {
+        assert_eq!(names(&["switch"]).unwrap(), [("finish_task_switch".to_owned(), vec![0x1200])]);
+    }
+
+    #[test]
+    fn a_missing_function_is_refused_with_what_is_like_it() {
+        let error = names(&["hrtimer"]).unwrap_err().to_string();
+        assert!(error.contains("hrtimer_interrupt"), "{error}");
+        assert!(names(&["net-rx"]).unwrap_err().to_string().contains("net_rx_action"));
+    }
+}

@@ -1,0 +1,310 @@
+//! `lineup record --kernel`: boots a kernel under full-system emulation with the recorder in the emulator.
+
+mod summary;
+mod text;
+
+use crate::files;
+use crate::interrupt::Interrupts;
+use crate::kernel::boot::{BootOutcome, BootRequest, boot, find_emulator};
+use crate::kernel::knowledge::{self, Choice};
+use crate::kernel::region_sets::{self, INTERRUPTS_OFF, SETS};
+use crate::kernel::symbols::{self, DebugFile};
+use crate::kernel::workload::Workload;
+use crate::outcome::Outcome;
+use crate::recorder::{plugin_argument, prepare_output};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_cache::CacheSpec;
+use lineup_kernel::guest::SymbolsWanted;
+use lineup_kernel::{KernelImage, KernelSymbols};
+use lineup_model::abi::{Abi, Machine};
+use lineup_model::access::RegionId;
+use lineup_recording::plan::{Discovery, Plan, Task};
+use lineup_recording::{Arm, Header, Latency, Mode, Recording, SystemPlan, read_all};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use summary::{Guest, Report};
+
+/// Calls of each region recorded with their accesses when the user does not say.
+const USUAL_CALLS: u64 = 400;
+
+/// Accesses kept per call at most: a call with more is cut, which is counted.
+const MAX_ACCESSES_PER_CALL: u64 = 1 << 20;
+
+/// Caches of a usual server core, modelled when the user names none.
+const USUAL_CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
+
+/// Arguments that concern a kernel.
+#[derive(Args, Clone)]
+pub(crate) struct KernelOptions {
+    /// Boot this kernel image under full-system emulation and record it instead of a program
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["one_pass", "whole_program", "environment"])]
+    pub(crate) kernel: Option<PathBuf>,
+    /// The image's vmlinux with debug information
+    #[arg(long, value_name = "VMLINUX", requires = "kernel")]
+    debug: Option<PathBuf>,
+    /// What the guest does: idle, busy, wakeup, net, a script, or a command
+    #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "kernel")]
+    workload: String,
+    /// Virtual CPUs
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel",
+          value_parser = clap::value_parser!(u32).range(1..=16))]
+    cpus: u32,
+    /// The image's machine, to be sure of it: x86_64, aarch64 or arm
+    #[arg(long, value_name = "NAME", requires = "kernel")]
+    machine: Option<String>,
+    /// The guest's memory in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 512, requires = "kernel")]
+    memory: u32,
+    /// Appended to the kernel's command line
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "kernel")]
+    cmdline: String,
+    /// A static busybox for the guest's machine [default: the installed one]
+    #[arg(long, value_name = "FILE", requires = "kernel")]
+    busybox: Option<PathBuf>,
+    /// Stop the guest after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Show the guest's console on standard error
+    #[arg(long, requires = "kernel")]
+    console: bool,
+    /// Cycles that a miss stalls: from the second level, from memory
+    #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
+    latency: Option<Latency>,
+    /// What is done to the caches before each call, drawn by its number: normal, invalidated, prefetched
+    #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm, requires = "kernel")]
+    intervene: Vec<Arm>,
+}
+
+/// What does not concern kernels alone.
+pub(crate) struct Wanted<'a> {
+    /// Regions and their weights, as typed.
+    pub(crate) regions: Vec<(String, f64)>,
+    /// Calls of each region kept with their accesses.
+    pub(crate) calls: Option<u64>,
+    /// Calls left out at first.
+    pub(crate) warmup: u64,
+    /// Caches to model; none means usual ones.
+    pub(crate) caches: &'a [CacheSpec],
+    /// The recording.
+    pub(crate) out: &'a Path,
+}
+
+/// A kernel that is ready to be booted and recorded.
+pub(crate) struct Prepared {
+    kernel: KernelImage,
+    options: KernelOptions,
+    file: PathBuf,
+    workload: Workload,
+    plan: Plan,
+}
+
+/// A kernel that was recorded.
+pub(crate) struct Recorded {
+    /// What is in the file.
+    pub(crate) recording: Recording,
+    /// What the guest did.
+    pub(crate) outcome: BootOutcome,
+    /// What went wrong with the guest.
+    pub(crate) problem: Option<String>,
+}
+
+fn latency(text: &str) -> Result<Latency, String> {
+    let both = text.split_once(',').and_then(|(l2, memory)| Some((l2.parse().ok()?, memory.parse().ok()?)));
+    let (l2_cycles, memory_cycles) = both.ok_or("write two numbers of cycles, such as 14,200")?;
+    Ok(Latency { l2_cycles, memory_cycles })
+}
+
+fn arm(text: &str) -> Result<Arm, String> {
+    Arm::named(text).ok_or_else(|| format!("{text}: write normal, invalidated or prefetched"))
+}
+
+/// Runs `lineup record --kernel`.
+pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let prepared = prepare(options, wanted, &interrupts)?;
+    let recorded = record(&prepared, &interrupts)?;
+    let report = report(&prepared, &recorded);
+    let printed = match json {
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => text::text(&report),
+    };
+    files::print(&printed)?;
+    if let Some(problem) = recorded.problem {
+        bail!("{problem}\nwhat was recorded until then is in {}", prepared.plan.output);
+    }
+    refuse_silence(&report)?;
+    Ok(Outcome::Done)
+}
+
+/// Reads the image, finds the regions, and makes the plan. Whatever cannot work is found out here.
+pub(crate) fn prepare(
+    options: &KernelOptions,
+    wanted: &Wanted<'_>,
+    interrupts: &Interrupts,
+) -> Result<Prepared> {
+    let file = options.kernel.clone().context("no kernel given")?;
+    let name = || file.display().to_string();
+    let kernel = KernelImage::parse(&files::read(&file)?).with_context(name)?;
+    check_machine(options, &kernel)?;
+    let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
+    let folder = std::env::current_dir().context("finding the working directory")?;
+    let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
+    let mut list = || list_symbols(options, &file, &kernel, interrupts);
+    let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
+    let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
+    let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
+    prepare_output(wanted.out)?;
+    Ok(Prepared { kernel, options: options.clone(), file, workload, plan })
+}
+
+fn check_machine(options: &KernelOptions, kernel: &KernelImage) -> Result<()> {
+    let is = kernel.machine.to_string();
+    match options.machine.as_deref() {
+        Some(wanted) if wanted != is => bail!("the image is for {is}, not {wanted}"),
+        _ => Ok(()),
+    }
+}
+
+fn plan(
+    options: &KernelOptions,
+    wanted: &Wanted<'_>,
+    kernel: &KernelImage,
+    symbols: &KernelSymbols,
+    described: &str,
+) -> Result<Plan> {
+    let regions = region_sets::find(&wanted.regions, symbols, described)?;
+    let choice = Choice {
+        cpus: options.cpus,
+        latency: options.latency.unwrap_or_default(),
+        arms: if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() },
+    };
+    let mut system = knowledge::system_plan(kernel.machine, symbols, &choice)?;
+    let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
+    if off.is_some() && kernel.machine != Machine::X86_64 {
+        bail!("spans with interrupts off are told on x86_64 only: elsewhere the flag is written from registers");
+    }
+    system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
+    let abi = abi_of(kernel.machine)?;
+    let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
+    header.emulator = find_emulator(kernel.machine)?.1;
+    header.mode = Mode::System;
+    header.regions = regions;
+    header.warmup_calls = wanted.warmup;
+    header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
+    header.max_accesses = MAX_ACCESSES_PER_CALL;
+    header.caches = match wanted.caches {
+        [] => USUAL_CACHES.map(str::to_owned).into(),
+        caches => caches.iter().map(ToString::to_string).collect(),
+    };
+    Ok(Plan {
+        task: Task::Record,
+        header,
+        output: text_of(&std::path::absolute(wanted.out).context("the recording's path")?)?,
+        program: described.to_owned(),
+        writes_each_call: false,
+        discovery: Discovery::default(),
+        system: Some(system),
+    })
+}
+
+fn abi_of(machine: Machine) -> Result<Abi> {
+    Ok(match machine {
+        Machine::X86_64 => Abi::X86_64,
+        Machine::AArch64 => Abi::AARCH64,
+        Machine::Arm => Abi::ARM,
+        Machine::I386 => bail!("kernels for i386 are not recorded"),
+    })
+}
+
+/// Boots, records, and reads the recording back.
+pub(crate) fn record(prepared: &Prepared, interrupts: &Interrupts) -> Result<Recorded> {
+    let scratch =
+        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let plan_file = scratch.path().join("plan");
+    std::fs::write(&plan_file, prepared.plan.to_text()).context("writing the recorder's plan")?;
+    let plugin = Some(plugin_argument(&plan_file)?);
+    let request = request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin);
+    let outcome = boot(&request, interrupts)?;
+    let problem = outcome.problem(&request);
+    let output = &prepared.plan.output;
+    let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
+    let recording = read_all(&bytes).with_context(|| {
+        format!("nothing was recorded{}", problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default())
+    })?;
+    Ok(Recorded { recording, outcome, problem })
+}
+
+fn request<'a>(
+    options: &'a KernelOptions,
+    file: &'a Path,
+    kernel: &'a KernelImage,
+    workload: &'a Workload,
+    plugin: Option<String>,
+) -> BootRequest<'a> {
+    BootRequest {
+        file,
+        image: kernel,
+        cpus: options.cpus,
+        memory_mib: options.memory,
+        cmdline: &options.cmdline,
+        workload,
+        busybox: options.busybox.as_deref(),
+        symbols: SymbolsWanted::None,
+        plugin,
+        timeout: Duration::from_secs(options.timeout),
+        shows_console: options.console,
+    }
+}
+
+/// Boots a guest only to have its symbols.
+fn list_symbols(
+    options: &KernelOptions,
+    file: &Path,
+    kernel: &KernelImage,
+    interrupts: &Interrupts,
+) -> Result<Vec<String>> {
+    let nothing = Workload::new("true", Path::new("/"), kernel.machine)?;
+    let request = BootRequest { symbols: SymbolsWanted::All, ..request(options, file, kernel, &nothing, None) };
+    let outcome = boot(&request, interrupts)?;
+    match outcome.problem(&request) {
+        Some(problem) => bail!("the guest did not list its symbols: {problem}"),
+        None => Ok(outcome.symbols),
+    }
+}
+
+/// What was recorded, as shown.
+pub(crate) fn report(prepared: &Prepared, recorded: &Recorded) -> Report {
+    let system = prepared.plan.system.clone().unwrap_or_else(SystemPlan::default);
+    let guest = Guest {
+        release: recorded.outcome.release.clone(),
+        clocksource: recorded.outcome.clocksource.clone(),
+        workload: prepared.options.workload.clone(),
+        status: recorded.outcome.status(),
+        boot_seconds: recorded.outcome.boot.map(|time| time.as_secs_f64()),
+        workload_seconds: recorded.outcome.work.map(|time| time.as_secs_f64()),
+        total_seconds: recorded.outcome.total.as_secs_f64(),
+    };
+    summary::summarise(&prepared.plan.output, &recorded.recording, &system, guest)
+}
+
+/// A guest that ended in good order without a call has nothing to say about the regions.
+fn refuse_silence(report: &Report) -> Result<()> {
+    let silent = report.regions.iter().filter(|region| region.calls == 0);
+    let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
+    if silent.len() == report.regions.len() {
+        bail!("the workload ended without a call of {}; does it lead there?", silent.join(", "));
+    }
+    Ok(())
+}
+
+/// The sets of regions, for help.
+pub(crate) fn sets_help() -> String {
+    let sets = SETS.iter().map(|set| format!("  {:<14} {}", set.name, set.about));
+    format!("Sets of regions for kernels:\n{}", sets.collect::<Vec<_>>().join("\n"))
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    Ok(path.to_str().with_context(|| format!("the path {} is not UTF-8", path.display()))?.to_owned())
+}

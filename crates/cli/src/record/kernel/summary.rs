@@ -1,0 +1,161 @@
+//! The figures of a recorded kernel.
+
+use lineup_model::abi::Machine;
+use lineup_model::access::CallEnd;
+use lineup_recording::{Counts, MeasuredCall, Recording, SystemPlan};
+use serde::Serialize;
+
+/// What was recorded (schema `lineup.record-kernel/1`).
+#[derive(Serialize)]
+pub(crate) struct Report {
+    pub(crate) schema: &'static str,
+    /// The recording.
+    pub(crate) file: String,
+    /// The emulator and its version.
+    pub(crate) emulator: String,
+    /// What the guest did.
+    pub(crate) guest: Guest,
+    /// The caches modelled.
+    pub(crate) caches: Vec<String>,
+    /// Cycles of a stall for the second level, and for memory.
+    pub(crate) l2_cycles: u32,
+    pub(crate) memory_cycles: u32,
+    /// Instructions of all virtual CPUs between begin and end of the workload.
+    pub(crate) total_instructions: u64,
+    /// Hardware interrupts, and how many came while the tracked flag said off; `None` where it is not tracked.
+    pub(crate) interrupts: u64,
+    pub(crate) interrupts_while_off: Option<u64>,
+    pub(crate) exceptions: u64,
+    pub(crate) unmatched_returns: u64,
+    pub(crate) switches: u64,
+    /// True when the workload's end was reached.
+    pub(crate) complete: bool,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What the guest did.
+#[derive(Serialize)]
+pub(crate) struct Guest {
+    pub(crate) release: Option<String>,
+    pub(crate) clocksource: Option<String>,
+    pub(crate) workload: String,
+    pub(crate) status: Option<i32>,
+    pub(crate) boot_seconds: Option<f64>,
+    pub(crate) workload_seconds: Option<f64>,
+    pub(crate) total_seconds: f64,
+}
+
+/// One region.
+#[derive(Serialize)]
+pub(crate) struct Region {
+    pub(crate) name: String,
+    /// Calls measured.
+    pub(crate) calls: u64,
+    /// Calls kept with their accesses.
+    pub(crate) kept: u64,
+    /// Calls that did not return.
+    pub(crate) left: u64,
+    /// Interrupts that came during calls; their work is not counted.
+    pub(crate) interrupts: u64,
+    pub(crate) instructions: Option<Quantiles>,
+    pub(crate) code_l1_misses: Option<Quantiles>,
+    pub(crate) code_l2_misses: Option<Quantiles>,
+    pub(crate) data_l1_misses: Option<Quantiles>,
+    pub(crate) data_l2_misses: Option<Quantiles>,
+    pub(crate) shared_misses: Option<Quantiles>,
+    pub(crate) spin_instructions: Option<Quantiles>,
+    /// Modelled: one cycle an instruction, and the stalls.
+    pub(crate) cycles: Option<Quantiles>,
+}
+
+/// Quantiles over calls.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Quantiles {
+    pub(crate) min: u64,
+    pub(crate) median: u64,
+    pub(crate) p99: u64,
+    pub(crate) max: u64,
+}
+
+impl Quantiles {
+    /// By rank: every quantile is a value that occurred. `None` without values.
+    fn of(values: impl Iterator<Item = u64>) -> Option<Quantiles> {
+        let mut sorted: Vec<u64> = values.collect();
+        sorted.sort_unstable();
+        let at = |share: f64| {
+            let rank = (share * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+        };
+        Some(Quantiles { min: *sorted.first()?, median: at(0.5)?, p99: at(0.99)?, max: *sorted.last()? })
+    }
+}
+
+/// Puts the figures together.
+pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, guest: Guest) -> Report {
+    let system = recording.system.clone().unwrap_or_default();
+    let mut notes = Vec::new();
+    if let Some(damage) = &recording.damage {
+        notes.push(format!("the recording is cut off: {damage}"));
+    }
+    if recording.system.is_none() {
+        notes.push("the recorder did not get to its last words: totals are not observed".to_owned());
+    }
+    if system.interrupts_while_off > 0 {
+        notes.push("spans with interrupts off are not exact: interrupts came while the tracked flag said off".into());
+    }
+    let names = recording.header.regions.iter().enumerate();
+    Report {
+        schema: "lineup.record-kernel/1",
+        file: file.to_owned(),
+        emulator: recording.header.emulator.clone(),
+        guest,
+        caches: recording.header.caches.clone(),
+        l2_cycles: plan.latency.l2_cycles,
+        memory_cycles: plan.latency.memory_cycles,
+        total_instructions: system.cpus.iter().map(|cpu| cpu.instructions).sum(),
+        interrupts: system.interrupts,
+        interrupts_while_off: matches!(recording.header.abi.machine, Machine::X86_64)
+            .then_some(system.interrupts_while_off),
+        exceptions: system.exceptions,
+        unmatched_returns: system.unmatched_returns,
+        switches: system.switches,
+        complete: system.complete,
+        regions: names.map(|(index, region)| of_region(recording, index, &region.name)).collect(),
+        notes,
+    }
+}
+
+fn of_region(recording: &Recording, index: usize, name: &str) -> Region {
+    let calls: Vec<&MeasuredCall> =
+        recording.measured.iter().filter(|call| usize::from(call.region.0) == index).collect();
+    let quantiles = |of: fn(&Counts) -> u64| Quantiles::of(calls.iter().map(|call| of(&call.own)));
+    Region {
+        name: name.to_owned(),
+        calls: calls.len() as u64,
+        kept: recording.calls.iter().filter(|call| usize::from(call.region.0) == index).count() as u64,
+        left: calls.iter().filter(|call| call.end != CallEnd::Returned).count() as u64,
+        interrupts: calls.iter().map(|call| u64::from(call.interrupts)).sum(),
+        instructions: quantiles(|own| own.instructions),
+        code_l1_misses: quantiles(|own| own.code_misses.l1),
+        code_l2_misses: quantiles(|own| own.code_misses.l2),
+        data_l1_misses: quantiles(|own| own.data_misses.l1),
+        data_l2_misses: quantiles(|own| own.data_misses.l2),
+        shared_misses: quantiles(|own| own.shared_misses),
+        spin_instructions: quantiles(|own| own.spin_instructions),
+        cycles: Quantiles::of(calls.iter().map(|call| call.cycles())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_that_occurred() {
+        let quantiles = Quantiles::of((1..=200).rev()).unwrap();
+        assert_eq!(quantiles, Quantiles { min: 1, median: 100, p99: 198, max: 200 });
+        assert_eq!(Quantiles::of([7].into_iter()), Some(Quantiles { min: 7, median: 7, p99: 7, max: 7 }));
+        assert_eq!(Quantiles::of([].into_iter()), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! A recorded kernel as text.
+
+use super::summary::{Quantiles, Region, Report};
+use std::fmt::Write;
+
+pub(crate) fn text(report: &Report) -> String {
+    let mut out = String::new();
+    let guest = &report.guest;
+    let _ = writeln!(
+        out,
+        "recorded {} under {}, workload {}: {}",
+        guest.release.as_deref().unwrap_or("a kernel that did not boot"),
+        report.emulator,
+        guest.workload,
+        report.file
+    );
+    let _ = writeln!(
+        out,
+        "  {} instructions, {} interrupts, {} exceptions, {} task switches",
+        report.total_instructions, report.interrupts, report.exceptions, report.switches
+    );
+    match report.interrupts_while_off {
+        Some(count) => {
+            let _ = writeln!(out, "  {count} interrupts came while the tracked flag said off");
+        }
+        None => out.push_str("  whether interrupts were off: not observed on this machine\n"),
+    }
+    let _ = writeln!(
+        out,
+        "  modelled: {}; a miss stalls {} cycles to the second level, {} to memory",
+        report.caches.join(" "),
+        report.l2_cycles,
+        report.memory_cycles
+    );
+    let _ = writeln!(
+        out,
+        "  {:.1} s in all{}",
+        guest.total_seconds,
+        guest.boot_seconds.map(|boot| format!(", {boot:.1} s of it to boot")).unwrap_or_default()
+    );
+    table(&mut out, &report.regions);
+    report.notes.iter().for_each(|note| {
+        let _ = writeln!(out, "note: {note}");
+    });
+    out
+}
+
+fn table(out: &mut String, regions: &[Region]) {
+    let width = regions.iter().map(|region| region.name.len()).max().unwrap_or(0).max(6);
+    let _ = writeln!(
+        out,
+        "\n{:width$} {:>7} {:>5} {:>27} {:>19} {:>19} {:>27}",
+        "region", "calls", "kept", "instructions", "L1I misses", "L1D misses", "modelled cycles"
+    );
+    let _ = writeln!(
+        out,
+        "{:width$} {:>7} {:>5} {:>27} {:>19} {:>19} {:>27}",
+        "", "", "", "min/median/p99/max", "", "", ""
+    );
+    for region in regions {
+        let _ = writeln!(
+            out,
+            "{:width$} {:>7} {:>5} {:>27} {:>19} {:>19} {:>27}",
+            region.name,
+            region.calls,
+            region.kept,
+            shown(region.instructions),
+            shown(region.code_l1_misses),
+            shown(region.data_l1_misses),
+            shown(region.cycles)
+        );
+    }
+}
+
+fn shown(quantiles: Option<Quantiles>) -> String {
+    quantiles.map_or_else(|| "not observed".to_owned(), |q| format!("{}/{}/{}/{}", q.min, q.median, q.p99, q.max))
+}
