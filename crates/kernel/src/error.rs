@@ -1,0 +1,127 @@
+//! What can be wrong with an image or a request.
+
+use crate::image::Compression;
+use lineup_model::abi::Machine;
+use thiserror::Error;
+
+/// Why a kernel could not be read or a guest not be described. Every message says what to do next where that is known.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes are no kernel image of a known form.
+    #[error(
+        "not a kernel image (it starts with {starts_with}); give a bzImage, Image, zImage or vmlinux as distributed, \
+         such as /boot/vmlinuz-*"
+    )]
+    NotKernel {
+        /// The first bytes in hexadecimal, or a remark when there are none.
+        starts_with: String,
+    },
+    /// The image ends before what its header announces.
+    #[error(
+        "the image is cut off: its {what} should reach to byte {needed_bytes}, but it has {have_bytes}; fetch it again"
+    )]
+    CutOff {
+        /// Which part.
+        what: &'static str,
+        /// Where that part ends.
+        needed_bytes: u64,
+        /// The image's length.
+        have_bytes: u64,
+    },
+    /// The compressed kernel inside the image cannot be unpacked.
+    #[error("the kernel inside the image cannot be unpacked as {compression}: {why}; fetch the image again")]
+    Payload {
+        /// How it is compressed.
+        compression: Compression,
+        /// What the decompressor says.
+        why: String,
+    },
+    /// The compressed kernel inside the image was not found.
+    #[error("no compressed kernel was found inside the {container}; its compression is not known here")]
+    NoPayload {
+        /// The form of the image.
+        container: &'static str,
+    },
+    /// A kernel for a machine that is not read.
+    #[error("a kernel for {machine}; Lineup reads little-endian x86_64, aarch64 and arm kernels")]
+    UnsupportedMachine {
+        /// What the header says.
+        machine: String,
+    },
+    /// Unpacked bytes that name no Linux version.
+    #[error("the image holds no \"Linux version\" banner: it is no Linux kernel, or it is damaged")]
+    NoBanner,
+    /// The table of symbols is missing or in an unknown form.
+    #[error(
+        "no symbol table in the kernel ({why}); give the debug file with --debug, or let the guest list its symbols"
+    )]
+    NoKallsyms {
+        /// What was missing or contradicts itself.
+        why: String,
+    },
+    /// A line of `/proc/kallsyms` that is none.
+    #[error("line {line} of the guest's symbol list is damaged: {text:?}")]
+    ProcKallsyms {
+        /// Its number, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// Every address in `/proc/kallsyms` is zero.
+    #[error("the guest hides its kernel addresses; boot it with kptr_restrict=0")]
+    HiddenAddresses,
+    /// No type information in the kernel.
+    #[error("the kernel holds no BTF; give the debug file with --debug for its types")]
+    NoBtf,
+    /// An ELF file that contradicts itself.
+    #[error("{what} is damaged: {why}")]
+    Elf {
+        /// Which file.
+        what: String,
+        /// What the reader says.
+        why: String,
+    },
+    /// A program that is built for another machine than the guest.
+    #[error("{program} is built for {machine}, the guest is {guest}; give one built for {guest}")]
+    ForeignProgram {
+        /// The program.
+        program: String,
+        /// What it is built for.
+        machine: String,
+        /// The guest's machine.
+        guest: Machine,
+    },
+    /// A library that a workload program needs.
+    #[error("{needed_by} needs {library}, which was not found; install it, or link the program statically")]
+    MissingLibrary {
+        /// The library's name, or the path of the dynamic loader.
+        library: String,
+        /// The program or library that needs it.
+        needed_by: String,
+    },
+    /// A path that cannot be a name in the guest.
+    #[error("{path:?} cannot be a file in the guest: {why}")]
+    GuestPath {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A machine that no full-system emulation is set up for.
+    #[error("kernels for {machine} cannot be booted; Lineup boots x86_64, aarch64 and arm kernels")]
+    NotBootable {
+        /// The machine.
+        machine: Machine,
+    },
+    /// An option that the emulator or the kernel would misread.
+    #[error("{option} {value:?}: {why}")]
+    Option {
+        /// Which option.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        why: &'static str,
+    },
+}

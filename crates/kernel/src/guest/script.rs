@@ -1,0 +1,156 @@
+//! The script that the kernel starts.
+
+use super::{BEGIN_MARKER, END_MARKER, PREFIX};
+use crate::error::Error;
+
+/// Where the file with the wanted symbols lies in the guest.
+pub(crate) const SYMBOL_PATTERNS: &str = "/lineup/symbols";
+
+/// Which symbols the guest lists before the workload begins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum SymbolsWanted {
+    /// None: they are known from the image.
+    #[default]
+    None,
+    /// Those of these names.
+    Named(Vec<String>),
+    /// All. The console makes this slow.
+    All,
+}
+
+/// What the script does.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct InitOptions {
+    /// The workload, as a line of shell.
+    pub workload: String,
+    /// Where the workload starts; `None` for the root.
+    pub directory: Option<String>,
+    /// Whether the loopback interface comes up. There is no other network.
+    pub loopback: bool,
+    /// Which symbols are listed.
+    pub symbols: SymbolsWanted,
+}
+
+/// The script, to be `/init`, and the file it reads, if it lists symbols by name.
+///
+/// # Errors
+///
+/// When the folder of the workload, or the name of a symbol, cannot be written into a script.
+pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
+    let directory = options.directory.as_deref().unwrap_or("/");
+    if !directory.starts_with('/') || directory.contains(['\'', '\n', '\0']) {
+        return Err(Error::GuestPath { path: directory.into(), why: "a script cannot name it" });
+    }
+    let loopback = if options.loopback { "ifconfig lo 127.0.0.1 up\n" } else { "" };
+    let symbols = symbols(&options.symbols)?;
+    let text = format!(
+        "#!/bin/busybox sh\n\
+         export PATH=/bin:/sbin:/usr/bin:/usr/sbin:/usr/local/bin HOME=/root TERM=dumb\n\
+         mount -t proc proc /proc\n\
+         mount -t sysfs sysfs /sys\n\
+         mount -t devtmpfs devtmpfs /dev\n\
+         mount -t tmpfs tmpfs /tmp\n\
+         say() {{ printf '{PREFIX}%s\\n' \"$*\"; }}\n\
+         say booted $(uname -r) $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)\n\
+         {loopback}{symbols}\
+         cd '{directory}'\n\
+         say begin\n\
+         hostname {BEGIN_MARKER}\n\
+         sh /lineup/workload </dev/null\n\
+         status=$?\n\
+         hostname {END_MARKER}\n\
+         say end $status\n\
+         poweroff -f\n\
+         reboot -f\n"
+    );
+    Ok(InitScript { text, workload: format!("{}\n", options.workload), patterns: patterns(&options.symbols) })
+}
+
+/// The files of a guest that the script consists of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InitScript {
+    /// For `/init`.
+    pub text: String,
+    /// For `/lineup/workload`.
+    pub workload: String,
+    /// For `/lineup/symbols`, if symbols are listed by name.
+    pub patterns: Option<String>,
+}
+
+impl InitScript {
+    /// The tree of a guest that runs the script.
+    ///
+    /// # Errors
+    ///
+    /// See [`crate::initramfs::base`].
+    pub fn tree(&self, busybox: &[u8]) -> Result<crate::initramfs::Tree, Error> {
+        let file =
+            |text: &str| crate::initramfs::Entry::File { mode: 0o755, contents: text.as_bytes().to_vec() };
+        let mut tree = crate::initramfs::base(busybox, &self.text)?;
+        tree.put("/lineup/workload", file(&self.workload))?;
+        if let Some(patterns) = &self.patterns {
+            tree.put(SYMBOL_PATTERNS, file(patterns))?;
+        }
+        Ok(tree)
+    }
+}
+
+fn symbols(wanted: &SymbolsWanted) -> Result<String, Error> {
+    let list = match wanted {
+        SymbolsWanted::None => return Ok(String::new()),
+        SymbolsWanted::All => "cat /proc/kallsyms".to_owned(),
+        SymbolsWanted::Named(names) => {
+            let odd = names.iter().find(|name| name.is_empty() || name.contains(char::is_whitespace));
+            if let Some(name) = odd {
+                let why = "a symbol has no spaces";
+                return Err(Error::Option { option: "symbol", value: name.clone(), why });
+            }
+            // The whole third word must be one of the names.
+            format!("awk 'NR == FNR {{ want[$1]; next }} $3 in want' {SYMBOL_PATTERNS} /proc/kallsyms")
+        }
+    };
+    Ok(format!("say symbols\n{list}\nsay symbols-end\n"))
+}
+
+fn patterns(wanted: &SymbolsWanted) -> Option<String> {
+    match wanted {
+        SymbolsWanted::Named(names) => Some(names.iter().map(|name| format!("{name}\n")).collect()),
+        SymbolsWanted::None | SymbolsWanted::All => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_markers_stand_around_the_workload_alone() {
+        let script = init_script(&InitOptions { workload: "sleep 1".into(), ..Default::default() }).unwrap();
+        let around = "say begin\nhostname lineup-begin\nsh /lineup/workload </dev/null\nstatus=$?\nhostname lineup-end\n\
+                      say end $status\npoweroff -f\n";
+        assert!(script.text.contains(around), "{}", script.text);
+        assert_eq!(script.text.matches("hostname").count(), 2);
+        assert!(!script.text.contains("ifconfig") && !script.text.contains("kallsyms"));
+        assert_eq!(script.workload, "sleep 1\n");
+    }
+
+    #[test]
+    fn loopback_symbols_and_folder_come_when_asked_for() {
+        let symbols = SymbolsWanted::Named(vec!["sched_clock".into(), "jiffies".into()]);
+        let options =
+            InitOptions { workload: "x".into(), directory: Some("/a b".into()), loopback: true, symbols };
+        let script = init_script(&options).unwrap();
+        assert!(script.text.contains("ifconfig lo 127.0.0.1 up\nsay symbols\nawk "));
+        assert!(script.text.contains("cd '/a b'\n"));
+        assert_eq!(script.patterns.as_deref(), Some("sched_clock\njiffies\n"));
+        assert!(script.tree(b"busybox").unwrap().get("/lineup/symbols").is_some());
+    }
+
+    #[test]
+    fn what_would_break_the_script_is_refused() {
+        let quoted = InitOptions { directory: Some("/it's".into()), ..Default::default() };
+        assert!(init_script(&quoted).is_err());
+        let symbols = SymbolsWanted::Named(vec!["two words".into()]);
+        assert!(init_script(&InitOptions { symbols, ..Default::default() }).is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! The few facts about an ELF kernel that its bytes tell without debug information.
+
+use crate::error::Error;
+use lineup_model::abi::Machine;
+use object::{Architecture, Object, ObjectSection};
+
+pub(crate) fn is_elf(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF")
+}
+
+fn parse(bytes: &[u8]) -> Result<object::File<'_>, Error> {
+    object::File::parse(bytes).map_err(|error| damaged(&error))
+}
+
+fn damaged(error: &object::Error) -> Error {
+    Error::Elf { what: "the kernel's ELF file".into(), why: error.to_string() }
+}
+
+pub(super) fn machine(bytes: &[u8]) -> Result<Machine, Error> {
+    let file = parse(bytes)?;
+    match (file.architecture(), file.is_little_endian()) {
+        (Architecture::X86_64, true) => Ok(Machine::X86_64),
+        (Architecture::Aarch64, true) => Ok(Machine::AArch64),
+        (Architecture::Arm, true) => Ok(Machine::Arm),
+        (other, little) => Err(Error::UnsupportedMachine {
+            machine: format!("{}{other:?}", if little { "" } else { "big-endian " }),
+        }),
+    }
+}
+
+pub(super) fn build_id(bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    Ok(parse(bytes)?.build_id().map_err(|error| damaged(&error))?.map(<[u8]>::to_vec))
+}
+
+pub(super) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let file = object::File::parse(bytes).ok()?;
+    let range = file.section_by_name(name)?.file_range()?;
+    let (start, length) = (usize::try_from(range.0).ok()?, usize::try_from(range.1).ok()?);
+    bytes.get(start..start.checked_add(length)?)
+}

@@ -1,0 +1,79 @@
+//! Addresses: one 32-bit offset per symbol and a base (since 4.6, unless the kernel is configured otherwise), or one
+//! pointer per symbol. They stand before the names, and since 6.4 behind the tokens.
+
+use super::table::{Names, Tokens};
+use crate::scan::{align, u32_at, u64_at, word_at};
+use memchr::memmem;
+
+/// `R_AARCH64_RELATIVE`: the place holds the addend once the kernel has relocated itself.
+const AARCH64_RELATIVE: u64 = 0x403;
+
+/// The addresses of all names, in their order.
+pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, names: &Names, word_bytes: usize) -> Option<Vec<u64>> {
+    let count = names.texts.len();
+    let behind = behind_tokens(bytes, tokens, count, word_bytes);
+    behind.or_else(|| before_names(bytes, names.count_at, count, word_bytes))
+}
+
+/// Since 6.4: index, offsets, base.
+fn behind_tokens(bytes: &[u8], tokens: &Tokens<'_>, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
+    let start = align(tokens.end, word_bytes);
+    let base_at = align(start.checked_add(count.checked_mul(4)?)?, word_bytes);
+    relative(bytes, start, base_at, count, word_bytes).or_else(|| absolute(bytes, start, count, word_bytes))
+}
+
+/// Until 6.3: offsets, base, count, names.
+fn before_names(bytes: &[u8], count_at: usize, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
+    let base_at = count_at.checked_sub(word_bytes)?;
+    let with_base = base_at
+        .checked_sub(align(count.checked_mul(4)?, word_bytes))
+        .and_then(|start| relative(bytes, start, base_at, count, word_bytes));
+    with_base.or_else(|| {
+        let start = count_at.checked_sub(count.checked_mul(word_bytes)?)?;
+        absolute(bytes, start, count, word_bytes)
+    })
+}
+
+/// One pointer per symbol.
+fn absolute(bytes: &[u8], start: usize, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
+    let addresses: Option<Vec<u64>> =
+        (0..count).map(|number| word_at(bytes, start + number * word_bytes, word_bytes)).collect();
+    addresses.filter(|addresses| addresses.is_sorted() && is_kernel(addresses.last(), word_bytes))
+}
+
+/// Offsets from a base. With per-CPU symbols at absolute addresses (x86-64 until 6.14) an offset that is not negative is
+/// itself the address, and the others count down from the base.
+fn relative(bytes: &[u8], start: usize, base_at: usize, count: usize, word_bytes: usize) -> Option<Vec<u64>> {
+    let offsets: Option<Vec<u32>> = (0..count).map(|number| u32_at(bytes, start + number * 4)).collect();
+    let offsets = offsets?;
+    let base = match word_at(bytes, base_at, word_bytes)? {
+        0 => relocated(bytes, base_at)?,
+        base => base,
+    };
+    let plain = |offset: &u32| base.wrapping_add(u64::from(*offset));
+    let split = |offset: &u32| match *offset as i32 {
+        offset if offset >= 0 => offset as u64,
+        offset => base.wrapping_sub(1).wrapping_add(offset.unsigned_abs().into()),
+    };
+    let addresses: [Vec<u64>; 2] = [offsets.iter().map(plain).collect(), offsets.iter().map(split).collect()];
+    addresses.into_iter().find(|addresses| addresses.is_sorted() && is_kernel(addresses.last(), word_bytes))
+}
+
+/// Kernels live in the upper part of the address space: the upper half, or on 32-bit machines at least above 1 GiB.
+fn is_kernel(last: Option<&u64>, word_bytes: usize) -> bool {
+    last.is_some_and(|last| match word_bytes {
+        4 => (0x4000_0000..1 << 32).contains(last),
+        _ => *last >= 1 << 63,
+    })
+}
+
+/// The base of a kernel that relocates itself stands in the image as zero, and the address in its relocation: the one
+/// whose place is as far behind the base as the zero is behind the image's start.
+fn relocated(bytes: &[u8], base_at: usize) -> Option<u64> {
+    let kind = AARCH64_RELATIVE.to_le_bytes();
+    memmem::find_iter(bytes, &kind).find_map(|kind_at| {
+        let place = u64_at(bytes, kind_at.checked_sub(8)?)?;
+        let addend = u64_at(bytes, kind_at + 8)?;
+        (addend != 0 && place.checked_sub(addend) == Some(base_at as u64)).then_some(addend)
+    })
+}

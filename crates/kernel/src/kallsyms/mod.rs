@@ -1,0 +1,152 @@
+//! The kernel's own table of symbols, from its image or from a guest.
+
+mod address;
+mod table;
+
+use crate::error::Error;
+use crate::image::KernelImage;
+use lineup_model::abi::Machine;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// One symbol of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelSymbol {
+    /// Its link address.
+    pub address: u64,
+    /// Its letter as `nm` prints it: `T`, `t`, `D`, …
+    pub kind: char,
+    /// Its name, without suffixes taken off.
+    pub name: String,
+}
+
+impl KernelSymbol {
+    /// True for code.
+    pub fn is_code(&self) -> bool {
+        matches!(self.kind, 't' | 'T' | 'w' | 'W')
+    }
+}
+
+/// All symbols of a kernel, sorted by address, kind and name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KernelSymbols {
+    symbols: Vec<KernelSymbol>,
+    /// Places in `symbols`, by name.
+    names: HashMap<String, Vec<usize>>,
+}
+
+impl KernelSymbols {
+    /// From symbols in any order.
+    pub fn new(mut symbols: Vec<KernelSymbol>) -> KernelSymbols {
+        // Stable: of several names at one address the kernel's own order decides.
+        symbols.sort_by_key(|symbol| symbol.address);
+        let mut names: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, symbol) in symbols.iter().enumerate() {
+            names.entry(symbol.name.clone()).or_default().push(place);
+        }
+        KernelSymbols { symbols, names }
+    }
+
+    /// All of them, by address.
+    pub fn all(&self) -> &[KernelSymbol] {
+        &self.symbols
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// Every symbol of a name; static functions may share one.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &KernelSymbol> {
+        self.names.get(name).into_iter().flatten().map(|place| &self.symbols[*place])
+    }
+
+    /// The function that holds a code address, and its addresses up to the next symbol.
+    pub fn function_at(&self, address: u64) -> Option<(&KernelSymbol, Range<u64>)> {
+        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let start = self.symbols.get(after.checked_sub(1)?)?.address;
+        let end = self.symbols.get(after).map_or(start, |next| next.address);
+        let first = self.symbols.partition_point(|symbol| symbol.address < start);
+        let function = self.symbols[first..after].iter().find(|symbol| symbol.is_code())?;
+        (address < end).then_some((function, start..end))
+    }
+
+    /// The addresses of a symbol up to the next one with another address.
+    pub fn range_of(&self, symbol: &KernelSymbol) -> Range<u64> {
+        let after = self.symbols.partition_point(|other| other.address <= symbol.address);
+        symbol.address..self.symbols.get(after).map_or(symbol.address, |next| next.address)
+    }
+}
+
+/// Decodes the table in an unpacked kernel.
+///
+/// # Errors
+///
+/// When the kernel was built without one, or its form is not known.
+pub fn decode(image: &KernelImage) -> Result<KernelSymbols, Error> {
+    decode_bytes(&image.vmlinux, image.machine)
+}
+
+/// Decodes the table among the bytes of an unpacked kernel for a machine.
+///
+/// # Errors
+///
+/// When there is none, or its form is not known.
+pub fn decode_bytes(vmlinux: &[u8], machine: Machine) -> Result<KernelSymbols, Error> {
+    let word_bytes = match machine {
+        Machine::X86_64 | Machine::AArch64 => 8,
+        Machine::Arm | Machine::I386 => 4,
+    };
+    let refuse = |why: &str| Error::NoKallsyms { why: why.into() };
+    let tokens = table::Tokens::find(vmlinux).ok_or_else(|| refuse("its table of tokens was not found"))?;
+    let names = table::Names::find(vmlinux, &tokens, word_bytes)
+        .ok_or_else(|| refuse("its names were not found before the table of tokens"))?;
+    let addresses = address::find(vmlinux, &tokens, &names, word_bytes)
+        .ok_or_else(|| refuse("the addresses of its names were not found"))?;
+    let symbols = names.texts.into_iter().zip(addresses);
+    Ok(KernelSymbols::new(
+        symbols.map(|((kind, name), address)| KernelSymbol { address, kind, name }).collect(),
+    ))
+}
+
+/// Reads what a guest's `/proc/kallsyms` says, without the symbols of modules.
+///
+/// # Errors
+///
+/// On a line of another form, and when the guest hides its addresses.
+pub fn parse_proc_kallsyms(text: &str) -> Result<KernelSymbols, Error> {
+    let mut symbols = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim_end();
+        if line.is_empty() || line.ends_with(']') {
+            continue;
+        }
+        let symbol =
+            proc_line(line).ok_or_else(|| Error::ProcKallsyms { line: number + 1, text: line.into() })?;
+        symbols.push(symbol);
+    }
+    if !symbols.is_empty() && symbols.iter().all(|symbol| symbol.address == 0) {
+        return Err(Error::HiddenAddresses);
+    }
+    Ok(KernelSymbols::new(symbols))
+}
+
+/// "ffffffff81000000 T _text".
+fn proc_line(line: &str) -> Option<KernelSymbol> {
+    let mut words = line.split(' ');
+    let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+    let mut letters = kind.chars();
+    let (kind, None) = (letters.next()?, letters.next()) else { return None };
+    let is_whole = words.next().is_none() && !name.is_empty();
+    let address = u64::from_str_radix(address, 16).ok()?;
+    is_whole.then(|| KernelSymbol { address, kind, name: name.into() })
+}
+
+#[cfg(test)]
+mod tests;

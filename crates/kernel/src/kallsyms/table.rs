@@ -1,0 +1,149 @@
+//! Names: a table of 256 tokens, an index into it, and per symbol a length and as many token numbers.
+
+use crate::scan::{align, u16_at, u32_at, word_at};
+use memchr::memmem;
+
+/// The tokens of the ten digits stand for themselves in every kernel: they are in too many names to be free.
+const DIGITS: &[u8] = b"0\x001\x002\x003\x004\x005\x006\x007\x008\x009\0";
+
+/// How far before the tokens the names may begin.
+const MAX_NAMES_BYTES: usize = 64 << 20;
+
+/// One marker for every 256th name says where it begins.
+const NAMES_PER_MARKER: usize = 256;
+
+/// No kernel has more symbols.
+const MAX_SYMBOLS: u32 = 4 << 20;
+
+/// The longest name that a kernel allows, with room.
+const MAX_NAME_BYTES: usize = 2048;
+
+/// The 256 tokens.
+pub(super) struct Tokens<'a> {
+    texts: Vec<&'a [u8]>,
+    /// Where their table begins.
+    pub(super) start: usize,
+    /// Where the index behind it ends.
+    pub(super) end: usize,
+}
+
+impl<'a> Tokens<'a> {
+    /// The first table whose index agrees with it.
+    pub(super) fn find(bytes: &'a [u8]) -> Option<Tokens<'a>> {
+        memmem::find_iter(bytes, DIGITS).find_map(|digits| Self::around(bytes, digits))
+    }
+
+    /// Goes on to the end of the 256 texts, where the index begins, which tells the start.
+    fn around(bytes: &'a [u8], digits: usize) -> Option<Tokens<'a>> {
+        let remaining = 256 - usize::from(b'0');
+        let nearby = bytes.get(digits..bytes.len().min(digits + 64 * 1024))?;
+        let end = digits + memchr::memchr_iter(0, nearby).nth(remaining - 1)? + 1;
+        [4, 8].iter().find_map(|alignment| {
+            let index_start = align(end, *alignment);
+            let offset = |token: usize| u16_at(bytes, index_start + 2 * token).map(usize::from);
+            let start = digits.checked_sub(offset(usize::from(b'0'))?)?;
+            let mut texts = Vec::with_capacity(256);
+            let mut at = start;
+            for token in 0..256 {
+                if offset(token)? != at - start {
+                    return None;
+                }
+                let length = memchr::memchr(0, bytes.get(at..end)?)?;
+                texts.push(&bytes[at..at + length]);
+                at += length + 1;
+            }
+            (at == end).then_some(Tokens { texts, start, end: index_start + 512 })
+        })
+    }
+}
+
+/// The names, decoded.
+pub(super) struct Names {
+    /// Letter and name of every symbol, in the table's order.
+    pub(super) texts: Vec<(char, String)>,
+    /// Where the count of symbols is, which stands before the names.
+    pub(super) count_at: usize,
+}
+
+impl Names {
+    /// Searches backwards from the tokens for a count whose names end where markers begin that agree with them.
+    pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, word_bytes: usize) -> Option<Names> {
+        let lowest = tokens.start.saturating_sub(MAX_NAMES_BYTES);
+        let mut count_at = tokens.start & !(word_bytes - 1);
+        while count_at > lowest {
+            count_at = count_at.checked_sub(word_bytes)?;
+            let count = u32_at(bytes, count_at)?;
+            let fits = count as usize <= (tokens.start - count_at) / 2;
+            if (1..=MAX_SYMBOLS).contains(&count)
+                && fits
+                && (word_bytes == 4 || u32_at(bytes, count_at + 4)? == 0)
+                && let Some(names) = Self::at(bytes, tokens, count_at, count as usize, word_bytes)
+            {
+                return Some(names);
+            }
+        }
+        None
+    }
+
+    fn at(
+        bytes: &[u8],
+        tokens: &Tokens<'_>,
+        count_at: usize,
+        count: usize,
+        word_bytes: usize,
+    ) -> Option<Names> {
+        let names_start = count_at + word_bytes;
+        let mut spans = Vec::new();
+        let mut at = names_start;
+        for _ in 0..count {
+            let (length, width) = length(bytes, at)?;
+            if length == 0 || at + width + length > tokens.start {
+                return None;
+            }
+            spans.push((at, at + width, length));
+            at += width + length;
+        }
+        let starts: Vec<usize> =
+            spans.iter().step_by(NAMES_PER_MARKER).map(|span| span.0 - names_start).collect();
+        if !marked(bytes, at, &starts) {
+            return None;
+        }
+        let texts = spans.iter().map(|(_, start, length)| decode(&bytes[*start..start + length], tokens));
+        Some(Names { texts: texts.collect::<Option<_>>()?, count_at })
+    }
+}
+
+/// A name's length in tokens, and how many bytes say it: two for what needs more than seven bits, since 6.1.
+fn length(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let first = usize::from(*bytes.get(at)?);
+    if first & 0x80 == 0 {
+        return Some((first, 1));
+    }
+    Some(((first & 0x7f) | usize::from(*bytes.get(at + 1)?) << 7, 2))
+}
+
+/// Whether markers of 4 bytes, or of 8 as until 4.19, follow the names.
+fn marked(bytes: &[u8], names_end: usize, starts: &[usize]) -> bool {
+    [(4, 4), (4, 8), (8, 8)].iter().any(|(width, alignment)| {
+        let markers = align(names_end, *alignment);
+        starts.iter().enumerate().all(|(number, start)| {
+            word_at(bytes, markers + width * number, *width).is_some_and(|marker| marker == *start as u64)
+        })
+    })
+}
+
+/// The letter and the name behind it.
+fn decode(numbers: &[u8], tokens: &Tokens<'_>) -> Option<(char, String)> {
+    let mut text = Vec::new();
+    for number in numbers {
+        text.extend_from_slice(tokens.texts[usize::from(*number)]);
+        if text.len() > MAX_NAME_BYTES {
+            return None;
+        }
+    }
+    let text = String::from_utf8(text).ok()?;
+    let kind = text.chars().next().filter(|kind| kind.is_ascii_alphabetic() || matches!(kind, '-' | '?'))?;
+    let name = &text[1..];
+    let is_name = !name.is_empty() && !name.contains(|letter: char| letter.is_control() || letter == ' ');
+    is_name.then(|| (kind, name.to_owned()))
+}

@@ -1,0 +1,20 @@
+//! Kernels as they are distributed, and the guest they are booted in: bytes in, values out.
+//!
+//! Design constraints:
+//!
+//! * No I/O: no file is opened, no process started. The caller brings bytes and answers questions for more.
+//! * Images are hostile until proven otherwise: nothing panics on them, and what is unpacked is bounded.
+//! * The same input gives the same output to the byte: an initramfs holds no times, a command line no names of the day.
+
+pub mod btf;
+mod error;
+pub mod guest;
+pub mod image;
+pub mod initramfs;
+pub mod kallsyms;
+pub mod machine;
+mod scan;
+
+pub use error::Error;
+pub use image::{Compression, Container, KernelImage};
+pub use kallsyms::{KernelSymbol, KernelSymbols};

@@ -1,0 +1,214 @@
+//! The emulator's command line.
+//!
+//! Time is counted in instructions and begins on a fixed day, nothing random reaches the guest, and there is no network:
+//! the same request gives the same run.
+
+use crate::error::Error;
+use lineup_model::abi::Machine;
+
+/// The oldest emulator that knows every option used here: 7.1, which can keep random seeds out of the device tree.
+pub const OLDEST_EMULATOR: (u32, u32) = (7, 1);
+
+/// Less memory is refused: no kernel that distributions ship unpacks into it.
+pub const MIN_MEMORY_MIB: u32 = 16;
+
+/// What is booted, and on what.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GuestMachine {
+    /// The kernel's machine.
+    pub machine: Machine,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// The file of the kernel image.
+    pub kernel: String,
+    /// The file of the initramfs.
+    pub initramfs: String,
+    /// Appended to the kernel's command line; may be empty.
+    pub cmdline: String,
+    /// The emulator's `-plugin` argument, `FILE,KEY=VALUE…`.
+    pub plugin: Option<String>,
+}
+
+/// The emulator for a machine and the Debian package that holds it.
+///
+/// # Errors
+///
+/// When no full-system emulation is set up for the machine.
+pub fn emulator(machine: Machine) -> Result<(&'static str, &'static str), Error> {
+    match machine {
+        Machine::X86_64 => Ok(("qemu-system-x86_64", "qemu-system-x86")),
+        Machine::AArch64 => Ok(("qemu-system-aarch64", "qemu-system-arm")),
+        Machine::Arm => Ok(("qemu-system-arm", "qemu-system-arm")),
+        Machine::I386 => Err(Error::NotBootable { machine }),
+    }
+}
+
+/// Major and minor version from what the emulator prints for `--version`.
+pub fn emulator_version(text: &str) -> Option<(u32, u32)> {
+    let (_, version) = text.lines().next()?.split_once("version ")?;
+    let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+impl GuestMachine {
+    /// The emulator's arguments.
+    ///
+    /// # Errors
+    ///
+    /// When an option is out of range or the machine cannot be emulated.
+    pub fn arguments(&self) -> Result<Vec<String>, Error> {
+        let refuse =
+            |option, value: &dyn ToString, why| Error::Option { option, value: value.to_string(), why };
+        if !(1..=8).contains(&self.cpus) {
+            return Err(refuse("--cpus", &self.cpus, "give 1 to 8: the emulated boards have no more"));
+        }
+        if !(MIN_MEMORY_MIB..=self.max_memory_mib()).contains(&self.memory_mib) {
+            let why = "give 16 to 65536 MiB, on 32-bit machines at most 2048";
+            return Err(refuse("--memory", &self.memory_mib, why));
+        }
+        if self.cmdline.contains(['\n', '\0']) {
+            return Err(refuse("--cmdline", &self.cmdline, "it is one line"));
+        }
+        let mut arguments: Vec<String> = ["-accel", "tcg"].map(str::to_owned).to_vec();
+        let mut add = |option: &str, value: &str| arguments.extend([option.to_owned(), value.to_owned()]);
+        for (option, value) in self.board()? {
+            add(option, value);
+        }
+        add("-smp", &self.cpus.to_string());
+        add("-m", &format!("{}M", self.memory_mib));
+        add("-icount", "shift=1,sleep=off");
+        add("-rtc", "base=2026-01-01,clock=vm");
+        add("-nic", "none");
+        add("-display", "none");
+        add("-serial", "stdio");
+        add("-monitor", "none");
+        add("-kernel", &self.kernel);
+        add("-initrd", &self.initramfs);
+        add("-append", &self.kernel_cmdline());
+        if let Some(plugin) = &self.plugin {
+            add("-plugin", plugin);
+        }
+        arguments.extend(["-nodefaults".to_owned(), "-no-reboot".to_owned()]);
+        Ok(arguments)
+    }
+
+    fn max_memory_mib(&self) -> u32 {
+        match self.machine {
+            Machine::Arm | Machine::I386 => 2048,
+            Machine::X86_64 | Machine::AArch64 => 65_536,
+        }
+    }
+
+    /// Processors without random-number instructions, boards without random seeds.
+    fn board(&self) -> Result<&'static [(&'static str, &'static str)], Error> {
+        match self.machine {
+            Machine::X86_64 => Ok(&[("-cpu", "max,-rdrand,-rdseed")]),
+            Machine::AArch64 => Ok(&[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a72")]),
+            Machine::Arm => Ok(&[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a15")]),
+            Machine::I386 => Err(Error::NotBootable { machine: self.machine }),
+        }
+    }
+
+    /// The kernel's command line. A panic restarts the machine at once, which ends the emulator.
+    pub fn kernel_cmdline(&self) -> String {
+        let (console, clock) = match self.machine {
+            Machine::X86_64 | Machine::I386 => ("ttyS0", " tsc=reliable"),
+            Machine::AArch64 | Machine::Arm => ("ttyAMA0", ""),
+        };
+        let fixed = format!("console={console} nokaslr quiet mitigations=off{clock} panic=-1");
+        match self.cmdline.trim() {
+            "" => fixed,
+            more => format!("{fixed} {more}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guest(machine: Machine) -> GuestMachine {
+        GuestMachine {
+            machine,
+            cpus: 1,
+            memory_mib: 512,
+            kernel: "K".into(),
+            initramfs: "I".into(),
+            cmdline: String::new(),
+            plugin: None,
+        }
+    }
+
+    #[test]
+    fn the_command_line_of_an_x86_guest_is_this_one() {
+        let guest = GuestMachine {
+            cmdline: "init=/x".into(),
+            plugin: Some("P.so,plan=F".into()),
+            cpus: 2,
+            ..guest(Machine::X86_64)
+        };
+        assert_eq!(
+            guest.arguments().unwrap(),
+            [
+                "-accel",
+                "tcg",
+                "-cpu",
+                "max,-rdrand,-rdseed",
+                "-smp",
+                "2",
+                "-m",
+                "512M",
+                "-icount",
+                "shift=1,sleep=off",
+                "-rtc",
+                "base=2026-01-01,clock=vm",
+                "-nic",
+                "none",
+                "-display",
+                "none",
+                "-serial",
+                "stdio",
+                "-monitor",
+                "none",
+                "-kernel",
+                "K",
+                "-initrd",
+                "I",
+                "-append",
+                "console=ttyS0 nokaslr quiet mitigations=off tsc=reliable panic=-1 init=/x",
+                "-plugin",
+                "P.so,plan=F",
+                "-nodefaults",
+                "-no-reboot",
+            ]
+        );
+    }
+
+    #[test]
+    fn arm_guests_have_a_board_without_random_seeds() {
+        for (machine, cpu) in [(Machine::AArch64, "cortex-a72"), (Machine::Arm, "cortex-a15")] {
+            let arguments = guest(machine).arguments().unwrap();
+            assert_eq!(arguments[2..6], ["-M", "virt,dtb-randomness=off", "-cpu", cpu]);
+            assert!(arguments.contains(&"console=ttyAMA0 nokaslr quiet mitigations=off panic=-1".to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        let said = |guest: GuestMachine| guest.arguments().unwrap_err().to_string();
+        assert!(said(GuestMachine { cpus: 0, ..guest(Machine::Arm) }).contains("--cpus"));
+        assert!(said(GuestMachine { memory_mib: 4, ..guest(Machine::X86_64) }).contains("--memory"));
+        assert!(said(GuestMachine { memory_mib: 4096, ..guest(Machine::Arm) }).contains("2048"));
+        assert!(said(GuestMachine { cmdline: "a\nb".into(), ..guest(Machine::Arm) }).contains("one line"));
+        assert!(said(guest(Machine::I386)).contains("cannot be booted"));
+    }
+
+    #[test]
+    fn the_emulators_version_is_read() {
+        let text = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright\n";
+        assert_eq!(emulator_version(text), Some((7, 2)));
+        assert_eq!(emulator_version("something else"), None);
+    }
+}
