@@ -1,5 +1,6 @@
 //! The one entry point: everything known about one program.
 
+use crate::described::Described;
 use crate::dwarf::{Store, TypeTable};
 use crate::elf::Elf;
 use crate::program::Lazy;
@@ -22,6 +23,8 @@ pub struct DebugInfo {
     pub(crate) lazy: Lazy,
     missing: Vec<Companion>,
     types: OnceLock<TypeTable>,
+    /// What describes the file instead of DWARF.
+    pub(crate) described: Option<Box<Described>>,
 }
 
 impl DebugInfo {
@@ -45,7 +48,7 @@ impl DebugInfo {
         }
         missing.extend(store.missing.iter().cloned());
         let lazy = Lazy::new(store.units.len());
-        Ok(DebugInfo { elf, symbols, store, lazy, missing, types: OnceLock::new() })
+        Ok(DebugInfo { elf, symbols, store, lazy, missing, types: OnceLock::new(), described: None })
     }
 
     /// The machine and data model.
@@ -186,7 +189,7 @@ impl DebugInfo {
 
     /// All types.
     pub fn types(&self) -> &Types {
-        &self.table().types
+        self.described.as_ref().map_or_else(|| &self.table().types, |described| &described.types)
     }
 
     pub(crate) fn table(&self) -> &TypeTable {

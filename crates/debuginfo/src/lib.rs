@@ -14,6 +14,7 @@
 pub mod btf;
 mod bytes;
 mod companion;
+mod described;
 mod dwarf;
 mod elf;
 mod error;

@@ -102,6 +102,9 @@ impl DebugInfo {
     /// The functions whose code covers any of the link addresses, in full detail, by entry. Addresses
     /// that no described function covers are passed over.
     pub fn functions_covering(&self, pcs: &mut dyn Iterator<Item = u64>) -> Vec<Function> {
+        if let Some(described) = &self.described {
+            return described.functions_covering(pcs);
+        }
         let pcs: BTreeSet<u64> = pcs.collect();
         let mut dies: BTreeSet<Die> = BTreeSet::new();
         let units: BTreeSet<u32> = pcs.iter().flat_map(|&pc| self.units_at(pc)).collect();
@@ -249,7 +252,10 @@ impl DebugInfo {
     /// All variables with a fixed address or a fixed place in thread-local storage, by address. The
     /// name of a function's static variable is qualified with the function's: `function::variable`.
     pub fn globals(&self) -> &[Variable] {
-        self.lazy.globals.get_or_init(|| self.read_globals())
+        match &self.described {
+            Some(described) => &described.globals,
+            None => self.lazy.globals.get_or_init(|| self.read_globals()),
+        }
     }
 
     fn read_globals(&self) -> Vec<Variable> {

@@ -23,7 +23,8 @@ use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, SystemPlan, read_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use summary::{Guest, Report};
+use summary::Guest;
+pub(crate) use summary::{Quantiles, Report};
 
 /// Calls of each region recorded with their accesses when the user does not say.
 const USUAL_CALLS: u64 = 400;
@@ -120,6 +121,11 @@ fn arm(text: &str) -> Result<Arm, String> {
     Arm::named(text).ok_or_else(|| format!("{text}: write normal, invalidated or prefetched"))
 }
 
+/// The caches modelled when the user names none.
+pub(crate) fn usual_caches() -> Result<Vec<CacheSpec>> {
+    USUAL_CACHES.iter().map(|text| text.parse().context("a usual cache")).collect()
+}
+
 /// Runs `lineup record --kernel`.
 pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
@@ -195,7 +201,7 @@ fn plan(
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
-        [] => USUAL_CACHES.map(str::to_owned).into(),
+        [] => usual_caches()?.iter().map(ToString::to_string).collect(),
         caches => caches.iter().map(ToString::to_string).collect(),
     };
     Ok(Plan {

@@ -78,6 +78,12 @@ pub(crate) struct Quantiles {
     pub(crate) max: u64,
 }
 
+impl std::fmt::Display for Quantiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.min, self.median, self.p99, self.max)
+    }
+}
+
 impl Quantiles {
     /// By rank: every quantile is a value that occurred. `None` without values.
     fn of(values: impl Iterator<Item = u64>) -> Option<Quantiles> {

@@ -73,5 +73,5 @@ fn table(out: &mut String, regions: &[Region]) {
 }
 
 fn shown(quantiles: Option<Quantiles>) -> String {
-    quantiles.map_or_else(|| "not observed".to_owned(), |q| format!("{}/{}/{}/{}", q.min, q.median, q.p99, q.max))
+    quantiles.map_or_else(|| "not observed".to_owned(), |q| q.to_string())
 }
