@@ -12,6 +12,7 @@ mod files;
 mod guard;
 mod imv;
 mod interrupt;
+mod kernel;
 mod launch;
 mod layout;
 mod load;
@@ -27,6 +28,7 @@ mod sched;
 mod share;
 mod source;
 mod study;
+mod sweep;
 mod timing;
 mod trace;
 
@@ -53,6 +55,8 @@ enum Command {
     Explain(explain::Options),
     /// Records calls of functions, or counts over the whole program, under the emulator
     Record(record::Options),
+    /// Record a kernel under one cache after another
+    Sweep(sweep::Options),
     Compare(compare::Compare),
     Derive(derive::Derive),
     Sched(sched::Sched),
@@ -64,6 +68,7 @@ enum Command {
     Study(study::Options),
     Trace(trace::Options),
     Imv(imv::Options),
+    Kernel(kernel::Options),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Record(options) => record::run(options),
+        Command::Sweep(options) => sweep::run(&options),
         Command::Compare(compare) => compare::run(compare),
         Command::Derive(arguments) => derive::run(arguments),
         Command::Sched(sched) => sched::run(sched),
@@ -83,6 +89,7 @@ fn main() -> ExitCode {
         Command::Study(options) => study::run(options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
+        Command::Kernel(options) => kernel::run(&options),
     };
     match result {
         Ok(outcome) => outcome.into(),

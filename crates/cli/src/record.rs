@@ -15,8 +15,8 @@ use anyhow::{Context, Result, bail};
 use calls::RegionSummary;
 use clap::Args;
 use functions::FunctionProfile;
-use kernel::KernelOptions;
 use indicatif::{ProgressBar, ProgressStyle};
+use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_recording::{Mode, ProgramExit};
@@ -65,7 +65,12 @@ pub(crate) struct Options {
     #[command(flatten)]
     kernel: KernelOptions,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present = "kernel", conflicts_with = "kernel", value_name = "PROGRAM")]
+    #[arg(
+        last = true,
+        required_unless_present = "kernel",
+        conflicts_with = "kernel",
+        value_name = "PROGRAM"
+    )]
     command: Vec<OsString>,
 }
 

@@ -99,13 +99,18 @@ fn unambiguous<'b>(symbols: &[Symbol], btf: &'b Btf) -> HashMap<&'b str, &'b Btf
         }
     }
     let is_one = |name: &str| symbols_of.get(name) == Some(&1);
-    prototypes.into_iter().filter(|(name, _)| is_one(name)).filter_map(|(name, one)| Some((name, one?))).collect()
+    prototypes
+        .into_iter()
+        .filter(|(name, _)| is_one(name))
+        .filter_map(|(name, one)| Some((name, one?)))
+        .collect()
 }
 
 /// The parameters as far as each one takes one integer register.
 fn parameters(function: &BtfFunction, types: &Types, registers: &[u16], entry: u64) -> Vec<Variable> {
     let word = if registers.len() > 4 { 8 } else { 4 };
-    let in_one = |ty: &Option<TypeId>| ty.and_then(|ty| types.size_bytes(ty)).is_some_and(|size| size <= word);
+    let in_one =
+        |ty: &Option<TypeId>| ty.and_then(|ty| types.size_bytes(ty)).is_some_and(|size| size <= word);
     let simple = function.parameters.iter().take_while(|(_, ty)| in_one(ty));
     simple
         .zip(registers)

@@ -49,7 +49,12 @@ const AARCH64: Names = Names {
     exceptions: &["el1h_64_sync", "el0t_64_sync", "el0t_32_sync", "el1h_64_error", "el0t_64_error"],
     system_calls: &[],
     task_switch: "cpu_switch_to",
-    spins: &["queued_spin_lock_slowpath", "queued_read_lock_slowpath", "queued_write_lock_slowpath", "osq_lock"],
+    spins: &[
+        "queued_spin_lock_slowpath",
+        "queued_read_lock_slowpath",
+        "queued_write_lock_slowpath",
+        "osq_lock",
+    ],
 };
 
 const ARM: Names = Names {
@@ -114,7 +119,9 @@ fn one(symbols: &KernelSymbols, name: &str) -> Option<Range<u64>> {
 
 fn starts(symbols: &KernelSymbols, names: &[&str]) -> Vec<u64> {
     let is_wanted = |name: &str| {
-        names.iter().any(|wanted| wanted.strip_suffix('*').map_or(name == *wanted, |stem| name.starts_with(stem)))
+        names
+            .iter()
+            .any(|wanted| wanted.strip_suffix('*').map_or(name == *wanted, |stem| name.starts_with(stem)))
     };
     let wanted = symbols.all().iter().filter(|symbol| symbol.is_code() && is_wanted(&symbol.name));
     wanted.map(|symbol| symbol.address).collect()

@@ -75,7 +75,11 @@ pub(crate) const SETS: &[Set] = &[
 ///
 /// # Errors
 /// When the kernel has no such function, or none of a set.
-pub(crate) fn find(wanted: &[(String, f64)], symbols: &KernelSymbols, image: &str) -> Result<Vec<RegionInfo>> {
+pub(crate) fn find(
+    wanted: &[(String, f64)],
+    symbols: &KernelSymbols,
+    image: &str,
+) -> Result<Vec<RegionInfo>> {
     let mut regions: Vec<RegionInfo> = Vec::new();
     for (word, weight) in wanted {
         let found = match SETS.iter().find(|set| set.name == word) {
@@ -146,7 +150,8 @@ mod tests {
     use lineup_kernel::KernelSymbol;
 
     fn symbols() -> KernelSymbols {
-        let symbol = |(name, address): (&str, u64)| KernelSymbol { address, kind: 't', name: name.to_owned() };
+        let symbol =
+            |(name, address): (&str, u64)| KernelSymbol { address, kind: 't', name: name.to_owned() };
         let names = [
             ("hrtimer_interrupt", 0x1000),
             ("scheduler_tick", 0x1100),
@@ -165,7 +170,8 @@ mod tests {
     #[test]
     fn a_set_is_the_functions_that_the_kernel_has() {
         let found = names(&["timer", "hrtimer_interrupt"]).unwrap();
-        let expected = [("hrtimer_interrupt".to_owned(), vec![0x1000]), ("scheduler_tick".to_owned(), vec![0x1100])];
+        let expected =
+            [("hrtimer_interrupt".to_owned(), vec![0x1000]), ("scheduler_tick".to_owned(), vec![0x1100])];
         assert_eq!(found, expected);
         assert_eq!(names(&["irqs-off"]).unwrap(), [("irqs-off".to_owned(), vec![])]);
     }

@@ -13,7 +13,7 @@ use clap::Args;
 use lineup_cache::CacheSpec;
 use serde::Serialize;
 use std::path::PathBuf;
-use vary::{Vary, Variant};
+use vary::{Variant, Vary};
 
 /// Variants at most: each is a boot.
 const MAX_VARIANTS: usize = 64;

@@ -55,7 +55,8 @@ pub(crate) struct Variant {
 pub(crate) fn variants(base: &[CacheSpec], varied: &[Vary]) -> Result<Vec<Variant>> {
     let mut variants = vec![Variant { name: String::new(), caches: base.to_vec() }];
     for vary in varied {
-        let each = |variant: &Variant| vary.values.iter().map(|value| changed(variant, vary.what, value)).collect();
+        let each =
+            |variant: &Variant| vary.values.iter().map(|value| changed(variant, vary.what, value)).collect();
         let grown: Vec<Vec<Variant>> = variants.iter().map(each).collect::<Result<_>>()?;
         variants = grown.into_iter().flatten().collect();
     }
@@ -108,7 +109,8 @@ mod tests {
 
     fn names(varied: &[&str]) -> Result<Vec<(String, Vec<String>)>> {
         let varied: Vec<Vary> = varied.iter().map(|text| text.parse().unwrap()).collect();
-        let shown = |variant: Variant| (variant.name, variant.caches.iter().map(ToString::to_string).collect());
+        let shown =
+            |variant: Variant| (variant.name, variant.caches.iter().map(ToString::to_string).collect());
         Ok(variants(&base(), &varied)?.into_iter().map(shown).collect())
     }
 

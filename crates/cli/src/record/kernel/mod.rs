@@ -189,7 +189,9 @@ fn plan(
     let mut system = knowledge::system_plan(kernel.machine, symbols, &choice)?;
     let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
     if off.is_some() && kernel.machine != Machine::X86_64 {
-        bail!("spans with interrupts off are told on x86_64 only: elsewhere the flag is written from registers");
+        bail!(
+            "spans with interrupts off are told on x86_64 only: elsewhere the flag is written from registers"
+        );
     }
     system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
     let abi = abi_of(kernel.machine)?;
@@ -237,7 +239,10 @@ pub(crate) fn record(prepared: &Prepared, interrupts: &Interrupts) -> Result<Rec
     let output = &prepared.plan.output;
     let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
     let recording = read_all(&bytes).with_context(|| {
-        format!("nothing was recorded{}", problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default())
+        format!(
+            "nothing was recorded{}",
+            problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default()
+        )
     })?;
     Ok(Recorded { recording, outcome, problem })
 }
@@ -272,7 +277,8 @@ fn list_symbols(
     interrupts: &Interrupts,
 ) -> Result<Vec<String>> {
     let nothing = Workload::new("true", Path::new("/"), kernel.machine)?;
-    let request = BootRequest { symbols: SymbolsWanted::All, ..request(options, file, kernel, &nothing, None) };
+    let request =
+        BootRequest { symbols: SymbolsWanted::All, ..request(options, file, kernel, &nothing, None) };
     let outcome = boot(&request, interrupts)?;
     match outcome.problem(&request) {
         Some(problem) => bail!("the guest did not list its symbols: {problem}"),

@@ -108,7 +108,9 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
         notes.push("the recorder did not get to its last words: totals are not observed".to_owned());
     }
     if system.interrupts_while_off > 0 {
-        notes.push("spans with interrupts off are not exact: interrupts came while the tracked flag said off".into());
+        notes.push(
+            "spans with interrupts off are not exact: interrupts came while the tracked flag said off".into(),
+        );
     }
     let names = recording.header.regions.iter().enumerate();
     Report {
