@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test lint fuzz-brief bench torture setup-demo setup-test setup-bench
+.PHONY: demo test test-kernel lint fuzz-brief bench torture setup-demo setup-test setup-bench
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -11,6 +11,11 @@ demo: setup-demo
 test: setup-test
 	cargo build --workspace
 	cargo test --workspace
+
+# Kernels of every machine, and everything that can go wrong with one.
+test-kernel: setup-test
+	cargo build -p lineup -p lineup-plugin
+	cargo test -p lineup --test kernel_boot -- --include-ignored
 
 # The workspace's own rules.
 lint: setup-test

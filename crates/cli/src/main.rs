@@ -12,6 +12,7 @@ mod files;
 mod guard;
 mod imv;
 mod interrupt;
+mod kernel;
 mod launch;
 mod layout;
 mod load;
@@ -64,6 +65,7 @@ enum Command {
     Study(study::Options),
     Trace(trace::Options),
     Imv(imv::Options),
+    Kernel(kernel::Options),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::Study(options) => study::run(options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
+        Command::Kernel(options) => kernel::run(&options),
     };
     match result {
         Ok(outcome) => outcome.into(),

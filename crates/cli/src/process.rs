@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 use wait4::Wait4;
 
@@ -37,6 +37,8 @@ pub(crate) enum Streams {
     Captured,
     /// Standard output and standard error both go to our standard error.
     Shown,
+    /// Standard output is read while the child runs, see [`Waiting::take_pipe`]; standard error is kept.
+    Piped,
 }
 
 /// How long a child that is told to end may take.
@@ -90,6 +92,11 @@ impl Waiting {
             Streams::Shown => {
                 command.stdout(std::io::stderr()).stderr(std::io::stderr());
                 None
+            }
+            Streams::Piped => {
+                let files = (tempfile::tempfile()?, tempfile::tempfile()?);
+                command.stdout(Stdio::piped()).stderr(files.1.try_clone()?);
+                Some(files)
             }
         };
         let accounted = children_usage()?;
@@ -147,6 +154,16 @@ impl Waiting {
     pub(crate) fn run(mut self) -> Result<Finished> {
         let started = Instant::now();
         self.release()?;
+        self.finish(started)
+    }
+
+    /// The child's standard output, once, when it is piped.
+    pub(crate) fn take_pipe(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Waits for the end of a child that got the word at `started`, and reaps it like [`Waiting::run`].
+    pub(crate) fn finish(mut self, started: Instant) -> Result<Finished> {
         self.wait_for_end()?;
         let wall_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ended = self.reap()?;

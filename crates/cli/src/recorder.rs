@@ -4,7 +4,7 @@ mod emulator;
 mod regions;
 mod request;
 
-pub(crate) use emulator::{is_native, native_or_emulated};
+pub(crate) use emulator::{is_native, native_or_emulated, on_path};
 pub(crate) use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
 
 use crate::interrupt::Interrupts;

@@ -145,7 +145,8 @@ pub(crate) fn is_native(machine: Machine) -> bool {
     }
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+/// A program in one of the folders of `PATH`.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }

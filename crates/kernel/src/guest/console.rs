@@ -121,31 +121,34 @@ impl Console {
         let text = text.trim_end_matches(['\r', '\n']);
         // The workload's last line may lack its end.
         match text.split_once(PREFIX) {
-            Some(("", said)) => vec![self.said(said)],
-            Some((before, said)) => vec![other(before), self.said(said)],
+            Some(("", said)) => self.said(said).into_iter().collect(),
+            Some((before, said)) => [Some(other(before)), self.said(said)].into_iter().flatten().collect(),
             None if self.lists_symbols => vec![Event::Symbol(text.into())],
             None => vec![other(text)],
         }
     }
 
-    fn said(&mut self, said: &str) -> Event {
+    fn said(&mut self, said: &str) -> Option<Event> {
         let words: Vec<&str> = said.split_whitespace().collect();
-        match words.as_slice() {
+        Some(match words.as_slice() {
             ["booted", release, clocksource @ ..] => {
                 Event::Booted { release: (*release).into(), clocksource: clocksource.join(" ") }
             }
             ["symbols"] => {
                 self.lists_symbols = true;
-                Event::Output(said.into())
+                return None;
             }
             ["symbols-end"] => {
                 self.lists_symbols = false;
                 Event::SymbolsListed
             }
             ["begin"] => Event::WorkloadBegan,
-            ["end", status] if let Ok(status) = status.parse() => Event::WorkloadEnded { status },
+            ["end", status] => match status.parse() {
+                Ok(status) => Event::WorkloadEnded { status },
+                Err(_) => Event::Output(said.into()),
+            },
             _ => Event::Output(said.into()),
-        }
+        })
     }
 }
 
@@ -204,7 +207,7 @@ mod tests {
         let events = console
             .push(b"lineup-guest: symbols\nffffffff81000000 T _text\nlineup-guest: symbols-end\nffff T no\n");
         assert_eq!(
-            events[1..],
+            events,
             [
                 Event::Symbol("ffffffff81000000 T _text".into()),
                 Event::SymbolsListed,

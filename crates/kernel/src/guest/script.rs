@@ -49,7 +49,6 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
          mount -t proc proc /proc\n\
          mount -t sysfs sysfs /sys\n\
          mount -t devtmpfs devtmpfs /dev\n\
-         mount -t tmpfs tmpfs /tmp\n\
          say() {{ printf '{PREFIX}%s\\n' \"$*\"; }}\n\
          say booted $(uname -r) $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)\n\
          {loopback}{symbols}\

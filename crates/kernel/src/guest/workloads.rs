@@ -25,7 +25,7 @@ impl BuiltIn {
         match self {
             BuiltIn::Idle => "sleep 5",
             BuiltIn::Busy => {
-                "seq 1 200000 | awk '{ print ($1 * 7919) % 200003, $1 }' > /tmp/numbers\n\
+                "seq 1 60000 | awk '{ print ($1 * 7919) % 60013, $1 }' > /tmp/numbers\n\
                  sort -n /tmp/numbers > /tmp/sorted\n\
                  gzip -9 -c /tmp/sorted > /tmp/packed\n\
                  test -s /tmp/packed"
@@ -39,7 +39,10 @@ impl BuiltIn {
                  test \"$answer\" = 4999"
             }
             BuiltIn::Net => {
-                "nc -l -p 7000 > /tmp/received &\n\
+                // A server whose input ends at once would end the connection.
+                "mkfifo /tmp/open\n\
+                 nc -l -p 7000 < /tmp/open > /tmp/received &\n\
+                 exec 3> /tmp/open\n\
                  sleep 1\n\
                  head -c 8388608 /dev/zero | nc 127.0.0.1 7000\n\
                  wait\n\

@@ -1,8 +1,9 @@
 //! The few facts about an ELF kernel that its bytes tell without debug information.
 
 use crate::error::Error;
+use crate::kallsyms::KernelSymbol;
 use lineup_model::abi::Machine;
-use object::{Architecture, Object, ObjectSection};
+use object::{Architecture, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
 
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
@@ -37,4 +38,36 @@ pub(super) fn section<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let range = file.section_by_name(name)?.file_range()?;
     let (start, length) = (usize::try_from(range.0).ok()?, usize::try_from(range.1).ok()?);
     bytes.get(start..start.checked_add(length)?)
+}
+
+/// The symbols of the file's own table, with letters as `nm` prints them.
+pub(crate) fn symbols(bytes: &[u8]) -> Result<Vec<KernelSymbol>, Error> {
+    let file = parse(bytes)?;
+    let named = file.symbols().filter_map(|symbol| {
+        let name = symbol.name().ok().filter(|name| !name.is_empty() && !name.starts_with('$'))?;
+        let is_plain = !matches!(symbol.kind(), SymbolKind::File | SymbolKind::Section)
+            && symbol.is_definition()
+            || symbol.section() == SymbolSection::Absolute && symbol.kind() == SymbolKind::Unknown;
+        is_plain.then(|| KernelSymbol {
+            address: symbol.address(),
+            kind: letter(&file, &symbol),
+            name: name.into(),
+        })
+    });
+    Ok(named.collect())
+}
+
+fn letter<'a>(file: &object::File<'a>, symbol: &impl ObjectSymbol<'a>) -> char {
+    let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+    let letter = match section.map(|section| section.kind()) {
+        Some(SectionKind::Text) => 't',
+        Some(SectionKind::UninitializedData) => 'b',
+        Some(SectionKind::ReadOnlyData | SectionKind::ReadOnlyString) => 'r',
+        Some(_) => 'd',
+        None => 'a',
+    };
+    if symbol.is_weak() {
+        return if letter == 't' { 'W' } else { 'V' };
+    }
+    if symbol.is_global() { letter.to_ascii_uppercase() } else { letter }
 }

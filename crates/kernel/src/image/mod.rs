@@ -1,6 +1,6 @@
 //! What a distributed kernel image is, and the kernel inside it.
 
-mod elf;
+pub(crate) mod elf;
 mod lzop;
 mod unpack;
 

@@ -8,6 +8,9 @@ use memchr::memmem;
 /// `R_AARCH64_RELATIVE`: the place holds the addend once the kernel has relocated itself.
 const AARCH64_RELATIVE: u64 = 0x403;
 
+/// 64-bit Arm images are linked at multiples of 2 MiB.
+const IMAGE_ALIGNMENT: u64 = 2 << 20;
+
 /// The addresses of all names, in their order.
 pub(super) fn find(bytes: &[u8], tokens: &Tokens<'_>, names: &Names, word_bytes: usize) -> Option<Vec<u64>> {
     let count = names.texts.len();
@@ -67,13 +70,21 @@ fn is_kernel(last: Option<&u64>, word_bytes: usize) -> bool {
     })
 }
 
-/// The base of a kernel that relocates itself stands in the image as zero, and the address in its relocation: the one
-/// whose place is as far behind the base as the zero is behind the image's start.
+/// The base of a kernel that relocates itself stands in the image as zero, and its value in the relocation of its place.
+/// Where the image will lie is not known, but that is aligned and leaves every relocated place inside the image.
 fn relocated(bytes: &[u8], base_at: usize) -> Option<u64> {
     let kind = AARCH64_RELATIVE.to_le_bytes();
-    memmem::find_iter(bytes, &kind).find_map(|kind_at| {
-        let place = u64_at(bytes, kind_at.checked_sub(8)?)?;
-        let addend = u64_at(bytes, kind_at + 8)?;
-        (addend != 0 && place.checked_sub(addend) == Some(base_at as u64)).then_some(addend)
-    })
+    let relocations = memmem::find_iter(bytes, &kind).filter_map(|kind_at| {
+        let (place, addend) = (u64_at(bytes, kind_at.checked_sub(8)?)?, u64_at(bytes, kind_at + 8)?);
+        (place >= 1 << 63 && addend >= 1 << 63).then_some((place, addend))
+    });
+    let relocations: Vec<(u64, u64)> = relocations.collect();
+    let lowest = relocations.iter().map(|(place, _)| *place).min()?;
+    let highest = relocations.iter().map(|(place, _)| *place).max()?;
+    let fits = |(place, _): &&(u64, u64)| {
+        place.checked_sub(base_at as u64).is_some_and(|image| {
+            image % IMAGE_ALIGNMENT == 0 && image <= lowest && highest - image < bytes.len() as u64
+        })
+    };
+    relocations.iter().find(fits).map(|(_, addend)| *addend)
 }

@@ -115,6 +115,19 @@ pub fn decode_bytes(vmlinux: &[u8], machine: Machine) -> Result<KernelSymbols, E
     ))
 }
 
+/// The symbols of a debug file, a `vmlinux` with its symbol table.
+///
+/// # Errors
+///
+/// When the bytes are no ELF file, or one without symbols.
+pub fn from_debug_file(vmlinux: &[u8]) -> Result<KernelSymbols, Error> {
+    let symbols = crate::image::elf::symbols(vmlinux)?;
+    match symbols.is_empty() {
+        true => Err(Error::Elf { what: "the debug file".into(), why: "it has no symbols".into() }),
+        false => Ok(KernelSymbols::new(symbols)),
+    }
+}
+
 /// Reads what a guest's `/proc/kallsyms` says, without the symbols of modules.
 ///
 /// # Errors

@@ -124,8 +124,10 @@ fn encode(symbols: &[KernelSymbol], base: u64, word_bytes: usize, layout: Layout
         table.addresses(symbols, base, layout);
         let base_at = table.bytes.len() - word_bytes;
         if layout == Layout::RelocatedBehind {
-            let relocation = [base + base_at as u64, 0x403, base];
-            table.bytes.extend(relocation.into_iter().flat_map(u64::to_le_bytes));
+            // The image begins before its first symbol; the second relocation is of another place.
+            let image = base - (2 << 20);
+            let relocations = [image + base_at as u64, 0x403, base, image + 8, 0x403, base + 0x40];
+            table.bytes.extend(relocations.into_iter().flat_map(u64::to_le_bytes));
         }
     }
     table.bytes.extend([0xcc; 100]);

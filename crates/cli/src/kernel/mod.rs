@@ -1,0 +1,242 @@
+//! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
+
+mod boot;
+mod ending;
+mod symbols;
+mod text;
+mod workload;
+
+use crate::files;
+use crate::interrupt::Interrupts;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, bail};
+use boot::{BootOutcome, BootRequest, boot};
+use lineup_kernel::guest::SymbolsWanted;
+use lineup_kernel::{KernelImage, KernelSymbols, kallsyms};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+use symbols::{DebugFile, hex};
+use workload::Workload;
+
+/// Shows what a kernel image is, and boots it under full-system emulation
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The image as distributed: bzImage, Image, zImage, such as /boot/vmlinuz-*.
+    image: PathBuf,
+    /// The image's vmlinux with debug information.
+    #[arg(long, value_name = "VMLINUX")]
+    debug: Option<PathBuf>,
+    /// Boot it, without a recording.
+    #[arg(long)]
+    boot: bool,
+    /// What the guest does: idle, busy, wakeup, net, a script, or a command.
+    #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "boot")]
+    workload: String,
+    /// Virtual CPUs.
+    #[arg(long, default_value_t = 1, requires = "boot")]
+    cpus: u32,
+    /// The guest's memory in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 512, requires = "boot")]
+    memory: u32,
+    /// Appended to the kernel's command line.
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "boot")]
+    cmdline: String,
+    /// A static busybox for the guest's machine [default: the installed one].
+    #[arg(long, value_name = "FILE", requires = "boot")]
+    busybox: Option<PathBuf>,
+    /// Stop the guest after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "boot",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Show the guest's console.
+    #[arg(long, requires = "boot")]
+    console: bool,
+    /// Have the guest list a sample of its symbols, and compare them with the image's.
+    #[arg(long, requires = "boot")]
+    check_symbols: bool,
+    /// Print JSON, the form lineup.kernel/1.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    machine: String,
+    form: String,
+    compression: Option<String>,
+    release: String,
+    banner: String,
+    build_id: Option<String>,
+    unpacked_bytes: usize,
+    symbols: usize,
+    functions: usize,
+    symbol_source: String,
+    btf_bytes: Option<usize>,
+    types: Option<usize>,
+    type_source: Option<&'static str>,
+    boot: Option<Boot>,
+}
+
+/// What a guest did.
+#[derive(Serialize)]
+struct Boot {
+    emulator: String,
+    release: Option<String>,
+    clocksource: Option<String>,
+    boot_seconds: Option<f64>,
+    workload_seconds: Option<f64>,
+    total_seconds: f64,
+    status: Option<i32>,
+    problem: Option<String>,
+    troubles: Vec<String>,
+    symbols: Option<SymbolCheck>,
+}
+
+/// The guest's list of symbols beside the image's.
+#[derive(Serialize)]
+struct SymbolCheck {
+    /// Symbols that the guest listed.
+    listed: usize,
+    /// Those that the image's table has with the same address, kind and name.
+    equal: usize,
+    /// Symbols that only one of them has.
+    different: usize,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let name = || options.image.display().to_string();
+    let kernel = KernelImage::parse(&files::read(&options.image)?).with_context(name)?;
+    let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
+    let interrupts = Interrupts::watch().context("watching for signals")?;
+    let mut list = || list_symbols(options, &kernel, &interrupts);
+    let (symbols, source) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
+    let types = match debug.is_some() || lineup_kernel::btf::find(&kernel).is_ok() {
+        true => Some(symbols::types(&kernel, debug.as_ref())?),
+        false => None,
+    };
+    let booted = match options.boot {
+        true => Some(boot_it(options, &kernel, &symbols, &interrupts)?),
+        false => None,
+    };
+    let report = Report {
+        schema: "lineup.kernel/1",
+        machine: kernel.machine.to_string(),
+        form: kernel.container.to_string(),
+        compression: kernel.compression.map(|compression| compression.to_string()),
+        release: kernel.release().into(),
+        banner: kernel.banner.clone(),
+        build_id: kernel.build_id.as_deref().map(hex),
+        unpacked_bytes: kernel.vmlinux.len(),
+        symbols: symbols.len(),
+        functions: symbols.all().iter().filter(|symbol| symbol.is_code()).count(),
+        symbol_source: source.to_string(),
+        btf_bytes: lineup_kernel::btf::find(&kernel).ok().map(<[u8]>::len),
+        types: types.as_ref().map(|types| types.types().iter().count()),
+        type_source: types.as_ref().map(symbols::KernelTypes::source),
+        boot: booted,
+    };
+    let printed = match options.json {
+        true => serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n",
+        false => text::plain(&report),
+    };
+    files::print(&printed)?;
+    match report.boot.and_then(|boot| boot.problem) {
+        Some(problem) => bail!("{problem}"),
+        None => Ok(Outcome::Done),
+    }
+}
+
+fn boot_it(
+    options: &Options,
+    kernel: &KernelImage,
+    symbols: &KernelSymbols,
+    interrupts: &Interrupts,
+) -> Result<Boot> {
+    let folder = std::env::current_dir().context("finding the working directory")?;
+    let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
+    let sample = if options.check_symbols { sample(symbols) } else { Vec::new() };
+    let wanted = if sample.is_empty() { SymbolsWanted::None } else { SymbolsWanted::Named(sample.clone()) };
+    let request = request(options, kernel, &workload, wanted);
+    let outcome = boot(&request, interrupts)?;
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    let check = match options.check_symbols && outcome.work.is_some() {
+        true => {
+            let guest = kallsyms::parse_proc_kallsyms(&outcome.symbols.join("\n"))?;
+            Some(compare(symbols, &guest, &sample))
+        }
+        false => None,
+    };
+    Ok(Boot {
+        problem: outcome.problem(&request),
+        status: outcome.status(),
+        emulator: outcome.emulator,
+        release: outcome.release,
+        clocksource: outcome.clocksource,
+        boot_seconds: seconds(outcome.boot),
+        workload_seconds: seconds(outcome.work),
+        total_seconds: outcome.total.as_secs_f64(),
+        troubles: outcome.troubles.into_iter().map(|(_, line)| line).collect(),
+        symbols: check,
+    })
+}
+
+fn request<'a>(
+    options: &'a Options,
+    kernel: &'a KernelImage,
+    workload: &'a Workload,
+    symbols: SymbolsWanted,
+) -> BootRequest<'a> {
+    BootRequest {
+        file: &options.image,
+        image: kernel,
+        cpus: options.cpus,
+        memory_mib: options.memory,
+        cmdline: &options.cmdline,
+        workload,
+        busybox: options.busybox.as_deref(),
+        symbols,
+        plugin: None,
+        timeout: Duration::from_secs(options.timeout),
+        shows_console: options.console,
+    }
+}
+
+/// Boots a guest only to have its symbols.
+fn list_symbols(options: &Options, kernel: &KernelImage, interrupts: &Interrupts) -> Result<Vec<String>> {
+    let nothing = Workload::new("true", std::path::Path::new("/"), kernel.machine)?;
+    let request = request(options, kernel, &nothing, SymbolsWanted::All);
+    let outcome: BootOutcome = boot(&request, interrupts)?;
+    match outcome.problem(&request) {
+        Some(problem) => {
+            bail!("the image has no readable symbol table, and its guest did not list it: {problem}")
+        }
+        None => Ok(outcome.symbols),
+    }
+}
+
+/// Names of so many symbols, spread over all addresses.
+const SAMPLE: usize = 2000;
+
+fn sample(symbols: &KernelSymbols) -> Vec<String> {
+    let names = symbols.all().iter().step_by((symbols.len() / SAMPLE).max(1));
+    names.map(|symbol| symbol.name.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Of each name in the sample, the symbols of both.
+fn compare(image: &KernelSymbols, guest: &KernelSymbols, sample: &[String]) -> SymbolCheck {
+    let of = |symbols: &KernelSymbols| -> Vec<(u64, char, String)> {
+        let named = sample.iter().flat_map(|name| symbols.named(name));
+        let mut all: Vec<_> =
+            named.map(|symbol| (symbol.address, symbol.kind, symbol.name.clone())).collect();
+        all.sort();
+        all
+    };
+    let (ours, theirs) = (of(image), of(guest));
+    let equal = theirs.iter().filter(|symbol| ours.binary_search(symbol).is_ok()).count();
+    SymbolCheck { listed: theirs.len(), equal, different: ours.len() + theirs.len() - 2 * equal }
+}

@@ -1,0 +1,178 @@
+//! A kernel's symbols and types: from its debug file, its image, or a guest.
+
+use crate::files::{self, DiskCompanions};
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::btf::{self, Btf};
+use lineup_debuginfo::{Bytes, DebugInfo};
+use lineup_kernel::{KernelImage, KernelSymbols, image, kallsyms};
+use lineup_model::types::Types;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where symbols came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SymbolSource {
+    /// The debug file's symbol table.
+    DebugFile,
+    /// The table in the image.
+    Image,
+    /// What a guest listed.
+    Guest,
+}
+
+impl fmt::Display for SymbolSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SymbolSource::DebugFile => "debug file",
+            SymbolSource::Image => "kallsyms in the image",
+            SymbolSource::Guest => "kallsyms of the guest",
+        })
+    }
+}
+
+/// A debug file that belongs to an image.
+pub(crate) struct DebugFile {
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+impl DebugFile {
+    /// Opens a debug file and holds its build id against the image's.
+    pub(crate) fn open(path: &Path, kernel: &KernelImage) -> Result<DebugFile> {
+        let bytes = files::read(path)?;
+        let theirs = image::build_id(&bytes).with_context(|| path.display().to_string())?;
+        match (&theirs, &kernel.build_id) {
+            (Some(theirs), Some(ours)) if theirs == ours => Ok(DebugFile { path: path.into(), bytes }),
+            (Some(theirs), Some(ours)) => bail!(
+                "{} is not the debug file of this image: its build id is {}, the image's {}; install the debug package \
+                 of {}",
+                path.display(),
+                hex(theirs),
+                hex(ours),
+                kernel.release()
+            ),
+            (None, _) => {
+                bail!("{} has no build id, so it cannot be told to belong to the image", path.display())
+            }
+            (_, None) => bail!("the image has no build id, so no debug file can be told to belong to it"),
+        }
+    }
+}
+
+/// The symbols: of the debug file if there is one, else of the image, else of a guest that `list` boots. The latter two
+/// are kept under the hash of the image.
+pub(crate) fn symbols(
+    kernel: &KernelImage,
+    debug: Option<&DebugFile>,
+    list: &mut dyn FnMut() -> Result<Vec<String>>,
+) -> Result<(KernelSymbols, SymbolSource)> {
+    if let Some(debug) = debug {
+        let symbols =
+            kallsyms::from_debug_file(&debug.bytes).with_context(|| debug.path.display().to_string())?;
+        return Ok((symbols, SymbolSource::DebugFile));
+    }
+    let cached = cache_file(kernel);
+    if let Some((symbols, source)) = cached.as_deref().and_then(read_cached) {
+        return Ok((symbols, source));
+    }
+    let (symbols, source) = match kallsyms::decode(kernel) {
+        Ok(symbols) => (symbols, SymbolSource::Image),
+        Err(_) => (kallsyms::parse_proc_kallsyms(&list()?.join("\n"))?, SymbolSource::Guest),
+    };
+    // Without a cache the next run works again, only later.
+    let _ = cached.map(|path| write_cached(&path, &symbols, source));
+    Ok((symbols, source))
+}
+
+/// Types from debug information.
+pub(crate) enum KernelTypes {
+    /// DWARF of the debug file.
+    Dwarf(Box<DebugInfo>),
+    /// BTF of the image.
+    Btf(Btf),
+}
+
+impl KernelTypes {
+    /// All types.
+    pub(crate) fn types(&self) -> &Types {
+        match self {
+            KernelTypes::Dwarf(debug) => debug.types(),
+            KernelTypes::Btf(btf) => &btf.types,
+        }
+    }
+
+    /// What they were read from.
+    pub(crate) fn source(&self) -> &'static str {
+        match self {
+            KernelTypes::Dwarf(_) => "DWARF of the debug file",
+            KernelTypes::Btf(_) => "BTF of the image",
+        }
+    }
+}
+
+/// The types: DWARF if a debug file is given, else the image's BTF.
+pub(crate) fn types(kernel: &KernelImage, debug: Option<&DebugFile>) -> Result<KernelTypes> {
+    if let Some(debug) = debug {
+        let info = DebugInfo::parse(debug.bytes.clone(), &mut DiskCompanions::of(&debug.path));
+        let info = info.with_context(|| debug.path.display().to_string())?;
+        return Ok(KernelTypes::Dwarf(Box::new(info)));
+    }
+    Ok(KernelTypes::Btf(btf::parse(lineup_kernel::btf::find(kernel)?, None).context("the image's BTF")?))
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The version is part of the name: another decoder has another cache.
+fn cache_file(kernel: &KernelImage) -> Option<PathBuf> {
+    let folder = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let folder = folder.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let hash = hex(&Sha256::digest(&kernel.vmlinux));
+    Some(folder.join("lineup").join(format!("kallsyms-{}-{hash}", env!("CARGO_PKG_VERSION"))))
+}
+
+/// The first line says the source; the others are as in `/proc/kallsyms`. What cannot be read is made anew.
+fn read_cached(path: &Path) -> Option<(KernelSymbols, SymbolSource)> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let (first, list) = text.split_once('\n')?;
+    let source =
+        [SymbolSource::Image, SymbolSource::Guest].into_iter().find(|source| source.to_string() == first)?;
+    let symbols = kallsyms::parse_proc_kallsyms(list.strip_suffix("end\n")?).ok()?;
+    (!symbols.is_empty()).then_some((symbols, source))
+}
+
+fn write_cached(path: &Path, symbols: &KernelSymbols, source: SymbolSource) -> Result<()> {
+    let folder = path.parent().context("no folder")?;
+    std::fs::create_dir_all(folder)?;
+    let mut text = format!("{source}\n");
+    for symbol in symbols.all() {
+        text += &format!("{:016x} {} {}\n", symbol.address, symbol.kind, symbol.name);
+    }
+    text += "end\n";
+    let new = tempfile::NamedTempFile::new_in(folder)?;
+    std::fs::write(new.path(), text)?;
+    new.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_kernel::KernelSymbol;
+
+    #[test]
+    fn what_is_cached_comes_back_and_a_torn_file_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lineup/list");
+        let symbol = KernelSymbol { address: 0xffff_ffff_8100_0000, kind: 'T', name: "_text".into() };
+        let symbols = KernelSymbols::new(vec![symbol]);
+        write_cached(&path, &symbols, SymbolSource::Image).unwrap();
+        assert_eq!(read_cached(&path), Some((symbols, SymbolSource::Image)));
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 4]).unwrap();
+        assert_eq!(read_cached(&path), None);
+    }
+}

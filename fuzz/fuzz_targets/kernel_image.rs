@@ -1,0 +1,13 @@
+//! Any bytes as a kernel image: an error or a kernel, never a panic. What is unpacked is searched for BTF.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lineup_kernel::{KernelImage, btf, image};
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(kernel) = KernelImage::parse(data) {
+        let _ = (kernel.release().len(), btf::find(&kernel).map(<[u8]>::len));
+    }
+    let _ = (image::build_id(data), btf::search(data));
+});
