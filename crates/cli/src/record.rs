@@ -27,8 +27,9 @@ use std::time::Duration;
 
 /// Arguments of `lineup record`.
 #[derive(Args)]
+#[command(after_help = crate::kernel::region_sets::help())]
 pub(crate) struct Options {
-    /// Function to record, callees included; with a weight (F=3), advice counts its lines so many times
+    /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
     regions: Vec<String>,
     /// Record at most this many calls of each region

@@ -8,17 +8,17 @@ use lineup_recording::RegionInfo;
 pub(crate) const INTERRUPTS_OFF: &str = "irqs-off";
 
 /// A named set.
-pub(crate) struct Set {
+struct Set {
     /// Its name on the command line.
-    pub(crate) name: &'static str,
+    name: &'static str,
     /// What it is.
-    pub(crate) about: &'static str,
+    about: &'static str,
     /// Its functions, outermost first; those that a kernel lacks are left out.
     functions: &'static [&'static str],
 }
 
 /// All sets.
-pub(crate) const SETS: &[Set] = &[
+const SETS: &[Set] = &[
     Set {
         name: "timer",
         about: "the local timer interrupt down to the tick",
@@ -70,6 +70,12 @@ pub(crate) const SETS: &[Set] = &[
         functions: &["net_rx_action", "process_backlog", "__netif_receive_skb", "ip_rcv", "tcp_v4_rcv"],
     },
 ];
+
+/// The sets, for help.
+pub(crate) fn help() -> String {
+    let sets = SETS.iter().map(|set| format!("  {:<14} {}", set.name, set.about));
+    format!("Sets of regions for --kernel:\n{}", sets.collect::<Vec<_>>().join("\n"))
+}
 
 /// The regions that the user's words mean, each once, in their order.
 ///

@@ -45,6 +45,7 @@ impl Workload {
         let words = shell_words::split(text).with_context(|| format!("--workload {text:?}"))?;
         let mut packer = Packer { folder, machine, files: &mut workload.files };
         packer.commands(&words)?;
+        packer.files_in(text)?;
         if let [script] = words.as_slice()
             && let Some(line) = packer.script(script)?
         {
@@ -93,6 +94,16 @@ impl Packer<'_> {
         Ok(())
     }
 
+    /// Packs every file that is named anywhere in lines of shell, also inside quotes and substitutions.
+    fn files_in(&mut self, text: &str) -> Result<()> {
+        for word in text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter)) {
+            if let Some(file) = self.file(word) {
+                self.pack(&file)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The host's file of a name, unless the guest's kernel provides it.
     fn file(&self, name: &str) -> Option<PathBuf> {
         let path = plain(&self.folder.join(name));
@@ -132,11 +143,7 @@ impl Packer<'_> {
         let contents = std::fs::read(&path).with_context(|| format!("cannot read {word}"))?;
         let Ok(text) = std::str::from_utf8(&contents) else { return Ok(None) };
         let name = shell_words::quote(path.to_str().context("the script's name is not UTF-8")?).into_owned();
-        for word in text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter)) {
-            if let Some(file) = self.file(word).filter(|file| *file != path) {
-                self.pack(&file)?;
-            }
-        }
+        self.files_in(text)?;
         let Some(line) = text.strip_prefix("#!") else { return Ok(Some(format!("sh {name}"))) };
         let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();
         let (interpreter, options) = match words.as_slice() {
@@ -186,8 +193,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("data"), "1\n").unwrap();
         let name = folder.path().join("data").display().to_string();
-        let line = "sort ./data | gzip -c && cat /proc/cpuinfo no-such-file";
-        assert_eq!(packed(line, folder.path()), (line.to_owned(), vec![name]));
+        for line in ["sort ./data | gzip -c && cat /proc/cpuinfo no-such-file", "test \"$(sort data)\" = 1"] {
+            assert_eq!(packed(line, folder.path()), (line.to_owned(), vec![name.clone()]));
+        }
     }
 
     #[test]

@@ -143,7 +143,10 @@ impl Console {
                 Event::SymbolsListed
             }
             ["begin"] => Event::WorkloadBegan,
-            ["end", status] if let Ok(status) = status.parse() => Event::WorkloadEnded { status },
+            ["end", status] => match status.parse() {
+                Ok(status) => Event::WorkloadEnded { status },
+                Err(_) => Event::Output(said.into()),
+            },
             _ => Event::Output(said.into()),
         })
     }

@@ -7,7 +7,7 @@ use crate::files;
 use crate::interrupt::Interrupts;
 use crate::kernel::boot::{BootOutcome, BootRequest, boot, find_emulator};
 use crate::kernel::knowledge::{self, Choice};
-use crate::kernel::region_sets::{self, INTERRUPTS_OFF, SETS};
+use crate::kernel::region_sets::{self, INTERRUPTS_OFF};
 use crate::kernel::symbols::{self, DebugFile};
 use crate::kernel::workload::Workload;
 use crate::outcome::Outcome;
@@ -20,7 +20,7 @@ use lineup_kernel::{KernelImage, KernelSymbols};
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::RegionId;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Arm, Header, Latency, Mode, Recording, SystemPlan, read_all};
+use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
@@ -288,7 +288,7 @@ fn list_symbols(
 
 /// What was recorded, as shown.
 pub(crate) fn report(prepared: &Prepared, recorded: &Recorded) -> Report {
-    let system = prepared.plan.system.clone().unwrap_or_else(SystemPlan::default);
+    let system = prepared.plan.system.clone().unwrap_or_default();
     let guest = Guest {
         release: recorded.outcome.release.clone(),
         clocksource: recorded.outcome.clocksource.clone(),
@@ -309,12 +309,6 @@ fn refuse_silence(report: &Report) -> Result<()> {
         bail!("the workload ended without a call of {}; does it lead there?", silent.join(", "));
     }
     Ok(())
-}
-
-/// The sets of regions, for help.
-pub(crate) fn sets_help() -> String {
-    let sets = SETS.iter().map(|set| format!("  {:<14} {}", set.name, set.about));
-    format!("Sets of regions for kernels:\n{}", sets.collect::<Vec<_>>().join("\n"))
 }
 
 fn text_of(path: &Path) -> Result<String> {
