@@ -61,9 +61,19 @@ while [ "$block" -le "$BLOCKS" ]; do
     echo "$low $usual" >>"$results"
     block=$((block + 1))
 done
-awk '{ d = $1 - $5; n++; sum += d; squares += d * d } END { mean = sum / n
-    error = n > 1 ? sprintf("%.3f", sqrt((squares / n - mean * mean) / (n - 1))) : "not known from one pair"
-    printf "idle at 2 less idle at 1024: %+.3f points, standard error %s, %d pairs\n", mean, error, n }' "$results"
+# The paired difference with its 95 % interval by Student's t, and whether that excludes zero.
+awk '{ d = $1 - $5; n++; sum += d; squares += d * d; others += ($3 + $7) / 2 } END {
+    split("12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228 2.201 2.179 2.160 2.145 2.131 " \
+        "2.120 2.110 2.101 2.093 2.086 2.080 2.074 2.069 2.064 2.060 2.056 2.052 2.048 2.045 2.042", t)
+    mean = sum / n
+    printf "idle at 2 less idle at 1024: %+.3f points", mean
+    if (n < 2) { print ", one pair: no interval"; exit }
+    # Beyond thirty degrees of freedom the quantile for thirty is a little wide, never narrow.
+    half = t[n - 1 > 30 ? 30 : n - 1] * sqrt((squares - n * mean * mean) / (n - 1) / n)
+    effect = mean - half > 0 || mean + half < 0 ? "effect" : "no detectable effect"
+    printf " [%+.3f, %+.3f] (95 %%, %d pairs): %s\n", mean - half, mean + half, n, effect
+    if (others / n > 5) printf "others took %.0f %% of the CPUs: the machine was not free, and this says little\n", others / n
+}' "$results"
 
 echo
 echo "The model, the same CPUs and tasks, nothing else running:"

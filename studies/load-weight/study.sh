@@ -12,10 +12,8 @@ cost() {
     (cd ../.. && cargo bench -q -p lineup-sched --bench delta)
     echo
     echo "== 100,000 round trips through a pipe: on one CPU, and wherever the scheduler puts the ends"
-    for run in 1 2 3 4 5; do
-        "$LINEUP" load --ping-pong 100000 --ping-pong-cpu 0
-        "$LINEUP" load --ping-pong 100000
-    done
+    "$LINEUP" compare --pin none --primary round-trip \
+        "$LINEUP load --ping-pong 100000 --ping-pong-cpu 0" "$LINEUP load --ping-pong 100000"
 }
 
 # The %idle table of a window of ten seconds, and the averages over twenty seeds of sixty.

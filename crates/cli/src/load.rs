@@ -198,10 +198,13 @@ fn ping_pong(load: &Load, stop: &Stop) -> Option<JoinHandle<Result<RoundTrips, L
     Some(spawn(move || round_trips(count, cpu, &stop)))
 }
 
+/// A line to read, and lines that `lineup compare` and `measure` pick up: what a trip took, and where the ends
+/// ran, which decides it.
 fn say(trips: RoundTrips) -> Result<()> {
-    let Some(each) = trips.nanoseconds_each() else { return Ok(()) };
+    let (Some(each), Some(apart)) = (trips.nanoseconds_each(), trips.apart_percent()) else { return Ok(()) };
     let line = format!(
-        "{} round trips in {}, {} each\n",
+        "{} round trips in {}, {} each, the ends on different CPUs in {apart:.1} %\n\
+         lineup-metric round-trip {each:.1} ns\nlineup-metric ends-apart {apart:.3} %\n",
         trips.count,
         crate::figures::duration(trips.elapsed.as_nanos() as f64),
         crate::figures::duration(each)

@@ -2,7 +2,7 @@
 
 use crate::error::{LoadError, system};
 use crate::stop::Stop;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,16 @@ pub struct RoundTrips {
     pub count: u64,
     /// How long all of them took.
     pub elapsed: Duration,
+    /// In how many the two ends ran on different CPUs.
+    pub apart: u64,
 }
 
 impl RoundTrips {
+    /// In how many per cent the ends ran on different CPUs; `None` when there was no round trip.
+    pub fn apart_percent(&self) -> Option<f64> {
+        (self.count > 0).then(|| 100.0 * self.apart as f64 / self.count as f64)
+    }
+
     /// Nanoseconds per round trip; `None` when there was none.
     pub fn nanoseconds_each(&self) -> Option<f64> {
         (self.count > 0).then(|| self.elapsed.as_nanos() as f64 / self.count as f64)
@@ -49,20 +56,26 @@ fn drive(
     stop: &Stop,
 ) -> Result<RoundTrips, LoadError> {
     let started = Instant::now();
-    let mut done = 0;
+    let (mut done, mut apart) = (0, 0);
     let mut byte = [0u8; 1];
     while done < count && !stop.is_set() {
         there.write_all(&byte).map_err(system("writing to a pipe"))?;
         back.read_exact(&mut byte).map_err(system("reading from a pipe"))?;
         done += 1;
+        apart += u64::from(byte != here());
     }
-    Ok(RoundTrips { count: done, elapsed: started.elapsed() })
+    Ok(RoundTrips { count: done, elapsed: started.elapsed(), apart })
+}
+
+/// The CPU that this thread runs on, as the byte that is passed: both ends see where the other was.
+fn here() -> [u8; 1] {
+    [sched_getcpu() as u8]
 }
 
 fn echo(mut reader: PipeReader, mut writer: PipeWriter) -> Result<(), LoadError> {
     let mut byte = [0u8; 1];
     while reader.read(&mut byte).map_err(system("reading from a pipe"))? > 0 {
-        writer.write_all(&byte).map_err(system("writing to a pipe"))?;
+        writer.write_all(&here()).map_err(system("writing to a pipe"))?;
     }
     Ok(())
 }
@@ -93,6 +106,7 @@ mod tests {
             let trips = round_trips(200, cpu, &Stop::new()).unwrap();
             assert_eq!(trips.count, 200);
             assert!(trips.nanoseconds_each().unwrap() > 0.0);
+            assert!(if cpu.is_some() { trips.apart == 0 } else { trips.apart <= 200 });
         }
     }
 

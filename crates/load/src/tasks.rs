@@ -6,11 +6,8 @@ use rand::RngExt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// The longest wait without a look at the flag.
-const LOOK: Duration = Duration::from_millis(20);
-
 /// Runs `count` tasks in threads until stopped. Each sleeps and works in turn, for spans drawn
-/// uniformly from zero to twice `mean`. Returns the time all of them spent working.
+/// uniformly from zero to twice `mean`; a span of work begins when the sleep before it was to end. Returns the time all of them spent working.
 pub fn sleep_and_work(count: u32, mean: Duration, seed: Seed, stop: &Stop) -> Duration {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count)
@@ -24,28 +21,18 @@ fn one_task(mean: Duration, seed: Seed, stop: &Stop) -> Duration {
     let mut random = seed.generator();
     let mut worked = Duration::ZERO;
     while !stop.is_set() {
-        sleep(mean.mul_f64(random.random_range(0.0..2.0)), stop);
-        worked += work(mean.mul_f64(random.random_range(0.0..2.0)), stop);
+        let due = Instant::now() + mean.mul_f64(random.random_range(0.0..2.0));
+        stop.sleep_until(due);
+        worked += work(due + mean.mul_f64(random.random_range(0.0..2.0)), stop);
     }
     worked
 }
 
-fn sleep(span: Duration, stop: &Stop) {
-    let end = Instant::now() + span;
-    while !stop.is_set() {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        std::thread::sleep(left.min(LOOK));
-    }
-}
-
-/// Keeps a CPU busy by the wall clock, as a task with a deadline does.
-fn work(span: Duration, stop: &Stop) -> Duration {
+/// Keeps a CPU busy by the wall clock, as a task with a deadline does: it gets older while it waits for the CPU.
+fn work(end: Instant, stop: &Stop) -> Duration {
     let started = Instant::now();
     let mut sum = 0u64;
-    while started.elapsed() < span && !stop.is_set() {
+    while Instant::now() < end && !stop.is_set() {
         for step in 0..1000u64 {
             sum = black_box(sum.wrapping_add(step));
         }

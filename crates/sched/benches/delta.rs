@@ -6,9 +6,12 @@ use lineup_sched::weights::delta::{
     BranchHint, Form, Likely, LoadWeight, NoHint, Unlikely, division, factor, scaled, unscaled,
 };
 use lineup_sched::weights::{NICE_WEIGHTS, Resolution};
-use lineup_stats::paired::PairedBlocks;
+use lineup_stats::bootstrap::Resampling;
+use lineup_stats::error::StatsError;
+use lineup_stats::paired::{PairedBlocks, RatioEstimate};
 use lineup_stats::summary::Summary;
-use lineup_stats::verdict::judge;
+use lineup_stats::verdict::{Verdict, judge};
+use lineup_stats::{holm, series};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 
@@ -149,20 +152,45 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 times[at].push((variants[at].time_ns)());
             }
         }
-        println!("\nR = {resolution}, {BLOCKS} blocks; ratio to the first with 95 % interval; margin 1 %");
-        for (variant, time_ns) in variants.iter().zip(&times) {
-            let error = variant.worst_error_ns.map_or("-".to_string(), |error| error.to_string());
-            let estimate = PairedBlocks::from_means(times[0].clone(), time_ns.clone())?.ratio(0.95)?;
-            let (low, high) = (estimate.interval.low, estimate.interval.high);
-            let verdict =
-                if time_ns == &times[0] { "baseline" } else { judge(&estimate, MARGIN).verdict.word() };
-            println!(
-                "{:30} {:>7.3} ns  {:>6.3} [{low:.3}, {high:.3}]  {verdict:14} worst error {error} ns",
-                variant.name,
-                Summary::of(time_ns)?.median(),
-                estimate.ratio,
-            );
+        println!(
+            "\nR = {resolution}, {BLOCKS} blocks; ratio to the first with 95 % interval; margin 1 %, Holm's correction"
+        );
+        judged(&variants, &times)?;
+    }
+    Ok(())
+}
+
+/// The statistics of `lineup compare`: the block bootstrap of the ratio, with longer runs of blocks where
+/// neighbours resemble each other, a verdict by the margin, and none for a change that Holm's correction over
+/// all variants does not bear out.
+fn judged(variants: &[Variant], times: &[Vec<f64>]) -> Result<(), StatsError> {
+    let estimate = |time_ns: &Vec<f64>| {
+        let pairs = PairedBlocks::from_means(times[0].clone(), time_ns.clone())?;
+        let run_length = series::run_length(&pairs.log_ratios()?);
+        pairs.ratio_of_totals(&Resampling { run_length, ..Resampling::default() })
+    };
+    let estimates: Vec<RatioEstimate> = times[1..].iter().map(estimate).collect::<Result<_, _>>()?;
+    let p_values: Vec<f64> = estimates.iter().map(|estimate| estimate.p_value).collect();
+    let adjusted = holm::adjust(&p_values);
+    for (at, (variant, time_ns)) in variants.iter().zip(times).enumerate() {
+        let error = variant.worst_error_ns.map_or("-".to_string(), |error| error.to_string());
+        print!("{:30} {:>7.3} ns", variant.name, Summary::of(time_ns)?.median());
+        if at == 0 {
+            println!("{:38}  worst error {error} ns", "  baseline");
+            continue;
         }
+        let estimate = &estimates[at - 1];
+        let mut judgement = judge(estimate, MARGIN);
+        if judgement.verdict == Verdict::Changed && adjusted[at - 1] > 0.05 {
+            judgement.verdict =
+                if judgement.within_margin { Verdict::Equivalent } else { Verdict::Inconclusive };
+        }
+        let (low, high) = (estimate.interval.low, estimate.interval.high);
+        println!(
+            "  {:>6.3} [{low:.3}, {high:.3}]  {:14}  worst error {error} ns",
+            estimate.ratio,
+            judgement.verdict.word()
+        );
     }
     Ok(())
 }

@@ -79,6 +79,7 @@ fn bad_files_are_refused_with_the_line_and_the_reason() {
     assert_refused(&with("cpus = 4\ntime = \"90\""), 2, "needs a unit");
     assert_refused(&with("cpus = 4\nwithout = [\"florr\"]"), 2, "no such mechanism");
     assert_refused(&with("cpus = \"four\""), 1, "invalid type");
+    assert_refused(&with("cpus = 99999999999999999999"), 1, "99999999999999999999 does not fit into 64 bits");
     assert_refused("cpus = 4\n[[group]\n", 2, "");
     assert_refused("cpus = 4\n", 1, "no task");
     assert_refused(&format!("cpus = 4\n{ONE_TASK}nice = 20"), 6, "20 is not in -20 to 19");

@@ -26,7 +26,7 @@ pub fn curves(title: &str, axis: &str, x: &[String], lines: &[Curve]) -> Markup 
     let greatest =
         lines.iter().flat_map(|line| line.values.iter().copied().flatten()).chain(ends).fold(0.0, f64::max);
     let y = Scale::new(0.0, greatest * 1.05, HEIGHT - BOTTOM, 10.0);
-    let across = Scale::new(0.0, x.len().max(2) as f64 - 1.0, LEFT + 8.0, WIDTH - 12.0);
+    let across = Scale::new(0.0, x.len().max(2) as f64 - 1.0, LEFT + 8.0, WIDTH - 20.0);
     let every = x.len().div_ceil(12).max(1);
     html! {
         svg.chart viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(title) {

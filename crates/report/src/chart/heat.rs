@@ -31,7 +31,7 @@ pub fn heat_map(title: &str, heat: &Heat) -> Markup {
     let x = |column: usize| LEFT + CELL * column as f64;
     let y = |row: usize| TOP + ROW * row as f64;
     html! {
-        svg.chart viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(title) {
+        svg.chart style=(format!("max-width:{width}px")) viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(title) {
             title { (title) }
             text.axis x="0" y="12" { (heat.y_name) " ↓  " (heat.x_name) " →" }
             @for (column, value) in heat.x.iter().enumerate() {
@@ -50,10 +50,10 @@ pub fn heat_map(title: &str, heat: &Heat) -> Markup {
     }
 }
 
-/// From 0 to 0.85, so that text on the darkest cell stays readable.
+/// From 0 to 0.6, so that text on the darkest cell keeps a contrast of more than 4.5 on light and dark paper.
 fn shade(value: Option<f64>, greatest: f64) -> String {
     let share = value.filter(|_| greatest > 0.0).map_or(0.0, |value| (value / greatest).clamp(0.0, 1.0));
-    format!("{:.3}", 0.85 * share.sqrt())
+    format!("{:.3}", 0.6 * share.sqrt())
 }
 
 #[cfg(test)]
@@ -71,14 +71,14 @@ mod tests {
             greatest: 4.0,
         };
         let svg = heat_map("t", &heat).into_string();
-        assert!(svg.contains("fill-opacity=\"0.850\"") && svg.contains("fill-opacity=\"0.000\""), "{svg}");
+        assert!(svg.contains("fill-opacity=\"0.600\"") && svg.contains("fill-opacity=\"0.000\""), "{svg}");
         assert!(svg.contains("4.000") && svg.contains("not observed"), "{svg}");
     }
 
     #[test]
     fn shades_keep_to_their_range() {
-        assert_eq!(shade(Some(9.0), 4.0), "0.850");
-        assert_eq!(shade(Some(1.0), 4.0), "0.425");
+        assert_eq!(shade(Some(9.0), 4.0), "0.600");
+        assert_eq!(shade(Some(1.0), 4.0), "0.300");
         assert_eq!(shade(Some(1.0), 0.0), "0.000");
     }
 }

@@ -28,6 +28,7 @@ pub fn sched_sweep_page(sweep: &SweepReport, command: &str) -> String {
     let maps = html! { @for at in 0..sweep.variants.len() {
         h3 { (sweep.variants[at]) }
         (heat_map(&format!("idle per cent, {}", sweep.variants[at]), &heat(sweep, at)))
+        details { summary { "Every value with its interval" } (intervals(sweep, at)) }
     } };
     let lines = html! { @for (row, value) in sweep.y.values.iter().enumerate() {
         h3 { (sweep.y.name) " " (value) }
@@ -135,6 +136,21 @@ fn idle(cell: &Cell, variant: usize) -> Option<&Figure> {
 
 fn row_cells(sweep: &SweepReport, row: usize) -> impl Iterator<Item = &Cell> {
     sweep.cells.iter().filter(move |cell| cell.y == row)
+}
+
+/// The map as a table, for those who read or hear it.
+fn intervals(sweep: &SweepReport, variant: usize) -> Markup {
+    let table = html! { table {
+        thead { tr {
+            th scope="col" { (sweep.y.name) " ↓ " (sweep.x.name) " →" }
+            @for value in &sweep.x.values { th scope="col" { (value) } }
+        } }
+        tbody { @for (row, value) in sweep.y.values.iter().enumerate() { tr {
+            th scope="row" { (value) }
+            @for cell in row_cells(sweep, row) { td.num { @if let Some(figure) = idle(cell, variant) { (figure_cell(figure)) } } }
+        } } }
+    } };
+    scroll(&format!("Idle per cent, {}", sweep.variants[variant]), &table)
 }
 
 fn heat(sweep: &SweepReport, variant: usize) -> Heat {

@@ -37,7 +37,7 @@ use toml::Spanned;
 pub fn parse_file(text: &str) -> Result<Scenario, Error> {
     let file: File = toml::from_str(text).map_err(|error| Error::File {
         line: error.span().map_or(1, |span| line_of(text, span.start)),
-        reason: error.message().to_string(),
+        reason: reason(error.message()),
     })?;
     let mut reader = Reader { text, lines: HashMap::new() };
     let scenario = reader.scenario(file)?;
@@ -279,4 +279,15 @@ impl Reader<'_> {
 
 fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+/// The parser's message, but for numbers beyond 64 bits in words that say so.
+fn reason(message: &str) -> String {
+    let number = message.strip_prefix("invalid type: integer `").and_then(|rest| rest.split_once('`'));
+    match number {
+        Some((number, rest)) if rest.starts_with(" as i128") || rest.starts_with(" as u128") => {
+            format!("{number} does not fit into 64 bits")
+        }
+        _ => message.to_string(),
+    }
 }

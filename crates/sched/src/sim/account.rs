@@ -21,7 +21,6 @@ pub(super) struct Account {
     pub(super) missed_ns: u64,
     /// Time during which some task waited.
     pub(super) some_waited_ns: u64,
-    pub(super) task_ns: Vec<u64>,
     pub(super) cpu_busy_ns: Vec<u64>,
     pub(super) latency_ns: Histogram<u64>,
     pub(super) switches: u64,
@@ -31,7 +30,7 @@ pub(super) struct Account {
 const LONGEST_LATENCY_NS: u64 = 1_000 * SECOND_NS;
 
 impl Account {
-    pub(super) fn new(scenario: &Scenario, tasks: usize) -> Self {
+    pub(super) fn new(scenario: &Scenario) -> Self {
         let cpus = scenario.topology.cpus;
         Self {
             last_ns: 0,
@@ -44,7 +43,6 @@ impl Account {
             idle_by_second_ns: Vec::new(),
             missed_ns: 0,
             some_waited_ns: 0,
-            task_ns: vec![0; tasks],
             cpu_busy_ns: vec![0; cpus],
             latency_ns: latencies(),
             switches: 0,
@@ -73,14 +71,8 @@ impl Account {
         self.switches += 1;
     }
 
-    pub(super) fn stopped(&mut self, cpu: usize, task: usize, ran_ns: u64) {
+    pub(super) fn stopped(&mut self) {
         self.running -= 1;
-        self.ran(cpu, task, ran_ns);
-    }
-
-    pub(super) fn ran(&mut self, cpu: usize, task: usize, ran_ns: u64) {
-        self.task_ns[task] += ran_ns;
-        self.cpu_busy_ns[cpu] += ran_ns;
     }
 
     pub(super) fn runnable_changed(&mut self, up: bool) {
@@ -137,12 +129,28 @@ impl Sim<'_> {
         account.missed_ns = 0;
         account.some_waited_ns = 0;
         account.switches = 0;
-        account.task_ns.fill(0);
         account.cpu_busy_ns.fill(0);
         account.latency_ns.reset();
         self.balance = Default::default();
         self.why.start_over();
         self.ideal.start_over();
+        for task in 0..self.tasks.len() {
+            self.tasks[task].exec_before_ns = self.exec_ns(task);
+        }
+    }
+
+    /// All the CPU time that `task` has had.
+    pub(super) fn exec_ns(&self, task: usize) -> u64 {
+        let entity = &self.entities[task];
+        let running = self.cpus[self.tasks[task].cpu as usize].current == task as u32;
+        entity.exec_ns + if running { self.now_ns - entity.exec_start_ns } else { 0 }
+    }
+
+    /// Books what `task` ran on `cpu` since then. The task's own sum is kept with its virtual time.
+    pub(super) fn charge(&mut self, cpu: usize, task: usize, since_ns: u64) {
+        let ran_ns = self.now_ns - since_ns;
+        self.account.cpu_busy_ns[cpu] += ran_ns;
+        self.observer.ran(cpu, task, since_ns, self.now_ns);
     }
 
     /// Charges every running task up to now, so that sums are complete.
@@ -150,13 +158,9 @@ impl Sim<'_> {
         for cpu in 0..self.cpus.len() {
             let state = &mut self.cpus[cpu];
             if state.current != super::NONE {
-                let ran_ns = self.now_ns - state.since_ns;
-                if let super::Activity::For(left_ns) = &mut self.tasks[state.current as usize].activity {
-                    *left_ns = left_ns.saturating_sub(ran_ns);
-                }
-                self.observer.ran(cpu, state.current as usize, state.since_ns, self.now_ns);
+                let (task, since_ns) = (state.current as usize, state.since_ns);
                 state.since_ns = self.now_ns;
-                self.account.ran(cpu, state.current as usize, ran_ns);
+                self.charge(cpu, task, since_ns);
             }
             self.attribute_idle(cpu);
         }

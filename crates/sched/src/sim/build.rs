@@ -2,12 +2,12 @@
 
 use super::account::Account;
 use super::events::Events;
-use super::heap::{Heap, NOWHERE};
+use super::heap::Heap;
 use super::ideal::Ideal;
 use super::random::Stream;
 use super::state::{
-    Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, FIRST_VRUNTIME, GroupState, LoadTracking, NONE,
-    Queue, Task, What,
+    Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, FIRST_VRUNTIME, GroupState, LoadTracking, NEVER_NS,
+    NONE, Queue, Task, What,
 };
 use super::{Balance, Observer, Sim, Why, balance};
 use crate::scenario::{FULL_POWER, ROOT, Scenario};
@@ -39,15 +39,15 @@ impl<'a> Sim<'a> {
             made_events: 0,
             behaviours,
             entities: Vec::with_capacity(tasks.len() + groups.len() * cpus),
-            places: vec![NOWHERE; tasks.len() + groups.len() * cpus],
             queues: Vec::with_capacity(groups.len() * cpus),
             cpus: (0..cpus).map(|_| idle_cpu(scenario)).collect(),
+            domains: vec![UNBALANCED; cpus * scenario.topology.domains.len()],
             cpu_loads: vec![CpuLoad { power: cpu_power(scenario), ..CpuLoad::default() }; cpus],
             idle: idle_words(cpus),
             pending: Vec::with_capacity(cpus),
             next_kick_tick: 0,
             scratch: balance::Scratch::default(),
-            account: Account::new(scenario, tasks.len()),
+            account: Account::new(scenario),
             ideal: Ideal::new(scenario, &order, &groups),
             why: Why::new(cpus),
             balance: Balance::default(),
@@ -167,6 +167,7 @@ fn task_states(scenario: &Scenario, order: &[usize], seed: u64) -> (Vec<Task>, V
                     activity: Activity::Sleeping,
                     step: 0,
                     woken_ns: None,
+                    exec_before_ns: 0,
                 });
             }
             behaviours.push(Behaviour { pattern: set.pattern.clone(), clock: set.clock, runnable: 0 });
@@ -175,17 +176,20 @@ fn task_states(scenario: &Scenario, order: &[usize], seed: u64) -> (Vec<Task>, V
     (tasks, behaviours)
 }
 
+/// A domain as it is before its first pass.
+const UNBALANCED: CpuDomain = CpuDomain { last_balance_tick: 0, interval_ticks: 1, failed: 0 };
+
 fn idle_cpu(scenario: &Scenario) -> Cpu {
-    let domain = CpuDomain { last_balance_tick: 0, interval_ticks: 1, failed: 0 };
     Cpu {
         current: NONE,
         since_ns: 0,
+        burst_end_ns: NEVER_NS,
+        burst_order: 0,
         switches: 0,
         must_reschedule: false,
-        idle_stamp_ns: None,
+        idle_stamp_ns: NEVER_NS,
         average_idle_ns: 2 * scenario.tunables.migration_cost_ns,
         next_balance_tick: 0,
-        domains: vec![domain; scenario.topology.domains.len()],
     }
 }
 

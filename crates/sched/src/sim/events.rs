@@ -1,8 +1,9 @@
 //! The events to come, in order of time.
 //!
-//! A ring of slots of about an eighth of a millisecond each holds what happens within the next second, unsorted; a heap holds
-//! what is due in the present slot, and another the few events further off. With a hundred thousand tasks asleep
-//! a new event costs an append, where one heap of them all would touch memory at every level.
+//! A ring of slots of about an eighth of a millisecond each holds what happens within the next second, unsorted.
+//! A slot is sorted when its time comes; a heap holds what is added to it after that, and another the few events
+//! further off. With a hundred thousand tasks asleep a new event costs an append, where one heap of them all would
+//! touch memory at every level.
 
 use super::state::Event;
 use std::cmp::Reverse;
@@ -14,10 +15,15 @@ const SLOT_BITS: u32 = 17;
 const SLOTS: u64 = 1 << 13;
 
 pub(super) struct Events {
-    /// The slot that the heap `due` serves.
+    /// The slot that `due` and `late` serve.
     present: u64,
-    due: BinaryHeap<Reverse<Event>>,
+    /// What is due in the present slot, last first.
+    due: Vec<Event>,
+    /// What was added to the present slot since.
+    late: BinaryHeap<Reverse<Event>>,
     ring: Vec<Vec<Event>>,
+    /// Memory of slots that are past, for those to come: what is hot stays as small as what is queued.
+    spare: Vec<Vec<Event>>,
     /// Events in the ring.
     in_ring: usize,
     far: BinaryHeap<Reverse<Event>>,
@@ -27,8 +33,10 @@ impl Events {
     pub(super) fn new() -> Self {
         Self {
             present: 0,
-            due: BinaryHeap::new(),
+            due: Vec::new(),
+            late: BinaryHeap::new(),
             ring: (0..SLOTS).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             in_ring: 0,
             far: BinaryHeap::new(),
         }
@@ -37,9 +45,13 @@ impl Events {
     pub(super) fn push(&mut self, event: Event) {
         let slot = event.at_ns >> SLOT_BITS;
         if slot <= self.present {
-            self.due.push(Reverse(event));
+            self.late.push(Reverse(event));
         } else if slot - self.present < SLOTS {
-            self.ring[(slot % SLOTS) as usize].push(event);
+            let events = &mut self.ring[(slot % SLOTS) as usize];
+            if events.capacity() == 0 {
+                *events = self.spare.pop().unwrap_or_default();
+            }
+            events.push(event);
             self.in_ring += 1;
         } else {
             self.far.push(Reverse(event));
@@ -48,7 +60,7 @@ impl Events {
 
     /// When the first event is due.
     pub(super) fn first_ns(&mut self) -> Option<u64> {
-        while self.due.is_empty() {
+        while self.due.is_empty() && self.late.is_empty() {
             if self.in_ring == 0 {
                 let first = self.far.peek()?.0.at_ns;
                 self.present = first >> SLOT_BITS;
@@ -57,19 +69,44 @@ impl Events {
             }
             self.reach_present();
         }
-        self.due.peek().map(|event| event.0.at_ns)
+        if self.late_is_first() {
+            self.late.peek().map(|event| event.0.at_ns)
+        } else {
+            self.due.last().map(|event| event.at_ns)
+        }
+    }
+
+    /// What was queued for the present slot before it began.
+    pub(super) fn due(&self) -> &[Event] {
+        &self.due
+    }
+
+    /// The slot that the next event is in.
+    pub(super) fn present(&self) -> u64 {
+        self.present
     }
 
     pub(super) fn pop(&mut self) -> Option<Event> {
         self.first_ns()?;
-        self.due.pop().map(|event| event.0)
+        if self.late_is_first() { self.late.pop().map(|event| event.0) } else { self.due.pop() }
+    }
+
+    fn late_is_first(&self) -> bool {
+        match (self.late.peek(), self.due.last()) {
+            (Some(Reverse(late)), Some(due)) => late < due,
+            (late, _) => late.is_some(),
+        }
     }
 
     /// Makes due what is in the present slot, and lets in what is no longer far.
     fn reach_present(&mut self) {
-        let slot = &mut self.ring[(self.present % SLOTS) as usize];
+        let slot = std::mem::take(&mut self.ring[(self.present % SLOTS) as usize]);
         self.in_ring -= slot.len();
-        self.due.extend(slot.drain(..).map(Reverse));
+        let past = std::mem::replace(&mut self.due, slot);
+        if past.capacity() > 0 {
+            self.spare.push(past);
+        }
+        self.due.sort_unstable_by(|a, b| b.cmp(a));
         while let Some(Reverse(event)) = self.far.peek().copied() {
             if (event.at_ns >> SLOT_BITS).saturating_sub(self.present) >= SLOTS {
                 break;

@@ -42,7 +42,7 @@ impl Sim<'_> {
     fn update_min_vruntime(&mut self, q: usize) {
         let queue = &self.queues[q];
         let current = (queue.current != NONE).then(|| self.entities[queue.current as usize].vruntime);
-        let first = queue.waiting.first().map(|(vruntime, _)| vruntime);
+        let first = queue.waiting.first_key();
         let least = match (current, first) {
             (Some(current), Some(first)) => current.min(first),
             (Some(only), None) | (None, Some(only)) => only,
@@ -91,7 +91,7 @@ impl Sim<'_> {
         }
         self.entities[e].queued = true;
         if self.queues[q].current != e as u32 {
-            self.queues[q].waiting.insert(self.entities[e].vruntime, e as u32, &mut self.places);
+            self.queues[q].waiting.insert(self.entities[e].vruntime, e as u32);
         }
     }
 
@@ -111,7 +111,7 @@ impl Sim<'_> {
         let q = self.entities[e].queue as usize;
         self.update_current(q);
         if self.queues[q].current != e as u32 {
-            self.queues[q].waiting.remove(e as u32, &mut self.places);
+            self.queues[q].waiting.remove(e as u32);
         }
         self.entities[e].queued = false;
         self.update_tracking(q, false);
@@ -181,7 +181,7 @@ impl Sim<'_> {
             let q = self.entities[e as usize].queue as usize;
             if self.entities[e as usize].queued {
                 self.update_current(q);
-                self.queues[q].waiting.insert(self.entities[e as usize].vruntime, e, &mut self.places);
+                self.queues[q].waiting.insert(self.entities[e as usize].vruntime, e);
             }
             self.queues[q].current = NONE;
             e = self.queues[q].entity;
@@ -193,7 +193,7 @@ impl Sim<'_> {
         let mut q = cpu;
         loop {
             let (_, e) = self.queues[q].waiting.first()?;
-            self.queues[q].waiting.remove(e, &mut self.places);
+            self.queues[q].waiting.remove(e);
             self.queues[q].current = e;
             let entity = &mut self.entities[e as usize];
             entity.exec_start_ns = self.now_ns;
@@ -234,7 +234,7 @@ impl Sim<'_> {
             return false;
         }
         let ahead = |first: u64| entity.vruntime.saturating_sub(first) > slice_ns;
-        self.queues[q].waiting.first().is_some_and(|(first, _)| ahead(first))
+        self.queues[q].waiting.first_key().is_some_and(ahead)
     }
 
     /// The entity's part of a period in which every entity of its queue runs once, and of its group's part of

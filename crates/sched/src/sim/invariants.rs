@@ -1,6 +1,5 @@
 //! What must hold after every step, whatever the scenario.
 
-use super::heap::NOWHERE;
 use super::state::{Activity, FIRST_VRUNTIME, NONE};
 use super::{Sim, Unobserved};
 use crate::scenario::{Clock, Group, Mechanism, Pattern, ROOT, Scenario, Span, TaskSet, Topology};
@@ -87,14 +86,14 @@ impl Sim<'_> {
                 assert!(!std::mem::replace(&mut running[task], true), "task {task} runs twice");
             }
         }
+        let mut waiting = vec![0_u32; self.entities.len()];
+        for queue in &self.queues {
+            (0..).map_while(|place| queue.waiting.at(place)).for_each(|e| waiting[e as usize] += 1);
+        }
         for (task, state) in self.tasks.iter().enumerate() {
             let queued = self.entities[task].queued;
             assert_eq!(queued, state.activity != Activity::Sleeping, "task {task} is lost");
-            assert_eq!(
-                self.places[task] != NOWHERE,
-                queued && !running[task],
-                "task {task} is not waiting once"
-            );
+            assert_eq!(waiting[task], u32::from(queued && !running[task]), "task {task} is not waiting once");
         }
         for q in 0..self.queues.len() {
             self.assert_queue_adds_up(q);

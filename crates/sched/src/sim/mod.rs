@@ -1,7 +1,7 @@
 //! The simulation: a clock, events, and the scheduler they drive.
 //!
 //! Ticks fall on all CPUs at the same times and are no events of the queue; what is queued are the ends of
-//! sleeps and of bursts, at most one per task and some stale ones per CPU.
+//! sleeps, and of bursts that end before the next tick: one per task, and some stale ones per CPU.
 
 mod account;
 mod balance;
@@ -27,7 +27,10 @@ use crate::scenario::{Mechanism, Scenario};
 use account::Account;
 use events::Events;
 use ideal::Ideal;
-use state::{Activity, Behaviour, Cpu, CpuLoad, Entity, Event, GroupState, NONE, Queue, Task, What};
+use state::{
+    Activity, Behaviour, Cpu, CpuDomain, CpuLoad, Entity, Event, GroupState, NEVER_NS, NONE, Queue, Task,
+    What,
+};
 
 /// Watches a run as it goes on.
 pub trait Observer {
@@ -83,11 +86,10 @@ struct Sim<'a> {
     tasks: Vec<Task>,
     behaviours: Vec<Behaviour>,
     entities: Vec<Entity>,
-    /// Each entity's place in its queue's heap.
-    places: Vec<u32>,
     queues: Vec<Queue>,
     groups: Vec<GroupState>,
     cpus: Vec<Cpu>,
+    domains: Vec<CpuDomain>,
     cpu_loads: Vec<CpuLoad>,
     /// One bit per CPU, 64 to a word: set while it runs nothing.
     idle: Vec<u64>,
@@ -122,7 +124,11 @@ impl Sim<'_> {
     /// Goes on to the next thing that happens, and lets every CPU that it concerns choose anew. `false` at the
     /// end of the run.
     fn step(&mut self) -> bool {
+        let slot = self.events.present();
         let event_ns = self.events.first_ns().unwrap_or(u64::MAX);
+        if self.events.present() != slot && self.outgrows_cache() {
+            self.fetch_due_tasks();
+        }
         let tick_ns = (self.tick + 1).saturating_mul(self.tick_ns);
         let next_ns = event_ns.min(tick_ns).min(self.account.mark_ns());
         if next_ns > self.end_ns {
@@ -142,6 +148,29 @@ impl Sim<'_> {
         }
         self.reschedule_pending();
         true
+    }
+
+    /// Whether tasks take more memory than the caches near a CPU have, at two lines each.
+    fn outgrows_cache(&self) -> bool {
+        self.tasks.len() > 4096
+    }
+
+    /// Loads what the events of a slot will need, all at once. One after another, event by event, each would
+    /// wait for memory alone as soon as there are more tasks than the cache holds.
+    fn fetch_due_tasks(&self) {
+        let touch = |event: &Event| match event.what {
+            What::Wake { task } => self.tasks[task as usize].cpu ^ self.entities[task as usize].queue,
+            What::BurstEnd { cpu, .. } => cpu,
+        };
+        std::hint::black_box(self.events.due().iter().map(touch).fold(0, |sum, part| sum ^ part));
+    }
+
+    /// The same for the tasks that run, which a tick charges.
+    fn fetch_running(&self) {
+        let running = self.cpus.iter().filter(|cpu| cpu.current != NONE);
+        std::hint::black_box(
+            running.map(|cpu| self.entities[cpu.current as usize].queue).fold(0, |sum, q| sum ^ q),
+        );
     }
 
     fn go_to(&mut self, now_ns: u64) {
@@ -218,22 +247,18 @@ impl Sim<'_> {
         if task == NONE {
             return None;
         }
-        let ran_ns = self.now_ns - state.since_ns;
-        let task = task as usize;
-        if let Activity::For(left_ns) = &mut self.tasks[task].activity {
-            *left_ns = left_ns.saturating_sub(ran_ns);
-        }
+        let since_ns = state.since_ns;
+        state.burst_end_ns = NEVER_NS;
+        self.charge(cpu, task as usize, since_ns);
         self.idle[cpu / 64] |= 1 << (cpu % 64);
-        self.account.stopped(cpu, task, ran_ns);
+        self.account.stopped();
         self.start_idle_span(cpu);
-        self.observer.ran(cpu, task, self.now_ns - ran_ns, self.now_ns);
-        Some(task)
+        Some(task as usize)
     }
 
     fn start_running(&mut self, cpu: usize, task: usize) {
         let state = &mut self.cpus[cpu];
         state.since_ns = self.now_ns;
-        let switches = state.switches;
         self.idle[cpu / 64] &= !(1 << (cpu % 64));
         self.attribute_idle(cpu);
         self.cpus[cpu].current = task as u32;
@@ -245,14 +270,34 @@ impl Sim<'_> {
             Activity::Until(end_ns) => {
                 end_ns.max(self.now_ns.saturating_add(self.scenario.tunables.clock_check_ns))
             }
-            Activity::For(left_ns) => self.now_ns.saturating_add(left_ns),
+            Activity::UntilExec(exec_ns) => {
+                self.now_ns.saturating_add(exec_ns.saturating_sub(self.entities[task].exec_ns))
+            }
             Activity::Sleeping | Activity::Forever => return,
         };
-        self.at(end_ns, What::BurstEnd { cpu: cpu as u32, switches });
+        if end_ns <= self.end_ns {
+            self.made_events += 1;
+            self.cpus[cpu].burst_end_ns = end_ns;
+            self.cpus[cpu].burst_order = self.made_events;
+            self.queue_burst_end(cpu);
+        }
+    }
+
+    /// Queues the end of the burst that runs on `cpu` if it comes no later than the next tick.
+    fn queue_burst_end(&mut self, cpu: usize) {
+        let state = &mut self.cpus[cpu];
+        if state.burst_end_ns <= (self.tick + 1).saturating_mul(self.tick_ns) {
+            let at_ns = std::mem::replace(&mut state.burst_end_ns, NEVER_NS);
+            let what = What::BurstEnd { cpu: cpu as u32, switches: state.switches };
+            self.events.push(Event { at_ns, order: state.burst_order, what });
+        }
     }
 
     fn tick_all(&mut self) {
         self.ideal.sample(&self.behaviours, &self.scenario.topology, self.tick_ns);
+        if self.outgrows_cache() {
+            self.fetch_running();
+        }
         for cpu in 0..self.cpus.len() {
             self.update_history(cpu);
         }
@@ -261,6 +306,7 @@ impl Sim<'_> {
             if current != NONE {
                 self.tick_current(cpu, current as usize);
             }
+            self.queue_burst_end(cpu);
             self.balance_at_tick(cpu);
             // The next CPU's pass must see what this one decided.
             if self.cpus[cpu].must_reschedule {

@@ -155,7 +155,9 @@ impl Sim<'_> {
     pub(super) fn outcome(mut self) -> Outcome {
         self.charge_all();
         self.account.end_partial_second();
-        let groups = self.group_outcomes();
+        let task_ns: Vec<u64> =
+            (0..self.tasks.len()).map(|task| self.exec_ns(task) - self.tasks[task].exec_before_ns).collect();
+        let groups = self.group_outcomes(&task_ns);
         let events = self.made_events + self.tick * self.cpus.len() as u64;
         let latency_ns = &self.account.latency_ns;
         let latency = (!latency_ns.is_empty()).then(|| Latency {
@@ -174,15 +176,15 @@ impl Sim<'_> {
             switches: self.account.switches,
             events,
             cpu_busy_ns: self.account.cpu_busy_ns,
-            task_ns: self.account.task_ns,
+            task_ns,
             idle_by_second_ns: self.account.idle_by_second_ns,
             missed_ns: self.account.missed_ns,
         }
     }
 
-    fn group_outcomes(&self) -> Vec<GroupOutcome> {
+    fn group_outcomes(&self, task_ns: &[u64]) -> Vec<GroupOutcome> {
         let mut cpu_ns = vec![0; self.groups.len()];
-        for (task, ran_ns) in self.tasks.iter().zip(&self.account.task_ns) {
+        for (task, ran_ns) in self.tasks.iter().zip(task_ns) {
             cpu_ns[task.group as usize] += ran_ns;
         }
         for group in (1..self.groups.len()).rev() {

@@ -12,8 +12,13 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Virtual time starts here rather than at zero, so that a task placed before its queue's time stays positive.
 pub(super) const FIRST_VRUNTIME: u64 = 1 << 32;
 
+/// A time that does not come.
+pub(super) const NEVER_NS: u64 = u64::MAX;
+
 /// Something a queue schedules: a task, or a group on one CPU. Tasks come first in the array, so a task's
-/// entity has the task's index.
+/// entity has the task's index. One cache line: what an event does to a task's
+/// place in its queue loads and stores here only.
+#[repr(align(64))]
 pub(super) struct Entity {
     pub(super) vruntime: u64,
     pub(super) load: LoadWeight,
@@ -28,7 +33,8 @@ pub(super) struct Entity {
     pub(super) queued: bool,
 }
 
-/// The queue of one group on one CPU, at index `group · cpus + cpu`.
+/// The queue of one group on one CPU, at index `group · cpus + cpu`. Two cache lines, never three.
+#[repr(align(64))]
 pub(super) struct Queue {
     /// Queued entities but for the running one, by virtual time.
     pub(super) waiting: Heap,
@@ -74,7 +80,8 @@ pub(super) struct CpuLoad {
     pub(super) power: u64,
 }
 
-/// The rest of a CPU.
+/// The rest of a CPU: one cache line.
+#[repr(align(64))]
 pub(super) struct Cpu {
     /// The running task.
     pub(super) current: u32,
@@ -83,14 +90,17 @@ pub(super) struct Cpu {
     /// Counts switches, so that an event for an earlier one is known to be stale.
     pub(super) switches: u32,
     pub(super) must_reschedule: bool,
-    /// When it fell idle, until a task wakes up on it.
-    pub(super) idle_stamp_ns: Option<u64>,
+    /// When the running task's burst is over, unless that is queued already, and the event's place in order.
+    /// Most tasks are preempted first, so only ends within the present tick become events.
+    pub(super) burst_end_ns: u64,
+    pub(super) burst_order: u64,
+    /// When it fell idle, until a task wakes up on it; then [`NEVER_NS`].
+    pub(super) idle_stamp_ns: u64,
     pub(super) average_idle_ns: u64,
     pub(super) next_balance_tick: u64,
-    pub(super) domains: Vec<CpuDomain>,
 }
 
-/// A CPU's own view of one of its domains.
+/// A CPU's own view of one of its domains, at index `cpu · levels + level`.
 #[derive(Clone, Copy)]
 pub(super) struct CpuDomain {
     pub(super) last_balance_tick: u64,
@@ -110,7 +120,8 @@ pub(super) struct GroupState {
     pub(super) source: Option<usize>,
 }
 
-/// What a task is doing and will do.
+/// What a task is doing, will do and has had: one cache line.
+#[repr(align(64))]
 pub(super) struct Task {
     pub(super) stream: Stream,
     /// Index into the run's patterns.
@@ -122,6 +133,8 @@ pub(super) struct Task {
     pub(super) step: u32,
     /// When it became runnable after its last sleep, until it first runs.
     pub(super) woken_ns: Option<u64>,
+    /// The CPU time it had had when the warm-up ended.
+    pub(super) exec_before_ns: u64,
 }
 
 /// Where a task is in its pattern.
@@ -130,8 +143,8 @@ pub(super) enum Activity {
     Sleeping,
     /// Busy until the wall clock says so.
     Until(u64),
-    /// Busy for this much more time on a CPU.
-    For(u64),
+    /// Busy until it has had this much CPU time in all.
+    UntilExec(u64),
     /// Busy without end.
     Forever,
 }
@@ -159,3 +172,6 @@ pub(super) enum What {
     /// The running task's burst is over, if the CPU has not switched since.
     BurstEnd { cpu: u32, switches: u32 },
 }
+
+const _: () = assert!(size_of::<Entity>() == 64 && size_of::<Task>() == 64);
+const _: () = assert!(size_of::<Cpu>() == 64 && size_of::<Queue>() == 128);

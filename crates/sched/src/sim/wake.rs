@@ -1,7 +1,7 @@
 //! What tasks do, and where they wake up.
 
 use super::Sim;
-use super::state::{Activity, NONE};
+use super::state::{Activity, NEVER_NS, NONE};
 use crate::scenario::{Clock, Mechanism, Pattern};
 
 impl Sim<'_> {
@@ -60,7 +60,10 @@ impl Sim<'_> {
     fn end_idle_span(&mut self, cpu: usize) {
         let longest_ns = 2 * self.scenario.tunables.migration_cost_ns;
         let state = &mut self.cpus[cpu];
-        let Some(stamp_ns) = state.idle_stamp_ns.take() else { return };
+        let stamp_ns = std::mem::replace(&mut state.idle_stamp_ns, NEVER_NS);
+        if stamp_ns == NEVER_NS {
+            return;
+        }
         let span_ns = self.now_ns - stamp_ns;
         if span_ns > longest_ns {
             state.average_idle_ns = longest_ns;
@@ -82,6 +85,7 @@ impl Sim<'_> {
     }
 
     fn draw_burst(&mut self, task: usize) -> Activity {
+        let exec_ns = self.entities[task].exec_ns;
         let task = &mut self.tasks[task];
         let behaviour = &self.behaviours[task.pattern as usize];
         let busy_ns = match &behaviour.pattern {
@@ -91,7 +95,7 @@ impl Sim<'_> {
         };
         match behaviour.clock {
             Clock::Wall | Clock::Timetable => Activity::Until(self.now_ns.saturating_add(busy_ns)),
-            Clock::Cpu => Activity::For(busy_ns),
+            Clock::Cpu => Activity::UntilExec(exec_ns.saturating_add(busy_ns)),
         }
     }
 

@@ -6,7 +6,7 @@ mod pull;
 pub(super) use decide::Occupied;
 
 use super::Sim;
-use super::state::NONE;
+use super::state::{NEVER_NS, NONE};
 use super::why::Cause;
 use crate::scenario::Mechanism;
 use decide::{GroupCount, Rules};
@@ -21,7 +21,7 @@ pub(super) struct Scratch {
 impl Sim<'_> {
     /// A CPU has just run out of tasks: it tries to pull some, domain by domain.
     pub(super) fn fall_idle(&mut self, cpu: usize) {
-        self.cpus[cpu].idle_stamp_ns = Some(self.now_ns);
+        self.cpus[cpu].idle_stamp_ns = self.now_ns;
         if !self.on(Mechanism::NewlyIdle) {
             return;
         }
@@ -37,11 +37,11 @@ impl Sim<'_> {
                 break;
             }
             if self.balance_domain(cpu, level, Occupied::NewlyIdle) == Some(true) {
-                self.cpus[cpu].idle_stamp_ns = None;
+                self.cpus[cpu].idle_stamp_ns = NEVER_NS;
                 self.cpus[cpu].next_balance_tick = next_tick;
                 return;
             }
-            let domain = &self.cpus[cpu].domains[level];
+            let domain = &self.domains[self.domain_at(cpu, level)];
             next_tick = next_tick.min(domain.last_balance_tick + domain.interval_ticks);
         }
         if self.tick > self.cpus[cpu].next_balance_tick {
@@ -102,7 +102,8 @@ impl Sim<'_> {
         let hz = self.scenario.tunables.hz;
         let mut next_tick = self.tick + 60 * hz;
         for level in 0..self.scenario.topology.domains.len() {
-            let domain = self.cpus[cpu].domains[level];
+            let at = self.domain_at(cpu, level);
+            let domain = self.domains[at];
             let longer = if occupied == Occupied::Idle { 1 } else { self.scenario.tunables.busy_factor };
             let interval = (domain.interval_ticks * longer).max(1);
             let mut may_go_on = true;
@@ -113,7 +114,7 @@ impl Sim<'_> {
                     Some(false) => {}
                     None => may_go_on = false,
                 }
-                self.cpus[cpu].domains[level].last_balance_tick = self.tick;
+                self.domains[at].last_balance_tick = self.tick;
                 due = self.tick + interval;
             }
             next_tick = next_tick.min(due);
@@ -152,10 +153,15 @@ impl Sim<'_> {
         }
     }
 
+    pub(super) fn domain_at(&self, cpu: usize, level: usize) -> usize {
+        cpu * self.scenario.topology.domains.len() + level
+    }
+
     /// The domain is balanced: look less often.
     fn settle(&mut self, cpu: usize, level: usize) {
         let longest = 4 * self.least_interval(level);
-        let domain = &mut self.cpus[cpu].domains[level];
+        let at = self.domain_at(cpu, level);
+        let domain = &mut self.domains[at];
         domain.failed = 0;
         if domain.interval_ticks < longest {
             domain.interval_ticks *= 2;

@@ -48,7 +48,8 @@ impl Sim<'_> {
 
     fn pulled(&mut self, cpu: usize, level: usize, occupied: Occupied) {
         let least = self.least_interval(level);
-        let domain = &mut self.cpus[cpu].domains[level];
+        let at = self.domain_at(cpu, level);
+        let domain = &mut self.domains[at];
         domain.failed = 0;
         domain.interval_ticks = least;
         self.note_cause(cpu, level, occupied, Cause::Pulled);
@@ -62,7 +63,8 @@ impl Sim<'_> {
         let tries = self.nice_tries(level);
         let least = self.least_interval(level);
         let may_push = self.on(Mechanism::Active);
-        let domain = &mut self.cpus[cpu].domains[level];
+        let at = self.domain_at(cpu, level);
+        let domain = &mut self.domains[at];
         domain.failed += 1;
         if domain.failed <= tries + 2 || !may_push {
             domain.interval_ticks = least;
@@ -168,7 +170,7 @@ impl Sim<'_> {
     ) -> u64 {
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         self.list_waiting_tasks(q, budget, &mut candidates);
-        let failed = self.cpus[to].domains[level].failed;
+        let failed = self.domains[self.domain_at(to, level)].failed;
         let hot_counts = self.on(Mechanism::CacheHot) && failed <= self.nice_tries(level);
         let mut left = most;
         for &task in &candidates {
