@@ -2,6 +2,7 @@
 
 use crate::explain;
 use crate::files;
+use crate::kernel::advice::{self, KernelAdvice};
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
@@ -14,7 +15,9 @@ use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
+use lineup_explain::Survey;
 use lineup_model::line::LineSize;
+use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
 use std::path::{Path, PathBuf};
@@ -24,10 +27,11 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Options {
     /// A recording made by `lineup record`
     recording: PathBuf,
-    /// Folder with the recorded program's sources, and the program itself; never written to
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    source: PathBuf,
-    /// Shell command that builds the program in a copy of the source folder
+    /// Folder with the recorded program's sources, and the program itself; never written to [default: .; for a kernel
+    /// none: its types are written out as C]
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
+    /// Shell command that builds the program in a copy of the source folder; a kernel is not built
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
     /// Write the patch to this file
@@ -58,9 +62,14 @@ pub(crate) struct Options {
 
 /// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let program = recorded_program(&options.recording)?;
+    let survey = explain::survey(&options.recording)?;
+    if survey.header.mode == Mode::System {
+        return run_kernel(options, &survey);
+    }
+    let program = recorded_program(&options.recording, &survey)?;
     let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
-    let scratch = Scratch::new(&options.source, &options.build, Path::new(""))?;
+    let source = options.source.as_deref().unwrap_or(Path::new("."));
+    let scratch = Scratch::new(source, &options.build, Path::new(""))?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
@@ -69,7 +78,24 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut judge = BuildJudge::new(&scratch, inside)?;
     let advice =
         lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &options.advice(), &mut judge);
-    write(options, &recorded, &advice, &sources, scratch.source())?;
+    write(options, &recorded, &advice, &sources, scratch.source(), "")?;
+    Ok(Outcome::Done)
+}
+
+/// The same for a kernel: nothing is compiled, and without sources the declarations are written out from the types.
+fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
+    let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
+    let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
+    let recorded = Recorded::explain(&options.recording, &kernel, Default::default())?;
+    let KernelAdvice { advice, sources } =
+        advice::advise(&recorded, options.source.as_deref(), &options.advice())?;
+    let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
+    let message = match advice.orders.as_slice() {
+        [] => String::new(),
+        orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
+    };
+    let folder = options.source.as_deref().unwrap_or(Path::new(""));
+    write(options, &recorded, &advice, &sources, folder, &message)?;
     Ok(Outcome::Done)
 }
 
@@ -85,8 +111,7 @@ impl Options {
 }
 
 /// The program that was recorded, by the path at which it was mapped.
-fn recorded_program(recording: &Path) -> Result<PathBuf> {
-    let survey = explain::survey(recording)?;
+fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
     let Some(program) = mapped.into_iter().find(|path| path.file_name() == wanted) else {
@@ -101,8 +126,10 @@ fn write(
     advice: &Advice,
     sources: &Sources,
     folder: &Path,
+    message: &str,
 ) -> Result<()> {
     let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
+    let patch = format!("{message}{patch}");
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -128,7 +155,7 @@ fn write(
 
 fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: String, folder: &Path) -> String {
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
-    let report = page::fill(Found {
+    let mut report = page::fill(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: Vec::new(),
@@ -140,6 +167,13 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
         proof: None,
     });
+    if recorded.is_kernel() {
+        // A kernel has hundreds of types and variables on every hot path: only what is proposed is drawn.
+        let is_proposed = |name: &str| {
+            advice.orders.iter().any(|order| name.rsplit(' ').next() == Some(order.type_name.as_str()))
+        };
+        report.maps.retain(|map| is_proposed(&map.owner.name));
+    }
     let text = study_text(&report, files::text_style());
     match options.patch {
         Some(_) => text,

@@ -14,6 +14,7 @@ use lineup_model::program::{Location, Variable};
 use lineup_model::types::Types;
 use lineup_model::usage::VariableRef;
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_recording::Mode;
 use lineup_report::study::{NotObserved, VariantUse};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,6 +58,11 @@ impl Recorded {
     /// The program's machine and data model.
     pub(crate) fn abi(&self) -> Abi {
         self.survey.header.abi
+    }
+
+    /// True when a whole system was recorded.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.survey.header.mode == Mode::System
     }
 
     /// The emulator, as it names itself.

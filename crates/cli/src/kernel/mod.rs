@@ -1,5 +1,6 @@
 //! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
 
+pub(crate) mod advice;
 pub(crate) mod boot;
 mod ending;
 pub(crate) mod knowledge;
