@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-sched", &["lineup-model", "lineup-stats"]),
     ("lineup-load", &["lineup-stats"]),
+    ("lineup-mapping", &[]),
     (
         "lineup",
         &[
@@ -37,6 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-report",
             "lineup-sched",
             "lineup-load",
+            "lineup-mapping",
             "lineup-trace",
         ],
     ),
@@ -56,6 +58,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("tree-sitter-c", &["lineup-advise"]),
     ("tree-sitter-cpp", &["lineup-advise"]),
     ("statrs", &["lineup-stats"]),
+    ("memmap2", &["lineup-mapping"]),
     ("zstd", &["lineup-recording"]),
     ("maud", &["lineup-report"]),
     ("comfy-table", &["lineup-report"]),

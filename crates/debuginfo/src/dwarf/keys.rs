@@ -284,7 +284,7 @@ fn is_pointing(kind: RawKind) -> bool {
 /// The type that a reference leads to.
 pub(super) fn resolve(scans: &[Scan<'_>], from: usize, reference: Ref) -> Option<At> {
     let at = match reference {
-        Ref::Local(offset) => (from, scans.get(from)?.at(offset)?),
+        Ref::Local(index) => (from, index as usize),
         Ref::Elsewhere(Die { unit, offset }) => {
             let scan = scans.binary_search_by_key(&unit, |scan| scan.unit).ok()?;
             (scan, scans.get(scan)?.at(offset)?)
@@ -295,11 +295,11 @@ pub(super) fn resolve(scans: &[Scan<'_>], from: usize, reference: Ref) -> Option
 }
 
 /// Follows entries that stand for a type in a type unit.
-fn unalias(scans: &[Scan<'_>], mut at: At) -> At {
+pub(super) fn unalias(scans: &[Scan<'_>], mut at: At) -> At {
     for _ in 0..MAX_CHAIN {
         let Some(ty) = scans.get(at.0).and_then(|scan| scan.types.get(at.1)) else { return at };
         let target = match ty.alias {
-            Ref::Local(offset) => scans.get(at.0).and_then(|scan| scan.at(offset)).map(|index| (at.0, index)),
+            Ref::Local(index) => Some((at.0, index as usize)),
             Ref::Elsewhere(die) => scans
                 .binary_search_by_key(&die.unit, |scan| scan.unit)
                 .ok()

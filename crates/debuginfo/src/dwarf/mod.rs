@@ -7,6 +7,7 @@ mod keys;
 mod lines;
 mod location;
 mod merge;
+mod offsets;
 mod scan;
 mod store;
 mod unify;

@@ -3,6 +3,7 @@
 //! Names stay slices of the section and references stay offsets, so that a unit costs little until
 //! [`super::merge`] knows which of its types are new.
 
+use super::offsets::Offsets;
 use super::{Dwarf, Unit, Value, View, constant};
 use crate::dwarf::store::Die;
 use gimli::{DwAt, DwTag, constants as dw};
@@ -12,7 +13,8 @@ use lineup_model::types::{AggregateKind, Language, MemberRole};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ref {
     Nothing,
-    /// An offset in the same unit.
+    /// Of a type in the same unit: its offset while the unit is read, then its index in
+    /// [`Scan::types`].
     Local(u32),
     Elsewhere(Die),
     /// A reference that leads nowhere.
@@ -39,7 +41,6 @@ pub(super) enum RawKind {
 /// A type as its entry describes it.
 #[derive(Clone, Debug)]
 pub(super) struct RawType<'a> {
-    pub(super) offset: u32,
     pub(super) kind: RawKind,
     pub(super) name: Option<&'a [u8]>,
     /// Index in [`Scan::scopes`].
@@ -110,6 +111,8 @@ pub(super) struct Scan<'a> {
     pub(super) name: Option<&'a [u8]>,
     pub(super) pointer_bytes: u64,
     pub(super) types: Vec<RawType<'a>>,
+    /// The offsets of the types' entries.
+    pub(super) offsets: Offsets,
     pub(super) children: Vec<RawChild<'a>>,
     pub(super) scopes: Vec<Scope<'a>>,
     /// True when a type refers to another unit.
@@ -121,7 +124,7 @@ pub(super) struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// The index of the type at an offset of this unit.
     pub(super) fn at(&self, offset: u32) -> Option<usize> {
-        self.types.binary_search_by_key(&offset, |ty| ty.offset).ok()
+        self.offsets.find(offset).map(|index| index as usize)
     }
 
     /// What belongs to a type.
@@ -161,12 +164,14 @@ pub(super) fn scan<'a>(view: &View<'a>, index: u32, unit: &Unit<'a>) -> Option<S
         dwarf,
         unit,
         stack: Vec::new(),
+        offsets: Vec::new(),
         out: Scan {
             unit: index,
             language: language(unit),
             name: unit.name.map(|name| name.slice()),
             pointer_bytes: u64::from(unit.header.address_size()),
             types: Vec::new(),
+            offsets: Offsets::default(),
             children: Vec::new(),
             scopes: Vec::new(),
             refers_elsewhere: false,
@@ -175,11 +180,31 @@ pub(super) fn scan<'a>(view: &View<'a>, index: u32, unit: &Unit<'a>) -> Option<S
     };
     scanner.out.damaged = scanner.run().is_err();
     let mut out = scanner.out;
+    out.offsets = Offsets::new(scanner.offsets);
+    out.link();
     out.group_children();
     Some(out)
 }
 
 impl Scan<'_> {
+    /// Turns offsets in the unit into indices, once for all who follow the references.
+    fn link(&mut self) {
+        let offsets = &self.offsets;
+        let link = |reference: &mut Ref| {
+            if let Ref::Local(offset) = *reference {
+                *reference = offsets.find(offset).map_or(Ref::Broken, Ref::Local);
+            }
+        };
+        for ty in &mut self.types {
+            link(&mut ty.target);
+            link(&mut ty.completes);
+            link(&mut ty.alias);
+        }
+        for child in &mut self.children {
+            link(&mut child.target);
+        }
+    }
+
     /// Brings the children of each type together.
     fn group_children(&mut self) {
         self.children.sort_by_key(|child| child.owner);
@@ -215,6 +240,8 @@ struct Scanner<'s, 'a> {
     dwarf: &'s Dwarf<'a>,
     unit: &'s Unit<'a>,
     stack: Vec<Frame>,
+    /// Of the types found so far.
+    offsets: Vec<u32>,
     out: Scan<'a>,
 }
 
@@ -281,7 +308,7 @@ impl<'a> Scanner<'_, 'a> {
                 self.stack.pop();
             }
             let tag = abbreviation.tag();
-            if !is_wanted(tag) {
+            if !is_wanted(tag, self.parent()) {
                 entries.skip_attributes(abbreviation.attributes())?;
                 if abbreviation.has_children() {
                     self.open(depth, Parent::Other, self.scope());
@@ -297,6 +324,10 @@ impl<'a> Scanner<'_, 'a> {
             self.entry(tag, offset, depth, &attributes, abbreviation.has_children());
         }
         Ok(())
+    }
+
+    fn parent(&self) -> Parent {
+        self.stack.last().map_or(Parent::Other, |frame| frame.parent)
     }
 
     fn scope(&self) -> u32 {
@@ -366,7 +397,7 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn entry(&mut self, tag: DwTag, offset: u32, depth: isize, found: &Attributes<'a>, has_children: bool) {
-        let parent = self.stack.last().map_or(Parent::Other, |frame| frame.parent);
+        let parent = self.parent();
         let mut opened = Parent::Other;
         let mut scope = self.scope();
         if let Some(kind) = type_kind(tag) {
@@ -396,8 +427,8 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn push_type(&mut self, kind: RawKind, offset: u32, found: &Attributes<'a>) -> u32 {
+        self.offsets.push(offset);
         self.out.types.push(RawType {
-            offset,
             kind,
             name: found.name,
             scope: self.scope(),
@@ -489,19 +520,19 @@ fn member_location(value: Value<'_>, unit: &Unit<'_>) -> Option<u64> {
     }
 }
 
-fn is_wanted(tag: DwTag) -> bool {
-    type_kind(tag).is_some()
-        || matches!(
-            tag,
-            dw::DW_TAG_member
-                | dw::DW_TAG_inheritance
-                | dw::DW_TAG_subrange_type
-                | dw::DW_TAG_namespace
-                | dw::DW_TAG_variant_part
-                | dw::DW_TAG_variant
-                | dw::DW_TAG_formal_parameter
-                | dw::DW_TAG_variable
-        )
+/// True for entries whose attributes are read: types wherever they are, and what belongs to a type.
+fn is_wanted(tag: DwTag, parent: Parent) -> bool {
+    match tag {
+        dw::DW_TAG_member
+        | dw::DW_TAG_inheritance
+        | dw::DW_TAG_subrange_type
+        | dw::DW_TAG_variant_part
+        | dw::DW_TAG_variant
+        | dw::DW_TAG_formal_parameter
+        | dw::DW_TAG_variable => !matches!(parent, Parent::Other),
+        dw::DW_TAG_namespace => true,
+        _ => type_kind(tag).is_some(),
+    }
 }
 
 fn type_kind(tag: DwTag) -> Option<RawKind> {
