@@ -2,7 +2,7 @@
 
 use super::files::Files;
 use super::keys::{At, FileHashes, Keys, TypeKey, UnitKeys, named, resolve, unalias};
-use super::scan::{NO_SCOPE, RawChild, RawKind, RawPlace, RawType, Ref, Scan, What, scan};
+use super::scan::{FromTop, NO_SCOPE, RawChild, RawKind, RawPlace, RawType, Ref, Scan, What, scan};
 use super::store::{Die, View};
 use super::{Unit, unify};
 use gimli::constants as dw;
@@ -12,6 +12,7 @@ use lineup_model::types::{
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Bytes of units read at once, per thread, before their types are merged: enough to keep the threads
@@ -270,7 +271,7 @@ impl Writer<'_, '_> {
         let is_declaration = ty.is_declaration;
         let kind = self.kind(ty);
         let name = match ty.kind {
-            RawKind::Qualifier(keyword) => Some(self.intern(keyword)),
+            RawKind::Qualifier(keyword) => Some(self.intern(keyword.keyword())),
             RawKind::Reference => Some(self.intern("&")),
             RawKind::RvalueReference => Some(self.intern("&&")),
             _ => self.qualified_name(ty),
@@ -278,7 +279,7 @@ impl Writer<'_, '_> {
         Type {
             name,
             size_bytes: if is_declaration { None } else { self.size(ty) },
-            declared_align: ty.align,
+            declared_align: ty.align.map(NonZeroU64::get),
             declared_at: self.location(ty.file, ty.line),
             unit: self.scan.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
             language: self.scan.language,
@@ -327,7 +328,7 @@ impl Writer<'_, '_> {
                     ty: self.target(child.target).unwrap_or(UNKNOWN),
                     offset_bits: self.offset_bits(child),
                     bit_size: child.bit_size,
-                    declared_align: child.align,
+                    declared_align: child.align.map(NonZeroU64::get),
                     role,
                     declared_at: self.location(child.file, child.line),
                 }),
@@ -342,10 +343,11 @@ impl Writer<'_, '_> {
     /// storage unit, which on a little-endian machine is the last bit in memory order (DWARF 4,
     /// section 5.5.6).
     fn offset_bits(&self, child: &RawChild<'_>) -> Option<u64> {
-        match child.place {
-            RawPlace::Bits(bits) => Some(bits),
+        match &child.place {
+            RawPlace::Bits(bits) => Some(*bits),
             RawPlace::Dynamic => None,
-            RawPlace::FromTop { byte_offset, bit_offset, storage_bytes } => {
+            RawPlace::FromTop(place) => {
+                let FromTop { byte_offset, bit_offset, storage_bytes } = **place;
                 let storage_bytes = storage_bytes.or_else(|| self.size_of(child.target))?;
                 let end = byte_offset.checked_add(storage_bytes)?.checked_mul(8)?;
                 end.checked_add_signed(bit_offset.checked_neg()?)?.checked_sub(child.bit_size?.into())

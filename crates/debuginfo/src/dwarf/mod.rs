@@ -1,6 +1,8 @@
 //! DWARF: units, types, variables, functions and lines.
 
+mod attributes;
 mod catalog;
+mod entries;
 mod files;
 mod functions;
 mod keys;
