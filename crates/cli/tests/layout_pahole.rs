@@ -41,7 +41,7 @@ fn compare(file: &Path, format: &str) -> usize {
             .expect("pahole ran before");
         pahole::read(&String::from_utf8_lossy(&shown.stdout))
     };
-    let names = typedef_names(&ours);
+    let names = pahole::typedef_names(&ours);
     theirs.extend(show(&names.join(",")));
     let shown: BTreeSet<String> = theirs.iter().map(|printed| printed.name.clone()).collect();
     theirs.extend(names.iter().filter(|name| !shown.contains(*name)).flat_map(|name| show(name)));
@@ -54,7 +54,7 @@ fn compare(file: &Path, format: &str) -> usize {
     for printed in &theirs {
         let candidates = ours.get(&printed.name).map(Vec::as_slice).unwrap_or_default();
         let differences: Vec<String> =
-            candidates.iter().filter_map(|ours| difference(printed, ours)).collect();
+            candidates.iter().filter_map(|ours| pahole::difference(printed, ours)).collect();
         if differences.len() == candidates.len() {
             wrong.push(format!("{}: {}", printed.name, differences.join(" / ")));
         }
@@ -68,56 +68,6 @@ fn compare(file: &Path, format: &str) -> usize {
     assert!(wrong.is_empty(), "{path}: {} of {} differ:\n{}", wrong.len(), theirs.len(), wrong.join("\n"));
     println!("{path}: {} named structs compared with pahole, all equal", theirs.len());
     theirs.len()
-}
-
-/// Names that a listing of ours gives to structs through typedefs.
-fn typedef_names(listing: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut is_typedef = false;
-    for line in listing.lines() {
-        if line.starts_with("typedef struct {") {
-            is_typedef = true;
-        } else if is_typedef && let Some(name) = line.strip_prefix("} ") {
-            names.push(name.trim_end_matches(';').to_owned());
-            is_typedef = false;
-        }
-    }
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// The first difference between two listings of a struct.
-fn difference(theirs: &pahole::Printed, ours: &pahole::Printed) -> Option<String> {
-    for (index, member) in theirs.members.iter().enumerate() {
-        if ours.members.get(index) != Some(member) {
-            return Some(format!("pahole {member:?}, lineup {:?}", ours.members.get(index)));
-        }
-    }
-    if ours.members.len() != theirs.members.len() {
-        return Some(format!("{} members instead of {}", ours.members.len(), theirs.members.len()));
-    }
-    const SUMS: [&str; 12] = [
-        "size",
-        "cachelines",
-        "members",
-        "sum members",
-        "holes",
-        "sum holes",
-        "sum bitfield members",
-        "bit holes",
-        "sum bit holes",
-        "padding",
-        "bit_padding",
-        "last cacheline",
-    ];
-    for name in SUMS {
-        let (theirs, ours) = (theirs.sums.get(name), ours.sums.get(name));
-        if theirs.is_some() && theirs != ours {
-            return Some(format!("{name}: pahole {theirs:?}, lineup {ours:?}"));
-        }
-    }
-    None
 }
 
 /// The sources of a library in cargo's registry, through the dependency that brings them.
