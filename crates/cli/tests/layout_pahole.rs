@@ -193,3 +193,29 @@ fn every_struct_of_the_running_kernel_agrees_where_it_shows_its_btf() {
     }
     assert!(compare(image, "btf") >= 1000);
 }
+
+#[test]
+fn every_struct_of_a_module_agrees_whose_types_continue_those_of_a_base() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shared = "struct inode { char state; long number; struct inode *next; };";
+    let module = "struct entry { char c; struct inode inode; int bits:3; short s; };";
+    let path = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
+    let object = |name: &str, source: &str| {
+        let file = folder.path().join(format!("{name}.c"));
+        std::fs::write(&file, source).expect("a writable folder");
+        compile("gcc", "gcc", &["-g", "-c"], &[file], Path::new(&path(name)));
+    };
+    object("base", &format!("{shared} struct inode root;"));
+    object("module", &format!("{shared} {module} struct entry entry; struct inode *root = &entry.inode;"));
+    output(Command::new("pahole").args(["-J", &path("base")]), "dwarves");
+    output(Command::new("pahole").args(["-J", "--btf_base", &path("base"), &path("module")]), "dwarves");
+    output(Command::new("objcopy").args(["--strip-debug", &path("module")]), "binutils");
+    let of_pahole =
+        output(Command::new("pahole").args(["-F", "btf", "--btf_base", &path("base"), &path("module")]), "");
+    let theirs = pahole::read(&of_pahole);
+    let ours = pahole::read(&lineup(&["layout", "--full", "--base", &path("base"), &path("module")]));
+    let entry = |all: &[pahole::Printed]| all.iter().find(|printed| printed.name == "entry").cloned();
+    let (theirs, ours) = (entry(&theirs).expect("pahole's"), entry(&ours).expect("ours"));
+    assert_eq!(pahole::difference(&theirs, &ours), None);
+    assert_eq!(theirs.sums.get("size"), Some(&40));
+}
