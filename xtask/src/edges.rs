@@ -24,6 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-sched", &["lineup-model", "lineup-stats"]),
     ("lineup-load", &["lineup-stats"]),
+    ("lineup-mapping", &[]),
     (
         "lineup",
         &[
@@ -39,6 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-report",
             "lineup-sched",
             "lineup-load",
+            "lineup-mapping",
             "lineup-trace",
         ],
     ),
@@ -61,6 +63,8 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("zstd", &["lineup-recording", "lineup-kernel"]),
     ("lzma-rust2", &["lineup-kernel"]),
     ("lz4_flex", &["lineup-kernel"]),
+    ("memmap2", &["lineup-mapping"]),
+    ("zstd", &["lineup-recording"]),
     ("maud", &["lineup-report"]),
     ("comfy-table", &["lineup-report"]),
     ("scraper", &["lineup-report"]),
