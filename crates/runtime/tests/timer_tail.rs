@@ -79,7 +79,7 @@ fn run(program: &Path, file: &Path, case: &Case) -> Trace {
     let status = Command::new(program)
         .env_remove("LD_LIBRARY_PATH")
         .arg(file)
-        .arg("30000")
+        .arg("16000")
         .args(case.per_thousand)
         .status()
         .unwrap();
