@@ -172,6 +172,15 @@ fn a_killed_writer_leaves_a_readable_file_with_exact_losses() {
 }
 
 #[test]
+fn exec_in_a_patched_program_starts_afresh() {
+    let build = Build::new();
+    let program = build.compile("gcc", "gcc", &["-O2"], &["imv_exec.c"], "exec");
+    for _ in 0..20 {
+        assert_eq!(run(&program, &[]), "first 20\nsecond 10 30\n");
+    }
+}
+
+#[test]
 fn cpp_regions_locks_and_signals() {
     use lineup_trace::Kind;
     let build = Build::new();
