@@ -44,7 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-trace",
         ],
     ),
-    ("lineup-trace", &[]),
+    ("lineup-trace", &["lineup-stats"]),
     ("lineup-runtime", &["lineup-trace"]),
     ("lineup-preload", &["lineup-runtime", "lineup-trace"]),
     ("xtask", &[]),

@@ -4,6 +4,8 @@
 
 mod control;
 mod counts;
+#[cfg(target_arch = "x86_64")]
+mod hot_paths;
 mod program;
 mod refusals;
 mod several;
