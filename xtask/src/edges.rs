@@ -64,7 +64,6 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("lzma-rust2", &["lineup-kernel"]),
     ("lz4_flex", &["lineup-kernel"]),
     ("memmap2", &["lineup-mapping"]),
-    ("zstd", &["lineup-recording"]),
     ("maud", &["lineup-report"]),
     ("comfy-table", &["lineup-report"]),
     ("scraper", &["lineup-report"]),
