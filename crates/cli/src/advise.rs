@@ -3,6 +3,7 @@
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
+use crate::kernel::what_if;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
@@ -21,6 +22,9 @@ use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
 use std::path::{Path, PathBuf};
+
+/// What `--what-if` without a file stands for.
+const PROPOSED: &str = "proposed";
 
 /// Arguments of `lineup advise`.
 #[derive(Args)]
@@ -55,7 +59,11 @@ pub(crate) struct Options {
     /// Allow a type to grow to keep write-shared members apart
     #[arg(long)]
     allow_growth: bool,
-    /// Print JSON (schema lineup.advice/1)
+    /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
+    /// run again over the stream that `lineup record --kernel --stream` wrote
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
+    what_if: Option<PathBuf>,
+    /// Print JSON (schema lineup.advice/1; lineup.what-if/1 with --what-if)
     #[arg(long)]
     json: bool,
 }
@@ -65,6 +73,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let survey = explain::survey(&options.recording)?;
     if survey.header.mode == Mode::System {
         return run_kernel(options, &survey);
+    }
+    if options.what_if.is_some() {
+        bail!(
+            "--what-if goes with recordings of kernels; `lineup study` builds and records the changed program"
+        );
     }
     let program = recorded_program(&options.recording, &survey)?;
     let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
@@ -87,8 +100,16 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
     let recorded = Recorded::explain(&options.recording, &kernel, Default::default())?;
+    if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
+        let orders = what_if::read_orders(file, &recorded)?;
+        return what_if::run(&options.recording, &recorded, &orders, options.json);
+    }
     let KernelAdvice { advice, sources } =
         advice::advise(&recorded, options.source.as_deref(), &options.advice())?;
+    if options.what_if.is_some() {
+        let orders = what_if::proposed(&advice, &recorded);
+        return what_if::run(&options.recording, &recorded, &orders, options.json);
+    }
     let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
     let message = match advice.orders.as_slice() {
         [] => String::new(),

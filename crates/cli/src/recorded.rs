@@ -11,10 +11,10 @@ use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
-use lineup_model::types::Types;
+use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::VariableRef;
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
-use lineup_recording::Mode;
+use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -78,6 +78,16 @@ impl Recorded {
     /// How regions use the program's own types and variables.
     fn own_usage(&self) -> Option<&ImageUsage> {
         self.explanation.usage.iter().find(|usage| usage.index == self.program)
+    }
+
+    /// Objects of the program's types: type and address.
+    pub(crate) fn objects(&self) -> &[(TypeId, u64)] {
+        self.own_usage().map(|own| own.objects.as_slice()).unwrap_or_default()
+    }
+
+    /// What was recorded, and how.
+    pub(crate) fn header(&self) -> &Header {
+        &self.survey.header
     }
 
     /// What advice is worked out from.

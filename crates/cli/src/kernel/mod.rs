@@ -7,6 +7,7 @@ pub(crate) mod knowledge;
 pub(crate) mod region_sets;
 pub(crate) mod symbols;
 mod text;
+pub(crate) mod what_if;
 pub(crate) mod workload;
 
 use crate::files;
