@@ -10,6 +10,7 @@ use crate::second::{SecondTail, second_tail};
 use crate::spans::{Spans, spans};
 use lineup_model::access::CallEnd;
 use lineup_recording::Arm;
+use rayon::prelude::*;
 use serde::Serialize;
 
 /// The schema that [`Analysis`] follows as JSON.
@@ -132,13 +133,13 @@ pub fn analyse(runs: &[Run]) -> Analysis {
     Analysis {
         schema: SCHEMA,
         runs: runs.iter().map(|run| run.facts.clone()).collect(),
-        regions: names.into_iter().map(|(name, is_span)| region(runs, name, is_span)).collect(),
+        regions: names.into_par_iter().map(|(name, is_span)| region(runs, name, is_span)).collect(),
     }
 }
 
 fn region(runs: &[Run], name: &str, is_span: bool) -> Region {
     let found: Vec<RegionRun> = runs
-        .iter()
+        .par_iter()
         .enumerate()
         .filter_map(|(index, run)| {
             let position = run.region(name)?;
@@ -152,7 +153,7 @@ fn region(runs: &[Run], name: &str, is_span: bool) -> Region {
         .filter_map(|(index, run)| Some((index, of_arm(run, run.region(name)?, Arm::Untouched))))
         .filter(|(_, calls)| !calls.is_empty())
         .collect();
-    let between_runs = untouched.iter().skip(1).map(|(to, calls)| {
+    let between_runs = untouched.par_iter().skip(1).map(|(to, calls)| {
         let mut earlier = untouched.iter().take_while(|(from, _)| from < to);
         let same_work = earlier.find(|(from, _)| is_other_model(&runs[*from], &runs[*to]));
         let (from, base) = same_work.unwrap_or(&untouched[0]);

@@ -30,7 +30,8 @@ pub struct Distribution {
     pub mean: f64,
     /// Standard deviation; `None` for one call.
     pub deviation: Option<f64>,
-    /// Where calls lie closest together: the median of the shortest interval that holds half of them.
+    /// Where calls lie closest together: the median of the interval that holds half of them and whose ends have the
+    /// smallest ratio.
     pub peak: f64,
 }
 
@@ -63,18 +64,21 @@ pub fn values<'a>(metric: Metric, calls: impl Iterator<Item = &'a Measured>) -> 
     calls.map(|measured| metric.of(&measured.call) as f64).collect()
 }
 
-/// The shortest interval of sorted values that holds half of them.
-pub(crate) fn shortest_half(sorted: &[f64]) -> Option<&[f64]> {
+/// The shortest interval of sorted values that holds half of them, by a measure of its ends.
+pub(crate) fn shortest_half(sorted: &[f64], length: impl Fn(f64, f64) -> f64) -> Option<&[f64]> {
     let half = sorted.len().div_ceil(2).max(1);
-    let width =
-        |part: &&[f64]| part.last().zip(part.first()).map_or(f64::INFINITY, |(last, first)| last - first);
-    sorted.windows(half).min_by(|a, b| width(a).total_cmp(&width(b)))
+    let length = |part: &&[f64]| match (part.first(), part.last()) {
+        (Some(first), Some(last)) => length(*first, *last),
+        _ => f64::INFINITY,
+    };
+    sorted.windows(half).min_by(|a, b| length(a).total_cmp(&length(b)))
 }
 
-/// Where most values lie: the median of the shortest half. Unlike a mode it does not follow a few equal values.
+/// Where most values lie: the median of the shortest half, by the ratio of its ends, because what is divided by it is
+/// compared as multiples. Unlike a mode it does not follow a few equal values.
 fn peak(mut sample: Vec<f64>) -> Option<f64> {
     sample.sort_by(f64::total_cmp);
-    quantile(shortest_half(&sample)?, 0.5).ok()
+    quantile(shortest_half(&sample, |first, last| (last + 1.0) / (first + 1.0))?, 0.5).ok()
 }
 
 /// An estimate with its 95 % interval.
@@ -268,6 +272,8 @@ mod tests {
     fn the_peak_is_where_values_lie_closest() {
         assert_eq!(peak(vec![1.0, 50.0, 51.0, 52.0, 51.0, 200.0, 900.0]), Some(51.0));
         assert_eq!(peak(vec![3.0, 1.0]), Some(1.0));
+        // The narrower group in multiples, not in units.
+        assert_eq!(peak(vec![1.0, 40.0, 80.0, 3000.0, 3050.0, 3100.0]), Some(3050.0));
         assert_eq!(peak(vec![7.0; 9]), Some(7.0));
         assert_eq!(peak(vec![]), None);
     }

@@ -136,7 +136,7 @@ pub fn second_tail(run: &Run, region: usize) -> Option<SecondTail> {
 fn fence(instructions: &[f64]) -> Option<f64> {
     let mut sorted = instructions.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let half = shortest_half(&sorted)?;
+    let half = shortest_half(&sorted, |first, last| last - first)?;
     let (first, last) = (half.first()?, half.last()?);
     let upper = last + 3.0 * (last - first);
     Some(upper.max(1.1 * quantile(instructions, 0.5).ok()?))

@@ -39,7 +39,7 @@ fn loads<'r>(calls: &Calls<'_>, region: &'r Region) -> Vec<&'r RegionRun> {
         first.zip(calls.runs.get(run.run)).is_some_and(|(first, run)| same_caches(first, run))
     };
     let plain: Vec<&RegionRun> =
-        region.runs.iter().filter(is_alike).filter(|run| run.arms.len() < 2).collect();
+        region.runs.iter().filter(is_alike).filter(|run| !was_tried(calls, run.run)).collect();
     if plain.is_empty() { region.runs.iter().filter(is_alike).collect() } else { plain }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn overview(calls: &Calls<'_>) -> Markup {
             @for region in &calls.analysis.regions { tbody.group {
                 @for run in &region.runs { @for arm in &run.arms { tr {
                     td.name { (name(&region.name)) } td { (label(calls, run.run)) } td { (arm.arm.name()) }
-                    td.n { (arm.distributions.first().map_or(0, |d| d.calls)) }
+                    td.n { (whole(arm.distributions.first().map_or(0, |d| d.calls as u64))) }
                     @for metric in metrics { @if let Some(d) = arm.distributions.iter().find(|d| d.metric == metric) {
                         td.n.first { (mean(d.median)) } td.n { (mean(d.p99)) } td.n { (mean(d.max)) }
                     } }
@@ -53,7 +53,7 @@ pub(super) fn distributions(calls: &Calls<'_>, runs: &[&RegionRun]) -> Markup {
                 @for column in ["calls", "min", "median", "99 %", "max", "mean", "± deviation"] { th.n scope="col" { (column) } } } }
             @for run in runs { @for arm in &run.arms { tbody.group {
                 @for d in arm.distributions.iter().filter(|d| d.max > 0.0) { tr {
-                    td { (label(calls, run.run)) } td { (arm.arm.name()) } td { (d.metric.name()) } td.n { (d.calls) }
+                    td { (label(calls, run.run)) } td { (arm.arm.name()) } td { (d.metric.name()) } td.n { (whole(d.calls as u64)) }
                     @for value in [d.min, d.median, d.p99, d.max, d.mean] { td.n { (mean(value)) } }
                     td.n { (mean_or_unknown(d.deviation)) }
                 } }
@@ -69,7 +69,7 @@ pub(super) fn correlations(calls: &Calls<'_>, region: &Region) -> Markup {
             thead { tr { th scope="col" { "run" } th scope="col" { "cycles with" } th.n scope="col" { "calls" }
                 th.n scope="col" { "Pearson [95 %]" } th.n scope="col" { "Spearman [95 %]" } } }
             @for run in &region.runs { tbody.group { @for found in &run.correlations { tr {
-                td { (label(calls, run.run)) } td { (found.with.name()) } td.n { (found.calls) }
+                td { (label(calls, run.run)) } td { (found.with.name()) } td.n { (whole(found.calls as u64)) }
                 td.n { (coefficient(&found.pearson)) } td.n { (coefficient(&found.spearman)) }
             } } } }
         } },
