@@ -182,7 +182,7 @@ fn together(calls: &Calls<'_>, region: &Region, run: &RegionRun) -> Markup {
 pub(super) fn high_water(calls: &Calls<'_>, region: &Region) -> Markup {
     html! { @for run in loads(calls, region) {
         h4 { (label(calls, run.run)) }
-        pre tabindex="0" { @for line in high_water_listing(run).lines() { span { (line) } } }
+        pre tabindex="0" role="region" aria-label="New maxima" { @for line in high_water_listing(run).lines() { span { (line) } } }
     } }
 }
 
@@ -225,7 +225,7 @@ pub(super) fn spans(calls: &Calls<'_>, region: &Region) -> Markup {
             h4 { (label(calls, run.run)) }
             @if let Some(spans) = &run.spans { (tables::spans(spans)) }
             h4 { "New maxima" }
-            pre tabindex="0" { @for line in high_water_listing(run).lines() { span { (line) } } }
+            pre tabindex="0" role="region" aria-label="New maxima" { @for line in high_water_listing(run).lines() { span { (line) } } }
         }
     }
 }
