@@ -50,7 +50,7 @@ struct Report {
     /// Show these regions in full [default: the first, and spans with interrupts off]
     #[arg(long = "region", value_name = "NAME")]
     regions: Vec<String>,
-    /// Name functions from this file: an ELF file, /proc/kallsyms or System.map [default: the recorded image]
+    /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded image]
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
     /// Write to this file instead of the terminal

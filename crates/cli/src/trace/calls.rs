@@ -2,7 +2,8 @@
 
 use crate::files;
 use anyhow::{Context, Result, bail};
-use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
+use lineup_kernel::KernelImage;
 use lineup_model::program::SymbolKind;
 use lineup_recording::{Recording, read_all};
 use lineup_report::calls::{Calls, shown_by_default};
@@ -120,16 +121,30 @@ fn symbols_of(
     Ok(symbols)
 }
 
-/// From an ELF file, or from a list such as `/proc/kallsyms` or `System.map`, whose addresses are runtime addresses.
+/// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`. Addresses
+/// of lists and images are runtime addresses.
 fn read_symbols(path: &Path, bias: u64) -> Result<Symbols> {
     let bytes = files::read(path)?;
-    if !bytes.starts_with(b"\x7fELF") {
-        let symbols = Symbols::from_map(&String::from_utf8_lossy(&bytes));
-        if symbols.is_empty() {
-            bail!("{} holds no symbols: neither an ELF file nor a list of them", path.display());
-        }
-        return Ok(symbols);
+    let named =
+        if bytes.starts_with(b"\x7fELF") { of_elf(path, bytes.clone(), bias)? } else { of_list(&bytes) };
+    if !named.is_empty() {
+        return Ok(named);
     }
+    let none =
+        || format!("{} holds no symbols: neither an ELF file, a kernel's image nor a list", path.display());
+    let kernel = KernelImage::parse(&bytes).with_context(none)?;
+    let mut list =
+        || bail!("the image has no table of them; give --symbols with the list of the running kernel");
+    let (symbols, _) = crate::kernel::symbols::symbols(&kernel, None, &mut list).with_context(none)?;
+    let code = symbols.all().iter().filter(|symbol| symbol.is_code());
+    Ok(Symbols::new(code.map(|symbol| (symbol.address, 0, symbol.name.clone()))))
+}
+
+fn of_list(bytes: &[u8]) -> Symbols {
+    std::str::from_utf8(bytes).map(Symbols::from_map).unwrap_or_default()
+}
+
+fn of_elf(path: &Path, bytes: Bytes, bias: u64) -> Result<Symbols> {
     let info = DebugInfo::parse(bytes, &mut NoCompanions).with_context(|| path.display().to_string())?;
     let is_code = |kind: SymbolKind, address: u64| match kind {
         SymbolKind::Function => true,
