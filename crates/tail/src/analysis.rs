@@ -1,7 +1,7 @@
 //! Everything that is known of the regions of several runs.
 
 use crate::distribution::{
-    Correlation, Difference, Distribution, Mode, arm_name, correlation, differences, modes_of,
+    COMPARED, Correlation, Difference, Distribution, Mode, arm_name, correlation, differences, modes_of,
 };
 use crate::high_water::{Mark, high_water};
 use crate::metric::Metric;
@@ -157,10 +157,14 @@ fn region(runs: &[Run], name: &str, is_span: bool) -> Region {
         let mut earlier = untouched.iter().take_while(|(from, _)| from < to);
         let same_work = earlier.find(|(from, _)| is_other_model(&runs[*from], &runs[*to]));
         let (from, base) = same_work.unwrap_or(&untouched[0]);
-        RunDifference { from: *from, to: *to, differences: differences(base, calls) }
+        RunDifference { from: *from, to: *to, differences: differences(base, calls, compared(is_span)) }
     });
     let between_runs = between_runs.collect();
     Region { name: name.to_owned(), is_span, runs: found, between_runs }
+}
+
+fn compared(is_span: bool) -> &'static [Metric] {
+    if is_span { &[Metric::Cycles] } else { &COMPARED }
 }
 
 /// True when the same work was recorded with other caches.
@@ -187,7 +191,7 @@ fn region_run(run: &Run, index: usize, region: usize) -> RegionRun {
     let between_arms = arms.iter().skip(1).map(|(to, calls)| ArmDifference {
         from: arms[0].0,
         to: *to,
-        differences: differences(base, calls),
+        differences: differences(base, calls, compared(is_span)),
     });
     RegionRun {
         run: index,

@@ -120,7 +120,7 @@ pub struct Correlation {
 
 /// Resamples fewer of a large sample: 200 at least.
 fn plan(count: usize, run_length: usize) -> Resampling {
-    let resamples = (1_000_000 / count.max(1)).clamp(200, 2000);
+    let resamples = (400_000 / count.max(1)).clamp(200, 1000);
     Resampling { resamples, run_length: run_length.clamp(1, count.max(1)), ..Resampling::default() }
 }
 
@@ -196,7 +196,7 @@ pub struct Difference {
     pub difference: Estimate,
 }
 
-/// The counts by which treatments and runs are compared.
+/// The counts by which treatments and runs are compared; spans, which are many, by cycles alone.
 pub const COMPARED: [Metric; 6] = [
     Metric::Cycles,
     Metric::CodeStallCycles,
@@ -206,8 +206,8 @@ pub const COMPARED: [Metric; 6] = [
     Metric::Instructions,
 ];
 
-/// How two samples of calls differ. Statistics for which there are too few calls are left out.
-pub fn differences(first: &[&Measured], second: &[&Measured]) -> Vec<Difference> {
+/// How two samples of calls differ in these counts. Statistics for which there are too few calls are left out.
+pub fn differences(first: &[&Measured], second: &[&Measured], metrics: &[Metric]) -> Vec<Difference> {
     let one = |metric: Metric, statistic: Statistic| {
         if first.len().min(second.len()) < statistic.least_calls() {
             return None;
@@ -220,7 +220,7 @@ pub fn differences(first: &[&Measured], second: &[&Measured]) -> Vec<Difference>
         };
         Some(Difference { metric, statistic, first: base, difference: found.into() })
     };
-    let pairs = COMPARED.into_iter().flat_map(|metric| Statistic::ALL.map(|statistic| (metric, statistic)));
+    let pairs = metrics.iter().flat_map(|metric| Statistic::ALL.map(|statistic| (*metric, statistic)));
     pairs.filter_map(|(metric, statistic)| one(metric, statistic)).collect()
 }
 
