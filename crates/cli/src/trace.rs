@@ -1,7 +1,11 @@
-//! `lineup trace`: what the tracer's files say.
+//! `lineup trace`: what the tracer's files and recordings of whole systems say.
 
+mod calls;
+
+use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use lineup_report::text::TextStyle;
 use lineup_trace::attribution::{Attribution, Evidence, attribute};
 use lineup_trace::estimate::{Estimate, Level};
 use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
@@ -11,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Reports and explains traces of the runtime's tracer.
+/// Reports and explains traces of the runtime's tracer, and reports recorded calls of whole systems.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -29,13 +33,28 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Report {
-    /// The trace, or several to lay over each other.
+    /// The trace or recording of a whole system, or several of one kind to lay over each other
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// In which form.
+    /// In which form
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write to this file instead of the terminal.
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
+    json: bool,
+    /// The same as --format csv
+    #[arg(long, conflicts_with = "format")]
+    csv: bool,
+    /// Besides, write one offline page to this file
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
+    /// Show these regions in full [default: the first, and spans with interrupts off]
+    #[arg(long = "region", value_name = "NAME")]
+    regions: Vec<String>,
+    /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded image]
+    #[arg(long, value_name = "FILE")]
+    symbols: Option<PathBuf>,
+    /// Write to this file instead of the terminal
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -113,7 +132,51 @@ fn write(out: Option<&Path>, bytes: &[u8]) -> Result<()> {
     }
 }
 
+impl Report {
+    fn format(&self) -> Format {
+        match (self.json, self.csv) {
+            (true, _) => Format::Json,
+            (_, true) => Format::Csv,
+            _ => self.format,
+        }
+    }
+}
+
 fn run_report(report: &Report) -> Result<Outcome> {
+    let recordings = report.files.iter().filter(|path| calls::is_recording(path)).count();
+    match recordings {
+        0 => report_traces(report),
+        _ if recordings == report.files.len() => report_calls(report),
+        _ => bail!("traces and recordings cannot be laid over each other; give files of one kind"),
+    }
+}
+
+fn report_calls(report: &Report) -> Result<Outcome> {
+    let studied = calls::study(&report.files, report.symbols.as_deref(), &report.regions)?;
+    let shown = studied.calls();
+    if let Some(page) = &report.html {
+        write(Some(page), lineup_report::calls::calls_page(&shown).as_bytes())?;
+    }
+    let bytes = match report.format() {
+        Format::Text => {
+            let style = if report.out.is_some() { TextStyle::Plain } else { files::text_style() };
+            lineup_report::calls::calls_text(&shown, style).into_bytes()
+        }
+        Format::Json => json(&studied.analysis)?,
+        Format::Csv => lineup_report::calls::calls_csv(&studied.runs).into_bytes(),
+        Format::Html => lineup_report::calls::calls_page(&shown).into_bytes(),
+        Format::Perfetto | Format::Hdr => {
+            bail!("recorded calls have no such form; give text, json, csv or html")
+        }
+    };
+    write(report.out.as_deref(), &bytes)?;
+    Ok(Outcome::Done)
+}
+
+fn report_traces(report: &Report) -> Result<Outcome> {
+    if report.symbols.is_some() || !report.regions.is_empty() {
+        bail!("--symbols and --region are for recordings of whole systems; a trace holds its own names");
+    }
     let runs: Vec<(String, Trace)> = report
         .files
         .iter()
@@ -123,15 +186,17 @@ fn run_report(report: &Report) -> Result<Outcome> {
         [(_, trace)] => Ok(trace),
         _ => bail!("{what} holds one trace; give one file"),
     };
-    let bytes = match report.format {
+    let html = || page::page(&runs, &explain_all(&runs[0].1, Tail::default(), Level::default())).into_bytes();
+    if let Some(page) = &report.html {
+        write(Some(page), &html())?;
+    }
+    let bytes = match report.format() {
         Format::Text => {
             runs.iter().map(|(label, trace)| text_report(label, trace)).collect::<String>().into_bytes()
         }
         Format::Json => json(&summarise(single("JSON")?))?,
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
-        Format::Html => {
-            page::page(&runs, &explain_all(&runs[0].1, Tail::default(), Level::default())).into_bytes()
-        }
+        Format::Html => html(),
         Format::Perfetto => export::perfetto(single("a Perfetto trace")?),
         Format::Hdr => hdr(single("an HDR export")?).into_bytes(),
     };
