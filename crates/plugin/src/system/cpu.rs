@@ -309,6 +309,9 @@ impl Cpu {
         };
         self.task.enter(open, &self.processor.totals);
         self.keeps = self.task.keeps();
+        if system.uses_slots() {
+            self.note_stack(system, site.slot);
+        }
     }
 
     fn intervene(&mut self, system: &System, region: u16, sequence: u64) -> Arm {
