@@ -15,7 +15,7 @@ test: setup-test
 # Kernels of every machine, and everything that can go wrong with one.
 test-kernel: setup-test
 	cargo build -p lineup -p lineup-plugin
-	cargo test -p lineup --test kernel_boot -- --include-ignored
+	cargo test -p lineup --test kernel -- --include-ignored
 
 # The workspace's own rules.
 lint: setup-test

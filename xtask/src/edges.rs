@@ -65,7 +65,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const HEAVY: &[(&str, &[&str])] = &[
     ("gimli", &["lineup-debuginfo"]),
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
-    ("iced-x86", &["lineup-explain"]),
+    ("iced-x86", &["lineup-explain", "lineup-plugin"]),
     ("capstone", &["lineup-explain"]),
     ("tree-sitter", &["lineup-advise"]),
     ("tree-sitter-c", &["lineup-advise"]),

@@ -100,3 +100,15 @@ fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    /// Arguments that several commands share must not refer to those of one.
+    #[test]
+    fn the_arguments_of_every_command_fit_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -42,17 +42,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", default_value = "lineup.rec")]
     out: PathBuf,
     /// Run the program once, with everything instrumented: slower, for programs that cannot run twice alike
-    #[arg(long, conflicts_with = "whole_program")]
+    #[arg(long, conflicts_with_all = ["whole_program", "kernel"])]
     one_pass: bool,
     /// Count instructions, accesses and modelled misses of every function instead of recording calls
-    #[arg(long, conflicts_with_all = ["regions", "calls", "warmup"])]
+    #[arg(long, conflicts_with_all = ["regions", "calls", "warmup", "kernel"])]
     whole_program: bool,
     /// Cache to model with --whole-program or --kernel, such as l1d=32K,8,64; the host's, or usual ones for a kernel,
     /// when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
     /// Add a variable to the program's environment
-    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable, conflicts_with = "kernel")]
     environment: Vec<(OsString, OsString)>,
     /// Cache-line size of the summary: 32, 64 or 128
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = plan::line_size)]

@@ -73,6 +73,17 @@ pub(crate) fn is_thumb(insns: &[(u64, &[u8])], text: impl FnOnce() -> String) ->
     }
 }
 
+/// Bytes in a page, the smallest there are.
+const PAGE_BYTES: u64 = 4096;
+
+/// True when an instruction that is listed with a block is not executed in it. On x86 a block ends before an instruction
+/// that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with the bytes of the first page, and
+/// once more, whole, in a block of its own.
+pub(crate) fn is_only_listed(machine: Machine, index: usize, pc: u64, bytes: &[u8]) -> bool {
+    let ends_with_page = pc.wrapping_add(bytes.len() as u64).is_multiple_of(PAGE_BYTES);
+    index > 0 && ends_with_page && x86::is_cut_off(machine, bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -70,7 +70,10 @@ impl Recorder {
             let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
             Insn { handle, pc, size_bytes, decoded }
         };
-        raw.into_iter().map(insn).collect()
+        let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {
+            !isa::is_only_listed(self.machine, *index, *pc, bytes)
+        };
+        raw.into_iter().enumerate().filter(is_executed).map(|(_, raw)| insn(raw)).collect()
     }
 
     /// The emulator's own disassembly.

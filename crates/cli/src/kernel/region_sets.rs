@@ -1,11 +1,15 @@
 //! The regions of a kernel: functions by name, and sets of them.
 
 use anyhow::{Result, bail};
+use lineup_debuginfo::nearest;
 use lineup_kernel::KernelSymbols;
 use lineup_recording::RegionInfo;
 
 /// The region that is no function: spans with interrupts off.
 pub(crate) const INTERRUPTS_OFF: &str = "irqs-off";
+
+/// Functions named at most when the one wanted does not exist.
+const NEAREST: usize = 5;
 
 /// A named set.
 struct Set {
@@ -124,16 +128,14 @@ fn function(name: &str, symbols: &KernelSymbols) -> Result<Found> {
     if !entries.is_empty() {
         return Ok((name.to_owned(), entries));
     }
-    let like = symbols.all().iter().filter(|symbol| symbol.is_code() && symbol.name.contains(name));
-    let like: Vec<&str> = like.map(|symbol| symbol.name.as_str()).take(5).collect();
+    let functions = symbols.all().iter().filter(|symbol| symbol.is_code());
+    let like = nearest(name, functions.map(|symbol| symbol.name.as_str()), NEAREST);
     let sets: Vec<&str> = SETS.iter().map(|set| set.name).collect();
-    match like.is_empty() {
-        true => bail!(
-            "the kernel has no function {name}: it may have been inlined everywhere; the sets are {}",
-            sets.join(", ")
-        ),
-        false => bail!("the kernel has no function {name}, but {}", like.join(", ")),
-    }
+    bail!(
+        "the kernel has no function {name}{}: it may have been inlined everywhere; the sets are {}",
+        if like.is_empty() { String::new() } else { format!(", but {}", like.join(", ")) },
+        sets.join(", ")
+    )
 }
 
 /// Where a function begins: under its own name, and where the compiler made a copy under its name with a suffix.
@@ -191,6 +193,8 @@ mod tests {
     fn a_missing_function_is_refused_with_what_is_like_it() {
         let error = names(&["hrtimer"]).unwrap_err().to_string();
         assert!(error.contains("hrtimer_interrupt"), "{error}");
+        let error = names(&["shceduler_tick"]).unwrap_err().to_string();
+        assert!(error.contains("scheduler_tick"), "{error}");
         assert!(names(&["net-rx"]).unwrap_err().to_string().contains("net_rx_action"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Every program is compiled here and prints what the recording must show: addresses, counts, depths.
 
+mod cachegrind;
 mod control;
 mod counts;
 #[cfg(target_arch = "x86_64")]

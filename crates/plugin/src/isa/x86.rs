@@ -1,6 +1,19 @@
 //! x86-64, after the opcode maps of Intel's manual, volume 2, appendix A.
 
 use super::{Flow, Insn};
+use iced_x86::{Decoder, DecoderError, DecoderOptions};
+use lineup_model::abi::Machine;
+
+/// True when the bytes are the beginning of an instruction and no more; never on other machines.
+pub(super) fn is_cut_off(machine: Machine, bytes: &[u8]) -> bool {
+    let bits = match machine {
+        Machine::X86_64 => 64,
+        Machine::I386 => 32,
+        Machine::AArch64 | Machine::Arm => return false,
+    };
+    let mut decoder = Decoder::new(bits, bytes, DecoderOptions::NONE);
+    decoder.decode().is_invalid() && decoder.last_error() == DecoderError::NoMoreBytes
+}
 
 pub(super) fn decode(bytes: &[u8]) -> Insn {
     let mut repeat = false;
@@ -61,5 +74,14 @@ mod tests {
         assert!(decode(&[0xf3, 0x48, 0xa5]).repeats); // rep movsq
         assert!(!decode(&[0xa4]).repeats);
         assert!(!decode(&[0xf3, 0xc3]).repeats);
+    }
+
+    #[test]
+    fn the_beginning_of_an_instruction_is_not_one() {
+        let lea = [0x48, 0x8d, 0x40, 0x01]; // lea 1(%rax), %rax
+        assert!(!is_cut_off(Machine::X86_64, &lea));
+        assert!((0..4).all(|bytes| is_cut_off(Machine::X86_64, &lea[..bytes])));
+        assert!(!is_cut_off(Machine::X86_64, &[0xc3]));
+        assert!(!is_cut_off(Machine::AArch64, &lea[..2]), "has no such blocks");
     }
 }

@@ -337,6 +337,9 @@ impl Cpu {
         };
         self.task.enter(open, &self.processor.totals);
         self.look_inside();
+        if system.uses_slots() {
+            self.note_stack(system, site.slot);
+        }
     }
 
     fn intervene(&mut self, system: &System, region: u16, sequence: u64) -> Arm {

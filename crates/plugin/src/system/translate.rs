@@ -44,16 +44,17 @@ impl System {
             let handle = (api.block_insn)(tb, index);
             let size = (api.insn_size)(handle);
             let bytes = std::slice::from_raw_parts((api.insn_data)(handle).cast::<u8>(), size);
-            Insn {
+            let pc = (api.insn_vaddr)(handle);
+            (!isa::is_only_listed(self.machine, index, pc, bytes)).then(|| Insn {
                 handle,
-                pc: (api.insn_vaddr)(handle),
+                pc,
                 size_bytes: size as u64,
                 decoded: isa::decode(self.machine, bytes, false),
                 privileged: privileged::decode(self.machine, bytes),
-            }
+            })
         };
         // SAFETY: the caller's promise.
-        (0..unsafe { (api.block_insns)(tb) }).map(insn).collect()
+        (0..unsafe { (api.block_insns)(tb) }).filter_map(insn).collect()
     }
 
     /// Cuts a block into runs that lie on one line and end at instructions that change the interrupt flag: the index of

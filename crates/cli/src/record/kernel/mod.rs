@@ -39,7 +39,7 @@ const USUAL_CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
 #[derive(Args, Clone)]
 pub(crate) struct KernelOptions {
     /// Boot this kernel image under full-system emulation and record it instead of a program
-    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["one_pass", "whole_program", "environment"])]
+    #[arg(long, value_name = "IMAGE")]
     pub(crate) kernel: Option<PathBuf>,
     /// The image's vmlinux with debug information
     #[arg(long, value_name = "VMLINUX", requires = "kernel")]

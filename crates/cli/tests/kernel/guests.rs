@@ -1,0 +1,81 @@
+//! Kernels as Debian ships them, and commands that boot them. After each command no emulator may be left.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Fetches a kernel into cargo's folder, once.
+pub(crate) fn kernel(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new(root.join("scripts/kernel-fetch")).arg(name).stderr(Stdio::inherit()).output();
+    let output = output.expect("scripts/kernel-fetch runs");
+    assert!(output.status.success(), "scripts/kernel-fetch {name} failed");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+}
+
+/// The static busybox that was fetched with a kernel for another machine.
+pub(crate) fn busybox(image: &Path) -> String {
+    let folder = image.parent().and_then(Path::parent).expect("the kernel's folder");
+    folder.join("bin/busybox").display().to_string()
+}
+
+/// The command lines of emulators that run an image.
+pub(crate) fn emulators(image: &Path) -> Vec<String> {
+    let image = image.display().to_string();
+    let processes = std::fs::read_dir("/proc").expect("/proc");
+    let lines = processes.filter_map(|process| std::fs::read(process.ok()?.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines
+        .filter(|line| line.starts_with("qemu") || line.contains("/qemu-"))
+        .filter(|line| line.contains(&image))
+        .collect()
+}
+
+/// A folder for the test's files, and where the command keeps what it learned.
+pub(crate) struct Bench {
+    pub(crate) folder: tempfile::TempDir,
+    /// What comes before the image.
+    before: &'static [&'static str],
+}
+
+impl Bench {
+    pub(crate) fn new(before: &'static [&'static str]) -> Bench {
+        Bench { folder: tempfile::tempdir().expect("a folder"), before }
+    }
+
+    pub(crate) fn command(&self, image: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+        command.current_dir(self.folder.path()).env("XDG_CACHE_HOME", self.folder.path().join("cache"));
+        command.args(self.before).arg(image).args(arguments);
+        command
+    }
+
+    pub(crate) fn run(&self, image: &Path, arguments: &[&str]) -> Output {
+        let output = self.command(image, arguments).output().expect("lineup runs");
+        assert_eq!(emulators(image), Vec::<String>::new(), "an emulator stayed behind");
+        output
+    }
+
+    /// Runs, expects exit status 2, and returns what was said.
+    pub(crate) fn refused(&self, image: &Path, arguments: &[&str]) -> String {
+        let output = self.run(image, arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("panicked at"), "{said}");
+        said
+    }
+
+    /// Runs, expects success, and returns the JSON printed.
+    pub(crate) fn json(&self, image: &Path, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(image, &[arguments, &["--json"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// A copy of an image under a name of its own, so that its emulator can be told from those of other tests.
+    pub(crate) fn copy(&self, image: &Path) -> PathBuf {
+        let own = self.folder.path().join("vmlinuz");
+        std::fs::copy(image, &own).expect("a copy");
+        own
+    }
+}

@@ -1,0 +1,9 @@
+//! Kernels as Debian ships them, booted and recorded. `make test` boots five times; `make test-kernel` also runs the ignored
+//! tests, which boot more often and other machines.
+
+mod boot;
+mod grief;
+mod guests;
+mod machines;
+mod record;
+mod sweep;
