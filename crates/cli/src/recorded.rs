@@ -12,11 +12,11 @@ use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
 use lineup_model::types::{TypeId, Types};
-use lineup_model::usage::VariableRef;
+use lineup_model::usage::{VariableRef, VariableUse};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -103,7 +103,7 @@ impl Recorded {
             abi: self.abi(),
             regions: regions.collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
-            variables: own.map(|own| own.variables.clone()).unwrap_or_default(),
+            variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
         }
@@ -173,4 +173,19 @@ impl Recorded {
         }
         all
     }
+}
+
+/// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no
+/// source to edit.
+fn described_variables(own: &ImageUsage) -> Vec<VariableUse> {
+    let described: HashSet<&VariableRef> = own.variable_types.iter().map(|(variable, _)| variable).collect();
+    let mut uses = own.variables.clone();
+    for used in &mut uses {
+        for pattern in &mut used.patterns {
+            pattern.variables.retain(|(variable, _)| described.contains(variable));
+        }
+        used.patterns.retain(|pattern| !pattern.variables.is_empty());
+    }
+    uses.retain(|used| !used.patterns.is_empty());
+    uses
 }

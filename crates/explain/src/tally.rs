@@ -2,7 +2,7 @@
 
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
-use crate::name::Named;
+use crate::name::{Named, VariableId};
 use crate::owner::{OwnerKey, Part};
 use crate::patterns::{Patterns, Touches};
 use crate::spread::{Spread, bars};
@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Distinct footprints kept for the cache model.
 const MAX_FOOTPRINTS: usize = 1000;
 
-/// A variable of an image: image index and variable index.
-pub type VariableKey = (usize, u32);
+/// A variable of an image, by the image's index.
+pub type VariableKey = (usize, VariableId);
 
 /// Variables one call touched together, each with the bytes touched.
 pub type VariableSet = Vec<(VariableKey, Vec<(u64, u64)>)>;

@@ -126,8 +126,12 @@ fn truth(window: &Window, plants: &Plants) -> [f64; 4] {
 }
 
 fn replicate(case: usize, number: u64, level: Level) -> Attribution {
+    replicate_of(CALLS, case, number, level)
+}
+
+fn replicate_of(calls: u64, case: usize, number: u64, level: Level) -> Attribution {
     let mut random = Seed(2_011).part(case as u64).part(number).generator();
-    let events = (0..CALLS).map(|number| call(number, &CASES[case].1, &mut random)).collect();
+    let events = (0..calls).map(|number| call(number, &CASES[case].1, &mut random)).collect();
     attribute(&trace(events), "call", Tail::default(), level).unwrap()
 }
 
@@ -181,13 +185,22 @@ fn a_cause_that_was_not_planted_is_rarely_named_first() {
 }
 
 #[test]
-fn a_planted_cause_is_named_first_at_a_high_level_too() {
-    let level = Level::new(0.999).unwrap();
-    for number in 0..20 {
-        let found = replicate(1, number, level);
-        assert_eq!(found.first_cause, Some(Cause::DataMisses), "{found:#?}");
+fn a_planted_cause_is_named_first_at_a_high_level_too_and_too_few_calls_name_none_rather_than_another() {
+    let level = Level::new(0.9999).unwrap();
+    let found = |calls, number| {
+        let found = replicate_of(calls, 1, number, level);
         assert_eq!(found.level, level);
+        found.first_cause
+    };
+    // 1,600 calls of each arm: named in each of 500 traces that were tried. With 800, next to a threshold that the
+    // plant's calls almost reach, none is named in one of twenty.
+    for number in 0..50 {
+        assert_eq!(found(2 * CALLS, number), Some(Cause::DataMisses), "{number}");
     }
+    let named: Vec<Option<Cause>> = (0..100).map(|number| found(CALLS, number)).collect();
+    let right = named.iter().filter(|cause| **cause == Some(Cause::DataMisses)).count();
+    assert!(named.iter().flatten().all(|cause| *cause == Cause::DataMisses), "{named:?}");
+    assert!(right >= 85, "{right} of 100");
 }
 
 #[test]
