@@ -13,6 +13,7 @@ fn advise(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
+#[ignore = "takes a minute: make test-kernel"]
 fn a_replay_misses_what_the_recorder_saw_and_an_order_changes_only_its_own_type() {
     let bench = Bench::new(&["record", "--kernel"]);
     let image = bench.copy(&kernel("cloud"));
