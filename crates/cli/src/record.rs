@@ -132,6 +132,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 }
 
 fn run_kernel(options: &Options) -> Result<Outcome> {
+    if !options.command.is_empty() {
+        bail!("a guest runs its workload: give the command with --workload instead of after --");
+    }
     let wanted = kernel::Wanted {
         regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
         calls: options.calls,
