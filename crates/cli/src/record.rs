@@ -66,12 +66,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     kernel: KernelOptions,
     /// The program and its arguments
-    #[arg(
-        last = true,
-        required_unless_present = "kernel",
-        conflicts_with = "kernel",
-        value_name = "PROGRAM"
-    )]
+    #[arg(last = true, required_unless_present = "kernel", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
