@@ -1,9 +1,9 @@
 /*
- * The tables of the immediate values document, on this machine. Prints lines "NAME VALUE ERROR" in cycles: mean and
- * standard deviation over RUNS runs, as the document has them, ready for `lineup derive`. A run's figure is the median
- * of its calls: on a shared machine a mean is mostly the scheduler's.
+ * The tables of the immediate values document, on this machine. Prints lines "NAME VALUE ERROR" in cycles: median and
+ * standard deviation over RUNS runs (10, as the document has them), ready for `lineup derive`. A run's figure is the
+ * median of its calls: on a shared machine a mean is mostly the scheduler's.
  *
- *     ./immediate_values           every table
+ *     ./immediate_values [RUNS]    every table
  *     lineup derive '2*(memory-hit)/path' memory=... hit=... path=...
  */
 #include <lineup/imv.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RUNS 10
+#define MAX_RUNS 100
 #define BRANCHES 2000
 #define CALLS 40
 #define LINE_BYTES 64
@@ -24,6 +24,7 @@ DEFINE_IMV(char, marker) = 0;
 static char *arena;
 static unsigned *next_line;
 static volatile unsigned sink;
+static int runs = 10;
 
 static inline unsigned long long cycles(void)
 {
@@ -76,14 +77,21 @@ static void link_lines(void)
 	free(order);
 }
 
-static void report(const char *name, const double *runs)
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static void report(const char *name, double *values)
 {
 	double mean = 0, squares = 0;
-	for (int i = 0; i < RUNS; i++)
-		mean += runs[i] / RUNS;
-	for (int i = 0; i < RUNS; i++)
-		squares += (runs[i] - mean) * (runs[i] - mean);
-	printf("%-32s %10.2f %8.2f\n", name, mean, sqrt(squares / (RUNS - 1)));
+	for (int i = 0; i < runs; i++)
+		mean += values[i] / runs;
+	for (int i = 0; i < runs; i++)
+		squares += (values[i] - mean) * (values[i] - mean);
+	qsort(values, (size_t)runs, sizeof *values, by_value);
+	printf("%-32s %10.2f %8.2f\n", name, (values[(runs - 1) / 2] + values[runs / 2]) / 2, sqrt(squares / (runs - 1)));
 }
 
 static int ascending(const void *a, const void *b)
@@ -123,13 +131,13 @@ static double branches(enum branch kind)
 static void branch_table(void)
 {
 	static const char *names[] = { "base", "instruction_stream", "l1_hit", "memory_read" };
-	printf("\n# one branch, cycles: name, mean, standard deviation of %d runs\n", RUNS);
+	printf("\n# one branch, cycles: name, median, standard deviation of %d runs\n", runs);
 	memset(arena, 0, THRASH_BYTES);
 	for (int kind = BASE; kind <= MEMORY; kind++) {
-		double runs[RUNS];
-		for (int run = 0; run < RUNS; run++)
-			runs[run] = branches((enum branch)kind);
-		report(names[kind], runs);
+		double values[MAX_RUNS];
+		for (int run = 0; run < runs; run++)
+			values[run] = branches((enum branch)kind);
+		report(names[kind], values);
 	}
 }
 
@@ -161,25 +169,31 @@ static void call_table(void)
 		void (*thrash)(void);
 	} pressures[] = { { "calm", NULL }, { "linear", thrash_linear }, { "random", thrash_random } };
 	static volatile char global;
-	printf("\n# getppid with two markers, cycles: name, mean, standard deviation of %d runs of %d calls\n", RUNS, CALLS);
+	printf("\n# getppid with two markers, cycles: name, median, standard deviation of %d runs of %d calls\n", runs, CALLS);
 	for (size_t p = 0; p < sizeof pressures / sizeof *pressures; p++) {
-		double runs[3][RUNS];
+		double values[3][MAX_RUNS];
 		/* The three in turn within each run: what drifts, drifts for all. */
 		link_lines();
-		for (int run = 0; run < RUNS; run++)
+		for (int run = 0; run < runs; run++)
 			for (int kind = NONE; kind <= GLOBAL; kind++)
-				runs[kind][run] = system_call((enum markers)kind, pressures[p].thrash, &global);
+				values[kind][run] = system_call((enum markers)kind, pressures[p].thrash, &global);
 		for (int kind = NONE; kind <= GLOBAL; kind++) {
 			char name[64];
 			snprintf(name, sizeof name, "%s_%s", pressures[p].name, markers[kind]);
-			report(name, runs[kind]);
+			report(name, values[kind]);
 		}
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	char status[200];
+	if (argc > 1)
+		runs = atoi(argv[1]);
+	if (argc > 2 || runs < 2 || runs > MAX_RUNS) {
+		fprintf(stderr, "usage: %s [RUNS, 2 to %d]\n", argv[0], MAX_RUNS);
+		return 2;
+	}
 	arena = aligned_alloc(4096, THRASH_BYTES);
 	if (!arena)
 		return 2;

@@ -35,7 +35,9 @@ int main(void)
 {
 	uint64_t latest = 0;
 	long n = 1;
-	lineup_clock_start();
+	/* An emulator does not vouch for its counter. */
+	if (lineup_clock_start() && lineup_clock_register(NULL, 0, 64))
+		return 2;
 	for (int round = 0; round < 2000; round++) {
 		uint64_t now = clock_read();
 		if (now < latest)

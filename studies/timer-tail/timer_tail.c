@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 LINEUP_REGION(tick);
 LINEUP_LOCK(run_queue);
@@ -21,7 +22,8 @@ enum plant { NOTHING, CODE, DATA, LOCK };
 
 #define LINE_BYTES 64
 #define DATA_LINES 192
-#define HOLD_NS 6000
+#define CODE_LINES 256
+#define HOLD_NS 20000
 #define GIVE_UP_NS 100
 
 struct timer {
@@ -32,21 +34,36 @@ struct timer {
 
 static struct timer timers[DATA_LINES] __attribute__((aligned(LINE_BYTES)));
 static pthread_spinlock_t queue_lock;
-static atomic_int hold_request, is_held, is_ticking, is_over;
+static atomic_int hold_request, is_held, is_ticking, is_awaited, is_over;
 static uint64_t wakeups;
 
-/* Straight code: about 24 KiB executed once from end to end, so that its cost, cold, is that of fetching it. */
-#define STEP(n) state = (state ^ (state >> 7)) * 0x9e3779b97f4a7c15ull + n##ull;
-#define STEPS_8(n) STEP(n##1) STEP(n##2) STEP(n##3) STEP(n##4) STEP(n##5) STEP(n##6) STEP(n##7) STEP(n##8)
-#define STEPS_64(n) STEPS_8(n##1) STEPS_8(n##2) STEPS_8(n##3) STEPS_8(n##4) STEPS_8(n##5) STEPS_8(n##6) STEPS_8(n##7) STEPS_8(n##8)
-__attribute__((noinline, aligned(LINE_BYTES), section(".text.tick_code"))) static uint64_t account(uint64_t state)
+/*
+ * 256 functions, each on a line of its own in one section, called in an order that no prefetcher follows: cold, they
+ * cost as many fetches one after the other.
+ */
+#define LEAF(n)                                                                                           \
+	__attribute__((noinline, aligned(LINE_BYTES), section("tick_code"))) static uint64_t leaf_##n(uint64_t state) \
+	{                                                                                                  \
+		return (state ^ (state >> 7)) * 0x9e3779b97f4a7c15ull + 0x##n##ull;                        \
+	}
+#define POINTER(n) leaf_##n,
+#define SIXTEEN(X, n)                                                                                      \
+	X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)                                    \
+	X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
+#define ALL(X)                                                                                             \
+	SIXTEEN(X, 0) SIXTEEN(X, 1) SIXTEEN(X, 2) SIXTEEN(X, 3) SIXTEEN(X, 4) SIXTEEN(X, 5) SIXTEEN(X, 6) SIXTEEN(X, 7) \
+	SIXTEEN(X, 8) SIXTEEN(X, 9) SIXTEEN(X, a) SIXTEEN(X, b) SIXTEEN(X, c) SIXTEEN(X, d) SIXTEEN(X, e) SIXTEEN(X, f)
+ALL(LEAF)
+static uint64_t (*leaves[CODE_LINES])(uint64_t) = { ALL(POINTER) };
+/* The linker's names for the section's ends. */
+extern const char __start_tick_code[], __stop_tick_code[];
+#define CODE_BYTES ((size_t)(__stop_tick_code - __start_tick_code))
+
+__attribute__((noinline)) static uint64_t account(uint64_t state)
 {
-	STEPS_64(1) STEPS_64(2) STEPS_64(3) STEPS_64(4) STEPS_64(5) STEPS_64(6) STEPS_64(7) STEPS_64(8)
+	for (int i = 0; i < CODE_LINES; i++)
+		state = leaves[i](state);
 	return state;
-}
-__attribute__((noinline, aligned(LINE_BYTES), section(".text.tick_code"))) static void account_end(void)
-{
-	__asm__ volatile("");
 }
 
 __attribute__((noinline)) static uint64_t run_expired(struct timer *timer)
@@ -57,11 +74,19 @@ __attribute__((noinline)) static uint64_t run_expired(struct timer *timer)
 	return latest;
 }
 
+__attribute__((noinline)) static uint64_t work(uint64_t state)
+{
+	state = account(state);
+	return state + run_expired(&timers[0]);
+}
+
 __attribute__((noinline)) static uint64_t tick_once(uint64_t state)
 {
 	LINEUP_BEGIN(tick);
-	state = account(state);
-	state += run_expired(&timers[0]);
+	state = work(state);
+	/* The hold counts from here: an intervention before the call takes time, in which a hold would run out. */
+	if (atomic_load_explicit(&is_awaited, memory_order_relaxed))
+		atomic_store(&is_ticking, 1);
 	if (LINEUP_SPIN_LOCK_BOUNDED(run_queue, &queue_lock) == 0) {
 		wakeups++;
 		LINEUP_SPIN_UNLOCK(&queue_lock);
@@ -90,13 +115,13 @@ static void *other_cpu(void *unused)
 			continue;
 		pthread_spin_lock(&queue_lock);
 		atomic_store(&is_held, 1);
-		/* The hold counts from the tick, whenever the scheduler let it begin. */
 		while (!atomic_exchange(&is_ticking, 0))
 			;
 		uint64_t until = lineup_clock_ns() + HOLD_NS;
 		while (lineup_clock_ns() < until)
 			;
 		pthread_spin_unlock(&queue_lock);
+		atomic_store(&is_held, 0);
 	}
 	return NULL;
 }
@@ -120,37 +145,48 @@ static enum plant choose(uint64_t *state, const long *per_thousand)
 	return NOTHING;
 }
 
-static void do_plant(enum plant cause)
+/* Begins with a warm tick that is not traced: without a plant, whatever ran before must not make the next one cold. */
+static uint64_t do_plant(enum plant cause, uint64_t state)
 {
-	if (cause == CODE)
-		flush((const void *)account, (size_t)((const char *)account_end - (const char *)account));
-	if (cause == DATA)
-		flush(timers, sizeof timers);
 	if (cause == LOCK) {
-		atomic_store(&is_held, 0);
 		atomic_store(&hold_request, 1);
 		while (!atomic_load(&is_held))
 			;
 	}
+	state = work(state);
+	if (cause == CODE)
+		flush(__start_tick_code, CODE_BYTES);
+	if (cause == DATA)
+		flush(timers, sizeof timers);
+	atomic_store_explicit(&is_awaited, cause == LOCK, memory_order_relaxed);
 	LINEUP_MARK(planted, (uint64_t)cause);
-	if (cause == LOCK)
-		atomic_store(&is_ticking, 1);
+	return state;
 }
 
-/* A cycle through all timers in an order that no prefetcher follows. */
-static void link_timers(uint64_t *random)
+static void shuffle(int *order, int count, uint64_t *random)
 {
-	int order[DATA_LINES];
-	for (int i = 0; i < DATA_LINES; i++)
+	for (int i = 0; i < count; i++)
 		order[i] = i;
-	for (int i = DATA_LINES - 1; i > 1; i--) {
+	for (int i = count - 1; i > 1; i--) {
 		int j = 1 + (int)(next_random(random) % (uint64_t)i);
 		int swap = order[i];
 		order[i] = order[j];
 		order[j] = swap;
 	}
+}
+
+/* A cycle through all timers and a path through all leaves, in orders that no prefetcher follows. */
+static void shuffle_lines(uint64_t *random)
+{
+	int order[CODE_LINES > DATA_LINES ? CODE_LINES : DATA_LINES];
+	shuffle(order, DATA_LINES, random);
 	for (int i = 0; i < DATA_LINES; i++)
 		timers[order[i]].next = &timers[order[(i + 1) % DATA_LINES]];
+	uint64_t (*in_order[CODE_LINES])(uint64_t);
+	memcpy(in_order, leaves, sizeof leaves);
+	shuffle(order, CODE_LINES, random);
+	for (int i = 0; i < CODE_LINES; i++)
+		leaves[i] = in_order[order[i]];
 }
 
 int main(int argc, char **argv)
@@ -162,9 +198,9 @@ int main(int argc, char **argv)
 	long calls = atol(argv[2]);
 	long per_thousand[] = { 0, atol(argv[3]), atol(argv[4]), atol(argv[5]) };
 	uint64_t random = 88172645463325252ull;
-	link_timers(&random);
+	shuffle_lines(&random);
 	pthread_spin_init(&queue_lock, 0);
-	LINEUP_TRY_CODE(tick, account, (size_t)((const char *)account_end - (const char *)account));
+	LINEUP_TRY_CODE(tick, __start_tick_code, CODE_BYTES);
 	LINEUP_TRY_DATA(tick, timers, sizeof timers);
 	LINEUP_TRY_GIVE_UP(tick, GIVE_UP_NS);
 	struct lineup_trace_config config = { .path = argv[1], .threads = 4, .ring_records = 1 << 20 };
@@ -177,8 +213,11 @@ int main(int argc, char **argv)
 	pthread_create(&other, NULL, other_cpu, NULL);
 	uint64_t state = 1;
 	for (long i = 0; i < calls; i++) {
-		do_plant(choose(&random, per_thousand));
+		state = do_plant(choose(&random, per_thousand), state);
 		state = tick_once(state);
+		/* A hold outlives a tick that gave the lock up: it must not strike the next one. */
+		while (atomic_load(&is_held))
+			;
 	}
 	atomic_store(&is_over, 1);
 	pthread_join(other, NULL);

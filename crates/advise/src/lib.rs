@@ -60,3 +60,4 @@ mod syntax;
 mod verify;
 
 pub use advise::advise;
+pub use member_order::offsets_in_order;

@@ -65,6 +65,25 @@ pub(crate) fn bare(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
+/// Where the members of a type begin, in bits by their place in the present declaration, when it is declared in the
+/// given order (indices into the present one). `None` when the present layout cannot be reproduced or the order is none.
+pub fn offsets_in_order(
+    types: &Types,
+    usage: &crate::usage::Usage,
+    id: TypeId,
+    order: &[usize],
+) -> Option<Vec<u64>> {
+    let subject = Subject::new(types, id, usage)?;
+    let mut all = order.to_vec();
+    all.sort_unstable();
+    if all != (0..subject.aggregate.members.len()).collect::<Vec<usize>>() {
+        return None;
+    }
+    let models = subject.models().ok()?;
+    let model = models.models.first()?;
+    Some(crate::placement::place(&model.fields, order, model.align_bytes)?.offsets_bits)
+}
+
 /// Works out an order for one type, writes it, and has it judged. `edited` are the texts that earlier
 /// proposals changed; `sources` holds them already.
 pub(crate) fn propose(

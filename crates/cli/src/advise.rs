@@ -2,6 +2,8 @@
 
 use crate::explain;
 use crate::files;
+use crate::kernel::advice::{self, KernelAdvice};
+use crate::kernel::what_if;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
@@ -14,20 +16,26 @@ use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
+use lineup_explain::Survey;
 use lineup_model::line::LineSize;
+use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
 use std::path::{Path, PathBuf};
+
+/// What `--what-if` without a file stands for.
+const PROPOSED: &str = "proposed";
 
 /// Arguments of `lineup advise`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A recording made by `lineup record`
     recording: PathBuf,
-    /// Folder with the recorded program's sources, and the program itself; never written to
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    source: PathBuf,
-    /// Shell command that builds the program in a copy of the source folder
+    /// Folder with the recorded program's sources, and the program itself; never written to [default: .; for a kernel
+    /// none: its types are written out as C]
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
+    /// Shell command that builds the program in a copy of the source folder; a kernel is not built
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
     /// Write the patch to this file
@@ -51,16 +59,30 @@ pub(crate) struct Options {
     /// Allow a type to grow to keep write-shared members apart
     #[arg(long)]
     allow_growth: bool,
-    /// Print JSON (schema lineup.advice/1)
+    /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
+    /// run again over the stream that `lineup record --kernel --stream` wrote
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
+    what_if: Option<PathBuf>,
+    /// Print JSON (schema lineup.advice/1; lineup.what-if/1 with --what-if)
     #[arg(long)]
     json: bool,
 }
 
 /// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let program = recorded_program(&options.recording)?;
+    let survey = explain::survey(&options.recording)?;
+    if survey.header.mode == Mode::System {
+        return run_kernel(options, &survey);
+    }
+    if options.what_if.is_some() {
+        bail!(
+            "--what-if goes with recordings of kernels; `lineup study` builds and records the changed program"
+        );
+    }
+    let program = recorded_program(&options.recording, &survey)?;
     let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
-    let scratch = Scratch::new(&options.source, &options.build, Path::new(""))?;
+    let source = options.source.as_deref().unwrap_or(Path::new("."));
+    let scratch = Scratch::new(source, &options.build, Path::new(""))?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
@@ -69,7 +91,32 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut judge = BuildJudge::new(&scratch, inside)?;
     let advice =
         lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &options.advice(), &mut judge);
-    write(options, &recorded, &advice, &sources, scratch.source())?;
+    write(options, &recorded, &advice, &sources, scratch.source(), "")?;
+    Ok(Outcome::Done)
+}
+
+/// The same for a kernel: nothing is compiled, and without sources the declarations are written out from the types.
+fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
+    let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
+    let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
+    let recorded = Recorded::explain(&options.recording, &kernel, Default::default())?;
+    if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
+        let orders = what_if::read_orders(file, &recorded)?;
+        return what_if::run(&options.recording, &recorded, &orders, options.json);
+    }
+    let KernelAdvice { advice, sources } =
+        advice::advise(&recorded, options.source.as_deref(), &options.advice())?;
+    if options.what_if.is_some() {
+        let orders = what_if::proposed(&advice, &recorded);
+        return what_if::run(&options.recording, &recorded, &orders, options.json);
+    }
+    let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
+    let message = match advice.orders.as_slice() {
+        [] => String::new(),
+        orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
+    };
+    let folder = options.source.as_deref().unwrap_or(Path::new(""));
+    write(options, &recorded, &advice, &sources, folder, &message)?;
     Ok(Outcome::Done)
 }
 
@@ -85,8 +132,7 @@ impl Options {
 }
 
 /// The program that was recorded, by the path at which it was mapped.
-fn recorded_program(recording: &Path) -> Result<PathBuf> {
-    let survey = explain::survey(recording)?;
+fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
     let Some(program) = mapped.into_iter().find(|path| path.file_name() == wanted) else {
@@ -101,8 +147,10 @@ fn write(
     advice: &Advice,
     sources: &Sources,
     folder: &Path,
+    message: &str,
 ) -> Result<()> {
     let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
+    let patch = format!("{message}{patch}");
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -128,7 +176,7 @@ fn write(
 
 fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: String, folder: &Path) -> String {
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
-    let report = page::fill(Found {
+    let mut report = page::fill(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: Vec::new(),
@@ -140,6 +188,13 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
         proof: None,
     });
+    if recorded.is_kernel() {
+        // A kernel has hundreds of types and variables on every hot path: only what is proposed is drawn.
+        let is_proposed = |name: &str| {
+            advice.orders.iter().any(|order| name.rsplit(' ').next() == Some(order.type_name.as_str()))
+        };
+        report.maps.retain(|map| is_proposed(&map.owner.name));
+    }
     let text = study_text(&report, files::text_style());
     match options.patch {
         Some(_) => text,

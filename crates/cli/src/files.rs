@@ -1,21 +1,38 @@
 //! Opening files, and finding those that a program's debug information lives in.
 
 use anyhow::{Context, Result, bail};
-use lineup_debuginfo::{Bytes, Companion, Companions};
+use lineup_debuginfo::{Bytes, Companion, Companions, Releasable};
+use lineup_mapping::FileBytes;
 use lineup_report::text::TextStyle;
 use std::io::{IsTerminal, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where distributions put separate debug files.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// Reads a whole file.
+/// The bytes of a whole file.
 pub(crate) fn read(path: &Path) -> Result<Bytes> {
     if path.is_dir() {
         bail!("{} is a directory; give a file", path.display());
     }
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(bytes.into())
+    let bytes = FileBytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Bytes::releasable(Held(bytes)))
+}
+
+/// A file's bytes as the debug information's reader wants them.
+struct Held(FileBytes);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl Releasable for Held {
+    fn release(&self, range: Range<usize>) {
+        self.0.release(range);
+    }
 }
 
 /// Writes to standard output. A reader that closes the pipe early is no error.

@@ -11,11 +11,12 @@ use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
-use lineup_model::types::Types;
-use lineup_model::usage::VariableRef;
+use lineup_model::types::{TypeId, Types};
+use lineup_model::usage::{VariableRef, VariableUse};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -59,6 +60,11 @@ impl Recorded {
         self.survey.header.abi
     }
 
+    /// True when a whole system was recorded.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.survey.header.mode == Mode::System
+    }
+
     /// The emulator, as it names itself.
     pub(crate) fn emulator(&self) -> &str {
         &self.survey.header.emulator
@@ -74,6 +80,16 @@ impl Recorded {
         self.explanation.usage.iter().find(|usage| usage.index == self.program)
     }
 
+    /// Objects of the program's types: type and address.
+    pub(crate) fn objects(&self) -> &[(TypeId, u64)] {
+        self.own_usage().map(|own| own.objects.as_slice()).unwrap_or_default()
+    }
+
+    /// What was recorded, and how.
+    pub(crate) fn header(&self) -> &Header {
+        &self.survey.header
+    }
+
     /// What advice is worked out from.
     pub(crate) fn usage(&self) -> Usage {
         let own = self.own_usage();
@@ -87,7 +103,7 @@ impl Recorded {
             abi: self.abi(),
             regions: regions.collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
-            variables: own.map(|own| own.variables.clone()).unwrap_or_default(),
+            variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
         }
@@ -157,4 +173,19 @@ impl Recorded {
         }
         all
     }
+}
+
+/// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no
+/// source to edit.
+fn described_variables(own: &ImageUsage) -> Vec<VariableUse> {
+    let described: HashSet<&VariableRef> = own.variable_types.iter().map(|(variable, _)| variable).collect();
+    let mut uses = own.variables.clone();
+    for used in &mut uses {
+        for pattern in &mut used.patterns {
+            pattern.variables.retain(|(variable, _)| described.contains(variable));
+        }
+        used.patterns.retain(|pattern| !pattern.variables.is_empty());
+    }
+    uses.retain(|used| !used.patterns.is_empty());
+    uses
 }

@@ -1,16 +1,21 @@
-//! `lineup trace`: what the tracer's files say.
+//! `lineup trace`: what the tracer's files and recordings of whole systems say.
 
+mod calls;
+
+use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use lineup_report::text::TextStyle;
 use lineup_trace::attribution::{Attribution, Evidence, attribute};
-use lineup_trace::bootstrap::{Estimate, Tail};
+use lineup_trace::estimate::{Estimate, Level};
 use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
+use lineup_trace::tail::Tail;
 use lineup_trace::{NameKind, Trace, export, page};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Reports and explains traces of the runtime's tracer.
+/// Reports and explains traces of the runtime's tracer, and reports recorded calls of whole systems.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -28,13 +33,28 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Report {
-    /// The trace, or several to lay over each other.
+    /// The trace or recording of a whole system, or several of one kind to lay over each other
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// In which form.
+    /// In which form
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write to this file instead of the terminal.
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
+    json: bool,
+    /// The same as --format csv
+    #[arg(long, conflicts_with = "format")]
+    csv: bool,
+    /// Besides, write one offline page to this file
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
+    /// Show these regions in full [default: the first, and spans with interrupts off]
+    #[arg(long = "region", value_name = "NAME")]
+    regions: Vec<String>,
+    /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded image]
+    #[arg(long, value_name = "FILE")]
+    symbols: Option<PathBuf>,
+    /// Write to this file instead of the terminal
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -62,9 +82,12 @@ struct Explain {
     /// Only this region.
     #[arg(long)]
     region: Option<String>,
-    /// Which calls make up the tail: two quantiles.
-    #[arg(long, value_name = "FROM..TO", default_value = "0.90..0.995", value_parser = tail)]
+    /// Which calls make up the tail: those beyond the first quantile; time beyond the second is not counted.
+    #[arg(long, value_name = "FROM..TO", default_value = "0.90..0.99", value_parser = tail)]
     tail: Tail,
+    /// Confidence level of the intervals.
+    #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
+    level: Level,
     /// Print JSON, the form lineup.explain-trace/1.
     #[arg(long)]
     json: bool,
@@ -74,7 +97,14 @@ fn tail(text: &str) -> Result<Tail> {
     let numbers = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     numbers
         .and_then(|(from, to)| Tail::new(from, to))
-        .ok_or_else(|| anyhow!("write two quantiles from 0.5 to 1, such as 0.90..0.995"))
+        .ok_or_else(|| anyhow!("write two quantiles from 0.5 to 1, such as 0.90..0.99"))
+}
+
+fn level(text: &str) -> Result<Level> {
+    text.parse()
+        .ok()
+        .and_then(Level::new)
+        .ok_or_else(|| anyhow!("write a level from 0.5 to less than 1, such as 0.95"))
 }
 
 /// Runs the command.
@@ -102,7 +132,51 @@ fn write(out: Option<&Path>, bytes: &[u8]) -> Result<()> {
     }
 }
 
+impl Report {
+    fn format(&self) -> Format {
+        match (self.json, self.csv) {
+            (true, _) => Format::Json,
+            (_, true) => Format::Csv,
+            _ => self.format,
+        }
+    }
+}
+
 fn run_report(report: &Report) -> Result<Outcome> {
+    let recordings = report.files.iter().filter(|path| calls::is_recording(path)).count();
+    match recordings {
+        0 => report_traces(report),
+        _ if recordings == report.files.len() => report_calls(report),
+        _ => bail!("traces and recordings cannot be laid over each other; give files of one kind"),
+    }
+}
+
+fn report_calls(report: &Report) -> Result<Outcome> {
+    let studied = calls::study(&report.files, report.symbols.as_deref(), &report.regions)?;
+    let shown = studied.calls();
+    if let Some(page) = &report.html {
+        write(Some(page), lineup_report::calls::calls_page(&shown).as_bytes())?;
+    }
+    let bytes = match report.format() {
+        Format::Text => {
+            let style = if report.out.is_some() { TextStyle::Plain } else { files::text_style() };
+            lineup_report::calls::calls_text(&shown, style).into_bytes()
+        }
+        Format::Json => json(&studied.analysis)?,
+        Format::Csv => lineup_report::calls::calls_csv(&studied.runs).into_bytes(),
+        Format::Html => lineup_report::calls::calls_page(&shown).into_bytes(),
+        Format::Perfetto | Format::Hdr => {
+            bail!("recorded calls have no such form; give text, json, csv or html")
+        }
+    };
+    write(report.out.as_deref(), &bytes)?;
+    Ok(Outcome::Done)
+}
+
+fn report_traces(report: &Report) -> Result<Outcome> {
+    if report.symbols.is_some() || !report.regions.is_empty() {
+        bail!("--symbols and --region are for recordings of whole systems; a trace holds its own names");
+    }
     let runs: Vec<(String, Trace)> = report
         .files
         .iter()
@@ -112,13 +186,17 @@ fn run_report(report: &Report) -> Result<Outcome> {
         [(_, trace)] => Ok(trace),
         _ => bail!("{what} holds one trace; give one file"),
     };
-    let bytes = match report.format {
+    let html = || page::page(&runs, &explain_all(&runs[0].1, Tail::default(), Level::default())).into_bytes();
+    if let Some(page) = &report.html {
+        write(Some(page), &html())?;
+    }
+    let bytes = match report.format() {
         Format::Text => {
             runs.iter().map(|(label, trace)| text_report(label, trace)).collect::<String>().into_bytes()
         }
         Format::Json => json(&summarise(single("JSON")?))?,
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
-        Format::Html => page::page(&runs, &explain_all(&runs[0].1, Tail::default())).into_bytes(),
+        Format::Html => html(),
         Format::Perfetto => export::perfetto(single("a Perfetto trace")?),
         Format::Hdr => hdr(single("an HDR export")?).into_bytes(),
     };
@@ -141,16 +219,16 @@ fn hdr(trace: &Trace) -> String {
         .collect()
 }
 
-fn explain_all(trace: &Trace, tail: Tail) -> Vec<Attribution> {
+fn explain_all(trace: &Trace, tail: Tail, level: Level) -> Vec<Attribution> {
     let regions = trace.names.iter().filter(|name| name.kind == NameKind::Region && name.arms_mask != 0);
-    regions.filter_map(|region| attribute(trace, &region.text, tail).ok()).collect()
+    regions.filter_map(|region| attribute(trace, &region.text, tail, level).ok()).collect()
 }
 
 fn run_explain(explain: &Explain) -> Result<Outcome> {
     let trace = read(&explain.file)?;
     let found = match &explain.region {
-        Some(region) => vec![attribute(&trace, region, explain.tail)?],
-        None => explain_all(&trace, explain.tail),
+        Some(region) => vec![attribute(&trace, region, explain.tail, explain.level)?],
+        None => explain_all(&trace, explain.tail, explain.level),
     };
     if found.is_empty() {
         bail!(
@@ -173,15 +251,23 @@ fn percent(share: &Estimate) -> String {
 
 fn text_of(found: &Attribution) -> String {
     let mut text = format!(
-        "{}: {} calls without intervention; median {:.0} ns, tail {:.0} ns (mean from quantile {} to {}); counters: {:?}\n",
-        found.region, found.calls, found.median_ns, found.tail_ns, found.tail.from, found.tail.to, found.rung
+        "{}: {} calls without intervention; median {:.0} ns; the slowest {:.1} %, beyond {:.0} ns: mean {:.0} ns, each \
+         counted up to {:.0} ns; counters: {:?}\n",
+        found.region,
+        found.calls,
+        found.median_ns,
+        (1.0 - found.tail.from) * 100.0,
+        found.window.from_ns,
+        found.tail_ns,
+        found.window.to_ns,
+        found.rung
     );
     let mut line = |words: String| {
         text.push_str("  ");
         text.push_str(words.trim_end());
         text.push('\n');
     };
-    line(format!("{:<18} {:<28} {}", "cause", "share of the tail's excess", "of the median"));
+    line(format!("{:<18} {:<28} {}", "cause", "share of the time beyond", "of the median"));
     for finding in &found.findings {
         let name = finding.cause.name();
         line(match &finding.evidence {
@@ -206,6 +292,11 @@ fn text_of(found: &Attribution) -> String {
     }
     if let Some(left) = &found.unexplained_tail_share {
         line(format!("{:<18} {}", "unexplained", percent(left)));
+    }
+    if let Some(overlap) =
+        found.overlap().filter(|_| found.findings.iter().filter(|f| f.tail_share().is_some()).count() > 1)
+    {
+        line(format!("{:<18} {:>6.1} %  (in more than one share)", "overlap", overlap * 100.0));
     }
     line(match found.first_cause {
         Some(cause) => format!("first cause of the tail: {}", cause.name()),

@@ -157,3 +157,26 @@ fn a_type_that_is_only_declared_says_so() {
     let file = program.compile("opaque", "struct hidden; struct hidden *p;", &["-g"]);
     assert!(refused(&["layout", &file, "hidden"]).contains("only declared"));
 }
+
+#[test]
+fn a_file_that_was_cut_off_is_refused_with_its_length() {
+    let program = Program::new();
+    let whole = std::fs::read(program.compile("whole", OLD, &["-g"])).expect("an object");
+    let cut = program.path("cut");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).expect("a writable folder");
+    let message = refused(&["layout", &text(&cut)]);
+    assert!(message.contains(&format!("it has {} bytes", whole.len() / 2)), "{message}");
+    assert!(message.contains("cut off"), "{message}");
+}
+
+#[test]
+fn a_base_without_btf_is_refused_by_name() {
+    let program = Program::new();
+    let base = program.compile("base", OLD, &[]);
+    // The header of an image without types: enough to ask for the base.
+    let image = program.path("image");
+    let words = [0x0001_eb9f_u32, 24, 0, 0, 0, 1].map(u32::to_le_bytes).concat();
+    std::fs::write(&image, [&words[..], &[0]].concat()).expect("a writable folder");
+    let message = refused(&["layout", "--base", &base, &text(&image)]);
+    assert!(message.contains("holds no BTF") && message.contains("base"), "{message}");
+}

@@ -41,7 +41,7 @@ fn compare(file: &Path, format: &str) -> usize {
             .expect("pahole ran before");
         pahole::read(&String::from_utf8_lossy(&shown.stdout))
     };
-    let names = typedef_names(&ours);
+    let names = pahole::typedef_names(&ours);
     theirs.extend(show(&names.join(",")));
     let shown: BTreeSet<String> = theirs.iter().map(|printed| printed.name.clone()).collect();
     theirs.extend(names.iter().filter(|name| !shown.contains(*name)).flat_map(|name| show(name)));
@@ -54,7 +54,7 @@ fn compare(file: &Path, format: &str) -> usize {
     for printed in &theirs {
         let candidates = ours.get(&printed.name).map(Vec::as_slice).unwrap_or_default();
         let differences: Vec<String> =
-            candidates.iter().filter_map(|ours| difference(printed, ours)).collect();
+            candidates.iter().filter_map(|ours| pahole::difference(printed, ours)).collect();
         if differences.len() == candidates.len() {
             wrong.push(format!("{}: {}", printed.name, differences.join(" / ")));
         }
@@ -68,56 +68,6 @@ fn compare(file: &Path, format: &str) -> usize {
     assert!(wrong.is_empty(), "{path}: {} of {} differ:\n{}", wrong.len(), theirs.len(), wrong.join("\n"));
     println!("{path}: {} named structs compared with pahole, all equal", theirs.len());
     theirs.len()
-}
-
-/// Names that a listing of ours gives to structs through typedefs.
-fn typedef_names(listing: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut is_typedef = false;
-    for line in listing.lines() {
-        if line.starts_with("typedef struct {") {
-            is_typedef = true;
-        } else if is_typedef && let Some(name) = line.strip_prefix("} ") {
-            names.push(name.trim_end_matches(';').to_owned());
-            is_typedef = false;
-        }
-    }
-    names.sort();
-    names.dedup();
-    names
-}
-
-/// The first difference between two listings of a struct.
-fn difference(theirs: &pahole::Printed, ours: &pahole::Printed) -> Option<String> {
-    for (index, member) in theirs.members.iter().enumerate() {
-        if ours.members.get(index) != Some(member) {
-            return Some(format!("pahole {member:?}, lineup {:?}", ours.members.get(index)));
-        }
-    }
-    if ours.members.len() != theirs.members.len() {
-        return Some(format!("{} members instead of {}", ours.members.len(), theirs.members.len()));
-    }
-    const SUMS: [&str; 12] = [
-        "size",
-        "cachelines",
-        "members",
-        "sum members",
-        "holes",
-        "sum holes",
-        "sum bitfield members",
-        "bit holes",
-        "sum bit holes",
-        "padding",
-        "bit_padding",
-        "last cacheline",
-    ];
-    for name in SUMS {
-        let (theirs, ours) = (theirs.sums.get(name), ours.sums.get(name));
-        if theirs.is_some() && theirs != ours {
-            return Some(format!("{name}: pahole {theirs:?}, lineup {ours:?}"));
-        }
-    }
-    None
 }
 
 /// The sources of a library in cargo's registry, through the dependency that brings them.
@@ -242,4 +192,30 @@ fn every_struct_of_the_running_kernel_agrees_where_it_shows_its_btf() {
         return;
     }
     assert!(compare(image, "btf") >= 1000);
+}
+
+#[test]
+fn every_struct_of_a_module_agrees_whose_types_continue_those_of_a_base() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shared = "struct inode { char state; long number; struct inode *next; };";
+    let module = "struct entry { char c; struct inode inode; int bits:3; short s; };";
+    let path = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
+    let object = |name: &str, source: &str| {
+        let file = folder.path().join(format!("{name}.c"));
+        std::fs::write(&file, source).expect("a writable folder");
+        compile("gcc", "gcc", &["-g", "-c"], &[file], Path::new(&path(name)));
+    };
+    object("base", &format!("{shared} struct inode root;"));
+    object("module", &format!("{shared} {module} struct entry entry; struct inode *root = &entry.inode;"));
+    output(Command::new("pahole").args(["-J", &path("base")]), "dwarves");
+    output(Command::new("pahole").args(["-J", "--btf_base", &path("base"), &path("module")]), "dwarves");
+    output(Command::new("objcopy").args(["--strip-debug", &path("module")]), "binutils");
+    let of_pahole =
+        output(Command::new("pahole").args(["-F", "btf", "--btf_base", &path("base"), &path("module")]), "");
+    let theirs = pahole::read(&of_pahole);
+    let ours = pahole::read(&lineup(&["layout", "--full", "--base", &path("base"), &path("module")]));
+    let entry = |all: &[pahole::Printed]| all.iter().find(|printed| printed.name == "entry").cloned();
+    let (theirs, ours) = (entry(&theirs).expect("pahole's"), entry(&ours).expect("ours"));
+    assert_eq!(pahole::difference(&theirs, &ours), None);
+    assert_eq!(theirs.sums.get("size"), Some(&40));
 }

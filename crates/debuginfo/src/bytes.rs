@@ -7,16 +7,48 @@ use std::sync::Arc;
 /// Bytes that can be shared between threads: a part of a buffer or of a mapped file.
 #[derive(Clone)]
 pub struct Bytes {
-    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    owner: Arc<dyn Releasable>,
     range: Range<usize>,
+}
+
+/// An owner of bytes that can give memory back for a while.
+pub trait Releasable: AsRef<[u8]> + Send + Sync {
+    /// Says that a range of the bytes is not needed for now. The bytes must stay the same for those who
+    /// hold them.
+    fn release(&self, range: Range<usize>);
+}
+
+/// An owner that keeps its memory.
+struct Kept<T>(T);
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for Kept<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl<T: AsRef<[u8]> + Send + Sync> Releasable for Kept<T> {
+    fn release(&self, _range: Range<usize>) {}
 }
 
 impl Bytes {
     /// Takes over a buffer or a mapping. Its contents must not change afterwards: `as_ref` must return
     /// the same bytes every time.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Bytes::releasable(Kept(owner))
+    }
+
+    /// Takes over a mapping that can give memory back. Its contents must not change afterwards.
+    pub fn releasable(owner: impl Releasable + 'static) -> Self {
         let len = owner.as_ref().len();
         Bytes { owner: Arc::new(owner), range: 0..len }
+    }
+
+    /// Says that a part is not needed for now, so that its owner may give the memory back.
+    pub fn release(&self, range: Range<usize>) {
+        let start = self.range.start.saturating_add(range.start);
+        let end = self.range.start.saturating_add(range.end).min(self.range.end);
+        self.owner.release(start..end);
     }
 
     /// No bytes.

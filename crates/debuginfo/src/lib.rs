@@ -22,7 +22,7 @@ mod info;
 mod names;
 mod program;
 
-pub use bytes::Bytes;
+pub use bytes::{Bytes, Releasable};
 pub use companion::{Companion, Companions, NoCompanions};
 pub use elf::{FileKind, Mapping, MappingSymbol, Region, Section, Segment};
 pub use error::Error;

@@ -261,6 +261,12 @@ impl DebugInfo {
     fn read_globals(&self) -> Vec<Variable> {
         let view = self.store.view();
         let details = Details::new(&view, self.table(), |unit| self.catalog(unit));
+        let at_zero: BTreeSet<&str> = self
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.address == 0)
+            .map(|symbol| symbol.name.as_str())
+            .collect();
         let mut globals: Vec<(u64, Variable)> = Vec::new();
         for (unit, catalog) in self.all_catalogs() {
             for entry in &catalog.variables {
@@ -272,7 +278,12 @@ impl DebugInfo {
                     variable.name = Some(format!("{function}::{name}"));
                 }
                 let key = match variable.places.first().map(|place| &place.at) {
-                    // The linker sets addresses in sections that it drops to 0.
+                    // The linker sets addresses in sections that it drops to 0, where a kernel has a section of its own.
+                    Some(&Location::Address(0))
+                        if !variable.name.as_deref().is_some_and(|name| at_zero.contains(name)) =>
+                    {
+                        continue;
+                    }
                     Some(&Location::Address(address)) if self.section_at(address).is_some() => address,
                     Some(&Location::ThreadLocal(offset)) => offset,
                     _ => continue,

@@ -262,6 +262,22 @@ fn a_stripped_file_is_completed_by_its_separate_debug_file() {
 }
 
 #[test]
+fn compressed_debug_sections_hold_the_same_as_plain_ones() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let folder = folder();
+        let path = folder.path();
+        compile(path, &[version, "-O2"]);
+        for method in ["zlib-gabi", "zlib-gnu", "zstd"] {
+            let option = format!("--compress-debug-sections={method}");
+            run("objcopy", "binutils", path, &[&option, "list", "packed"]);
+            let plain = std::fs::read(path.join("list")).expect("a file");
+            assert_ne!(std::fs::read(path.join("packed")).expect("a file"), plain, "{method}");
+            assert_complete(&open_in(path, "packed"));
+        }
+    }
+}
+
+#[test]
 fn split_units_are_found_in_their_files_and_in_a_package() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let folder = folder();
@@ -281,6 +297,28 @@ fn split_units_are_found_in_their_files_and_in_a_package() {
         }
         assert!(matches!(open_in(path, "list").missing(), [Companion::DwoFile { .. }]));
     }
+}
+
+#[test]
+fn a_package_of_dwarf_5_holds_what_the_split_units_held() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::write(path.join("list.c"), SOURCE).expect("a writable folder");
+    // llvm-dwp 14 does not come to an end on what gcc 12 writes.
+    run("clang", "clang", path, &["-gdwarf-5", "-O2", "-gsplit-dwarf", "-c", "list.c"]);
+    run("clang", "clang", path, &["-o", "list", "list.o"]);
+    let named = |info: &DebugInfo| -> Vec<(Option<String>, Option<u64>)> {
+        info.types().iter().map(|(_, ty)| (ty.name.as_deref().map(str::to_owned), ty.size_bytes)).collect()
+    };
+    let split = open_in(path, "list");
+    let walk = function(&split, "walk");
+    run("llvm-dwp", "llvm", path, &["list.dwo", "-o", "list.dwp"]);
+    std::fs::remove_file(path.join("list.dwo")).expect("the split unit");
+    let packed = open_in(path, "list");
+    assert_eq!(packed.missing(), []);
+    assert!(named(&packed).contains(&(Some("node".to_owned()), Some(16))));
+    assert_eq!(named(&packed), named(&split));
+    assert_eq!(function(&packed, "walk"), walk);
 }
 
 #[test]

@@ -291,6 +291,7 @@ impl<'a> Explainer<'a> {
                 image: path,
                 index,
                 abi,
+                objects: self.objects_in(index, tallies),
                 types: Vec::new(),
                 variables: Vec::new(),
                 sharing: self.image_sharing(index, shared),
@@ -306,6 +307,13 @@ impl<'a> Explainer<'a> {
             }
         }
         all
+    }
+
+    /// Where the objects lay whose types an image describes.
+    fn objects_in(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, u64)> {
+        let placed: BTreeSet<(Ty, u64)> =
+            tallies.values().flat_map(|tally| tally.placed.iter().copied()).collect();
+        placed.into_iter().filter_map(|(ty, start)| Some((self.id_in(image, ty)?, start))).collect()
     }
 
     /// The id of a type in an image's table, when it is described there.

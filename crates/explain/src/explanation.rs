@@ -223,6 +223,8 @@ pub struct ImageUsage {
     pub index: usize,
     /// Its machine and data model.
     pub abi: Abi,
+    /// Objects that calls used: type and runtime address, each once.
+    pub objects: Vec<(TypeId, u64)>,
     /// Use of types; ids are of the image's table.
     pub types: Vec<TypeUse>,
     /// Use of variables.

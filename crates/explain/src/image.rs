@@ -4,7 +4,7 @@ use crate::instruction::InstructionSet;
 use lineup_debuginfo::{DebugInfo, Mapping, Section};
 use lineup_model::abi::Abi;
 use lineup_model::image::LoadedImage;
-use lineup_model::program::{Function, Symbol, Variable};
+use lineup_model::program::{Function, Symbol, SymbolKind, Variable};
 use lineup_model::types::Types;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -74,6 +74,26 @@ impl<'a> Image<'a> {
     /// The symbol that covers a link address.
     pub fn symbol_at(&self, link: u64) -> Option<&'a Symbol> {
         self.debug?.symbol_at(link)
+    }
+
+    /// The index of one of [`Image::symbols`].
+    pub fn symbol_index(&self, symbol: &Symbol) -> Option<u32> {
+        let symbols = self.symbols();
+        let first = symbols.partition_point(|before| before.address < symbol.address);
+        let after = symbols.get(first..)?.iter().position(|one| std::ptr::eq(one, symbol))?;
+        u32::try_from(first + after).ok()
+    }
+
+    /// The data symbols that lie at least partly between two link addresses, with their indices. One that begins
+    /// before another and reaches over it is found from at most 64 symbols away.
+    pub fn data_symbols(&self, start: u64, end: u64) -> Vec<(u32, &'a Symbol)> {
+        let symbols = self.symbols();
+        let first = symbols.partition_point(|symbol| symbol.address < start).saturating_sub(64);
+        let candidates = symbols.iter().zip(0u32..).skip(first).take_while(|(one, _)| one.address < end);
+        let inside = candidates.filter(|(one, _)| {
+            one.kind == SymbolKind::Data && one.address.saturating_add(one.size_bytes) > start
+        });
+        inside.filter(|(one, _)| one.size_bytes > 0).map(|(one, index)| (index, one)).collect()
     }
 
     /// The name of what a call to a link address runs: through the procedure linkage table, or a

@@ -43,6 +43,7 @@ pub mod recorded;
 pub mod sharing;
 pub mod spread;
 pub mod tally;
+pub mod what_if;
 
 pub use error::ExplainError;
 pub use explainer::{Explainer, Options, Region};

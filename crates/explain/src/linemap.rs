@@ -198,10 +198,10 @@ fn cold_variables(
     end: u64,
 ) -> Vec<ColdPart> {
     let mut cold = Vec::new();
-    for global in namer.globals_within(image, start, end) {
-        let Some((reference, ty)) = variable_ref(namer, image, global.variable) else { continue };
+    for variable in namer.variables_within(image, start, end) {
+        let Some((reference, ty)) = variable_ref(namer, image, variable) else { continue };
         let parts = match ty.and_then(|ty| namer.catalog().table(ty)) {
-            Some((types, described)) if of_line.variables.contains(&(image, global.variable)) => {
+            Some((types, described)) if of_line.variables.contains(&(image, variable)) => {
                 leaves(types, described.id)
             }
             _ => vec![(String::new(), 0, reference.size_bytes)],

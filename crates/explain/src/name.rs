@@ -20,7 +20,7 @@ pub enum Name {
     Symbol {
         /// Index of the image.
         image: usize,
-        /// The symbol, by name number.
+        /// Index among the image's symbols.
         symbol: u32,
         /// Offset from the symbol.
         offset: u64,
@@ -73,6 +73,15 @@ pub enum Name {
     Heap,
     /// Nothing is known.
     Unknown,
+}
+
+/// A global or static variable of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum VariableId {
+    /// One that debug info describes, by its index among the image's variables.
+    Described(u32),
+    /// One of which only the data symbol is known, by its index among the image's symbols.
+    Symbol(u32),
 }
 
 /// Why an access has its name.

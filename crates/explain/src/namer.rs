@@ -4,12 +4,12 @@ use crate::analysis::{Place, Site, World, analyse};
 use crate::catalog::{Catalog, Ty};
 use crate::error::ExplainError;
 use crate::fields::begins_with;
-use crate::globals::{Global, Globals};
+use crate::globals::Globals;
 use crate::held::{Origin, Pointer};
 use crate::image::Image;
 use crate::lives::Lives;
 use crate::located::Names;
-use crate::name::{Class, Evidence, Name, Named};
+use crate::name::{Class, Evidence, Name, Named, VariableId};
 use crate::objects::{Home, Object, Objects, Strength};
 use crate::percpu::PerCpu;
 use lineup_debuginfo::Region;
@@ -127,9 +127,19 @@ impl<'a> Namer<'a> {
         &mut self.catalog
     }
 
-    /// The variables of an image that lie at least partly between two link addresses.
-    pub fn globals_within(&self, image: usize, start: u64, end: u64) -> Vec<Global> {
-        self.globals.get(image).map(|globals| globals.within(start, end)).unwrap_or_default()
+    /// The variables of an image that lie at least partly between two link addresses: those described, then the
+    /// data symbols that lie on none of them.
+    pub fn variables_within(&self, image: usize, start: u64, end: u64) -> Vec<VariableId> {
+        let described = self.globals.get(image).map(|globals| globals.within(start, end)).unwrap_or_default();
+        let symbols = self.images.get(image).map(|image| image.data_symbols(start, end)).unwrap_or_default();
+        let undescribed = symbols.into_iter().filter(|(_, symbol)| {
+            let symbol_end = symbol.address.saturating_add(symbol.size_bytes);
+            !described
+                .iter()
+                .any(|known| known.start < symbol_end && symbol.address < known.start + known.size_bytes)
+        });
+        let undescribed: Vec<VariableId> = undescribed.map(|(index, _)| VariableId::Symbol(index)).collect();
+        described.iter().map(|known| VariableId::Described(known.variable)).chain(undescribed).collect()
     }
 
     /// The function that a program counter is in: its name and the path of its image.
@@ -359,11 +369,9 @@ impl<'a> Namer<'a> {
             return Named::new(Name::Unknown, Evidence::None);
         };
         if let Some(symbol) = described.symbol_at(link).filter(|symbol| symbol.kind == SymbolKind::Data) {
-            let number = self.names.number(symbol.name.clone());
-            return Named::new(
-                Name::Symbol { image, symbol: number, offset: link - symbol.address },
-                evidence,
-            );
+            let offset = link - symbol.address;
+            let symbol = described.symbol_index(symbol).unwrap_or(u32::MAX);
+            return Named::new(Name::Symbol { image, symbol, offset }, evidence);
         }
         match described.section_at(link) {
             Some(section) if section.region != Region::Data || section.name.starts_with(".got") => {

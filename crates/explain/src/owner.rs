@@ -1,9 +1,9 @@
 //! Whose bytes an access touched: the object and the variable that a layout would move.
 
 use crate::catalog::{Catalog, Ty};
-use crate::name::Name;
+use crate::name::{Name, VariableId};
 use crate::namer::Namer;
-use lineup_model::program::Location;
+use lineup_model::program::{Location, Symbol};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::VariableRef;
 
@@ -12,8 +12,8 @@ use lineup_model::usage::VariableRef;
 pub enum OwnerKey {
     /// The object of this type at this runtime address.
     Object(Ty, u64),
-    /// The variable with this index in this image.
-    Variable(usize, u32),
+    /// This variable of this image.
+    Variable(usize, VariableId),
 }
 
 /// A run of bytes of an owner.
@@ -32,15 +32,16 @@ pub struct Part {
 pub fn parts(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -> Vec<Part> {
     match name {
         Name::Variable { image, variable, offset } => {
-            let Some((reference, ty)) = variable_ref(namer, image, variable) else { return Vec::new() };
-            let own = Part {
-                owner: OwnerKey::Variable(image, variable),
-                offset,
-                size_bytes: size_bytes.min(reference.size_bytes.saturating_sub(offset)),
+            let variable = VariableId::Described(variable);
+            let Some((own, ty)) = of_variable(namer, (image, variable), offset, size_bytes) else {
+                return Vec::new();
             };
-            let mut parts = vec![own];
-            parts.extend(ty.and_then(|ty| object_in(namer.catalog(), ty, address, offset, size_bytes)));
-            parts
+            let object = ty.and_then(|ty| object_in(namer.catalog(), ty, address, offset, size_bytes));
+            std::iter::once(own).chain(object).collect()
+        }
+        Name::Symbol { image, symbol, offset } => {
+            let own = of_variable(namer, (image, VariableId::Symbol(symbol)), offset, size_bytes);
+            own.into_iter().map(|(own, _)| own).collect()
         }
         Name::Member { ty, base: Some(_), offset, .. } => {
             object_in(namer.catalog(), ty, address, offset, size_bytes).into_iter().collect()
@@ -52,8 +53,41 @@ pub fn parts(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -
     }
 }
 
-/// A variable's name, place and size, and its type.
-pub fn variable_ref(namer: &mut Namer<'_>, image: usize, variable: u32) -> Option<(VariableRef, Option<Ty>)> {
+/// The bytes of a variable that an access touched, and the variable's type. A symbol may have no size: then the
+/// access ends where it ends.
+fn of_variable(
+    namer: &mut Namer<'_>,
+    (image, variable): (usize, VariableId),
+    offset: u64,
+    size_bytes: u64,
+) -> Option<(Part, Option<Ty>)> {
+    let (room, ty) = match variable {
+        VariableId::Described(_) => {
+            let (reference, ty) = variable_ref(namer, image, variable)?;
+            (reference.size_bytes.saturating_sub(offset), ty)
+        }
+        VariableId::Symbol(index) => match symbol(namer, image, index)?.size_bytes {
+            0 => (u64::MAX, None),
+            size => (size.saturating_sub(offset), None),
+        },
+    };
+    Some((Part { owner: OwnerKey::Variable(image, variable), offset, size_bytes: size_bytes.min(room) }, ty))
+}
+
+/// A variable's name, place and size, and its type when it is described.
+pub fn variable_ref(
+    namer: &mut Namer<'_>,
+    image: usize,
+    variable: VariableId,
+) -> Option<(VariableRef, Option<Ty>)> {
+    let variable = match variable {
+        VariableId::Described(variable) => variable,
+        VariableId::Symbol(index) => {
+            let Symbol { name, address, size_bytes, .. } = symbol(namer, image, index)?;
+            let name = lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone());
+            return Some((VariableRef { name, address: *address, size_bytes: *size_bytes }, None));
+        }
+    };
     let found = namer.images().get(image)?.globals().get(variable as usize)?;
     let address = found.places.iter().find_map(|place| match place.at {
         Location::Address(address) => Some(address),
@@ -64,6 +98,10 @@ pub fn variable_ref(namer: &mut Namer<'_>, image: usize, variable: u32) -> Optio
     let id = found.ty;
     let ty = id.and_then(|id| namer.catalog().intern(image, id));
     Some((VariableRef { name, address, size_bytes }, ty))
+}
+
+fn symbol<'a>(namer: &Namer<'a>, image: usize, index: u32) -> Option<&'a Symbol> {
+    namer.images().get(image)?.symbols().get(index as usize)
 }
 
 /// The named aggregate that a byte of a type lies in: the type itself or its array element.

@@ -59,7 +59,7 @@ impl Survey {
                 Event::Memory(event) => survey.memory.push(event),
                 Event::Summary(summary) => survey.summary = Some(summary),
                 Event::Ending(ending) => survey.ending = Some(ending),
-                Event::Profile(_) | Event::Measured(_) | Event::System(_) => {}
+                Event::Profile(_) | Event::Measured(_) | Event::System(_) | Event::Stream(_) => {}
             }
         }
         survey.damage = reader.damage().cloned();

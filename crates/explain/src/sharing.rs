@@ -3,8 +3,8 @@
 //! Calls are taken to happen one after the other in the order in which they were entered: finer order
 //! between threads is not recorded.
 
-use crate::owner::OwnerKey;
-use crate::owner::Part;
+use crate::name::VariableId;
+use crate::owner::{OwnerKey, Part};
 use lineup_model::access::ThreadId;
 use lineup_model::line::LineSize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -95,7 +95,7 @@ pub enum SharedOwner {
     /// Objects of a type.
     Type(crate::catalog::Ty),
     /// A variable of an image.
-    Variable(usize, u32),
+    Variable(usize, VariableId),
 }
 
 impl From<OwnerKey> for SharedOwner {
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     fn used(at: u64, thread: u32, offset: u64, is_written: bool) -> SharedUse {
-        let part = Part { owner: OwnerKey::Variable(0, 0), offset, size_bytes: 8 };
+        let part = Part { owner: OwnerKey::Variable(0, VariableId::Described(0)), offset, size_bytes: 8 };
         SharedUse {
             entered_at: at,
             thread: ThreadId(thread),
@@ -196,7 +196,7 @@ mod tests {
             share(vec![used(1, 0, 0, true), used(3, 0, 0, true), used(2, 1, 0, true)], LineSize::B64);
         let line = &shared.lines[&0x40];
         assert_eq!((line.true_handovers, line.false_handovers), (2, 0));
-        let bytes = &shared.bytes[&(SharedOwner::Variable(0, 0), 0, 8)];
+        let bytes = &shared.bytes[&(SharedOwner::Variable(0, VariableId::Described(0)), 0, 8)];
         assert_eq!((bytes.handovers, bytes.writers.len()), (2, 2));
     }
 

@@ -2,20 +2,20 @@
 
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
-use crate::name::Named;
+use crate::name::{Named, VariableId};
 use crate::owner::{OwnerKey, Part};
 use crate::patterns::{Patterns, Touches};
 use crate::spread::{Spread, bars};
 use lineup_model::access::{Access, AccessKind, CODE_GRANULE_BYTES, Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_model::usage::ByteUse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Distinct footprints kept for the cache model.
 const MAX_FOOTPRINTS: usize = 1000;
 
-/// A variable of an image: image index and variable index.
-pub type VariableKey = (usize, u32);
+/// A variable of an image, by the image's index.
+pub type VariableKey = (usize, VariableId);
 
 /// Variables one call touched together, each with the bytes touched.
 pub type VariableSet = Vec<(VariableKey, Vec<(u64, u64)>)>;
@@ -35,6 +35,8 @@ pub struct RegionTally {
     pub(crate) unnamed: HashMap<u64, u64>,
     /// Per type and place of the object in a 128-byte line.
     pub(crate) objects: Patterns<(Ty, u8)>,
+    /// Where objects of each type lay.
+    pub(crate) placed: BTreeSet<(Ty, u64)>,
     /// Per combination of variables, to group them.
     pub(crate) together: HashMap<VariableSet, (u64, BTreeMap<VariableKey, Vec<ByteUse>>)>,
     pub(crate) folded_together: u64,
@@ -109,7 +111,10 @@ impl RegionTally {
         for (owner, touches) in tally.parts {
             let runs = touches.runs();
             match owner {
-                OwnerKey::Object(ty, start) => self.objects.add(&(ty, (start % 128) as u8), &runs),
+                OwnerKey::Object(ty, start) => {
+                    self.placed.insert((ty, start));
+                    self.objects.add(&(ty, (start % 128) as u8), &runs);
+                }
                 OwnerKey::Variable(image, variable) => {
                     variables.insert((image, variable), runs);
                 }

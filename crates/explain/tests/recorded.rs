@@ -25,11 +25,16 @@ struct Program {
 }
 
 fn program() -> Program {
+    compile(SOURCE, &["-g"])
+}
+
+fn compile(source: &str, options: &[&str]) -> Program {
     let folder = tempfile::tempdir().unwrap();
     let (text, file) = (folder.path().join("a.c"), folder.path().join("a"));
-    std::fs::write(&text, SOURCE).unwrap();
+    std::fs::write(&text, source).unwrap();
     let output = Command::new("x86_64-linux-gnu-gcc")
-        .args(["-g", "-O1", "-nostdlib", "-static", "-no-pie", "-Wl,-e,f", "-o"])
+        .args(options)
+        .args(["-O1", "-nostdlib", "-static", "-no-pie", "-Wl,-e,f", "-o"])
         .args([&file, &text])
         .output()
         .expect("x86_64-linux-gnu-gcc runs; apt-get install gcc");
@@ -206,4 +211,28 @@ fn an_image_that_cannot_be_read_leaves_accesses_unnamed_not_lost() {
         survey.explain(&[None], Options::default(), || Reader::new(recorded.as_slice())).unwrap();
     let coverage = &explanation.regions[0].coverage;
     assert_eq!((coverage.accesses, coverage.named), (accesses(&program, 0).len() as u64, Some(0.0)));
+}
+
+#[test]
+fn variables_of_which_only_the_symbol_is_known_are_on_the_line_map() {
+    let source = "
+        namespace shop { struct { long hits, unread, limit; } counters __attribute__((aligned(64))) = { 1, 2, 3 };
+                         long beside = 4; }
+        extern \"C\" long f(void *) { shop::counters.hits++; return shop::counters.limit; }
+    ";
+    let program = compile(source, &["-g0", "-x", "c++", "-fno-toplevel-reorder"]);
+    let explanation =
+        explain(&program, &recording(&program, &[(0, 0x10_0000), (1, 0x10_0000)]), Options::default());
+    let [region] = &explanation.regions[..] else { panic!("{explanation:#?}") };
+    let [line] = &region.map[..] else { panic!("{:#?}", region.map) };
+    let start = line.line * 64;
+    let parts: Vec<(&str, u64)> =
+        line.parts.iter().map(|part| (part.name.as_str(), part.offset - start)).collect();
+    assert_eq!(parts, [("shop::counters", 0), ("shop::counters", 16)]);
+    let hits = &line.parts[0];
+    assert_eq!((line.needed_per_call, hits.loads_per_call, hits.stores_per_call), (1.0, 1.0, 1.0));
+    let cold: Vec<(&str, u64)> = line.cold.iter().map(|part| (part.name.as_str(), part.size_bytes)).collect();
+    assert_eq!(cold, [("shop::beside", 8)]);
+    assert!(line.is_shared);
+    assert_eq!(region.coverage.named, Some(1.0));
 }

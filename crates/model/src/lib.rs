@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod access;
+mod declaration;
 pub mod image;
 pub mod layout;
 pub mod line;

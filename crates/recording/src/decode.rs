@@ -5,7 +5,8 @@ use crate::header::{
     Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary,
 };
 use crate::reader::Event;
-use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
+use crate::stream;
+use crate::system::{Arm, Counts, Latency, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
@@ -27,6 +28,7 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::ENDING => Event::Ending(ending(cursor)?),
         tag::MEASURED => Event::Measured(measured(cursor)?),
         tag::SYSTEM => Event::System(system(cursor)?),
+        tag::STREAM => Event::Stream(stream::steps(cursor.bytes()?)?),
         _ => return None,
     })
 }
@@ -217,19 +219,29 @@ fn measured(cursor: &mut Cursor<'_>) -> Option<MeasuredCall> {
 }
 
 fn system(cursor: &mut Cursor<'_>) -> Option<SystemSummary> {
+    let (l2_cycles, memory_cycles) = (cursor.int()?, cursor.int()?);
     Some(SystemSummary {
+        latency: Latency {
+            l2_cycles: u32::try_from(l2_cycles).ok()?,
+            memory_cycles: u32::try_from(memory_cycles).ok()?,
+        },
         cpus: list(cursor, Counts::FIELDS, counts)?,
         interrupts: cursor.int()?,
         interrupts_while_off: cursor.int()?,
         exceptions: cursor.int()?,
         unmatched_returns: cursor.int()?,
         switches: cursor.int()?,
-        complete: match cursor.int()? {
-            0 => false,
-            1 => true,
-            _ => return None,
-        },
+        complete: flag(cursor)?,
+        has_whole_stream: flag(cursor)?,
     })
+}
+
+fn flag(cursor: &mut Cursor<'_>) -> Option<bool> {
+    match cursor.int()? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
 }
 
 fn counts(cursor: &mut Cursor<'_>) -> Option<Counts> {

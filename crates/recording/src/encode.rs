@@ -23,6 +23,7 @@ pub(crate) mod tag {
     pub(crate) const ENDING: u8 = 7;
     pub(crate) const MEASURED: u8 = 8;
     pub(crate) const SYSTEM: u8 = 9;
+    pub(crate) const STREAM: u8 = 10;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -124,10 +125,18 @@ impl Encoder {
         put(out, u64::from(call.switches));
     }
 
+    /// Packs a part of the stream, as [`crate::stream::StreamEncoder::take`] gives it.
+    pub fn stream(&mut self, packed: &[u8]) {
+        self.out.push(tag::STREAM);
+        put_bytes(&mut self.out, packed);
+    }
+
     /// Packs what happened on the whole system.
     pub fn system(&mut self, summary: &SystemSummary) {
         let out = &mut self.out;
         out.push(tag::SYSTEM);
+        put(out, u64::from(summary.latency.l2_cycles));
+        put(out, u64::from(summary.latency.memory_cycles));
         put(out, summary.cpus.len() as u64);
         summary.cpus.iter().for_each(|counts| put_counts(out, counts));
         for value in [
@@ -137,6 +146,7 @@ impl Encoder {
             summary.unmatched_returns,
             summary.switches,
             u64::from(summary.complete),
+            u64::from(summary.has_whole_stream),
         ] {
             put(out, value);
         }

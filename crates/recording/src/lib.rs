@@ -37,6 +37,7 @@ mod frame;
 mod header;
 pub mod plan;
 mod reader;
+pub mod stream;
 mod system;
 mod system_plan;
 mod varint;

@@ -4,6 +4,7 @@ use crate::decode;
 use crate::error::{Damage, RecordingError};
 use crate::frame::{self, MAGIC, Unsealed, VERSION};
 use crate::header::{Ending, Header, ProfileRun, Summary};
+use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
@@ -31,6 +32,8 @@ pub enum Event {
     Measured(MeasuredCall),
     /// The recorder of a whole system finished.
     System(SystemSummary),
+    /// A part of the stream of fetches and accesses.
+    Stream(Vec<Step>),
 }
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
@@ -203,6 +206,8 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Ending(ending) => recording.ending = Some(ending),
             Event::Measured(call) => recording.measured.push(call),
             Event::System(summary) => recording.system = Some(summary),
+            // Long: read with a [`Reader`] by who replays it.
+            Event::Stream(_) => {}
         }
     }
     recording.damage = reader.damage;

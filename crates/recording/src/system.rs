@@ -34,6 +34,8 @@ pub struct SystemPlan {
     pub arms: Vec<Arm>,
     /// The region that is not a function: spans with interrupts off.
     pub interrupts_off: Option<RegionId>,
+    /// Steps of the stream written at most; 0 writes none.
+    pub stream_steps: u64,
 }
 
 /// Cycles that the processor model stalls for. An instruction takes one cycle besides.
@@ -188,6 +190,8 @@ impl Counts {
 /// What happened on the whole system while it was recorded.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SystemSummary {
+    /// What misses cost.
+    pub latency: Latency,
     /// Totals, by virtual CPU.
     pub cpus: Vec<Counts>,
     /// Hardware interrupts.
@@ -202,4 +206,6 @@ pub struct SystemSummary {
     pub switches: u64,
     /// True when the end marker was reached.
     pub complete: bool,
+    /// True when a stream was asked for and written whole.
+    pub has_whole_stream: bool,
 }

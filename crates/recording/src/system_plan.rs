@@ -37,6 +37,7 @@ impl SystemPlan {
         put("l2-cycles", self.latency.l2_cycles.to_string());
         put("memory-cycles", self.latency.memory_cycles.to_string());
         self.arms.iter().for_each(|arm| put("arm", arm.name().to_owned()));
+        put("stream-steps", self.stream_steps.to_string());
         self.interrupts_off.iter().for_each(|region| put("interrupts-off", region.0.to_string()));
     }
 
@@ -58,6 +59,7 @@ impl SystemPlan {
             "l2-cycles" => self.latency.l2_cycles = value.parse().ok()?,
             "memory-cycles" => self.latency.memory_cycles = value.parse().ok()?,
             "arm" => self.arms.push(Arm::named(value)?),
+            "stream-steps" => self.stream_steps = value.parse().ok()?,
             "interrupts-off" => self.interrupts_off = Some(RegionId(value.parse().ok()?)),
             _ => return None,
         }

@@ -19,6 +19,7 @@
 //! # Ok::<(), lineup_report::ReportError>(())
 //! ```
 
+pub mod calls;
 pub mod chart;
 mod error;
 pub mod figure;

@@ -95,6 +95,7 @@ fn usage(types: &Types, offset: u64) -> ImageUsage {
     let jiffies = VariableRef { name: "jiffies".into(), address: 0x4000, size_bytes: 8 };
     let pattern = VariablePattern { variables: vec![(jiffies, vec![bytes(0, 8, 1, 0)])], occurrences: 1 };
     ImageUsage {
+        objects: Vec::new(),
         image: "/build/clockevents".into(),
         index: 0,
         abi: Abi::X86_64,

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAM: &str = "#include <lineup/clock.h>\n#include <lineup/trace.h>\n\
-DEFINE_IMV(int, limit) = 10;\nLINEUP_REGION(parse);\n\
-int main(void)\n{\n\tlineup_clock_start();\n\tLINEUP_BEGIN(parse);\n\tLINEUP_END(parse);\n\
-\treturn imv_set(limit, 20) != 0 || imv_read(limit) != 20 || lineup_clock_ns() == 0;\n}\n";
-
-const PROJECT: &str = "cmake_minimum_required(VERSION 3.18)\nproject(app C)\nfind_package(lineup-runtime REQUIRED)\n\
+const PROJECT: &str = "cmake_minimum_required(VERSION 3.18)\nproject(app C CXX)\nfind_package(lineup-runtime REQUIRED)\n\
 add_executable(app app.c)\ntarget_link_libraries(app lineup::runtime)\n\
-add_executable(app_static app.c)\ntarget_link_libraries(app_static lineup::runtime_static)\n";
+add_executable(app_static app.c)\ntarget_link_libraries(app_static lineup::runtime_static)\n\
+add_executable(app_cpp app.cpp)\ntarget_link_libraries(app_cpp lineup::runtime)\n";
+
+/// The example in `language` of the page that users read.
+fn example(language: &str) -> &'static str {
+    let page = include_str!("../../../docs/runtime.md");
+    let (_, rest) = page.split_once(&format!("\n```{language}\n")).expect("an example");
+    rest.split_once("\n```\n").expect("its end").0
+}
 
 fn run(command: &mut Command, package: &str) -> String {
     let output =
@@ -34,21 +37,27 @@ fn install(folder: &Path) -> PathBuf {
 }
 
 fn runs(program: &Path, prefix: &Path) {
-    run(Command::new(program).env("LD_LIBRARY_PATH", prefix.join("lib")), "libc6");
+    let mut command = Command::new(program);
+    command.current_dir(prefix).env("LD_LIBRARY_PATH", prefix.join("lib"));
+    run(&mut command, "libc6");
 }
 
 #[test]
-fn programs_build_by_pkg_config_and_by_cmake() {
+fn the_examples_of_the_page_build_by_pkg_config_and_by_cmake_and_run() {
     let folder = tempfile::tempdir().unwrap();
     let prefix = install(folder.path());
-    let source = folder.path().join("app.c");
-    std::fs::write(&source, PROGRAM).unwrap();
     let mut ask = Command::new("pkg-config");
     ask.args(["--cflags", "--libs", "lineup-runtime"]).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let flags = run(&mut ask, "pkg-config");
-    let program = folder.path().join("by-pkg-config");
-    run(Command::new("gcc").arg(&source).arg("-o").arg(&program).args(flags.split_whitespace()), "gcc");
-    runs(&program, &prefix);
+    for (language, compiler) in [("c", "gcc"), ("cpp", "g++")] {
+        let source = folder.path().join(format!("app.{language}"));
+        std::fs::write(&source, example(language)).unwrap();
+        let program = folder.path().join(format!("{language}-by-pkg-config"));
+        let mut compile = Command::new(compiler);
+        compile.args(["-Wall", "-Wextra", "-Werror"]).arg(&source).arg("-o").arg(&program);
+        run(compile.args(flags.split_whitespace()), compiler);
+        runs(&program, &prefix);
+    }
 
     std::fs::write(folder.path().join("CMakeLists.txt"), PROJECT).unwrap();
     let built = folder.path().join("built");
@@ -58,4 +67,5 @@ fn programs_build_by_pkg_config_and_by_cmake() {
     run(Command::new("cmake").arg("--build").arg(&built), "cmake");
     runs(&built.join("app"), &prefix);
     runs(&built.join("app_static"), &prefix);
+    runs(&built.join("app_cpp"), &prefix);
 }

@@ -12,6 +12,8 @@
 //! * Input is untrusted: NaN, infinities and empty samples are refused with an error.
 
 pub mod bootstrap;
+pub mod contrast;
+pub mod correlation;
 pub mod error;
 pub mod expression;
 pub mod histogram;

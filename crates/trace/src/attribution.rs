@@ -2,13 +2,18 @@
 //! are caused by what the arm did.
 //!
 //! *Removing* arms tell how much a cause costs: code fetched beforehand, data fetched beforehand, locks given up. A
-//! fetch of code ends in the level that code and data share, so its effect is that of misses beyond that level.
+//! fetch of code ends in the level that code and data share, so its effect is that of misses beyond that level. One
+//! more arm removes everything at once: what is left then is what no tested cause explains.
 //! *Adding* arms (flushes) tell how much it could cost.
+//!
+//! Shares are of the time beyond a threshold, see [`tail`](crate::tail). The threshold is taken from the calls to which
+//! nothing was done and then held fixed: a share speaks of calls beyond that many nanoseconds.
 
-use crate::bootstrap::{Estimate, RESAMPLES, Random, Sample, Shape, Tail, estimate};
 use crate::error::TraceError;
+use crate::estimate::{Estimate, Level, Moment, RareMean, difference, ratio};
 use crate::event::{Arm, Event, Kind};
 use crate::reader::{Rung, Trace};
+use crate::tail::{Sample, Tail, Window};
 use serde::Serialize;
 
 /// A possible cause.
@@ -72,16 +77,16 @@ pub enum Evidence {
         median_ns: Estimate,
         /// Nanoseconds of the tail mean that it makes up.
         tail_ns: Estimate,
-        /// Share of the tail's excess over the median.
+        /// Share of the time beyond the threshold.
         tail_share: Estimate,
     },
     /// By association with a counter: slow calls of no arm executed more instructions.
     Association {
         /// Calls looked at.
         calls: usize,
-        /// Nanoseconds of the tail mean that the surplus of instructions would take at the median's rate.
+        /// Nanoseconds of the tail mean that the instructions would take at the median's rate.
         tail_ns: f64,
-        /// Share of the tail's excess over the median.
+        /// Share of the time beyond the threshold.
         tail_share: f64,
     },
     /// Not observed, and why.
@@ -123,45 +128,60 @@ pub struct Attribution {
     pub calls: usize,
     /// Which of them make up the tail.
     pub tail: Tail,
+    /// The same in nanoseconds.
+    pub window: Window,
+    /// Confidence level of every interval.
+    pub level: Level,
     /// Their median, nanoseconds.
     pub median_ns: f64,
-    /// Their tail mean, nanoseconds.
+    /// The mean of the slow ones, each counted up to the end of the window, nanoseconds.
     pub tail_ns: f64,
     /// Causes, the greatest share of the tail first; those unobserved last.
     pub findings: Vec<Finding>,
     /// The first cause whose share of the tail is above zero beyond doubt.
     pub first_cause: Option<Cause>,
-    /// Share of the tail's excess that no tested cause explains; `None` when none was tested.
+    /// Share of the time beyond the threshold that stays when every tested cause is removed at once; `None` when the
+    /// trace has too few such calls.
     pub unexplained_tail_share: Option<Estimate>,
+}
+
+impl Attribution {
+    /// By how much the shares, with what is unexplained, exceed one: calls that two causes strike at once are in the
+    /// share of each. Negative where removing one cause alone leaves another to take its place.
+    pub fn overlap(&self) -> Option<f64> {
+        let shares = self.findings.iter().filter_map(Finding::tail_share).map(|share| share.value);
+        Some(shares.sum::<f64>() + self.unexplained_tail_share?.value - 1.0)
+    }
 }
 
 /// The fewest calls of an arm from which a tail is estimated.
 pub const MIN_CALLS: usize = 100;
 
-/// Explains the region called `name`: its median, and the mean of its `tail`.
+/// Explains the region called `name`: its median, and the time its calls spend in `tail`, with intervals of `level`.
 ///
 /// # Errors
 ///
 /// [`TraceError::UnknownRegion`].
-pub fn attribute(trace: &Trace, name: &str, tail: Tail) -> Result<Attribution, TraceError> {
+pub fn attribute(trace: &Trace, name: &str, tail: Tail, level: Level) -> Result<Attribution, TraceError> {
     let region = trace.region(name)?;
     let events: Vec<&Event> = trace.events_of(region.index, Kind::Region).collect();
     let sample = |arm: Arm| -> Sample {
         events.iter().filter(|event| event.arm == arm).map(|event| event.duration_ns as f64).collect()
     };
-    let base = sample(Arm::None);
-    let resamples = Resamples::draw(tail, &base, &Cause::ALL.map(|cause| cause.removed_by().map(sample)));
-    let shape = base.shape(tail).unwrap_or(Shape { median: 0.0, tail_mean: 0.0 });
+    let samples = Arm::ALL.map(sample);
+    let base = &samples[usize::from(Arm::None.number())];
+    let window = tail.window(base).unwrap_or(Window { from_ns: 0.0, to_ns: 0.0 });
+    let study = Study { tail, window, level, samples: &samples };
+    let beyond_ns = base.time_beyond(&window).map_or(0.0, |beyond| beyond.mean.value);
     let mut findings: Vec<Finding> = Cause::ALL
         .iter()
-        .enumerate()
-        .map(|(index, cause)| Finding {
+        .map(|cause| Finding {
             cause: *cause,
             evidence: match cause.removed_by() {
-                Some(arm) => by_intervention(tail, &base, &sample(arm), arm, &resamples, index),
-                None => by_association(trace, &events, tail, shape),
+                Some(arm) => study.by_intervention(arm),
+                None => study.by_association(trace, &events),
             },
-            flush_raises_median_ns: cause.added_by().and_then(|arm| raise(tail, &base, &sample(arm))),
+            flush_raises_median_ns: cause.added_by().and_then(|arm| study.raise(arm)),
         })
         .collect();
     findings.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
@@ -174,11 +194,13 @@ pub fn attribute(trace: &Trace, name: &str, tail: Tail) -> Result<Attribution, T
         rung: trace.rung,
         calls: base.len(),
         tail,
-        median_ns: shape.median,
-        tail_ns: shape.tail_mean,
-        unexplained_tail_share: unexplained(&findings, &resamples),
+        window,
+        level,
+        median_ns: base.quantile(0.5).unwrap_or(0.0),
+        tail_ns: window.from_ns + beyond_ns / (1.0 - tail.from),
         findings,
         first_cause,
+        unexplained_tail_share: study.left_share(Arm::RemoveAll),
     })
 }
 
@@ -190,128 +212,104 @@ fn rank(finding: &Finding) -> f64 {
     }
 }
 
-/// Shapes of resamples of no arm and of each removing arm, drawn once, so that shares and what is left go together.
-struct Resamples {
-    base: Vec<Shape>,
-    removed: Vec<Vec<Shape>>,
-}
-
-impl Resamples {
-    fn draw(tail: Tail, base: &Sample, removed: &[Option<Sample>]) -> Self {
-        let mut random = Random::new(1);
-        let mut shapes = |sample: &Sample| -> Vec<Shape> {
-            let count = if sample.len() < MIN_CALLS { 0 } else { RESAMPLES };
-            (0..count).filter_map(|_| sample.resampled_shape(tail, &mut random)).collect()
-        };
-        Self {
-            base: shapes(base),
-            removed: removed
-                .iter()
-                .map(|sample| sample.as_ref().map_or_else(Vec::new, &mut shapes))
-                .collect(),
-        }
-    }
-
-    /// `f(base, removed)` of every pair of resamples.
-    fn map(&self, index: usize, f: impl Fn(&Shape, &Shape) -> f64) -> Vec<f64> {
-        let removed = self.removed.get(index).map_or(&[][..], Vec::as_slice);
-        self.base.iter().zip(removed).map(|(base, removed)| f(base, removed)).collect()
-    }
-}
-
-fn tail_share(base: &Shape, removed: &Shape) -> f64 {
-    (base.tail_mean - removed.tail_mean) / base.excess()
-}
-
-fn by_intervention(
+/// The calls of one region by arm, and what is asked of them.
+struct Study<'a> {
     tail: Tail,
-    base: &Sample,
-    removed: &Sample,
-    arm: Arm,
-    resamples: &Resamples,
-    index: usize,
-) -> Evidence {
-    let few = |what: &str, calls: usize| Evidence::Unobserved {
-        why: format!("{calls} calls {what}, {MIN_CALLS} needed: trace longer, or with a larger ring"),
-    };
-    if removed.is_empty() {
-        return Evidence::Unobserved {
-            why: format!("no call was assigned to {}: declare what the region may be tried with", arm.name()),
-        };
-    }
-    match (base.shape(tail), removed.shape(tail)) {
-        (Some(_), _) if base.len() < MIN_CALLS => few("without intervention", base.len()),
-        (Some(_), Some(_)) if removed.len() < MIN_CALLS => {
-            few(&format!("with {}", arm.name()), removed.len())
-        }
-        (Some(b), Some(r)) => Evidence::Intervention {
-            calls: removed.len(),
-            median_ns: estimate(b.median - r.median, resamples.map(index, |b, r| b.median - r.median)),
-            tail_ns: estimate(
-                b.tail_mean - r.tail_mean,
-                resamples.map(index, |b, r| b.tail_mean - r.tail_mean),
-            ),
-            tail_share: estimate(tail_share(&b, &r), resamples.map(index, tail_share)),
-        },
-        _ => few("without intervention", base.len()),
-    }
+    window: Window,
+    level: Level,
+    samples: &'a [Sample; Arm::ALL.len()],
 }
 
-/// How far a flush raises the median.
-fn raise(tail: Tail, base: &Sample, flushed: &Sample) -> Option<Estimate> {
-    if base.len() < MIN_CALLS || flushed.len() < MIN_CALLS {
-        return None;
+impl Study<'_> {
+    fn sample(&self, arm: Arm) -> &Sample {
+        &self.samples[usize::from(arm.number())]
     }
-    let mut random = Random::new(2);
-    let resampled = (0..RESAMPLES)
-        .filter_map(|_| {
-            let flushed = flushed.resampled_shape(tail, &mut random)?;
-            Some(flushed.median - base.resampled_shape(tail, &mut random)?.median)
+
+    /// Time beyond the threshold per call of `arm`; `None` for too few calls.
+    fn beyond(&self, arm: Arm) -> Option<RareMean> {
+        let sample = self.sample(arm);
+        (sample.len() >= MIN_CALLS).then(|| sample.time_beyond(&self.window)).flatten()
+    }
+
+    fn median(&self, arm: Arm) -> Option<Moment> {
+        let sample = self.sample(arm);
+        (sample.len() >= MIN_CALLS).then(|| sample.median()).flatten()
+    }
+
+    /// The share of the time beyond the threshold that `arm` leaves.
+    fn left_share(&self, arm: Arm) -> Option<Estimate> {
+        ratio(&self.beyond(arm)?, &self.beyond(Arm::None)?, self.level)
+    }
+
+    fn by_intervention(&self, arm: Arm) -> Evidence {
+        let removed = self.sample(arm);
+        if removed.is_empty() {
+            let why =
+                format!("no call was assigned to {}: declare what the region may be tried with", arm.name());
+            return Evidence::Unobserved { why };
+        }
+        self.removal(arm).unwrap_or_else(|| {
+            let base = self.sample(Arm::None).len();
+            let why = if base < MIN_CALLS || removed.len() < MIN_CALLS {
+                format!(
+                    "{base} calls without intervention and {} with {}, {MIN_CALLS} of each needed: trace longer, or \
+                     with a larger ring",
+                    removed.len(),
+                    arm.name()
+                )
+            } else {
+                "no time beyond the threshold that is above zero at this level: trace longer".to_owned()
+            };
+            Evidence::Unobserved { why }
         })
-        .collect();
-    Some(estimate(flushed.shape(tail)?.median - base.shape(tail)?.median, resampled))
-}
-
-fn by_association(trace: &Trace, events: &[&Event], tail: Tail, shape: Shape) -> Evidence {
-    let position = trace.counters.iter().position(|name| name.as_deref() == Some("instructions"));
-    let Some(position) = position else {
-        return Evidence::Unobserved {
-            why: "no instruction counter on this machine or in this run".to_owned(),
-        };
-    };
-    let untouched = || events.iter().filter(|event| event.arm == Arm::None);
-    let instructions = |event: &&&Event| event.counters.get(position).map_or(0.0, |count| f64::from(*count));
-    let counts: Sample = untouched().map(|event| instructions(&event)).collect();
-    let slow: Sample = untouched()
-        .filter(|event| event.duration_ns as f64 >= shape.tail_mean)
-        .map(|event| instructions(&event))
-        .collect();
-    match (counts.shape(tail), slow.shape(tail)) {
-        (Some(all), Some(slow)) if all.median > 0.0 && shape.excess() > 0.0 => {
-            let tail_ns = (slow.median - all.median) * shape.median / all.median;
-            Evidence::Association { calls: counts.len(), tail_ns, tail_share: tail_ns / shape.excess() }
-        }
-        _ => Evidence::Unobserved { why: "too few calls without intervention".to_owned() },
     }
-}
 
-/// What is left of the tail's excess when every tested cause is taken away.
-fn unexplained(findings: &[Finding], resamples: &Resamples) -> Option<Estimate> {
-    let tested: Vec<usize> = Cause::ALL
-        .iter()
-        .enumerate()
-        .filter(|(_, cause)| findings.iter().any(|f| f.cause == **cause && f.tail_share().is_some()))
-        .map(|(index, _)| index)
-        .collect();
-    let value = 1.0
-        - findings.iter().filter_map(|finding| finding.tail_share()).map(|share| share.value).sum::<f64>();
-    let left = |draw: usize| {
-        let base = resamples.base.get(draw)?;
-        let removed: Option<Vec<f64>> = tested
-            .iter()
-            .map(|index| resamples.removed.get(*index)?.get(draw).map(|removed| tail_share(base, removed)))
-            .collect();
-        Some(1.0 - removed?.iter().sum::<f64>())
-    };
-    (!tested.is_empty()).then(|| estimate(value, (0..resamples.base.len()).filter_map(left).collect()))
+    fn removal(&self, arm: Arm) -> Option<Evidence> {
+        let left = self.left_share(arm)?;
+        let (base, removed) = (self.beyond(Arm::None)?, self.beyond(arm)?);
+        let scale = 1.0 / (1.0 - self.tail.from);
+        Some(Evidence::Intervention {
+            calls: self.sample(arm).len(),
+            median_ns: difference(&self.median(Arm::None)?, &self.median(arm)?, 1.0, self.level),
+            tail_ns: difference(&base.mean, &removed.mean, scale, self.level),
+            tail_share: Estimate { value: 1.0 - left.value, low: 1.0 - left.high, high: 1.0 - left.low },
+        })
+    }
+
+    /// How far a flush raises the median.
+    fn raise(&self, arm: Arm) -> Option<Estimate> {
+        Some(difference(&self.median(arm)?, &self.median(Arm::None)?, 1.0, self.level))
+    }
+
+    /// The time that calls would spend beyond the threshold if each executed its instructions at the median's rate.
+    fn by_association(&self, trace: &Trace, events: &[&Event]) -> Evidence {
+        let position = trace.counters.iter().position(|name| name.as_deref() == Some("instructions"));
+        let Some(position) = position else {
+            return Evidence::Unobserved {
+                why: "no instruction counter on this machine or in this run".to_owned(),
+            };
+        };
+        let instructions =
+            |event: &&Event| event.counters.get(position).map_or(0.0, |count| f64::from(*count));
+        let untouched = events.iter().filter(|event| event.arm == Arm::None);
+        let counts: Sample = untouched.map(instructions).collect();
+        let per_instruction = self
+            .sample(Arm::None)
+            .quantile(0.5)
+            .zip(counts.quantile(0.5).filter(|median| *median > 0.0))
+            .map(|(duration_ns, count)| duration_ns / count);
+        let predicted: Option<Sample> =
+            per_instruction.map(|rate_ns| counts.values().map(|count| count * rate_ns).collect());
+        let beyond = predicted
+            .filter(|predicted| predicted.len() >= MIN_CALLS)
+            .and_then(|predicted| predicted.time_beyond(&self.window));
+        match (beyond, self.beyond(Arm::None)) {
+            (Some(predicted), Some(base)) if base.mean.value > 0.0 => Evidence::Association {
+                calls: counts.len(),
+                tail_ns: predicted.mean.value / (1.0 - self.tail.from),
+                tail_share: predicted.mean.value / base.mean.value,
+            },
+            _ => Evidence::Unobserved { why: "too few calls without intervention".to_owned() },
+        }
+    }
 }

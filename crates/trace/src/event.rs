@@ -55,17 +55,20 @@ pub enum Arm {
     PrefetchData,
     /// Let the region's locks be given up after a bound.
     GiveUpLock,
+    /// Fetched code and data, and let locks be given up, each where the region declared it.
+    RemoveAll,
 }
 
 impl Arm {
     /// Every arm, in the order of their numbers.
-    pub const ALL: [Arm; 6] = [
+    pub const ALL: [Arm; 7] = [
         Self::None,
         Self::FlushCode,
         Self::PrefetchCode,
         Self::FlushData,
         Self::PrefetchData,
         Self::GiveUpLock,
+        Self::RemoveAll,
     ];
 
     /// From its number in the file.
@@ -78,6 +81,11 @@ impl Arm {
         self as u8
     }
 
+    /// Whether locks inside its calls are given up.
+    pub fn gives_up_locks(self) -> bool {
+        matches!(self, Self::GiveUpLock | Self::RemoveAll)
+    }
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -87,6 +95,7 @@ impl Arm {
             Self::FlushData => "flush_data",
             Self::PrefetchData => "prefetch_data",
             Self::GiveUpLock => "give_up_lock",
+            Self::RemoveAll => "remove_all",
         }
     }
 }

@@ -11,18 +11,22 @@
 //! * [`layout`] is shared with the writer in the runtime; nothing else here is, so the runtime stays small.
 //! * Analysis returns values; nothing prints.
 
+#[cfg(feature = "attribution")]
 pub mod attribution;
-pub mod bootstrap;
 pub mod control;
 pub mod error;
+#[cfg(feature = "attribution")]
+pub mod estimate;
 pub mod event;
 pub mod export;
-
 pub mod histogram;
 pub mod layout;
+#[cfg(feature = "attribution")]
 pub mod page;
 pub mod reader;
 pub mod summary;
+#[cfg(feature = "attribution")]
+pub mod tail;
 
 pub use error::TraceError;
 pub use event::{Arm, Event, Kind};

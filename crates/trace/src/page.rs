@@ -108,9 +108,14 @@ fn losses(trace: &Trace) -> String {
 
 fn causes_table(found: &Attribution) -> String {
     let mut text = format!(
-        "<table><tr><th>cause</th><th>share of the tail</th><th>95 % interval</th><th>ns of the tail</th></tr>\
-         <caption>{} calls without intervention, median {:.0} ns, tail {:.0} ns</caption>",
-        found.calls, found.median_ns, found.tail_ns
+        "<table><caption>{} calls without intervention, median {:.0} ns; those beyond {:.0} ns: mean {:.0} ns, each counted up to \
+         {:.0} ns</caption><tr><th>cause</th><th>share of the time beyond</th><th>{} % interval</th><th>ns of the mean</th></tr>",
+        found.calls,
+        found.median_ns,
+        found.window.from_ns,
+        found.tail_ns,
+        found.window.to_ns,
+        found.level.fraction() * 100.0
     );
     for finding in &found.findings {
         let cells = match &finding.evidence {
@@ -127,6 +132,17 @@ fn causes_table(found: &Attribution) -> String {
             Evidence::Unobserved { why } => format!("<td colspan=\"3\">not observed: {}</td>", escape(why)),
         };
         push(&mut text, format_args!("<tr><td>{}</td>{cells}</tr>", finding.cause.name()));
+    }
+    if let Some(left) = &found.unexplained_tail_share {
+        push(
+            &mut text,
+            format_args!(
+                "<tr><td>unexplained</td><td>{:.1} %</td><td>{:.1} to {:.1} %</td><td></td></tr>",
+                left.value * 100.0,
+                left.low * 100.0,
+                left.high * 100.0
+            ),
+        );
     }
     text.push_str("</table>");
     text

@@ -110,6 +110,7 @@ pub(crate) fn system_plan(machine: Machine, symbols: &KernelSymbols, choice: &Ch
         latency: choice.latency,
         arms: choice.arms.clone(),
         interrupts_off: None,
+        stream_steps: 0,
     })
 }
 

@@ -1,11 +1,13 @@
 //! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
 
+pub(crate) mod advice;
 pub(crate) mod boot;
 mod ending;
 pub(crate) mod knowledge;
 pub(crate) mod region_sets;
 pub(crate) mod symbols;
 mod text;
+pub(crate) mod what_if;
 pub(crate) mod workload;
 
 use crate::files;

@@ -3,7 +3,7 @@
 use crate::files::{self, DiskCompanions};
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
-use lineup_debuginfo::{Companion, DebugInfo, Error};
+use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
 use lineup_model::types::{TypeId, Types};
 use std::path::{Path, PathBuf};
 
@@ -67,11 +67,7 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
 fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
     let context = || path.display().to_string();
     if let Some(base) = base {
-        let base_bytes = files::read(base)?;
-        if let Ok(info) = DebugInfo::parse(base_bytes.clone(), &mut DiskCompanions::of(base)) {
-            return btf::parse(bytes, Some(&info.btf_section()?)).with_context(context);
-        }
-        return btf::parse(bytes, Some(&base_bytes)).with_context(context);
+        return btf::parse(bytes, Some(&base_btf(base)?)).with_context(context);
     }
     match btf::parse(bytes, None) {
         // The modules of the running kernel are listed beside it.
@@ -80,6 +76,21 @@ fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
         }
         result => result.with_context(context),
     }
+}
+
+/// The BTF of a base: an image, or the section of an ELF file such as a vmlinux.
+fn base_btf(base: &Path) -> Result<Bytes> {
+    let bytes = files::read(base)?;
+    if btf::is_btf(&bytes) {
+        return Ok(bytes);
+    }
+    let context = || format!("{} (given by --base)", base.display());
+    let section = DebugInfo::parse(bytes, &mut NoCompanions).and_then(|info| info.btf_section());
+    let section = section.with_context(context)?;
+    if section.is_empty() {
+        bail!("{}: holds no BTF; give the vmlinux or the BTF image of the module's own kernel", context());
+    }
+    Ok(section)
 }
 
 /// Says on standard error what could not be read.

@@ -7,3 +7,4 @@ mod guests;
 mod machines;
 mod record;
 mod sweep;
+mod what_if;

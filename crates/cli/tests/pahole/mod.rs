@@ -167,3 +167,53 @@ fn matching_end(text: &str) -> Option<usize> {
     }
     None
 }
+
+/// Names that a listing of ours gives to structs through typedefs.
+pub(crate) fn typedef_names(listing: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut is_typedef = false;
+    for line in listing.lines() {
+        if line.starts_with("typedef struct {") {
+            is_typedef = true;
+        } else if is_typedef && let Some(name) = line.strip_prefix("} ") {
+            names.push(name.trim_end_matches(';').to_owned());
+            is_typedef = false;
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The first difference between two listings of a struct.
+pub(crate) fn difference(theirs: &Printed, ours: &Printed) -> Option<String> {
+    for (index, member) in theirs.members.iter().enumerate() {
+        if ours.members.get(index) != Some(member) {
+            return Some(format!("pahole {member:?}, lineup {:?}", ours.members.get(index)));
+        }
+    }
+    if ours.members.len() != theirs.members.len() {
+        return Some(format!("{} members instead of {}", ours.members.len(), theirs.members.len()));
+    }
+    const SUMS: [&str; 12] = [
+        "size",
+        "cachelines",
+        "members",
+        "sum members",
+        "holes",
+        "sum holes",
+        "sum bitfield members",
+        "bit holes",
+        "sum bit holes",
+        "padding",
+        "bit_padding",
+        "last cacheline",
+    ];
+    for name in SUMS {
+        let (theirs, ours) = (theirs.sums.get(name), ours.sums.get(name));
+        if theirs.is_some() && theirs != ours {
+            return Some(format!("{name}: pahole {theirs:?}, lineup {ours:?}"));
+        }
+    }
+    None
+}

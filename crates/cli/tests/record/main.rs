@@ -5,6 +5,8 @@
 mod cachegrind;
 mod control;
 mod counts;
+#[cfg(target_arch = "x86_64")]
+mod hot_paths;
 mod program;
 mod refusals;
 mod several;

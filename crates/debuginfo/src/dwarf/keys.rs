@@ -70,11 +70,11 @@ enum Mode {
 pub(super) struct Keys<'k, 'a> {
     scans: &'k [Scan<'a>],
     files: &'k [FileHashes],
-    /// What is known per [`Mode`], unit and type; shapes come last.
-    known: [Vec<Vec<u64>>; 4],
+    /// What is known per unit, type and [`Mode`]; shapes come last.
+    known: Vec<Vec<[u64; 4]>>,
 }
 
-/// Index in [`Keys::known`].
+/// Index in a type's entry of [`Keys::known`].
 const SHAPES: usize = 3;
 
 /// A type by position: which scan, which type in it.
@@ -83,8 +83,8 @@ pub(super) type At = (usize, usize);
 impl<'k, 'a> Keys<'k, 'a> {
     /// `files` runs parallel to `scans`, which are sorted by unit.
     pub(super) fn new(scans: &'k [Scan<'a>], files: &'k [FileHashes]) -> Self {
-        let blank = || scans.iter().map(|scan| vec![UNKNOWN; scan.types.len()]).collect();
-        Keys { scans, files, known: [blank(), blank(), blank(), blank()] }
+        let known = scans.iter().map(|scan| vec![[UNKNOWN; 4]; scan.types.len()]).collect();
+        Keys { scans, files, known }
     }
 
     /// The keys of every type of a scan.
@@ -253,14 +253,15 @@ impl<'k, 'a> Keys<'k, 'a> {
     }
 
     fn remembered(&self, list: usize, at: At) -> Option<u64> {
-        self.known[list].get(at.0)?.get(at.1).copied().filter(|&key| key != UNKNOWN)
+        let key = self.known.get(at.0)?.get(at.1)?[list];
+        (key != UNKNOWN).then_some(key)
     }
 
     fn remember(&mut self, list: usize, at: At, key: u64) -> u64 {
         // Never UNKNOWN, and never one of the small numbers that stand for no type.
         let key = key | 1 << 63;
-        if let Some(slot) = self.known[list].get_mut(at.0).and_then(|keys| keys.get_mut(at.1)) {
-            *slot = key;
+        if let Some(keys) = self.known.get_mut(at.0).and_then(|keys| keys.get_mut(at.1)) {
+            keys[list] = key;
         }
         key
     }
@@ -284,7 +285,7 @@ fn is_pointing(kind: RawKind) -> bool {
 /// The type that a reference leads to.
 pub(super) fn resolve(scans: &[Scan<'_>], from: usize, reference: Ref) -> Option<At> {
     let at = match reference {
-        Ref::Local(offset) => (from, scans.get(from)?.at(offset)?),
+        Ref::Local(index) => (from, index as usize),
         Ref::Elsewhere(Die { unit, offset }) => {
             let scan = scans.binary_search_by_key(&unit, |scan| scan.unit).ok()?;
             (scan, scans.get(scan)?.at(offset)?)
@@ -295,11 +296,12 @@ pub(super) fn resolve(scans: &[Scan<'_>], from: usize, reference: Ref) -> Option
 }
 
 /// Follows entries that stand for a type in a type unit.
-fn unalias(scans: &[Scan<'_>], mut at: At) -> At {
+pub(super) fn unalias(scans: &[Scan<'_>], mut at: At) -> At {
     for _ in 0..MAX_CHAIN {
-        let Some(ty) = scans.get(at.0).and_then(|scan| scan.types.get(at.1)) else { return at };
+        let Some(scan) = scans.get(at.0).filter(|scan| scan.has_aliases) else { return at };
+        let Some(ty) = scan.types.get(at.1) else { return at };
         let target = match ty.alias {
-            Ref::Local(offset) => scans.get(at.0).and_then(|scan| scan.at(offset)).map(|index| (at.0, index)),
+            Ref::Local(index) => Some((at.0, index as usize)),
             Ref::Elsewhere(die) => scans
                 .binary_search_by_key(&die.unit, |scan| scan.unit)
                 .ok()
@@ -334,7 +336,8 @@ fn hash_child(child: &RawChild<'_>, hasher: &mut impl Hasher) {
     child.what.hash(hasher);
     if matches!(child.what, What::Member(_) | What::Static) {
         child.name.hash(hasher);
-        (child.place, child.bit_size, child.align).hash(hasher);
+        child.place.hash(hasher);
+        (child.bit_size, child.align).hash(hasher);
     }
 }
 

@@ -1,8 +1,8 @@
 //! From the types of each unit to one table without repetition.
 
 use super::files::Files;
-use super::keys::{At, FileHashes, Keys, TypeKey, UnitKeys, named, resolve};
-use super::scan::{NO_SCOPE, RawChild, RawKind, RawPlace, RawType, Ref, Scan, What, scan};
+use super::keys::{At, FileHashes, Keys, TypeKey, UnitKeys, named, resolve, unalias};
+use super::scan::{FromTop, NO_SCOPE, RawChild, RawKind, RawPlace, RawType, Ref, Scan, What, scan};
 use super::store::{Die, View};
 use super::{Unit, unify};
 use gimli::constants as dw;
@@ -12,11 +12,13 @@ use lineup_model::types::{
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Units read at once before their types are merged: enough to keep threads busy, few enough that
-/// what is waiting stays small.
-const UNITS_AT_ONCE: usize = 64;
+/// Bytes of units read at once, per thread, before their types are merged: enough to keep the threads
+/// busy, few enough that what is waiting stays small. Collected types take about twelve times the room
+/// of their entries.
+const BYTES_AT_ONCE: u64 = 1 << 20;
 
 /// All types of a program, and which entry each comes from.
 #[derive(Debug, Default)]
@@ -81,7 +83,7 @@ fn build_in_pieces(view: &View<'_>, units: &[u32]) -> Option<Merger> {
         };
         piece.par_iter().map(one).collect()
     };
-    let mut pieces = units.chunks(UNITS_AT_ONCE);
+    let mut pieces = pieces(view, units);
     let mut waiting = pieces.next().map(read).unwrap_or_default();
     while !waiting.is_empty() {
         if waiting.iter().flatten().any(|(prepared, _)| prepared.scan.refers_elsewhere) {
@@ -98,11 +100,31 @@ fn build_in_pieces(view: &View<'_>, units: &[u32]) -> Option<Merger> {
                     None => merger.table.damaged += 1,
                 }
             }
+            if let Some((last, _)) = waiting.iter().rev().flatten().next() {
+                view.store.release_up_to(last.scan.unit);
+            }
         };
         let ((), following) = rayon::join(merge, || next.map(read).unwrap_or_default());
         waiting = following;
     }
     Some(merger)
+}
+
+/// Divides the units into pieces of about equal length.
+fn pieces<'u>(view: &View<'_>, units: &'u [u32]) -> impl Iterator<Item = &'u [u32]> {
+    let at_once = BYTES_AT_ONCE * rayon::current_num_threads() as u64;
+    let mut rest = units;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let is_over = |&unit: &u32| {
+            bytes += view.store.len_bytes(unit);
+            bytes >= at_once
+        };
+        let end = rest.iter().position(is_over).map_or(rest.len(), |last| last + 1);
+        let (piece, following) = rest.split_at(end);
+        rest = following;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
@@ -197,22 +219,15 @@ impl Merger {
                 of_scan.push(id);
             }
             if let Some(entries) = self.table.by_entry.get_mut(scan.unit as usize) {
-                *entries = scan.types.iter().map(|ty| ty.offset).zip(of_scan.iter().copied()).collect();
+                *entries = scan.offsets.iter().zip(of_scan.iter().copied()).collect();
             }
             ids.push(of_scan);
         }
         for ((number, index), id) in fresh {
-            let (Some(scan), Some(&unit)) = (scans.get(number), units.get(number)) else { continue };
             // An entry that stands for another has its key, and may come first.
-            let (scan, unit, ty) = match resolve(scans, number, Ref::Local(offset_of(scan, index))) {
-                Some(at) if at != (number, index) => {
-                    let (Some(scan), Some(&unit)) = (scans.get(at.0), units.get(at.0)) else { continue };
-                    (scan, unit, scan.types.get(at.1))
-                }
-                _ => (scan, unit, scan.types.get(index)),
-            };
-            let (Some(ty), Some(dwarf)) = (ty, view.dwarf(scan.unit)) else { continue };
-            let from = scans.iter().position(|other| std::ptr::eq(other, scan)).unwrap_or(number);
+            let (from, index) = unalias(scans, (number, index));
+            let (Some(scan), Some(&unit)) = (scans.get(from), units.get(from)) else { continue };
+            let (Some(ty), Some(dwarf)) = (scan.types.get(index), view.dwarf(scan.unit)) else { continue };
             let writer = Writer {
                 scans,
                 scan,
@@ -227,10 +242,6 @@ impl Merger {
             }
         }
     }
-}
-
-fn offset_of(scan: &Scan<'_>, index: usize) -> u32 {
-    scan.types.get(index).map_or(0, |ty| ty.offset)
 }
 
 fn blank() -> Type {
@@ -260,7 +271,7 @@ impl Writer<'_, '_> {
         let is_declaration = ty.is_declaration;
         let kind = self.kind(ty);
         let name = match ty.kind {
-            RawKind::Qualifier(keyword) => Some(self.intern(keyword)),
+            RawKind::Qualifier(keyword) => Some(self.intern(keyword.keyword())),
             RawKind::Reference => Some(self.intern("&")),
             RawKind::RvalueReference => Some(self.intern("&&")),
             _ => self.qualified_name(ty),
@@ -268,7 +279,7 @@ impl Writer<'_, '_> {
         Type {
             name,
             size_bytes: if is_declaration { None } else { self.size(ty) },
-            declared_align: ty.align,
+            declared_align: ty.align.map(NonZeroU64::get),
             declared_at: self.location(ty.file, ty.line),
             unit: self.scan.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
             language: self.scan.language,
@@ -317,7 +328,7 @@ impl Writer<'_, '_> {
                     ty: self.target(child.target).unwrap_or(UNKNOWN),
                     offset_bits: self.offset_bits(child),
                     bit_size: child.bit_size,
-                    declared_align: child.align,
+                    declared_align: child.align.map(NonZeroU64::get),
                     role,
                     declared_at: self.location(child.file, child.line),
                 }),
@@ -332,10 +343,11 @@ impl Writer<'_, '_> {
     /// storage unit, which on a little-endian machine is the last bit in memory order (DWARF 4,
     /// section 5.5.6).
     fn offset_bits(&self, child: &RawChild<'_>) -> Option<u64> {
-        match child.place {
-            RawPlace::Bits(bits) => Some(bits),
+        match &child.place {
+            RawPlace::Bits(bits) => Some(*bits),
             RawPlace::Dynamic => None,
-            RawPlace::FromTop { byte_offset, bit_offset, storage_bytes } => {
+            RawPlace::FromTop(place) => {
+                let FromTop { byte_offset, bit_offset, storage_bytes } = **place;
                 let storage_bytes = storage_bytes.or_else(|| self.size_of(child.target))?;
                 let end = byte_offset.checked_add(storage_bytes)?.checked_mul(8)?;
                 end.checked_add_signed(bit_offset.checked_neg()?)?.checked_sub(child.bit_size?.into())

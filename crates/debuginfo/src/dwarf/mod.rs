@@ -1,12 +1,15 @@
 //! DWARF: units, types, variables, functions and lines.
 
+mod attributes;
 mod catalog;
+mod entries;
 mod files;
 mod functions;
 mod keys;
 mod lines;
 mod location;
 mod merge;
+mod offsets;
 mod scan;
 mod store;
 mod unify;

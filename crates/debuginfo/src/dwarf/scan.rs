@@ -3,16 +3,21 @@
 //! Names stay slices of the section and references stay offsets, so that a unit costs little until
 //! [`super::merge`] knows which of its types are new.
 
-use super::{Dwarf, Unit, Value, View, constant};
+use super::attributes::{Attributes, Field};
+use super::entries::Entries;
+use super::offsets::Offsets;
+use super::{Dwarf, Unit, Value, View};
 use crate::dwarf::store::Die;
-use gimli::{DwAt, DwTag, constants as dw};
+use gimli::{DwTag, constants as dw};
 use lineup_model::types::{AggregateKind, Language, MemberRole};
+use std::num::NonZeroU64;
 
 /// What an entry refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ref {
     Nothing,
-    /// An offset in the same unit.
+    /// Of a type in the same unit: its offset while the unit is read, then its index in
+    /// [`Scan::types`].
     Local(u32),
     Elsewhere(Die),
     /// A reference that leads nowhere.
@@ -28,7 +33,7 @@ pub(super) enum RawKind {
     Reference,
     RvalueReference,
     MemberPointer,
-    Qualifier(&'static str),
+    Qualifier(Qualifier),
     Typedef,
     Aggregate(AggregateKind),
     Array,
@@ -36,16 +41,37 @@ pub(super) enum RawKind {
     Opaque,
 }
 
-/// A type as its entry describes it.
+/// A qualifier of a type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Qualifier {
+    Const,
+    Volatile,
+    Restrict,
+    Atomic,
+    Unnamed,
+}
+
+impl Qualifier {
+    pub(super) fn keyword(self) -> &'static str {
+        match self {
+            Qualifier::Const => "const",
+            Qualifier::Volatile => "volatile",
+            Qualifier::Restrict => "restrict",
+            Qualifier::Atomic => "_Atomic",
+            Qualifier::Unnamed => "",
+        }
+    }
+}
+
+/// A type as its entry describes it. Millions of these are made: they are kept small.
 #[derive(Clone, Debug)]
 pub(super) struct RawType<'a> {
-    pub(super) offset: u32,
     pub(super) kind: RawKind,
     pub(super) name: Option<&'a [u8]>,
     /// Index in [`Scan::scopes`].
     pub(super) scope: u32,
     pub(super) size: Option<u64>,
-    pub(super) align: Option<u64>,
+    pub(super) align: Option<NonZeroU64>,
     pub(super) target: Ref,
     /// The declaration that this entry completes.
     pub(super) completes: Ref,
@@ -60,14 +86,22 @@ pub(super) struct RawType<'a> {
 }
 
 /// Where a member is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum RawPlace {
     /// Bits from the start.
     Bits(u64),
     /// DWARF 3 bit-field: counted from the most significant bit of a storage unit.
-    FromTop { byte_offset: u64, bit_offset: i64, storage_bytes: Option<u64> },
+    FromTop(Box<FromTop>),
     /// Known at run time only.
     Dynamic,
+}
+
+/// Where a DWARF 3 bit-field is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct FromTop {
+    pub(super) byte_offset: u64,
+    pub(super) bit_offset: i64,
+    pub(super) storage_bytes: Option<u64>,
 }
 
 /// What belongs to a type: a member, a dimension, a parameter.
@@ -79,7 +113,7 @@ pub(super) struct RawChild<'a> {
     pub(super) target: Ref,
     pub(super) place: RawPlace,
     pub(super) bit_size: Option<u32>,
-    pub(super) align: Option<u64>,
+    pub(super) align: Option<NonZeroU64>,
     pub(super) file: u32,
     pub(super) line: u32,
 }
@@ -110,10 +144,14 @@ pub(super) struct Scan<'a> {
     pub(super) name: Option<&'a [u8]>,
     pub(super) pointer_bytes: u64,
     pub(super) types: Vec<RawType<'a>>,
+    /// The offsets of the types' entries.
+    pub(super) offsets: Offsets,
     pub(super) children: Vec<RawChild<'a>>,
     pub(super) scopes: Vec<Scope<'a>>,
     /// True when a type refers to another unit.
     pub(super) refers_elsewhere: bool,
+    /// True when an entry stands for a type in a type unit.
+    pub(super) has_aliases: bool,
     /// True when the unit broke off.
     pub(super) damaged: bool,
 }
@@ -121,7 +159,7 @@ pub(super) struct Scan<'a> {
 impl<'a> Scan<'a> {
     /// The index of the type at an offset of this unit.
     pub(super) fn at(&self, offset: u32) -> Option<usize> {
-        self.types.binary_search_by_key(&offset, |ty| ty.offset).ok()
+        self.offsets.find(offset).map(|index| index as usize)
     }
 
     /// What belongs to a type.
@@ -153,33 +191,60 @@ pub(crate) fn language(unit: &Unit<'_>) -> Language {
     }
 }
 
+/// Bytes of a unit per type, and per member, at the least in most units.
+const BYTES_PER_TYPE: usize = 20;
+
 /// Reads all types of a unit.
 pub(super) fn scan<'a>(view: &View<'a>, index: u32, unit: &Unit<'a>) -> Option<Scan<'a>> {
     let dwarf = view.dwarf(index)?;
+    let len_bytes = view.store.len_bytes(index) as usize;
     let mut scanner = Scanner {
         view,
         dwarf,
         unit,
         stack: Vec::new(),
+        offsets: Vec::new(),
         out: Scan {
             unit: index,
             language: language(unit),
             name: unit.name.map(|name| name.slice()),
             pointer_bytes: u64::from(unit.header.address_size()),
-            types: Vec::new(),
-            children: Vec::new(),
+            types: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
+            offsets: Offsets::default(),
+            children: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
             scopes: Vec::new(),
             refers_elsewhere: false,
+            has_aliases: false,
             damaged: false,
         },
     };
     scanner.out.damaged = scanner.run().is_err();
     let mut out = scanner.out;
+    out.offsets = Offsets::new(scanner.offsets);
+    out.link();
     out.group_children();
     Some(out)
 }
 
 impl Scan<'_> {
+    /// Turns offsets in the unit into indices, once for all who follow the references.
+    fn link(&mut self) {
+        let offsets = &self.offsets;
+        let link = |reference: &mut Ref| {
+            if let Ref::Local(offset) = *reference {
+                *reference = offsets.find(offset).map_or(Ref::Broken, Ref::Local);
+            }
+        };
+        for ty in &mut self.types {
+            link(&mut ty.target);
+            link(&mut ty.completes);
+            link(&mut ty.alias);
+        }
+        for child in &mut self.children {
+            link(&mut child.target);
+        }
+    }
+
     /// Brings the children of each type together.
     fn group_children(&mut self) {
         self.children.sort_by_key(|child| child.owner);
@@ -205,7 +270,6 @@ enum Parent {
 }
 
 struct Frame {
-    depth: isize,
     parent: Parent,
     scope: u32,
 }
@@ -215,96 +279,43 @@ struct Scanner<'s, 'a> {
     dwarf: &'s Dwarf<'a>,
     unit: &'s Unit<'a>,
     stack: Vec<Frame>,
+    /// Of the types found so far.
+    offsets: Vec<u32>,
     out: Scan<'a>,
-}
-
-/// The attributes that types and members use.
-struct Attributes<'a> {
-    name: Option<&'a [u8]>,
-    size: Option<u64>,
-    bit_size: Option<u64>,
-    align: Option<u64>,
-    target: Ref,
-    completes: Ref,
-    alias: Ref,
-    file: u32,
-    line: u32,
-    encoding: u8,
-    is_declaration: bool,
-    is_external: bool,
-    is_artificial: bool,
-    is_virtual: bool,
-    location: Option<Option<u64>>,
-    bit_offset: Option<i64>,
-    data_bit_offset: Option<u64>,
-    count: Option<Option<u64>>,
-    upper: Option<Option<u64>>,
-    lower: u64,
-}
-
-impl Attributes<'_> {
-    fn new() -> Self {
-        Attributes {
-            name: None,
-            size: None,
-            bit_size: None,
-            align: None,
-            target: Ref::Nothing,
-            completes: Ref::Nothing,
-            alias: Ref::Nothing,
-            file: 0,
-            line: 0,
-            encoding: 0,
-            is_declaration: false,
-            is_external: false,
-            is_artificial: false,
-            is_virtual: false,
-            location: None,
-            bit_offset: None,
-            data_bit_offset: None,
-            count: None,
-            upper: None,
-            lower: 0,
-        }
-    }
 }
 
 impl<'a> Scanner<'_, 'a> {
     fn run(&mut self) -> Result<(), gimli::Error> {
-        let unit = self.unit;
-        let mut entries = unit.entries_raw(None)?;
-        while !entries.is_empty() {
-            let depth = entries.next_depth();
-            let offset = entries.next_offset().0;
-            let Some(abbreviation) = entries.read_abbreviation()? else { continue };
-            while self.stack.last().is_some_and(|frame| frame.depth >= depth) {
+        let mut entries = Entries::new(self.dwarf, self.unit)?;
+        while !entries.is_at_end() {
+            let Some(entry) = entries.next()? else {
                 self.stack.pop();
-            }
-            let tag = abbreviation.tag();
-            if !is_wanted(tag) {
-                entries.skip_attributes(abbreviation.attributes())?;
-                if abbreviation.has_children() {
-                    self.open(depth, Parent::Other, self.scope());
+                continue;
+            };
+            if !is_wanted(entry.tag, self.parent()) {
+                entries.skip(&entry)?;
+                if entry.has_children {
+                    self.open(Parent::Other, self.scope());
                 }
                 continue;
             }
-            let mut attributes = Attributes::new();
-            for &specification in abbreviation.attributes() {
-                let attribute = entries.read_attribute_inline(specification)?;
-                self.note(&mut attributes, attribute.name(), attribute.value());
-            }
-            let Ok(offset) = u32::try_from(offset) else { break };
-            self.entry(tag, offset, depth, &attributes, abbreviation.has_children());
+            entries.read(&entry)?;
+            let Ok(offset) = u32::try_from(entry.offset) else { break };
+            self.entry(entry.tag, offset, &entries.attributes, entry.has_children);
         }
         Ok(())
+    }
+
+    fn parent(&self) -> Parent {
+        self.stack.last().map_or(Parent::Other, |frame| frame.parent)
     }
 
     fn scope(&self) -> u32 {
         self.stack.last().map_or(NO_SCOPE, |frame| frame.scope)
     }
 
-    fn open(&mut self, depth: isize, parent: Parent, scope: u32) {
-        self.stack.push(Frame { depth, parent, scope });
+    fn open(&mut self, parent: Parent, scope: u32) {
+        self.stack.push(Frame { parent, scope });
     }
 
     fn enter_scope(&mut self, name: &'a [u8]) -> u32 {
@@ -313,72 +324,26 @@ impl<'a> Scanner<'_, 'a> {
         (self.out.scopes.len() - 1) as u32
     }
 
-    fn note(&mut self, found: &mut Attributes<'a>, name: DwAt, value: Value<'a>) {
-        match name {
-            dw::DW_AT_name => {
-                found.name = self.dwarf.attr_string(self.unit, value).ok().map(|name| name.slice());
-            }
-            dw::DW_AT_byte_size => found.size = constant(value),
-            dw::DW_AT_bit_size => found.bit_size = constant(value),
-            dw::DW_AT_alignment => found.align = constant(value),
-            dw::DW_AT_type => found.target = self.reference(value),
-            dw::DW_AT_specification => found.completes = self.reference(value),
-            dw::DW_AT_signature => found.alias = self.reference(value),
-            dw::DW_AT_decl_file => found.file = constant(value).unwrap_or(0) as u32,
-            dw::DW_AT_decl_line => found.line = constant(value).unwrap_or(0) as u32,
-            dw::DW_AT_encoding => {
-                if let Value::Encoding(encoding) = value {
-                    found.encoding = encoding.0;
-                }
-            }
-            dw::DW_AT_declaration => found.is_declaration = value == Value::Flag(true),
-            dw::DW_AT_external => found.is_external = value == Value::Flag(true),
-            dw::DW_AT_artificial => found.is_artificial = value == Value::Flag(true),
-            dw::DW_AT_virtuality => {
-                found.is_virtual = !matches!(value, Value::Virtuality(dw::DW_VIRTUALITY_none));
-            }
-            dw::DW_AT_data_member_location => found.location = Some(member_location(value, self.unit)),
-            dw::DW_AT_bit_offset => found.bit_offset = constant(value).map(u64::cast_signed),
-            dw::DW_AT_data_bit_offset => found.data_bit_offset = constant(value),
-            dw::DW_AT_count => found.count = Some(constant(value)),
-            dw::DW_AT_upper_bound => found.upper = Some(constant(value)),
-            dw::DW_AT_lower_bound => found.lower = constant(value).unwrap_or(0),
-            _ => {}
-        }
+    fn reference(&mut self, found: &Attributes<'_, 'a>, field: Field) -> Ref {
+        let reference = found.reference(field, self.view, self.out.unit);
+        self.out.refers_elsewhere |= matches!(reference, Ref::Elsewhere(_));
+        reference
     }
 
-    fn reference(&mut self, value: Value<'a>) -> Ref {
-        let elsewhere = match value {
-            Value::UnitRef(offset) => return u32::try_from(offset.0).map_or(Ref::Broken, Ref::Local),
-            Value::DebugInfoRef(offset) => self.view.in_section(self.out.unit, offset.0),
-            Value::DebugInfoRefSup(offset) => self.view.in_supplement(offset.0),
-            Value::DebugTypesRef(signature) => self.view.signature(signature.0),
-            _ => None,
-        };
-        match elsewhere {
-            Some(die) if die.unit == self.out.unit => Ref::Local(die.offset),
-            Some(die) => {
-                self.out.refers_elsewhere = true;
-                Ref::Elsewhere(die)
-            }
-            None => Ref::Broken,
-        }
-    }
-
-    fn entry(&mut self, tag: DwTag, offset: u32, depth: isize, found: &Attributes<'a>, has_children: bool) {
-        let parent = self.stack.last().map_or(Parent::Other, |frame| frame.parent);
+    fn entry(&mut self, tag: DwTag, offset: u32, found: &Attributes<'_, 'a>, has_children: bool) {
+        let parent = self.parent();
         let mut opened = Parent::Other;
         let mut scope = self.scope();
         if let Some(kind) = type_kind(tag) {
             let index = self.push_type(kind, offset, found);
             opened = Parent::Type(index);
-            if let (RawKind::Aggregate(_), Some(name), true) = (kind, found.name, has_children) {
+            if let (RawKind::Aggregate(_), Some(name), true) = (kind, found.name(), has_children) {
                 scope = self.enter_scope(name);
             }
         } else {
             match (tag, parent) {
                 (dw::DW_TAG_namespace, _) if has_children => {
-                    scope = self.enter_scope(found.name.unwrap_or(b"(anonymous namespace)"));
+                    scope = self.enter_scope(found.name().unwrap_or(b"(anonymous namespace)"));
                 }
                 (dw::DW_TAG_variant_part, Parent::Type(owner)) => {
                     if let Some(ty) = self.out.types.get_mut(owner as usize) {
@@ -391,117 +356,122 @@ impl<'a> Scanner<'_, 'a> {
             }
         }
         if has_children {
-            self.open(depth, opened, scope);
+            self.open(opened, scope);
         }
     }
 
-    fn push_type(&mut self, kind: RawKind, offset: u32, found: &Attributes<'a>) -> u32 {
+    fn push_type(&mut self, kind: RawKind, offset: u32, found: &Attributes<'_, 'a>) -> u32 {
+        let target = self.reference(found, Field::Target);
+        let completes = self.reference(found, Field::Completes);
+        let alias = self.reference(found, Field::Alias);
+        self.out.has_aliases |= alias != Ref::Nothing;
+        let bit_size = found.number(Field::BitSize);
+        self.offsets.push(offset);
         self.out.types.push(RawType {
-            offset,
             kind,
-            name: found.name,
+            name: found.name(),
             scope: self.scope(),
-            size: found.size.or(found.bit_size.map(|bits| bits.div_ceil(8))),
-            align: found.align,
-            target: found.target,
-            completes: found.completes,
-            alias: found.alias,
-            file: found.file,
-            line: found.line,
-            encoding: found.encoding,
-            is_declaration: found.is_declaration,
+            size: found.number(Field::Size).or(bit_size.map(|bits| bits.div_ceil(8))),
+            align: found.number(Field::Align).and_then(NonZeroU64::new),
+            target,
+            completes,
+            alias,
+            file: found.number(Field::File).unwrap_or(0) as u32,
+            line: found.number(Field::Line).unwrap_or(0) as u32,
+            encoding: found.number(Field::Encoding).unwrap_or(0) as u8,
+            is_declaration: found.is_set(Field::IsDeclaration),
             children: (0, 0),
         });
         (self.out.types.len() - 1) as u32
     }
 
-    fn push_child(&mut self, tag: DwTag, parent: Parent, found: &Attributes<'a>) {
+    fn push_child(&mut self, tag: DwTag, parent: Parent, found: &Attributes<'_, 'a>) {
         let (Parent::Type(owner) | Parent::VariantPart(owner) | Parent::Variant(owner)) = parent else {
             return;
         };
+        let name = found.name();
+        let is_static = found.is_set(Field::IsExternal) || found.is_set(Field::IsDeclaration);
         let role = match parent {
             Parent::VariantPart(_) => MemberRole::Discriminant,
             Parent::Variant(_) => MemberRole::Variant,
-            _ if found.is_artificial && found.name.is_some_and(|name| name.starts_with(b"_vptr")) => {
+            _ if found.is_set(Field::IsArtificial) && name.is_some_and(|name| name.starts_with(b"_vptr")) => {
                 MemberRole::VtablePointer
             }
             _ => MemberRole::Field,
         };
         let what = match tag {
-            dw::DW_TAG_member if found.is_external || found.is_declaration => What::Static,
+            dw::DW_TAG_member if is_static => What::Static,
             dw::DW_TAG_member => What::Member(role),
             dw::DW_TAG_variable => What::Static,
-            dw::DW_TAG_inheritance if found.is_virtual => What::Member(MemberRole::VirtualBase),
+            dw::DW_TAG_inheritance if is_virtual(found) => What::Member(MemberRole::VirtualBase),
             dw::DW_TAG_inheritance => What::Member(MemberRole::Base),
             dw::DW_TAG_subrange_type => What::Dimension(dimension(found)),
             dw::DW_TAG_formal_parameter => What::Parameter,
             _ => return,
         };
+        let target = self.reference(found, Field::Target);
         self.out.children.push(RawChild {
             owner,
             what,
-            name: found.name,
-            target: found.target,
+            name,
+            target,
             place: place(found),
-            bit_size: found.bit_size.and_then(|bits| u32::try_from(bits).ok()),
-            align: found.align,
-            file: found.file,
-            line: found.line,
+            bit_size: found.number(Field::BitSize).and_then(|bits| u32::try_from(bits).ok()),
+            align: found.number(Field::Align).and_then(NonZeroU64::new),
+            file: found.number(Field::File).unwrap_or(0) as u32,
+            line: found.number(Field::Line).unwrap_or(0) as u32,
         });
     }
 }
 
 /// Elements of one dimension; `None` when the declaration gave none.
-fn dimension(found: &Attributes<'_>) -> Option<u64> {
-    match (found.count, found.upper) {
-        (Some(count), _) => count,
-        // An upper bound of -1 is how an array of no elements is written.
-        (None, Some(upper)) => upper.map(|upper| upper.wrapping_add(1).wrapping_sub(found.lower)),
-        (None, None) => None,
+fn dimension(found: &Attributes<'_, '_>) -> Option<u64> {
+    if found.has(Field::Count) {
+        return found.number(Field::Count);
     }
+    let lower = found.number(Field::Lower).unwrap_or(0);
+    // An upper bound of -1 is how an array of no elements is written.
+    found.number(Field::Upper).map(|upper| upper.wrapping_add(1).wrapping_sub(lower))
 }
 
-fn place(found: &Attributes<'_>) -> RawPlace {
-    let byte_offset = match found.location {
+fn is_virtual(found: &Attributes<'_, '_>) -> bool {
+    found.has(Field::Virtuality) && found.number(Field::Virtuality) != Some(dw::DW_VIRTUALITY_none.0.into())
+}
+
+fn place(found: &Attributes<'_, '_>) -> RawPlace {
+    let byte_offset = match found.location() {
         Some(None) => return RawPlace::Dynamic,
         Some(Some(bytes)) => bytes,
         // Members of unions have no location.
         None => 0,
     };
-    if found.is_virtual {
+    if is_virtual(found) {
         return RawPlace::Dynamic;
     }
-    match (found.data_bit_offset, found.bit_offset) {
+    match (found.number(Field::DataBitOffset), found.number(Field::BitOffset)) {
         (Some(bits), _) => RawPlace::Bits(bits),
-        (None, Some(bit_offset)) => RawPlace::FromTop { byte_offset, bit_offset, storage_bytes: found.size },
+        (None, Some(bit_offset)) => RawPlace::FromTop(Box::new(FromTop {
+            byte_offset,
+            bit_offset: bit_offset.cast_signed(),
+            storage_bytes: found.number(Field::Size),
+        })),
         (None, None) => byte_offset.checked_mul(8).map_or(RawPlace::Dynamic, RawPlace::Bits),
     }
 }
 
-/// A member's byte offset: a constant, or the expression that adds one.
-fn member_location(value: Value<'_>, unit: &Unit<'_>) -> Option<u64> {
-    let Value::Exprloc(expression) = value else { return constant(value) };
-    let mut operations = expression.operations(unit.encoding());
-    match operations.next().ok()?? {
-        gimli::Operation::PlusConstant { value } => Some(value),
-        gimli::Operation::UnsignedConstant { value } => Some(value),
-        _ => None,
+/// True for entries whose attributes are read: types wherever they are, and what belongs to a type.
+fn is_wanted(tag: DwTag, parent: Parent) -> bool {
+    match tag {
+        dw::DW_TAG_member
+        | dw::DW_TAG_inheritance
+        | dw::DW_TAG_subrange_type
+        | dw::DW_TAG_variant_part
+        | dw::DW_TAG_variant
+        | dw::DW_TAG_formal_parameter
+        | dw::DW_TAG_variable => !matches!(parent, Parent::Other),
+        dw::DW_TAG_namespace => true,
+        _ => type_kind(tag).is_some(),
     }
-}
-
-fn is_wanted(tag: DwTag) -> bool {
-    type_kind(tag).is_some()
-        || matches!(
-            tag,
-            dw::DW_TAG_member
-                | dw::DW_TAG_inheritance
-                | dw::DW_TAG_subrange_type
-                | dw::DW_TAG_namespace
-                | dw::DW_TAG_variant_part
-                | dw::DW_TAG_variant
-                | dw::DW_TAG_formal_parameter
-                | dw::DW_TAG_variable
-        )
 }
 
 fn type_kind(tag: DwTag) -> Option<RawKind> {
@@ -512,11 +482,13 @@ fn type_kind(tag: DwTag) -> Option<RawKind> {
         dw::DW_TAG_reference_type => RawKind::Reference,
         dw::DW_TAG_rvalue_reference_type => RawKind::RvalueReference,
         dw::DW_TAG_ptr_to_member_type => RawKind::MemberPointer,
-        dw::DW_TAG_const_type => RawKind::Qualifier("const"),
-        dw::DW_TAG_volatile_type => RawKind::Qualifier("volatile"),
-        dw::DW_TAG_restrict_type => RawKind::Qualifier("restrict"),
-        dw::DW_TAG_atomic_type => RawKind::Qualifier("_Atomic"),
-        dw::DW_TAG_immutable_type | dw::DW_TAG_packed_type | dw::DW_TAG_shared_type => RawKind::Qualifier(""),
+        dw::DW_TAG_const_type => RawKind::Qualifier(Qualifier::Const),
+        dw::DW_TAG_volatile_type => RawKind::Qualifier(Qualifier::Volatile),
+        dw::DW_TAG_restrict_type => RawKind::Qualifier(Qualifier::Restrict),
+        dw::DW_TAG_atomic_type => RawKind::Qualifier(Qualifier::Atomic),
+        dw::DW_TAG_immutable_type | dw::DW_TAG_packed_type | dw::DW_TAG_shared_type => {
+            RawKind::Qualifier(Qualifier::Unnamed)
+        }
         dw::DW_TAG_typedef | dw::DW_TAG_template_alias => RawKind::Typedef,
         dw::DW_TAG_structure_type => RawKind::Aggregate(AggregateKind::Struct),
         dw::DW_TAG_class_type | dw::DW_TAG_interface_type => RawKind::Aggregate(AggregateKind::Class),

@@ -42,6 +42,8 @@ pub(crate) struct UnitEntry {
     source: u32,
     /// Offset in `.debug_info` or `.debug_types`.
     offset: u64,
+    /// Length with the header.
+    len_bytes: u64,
     in_types_section: bool,
     /// The split unit that continues this skeleton.
     pub(crate) split: Option<u32>,
@@ -88,6 +90,21 @@ impl Store {
         Ok(store)
     }
 
+    /// Length of a unit in bytes, 0 when there is no such unit.
+    pub(crate) fn len_bytes(&self, unit: u32) -> u64 {
+        self.units.get(unit as usize).map_or(0, |entry| entry.len_bytes)
+    }
+
+    /// Says that the entries of a unit and of those before it in its section are not needed for now.
+    pub(crate) fn release_up_to(&self, unit: u32) {
+        let Some(entry) = self.units.get(unit as usize) else { return };
+        let section = if entry.in_types_section { SectionId::DebugTypes } else { SectionId::DebugInfo };
+        let source = self.sources.get(entry.source as usize);
+        if let Some(bytes) = source.and_then(|source| source.sections.get(&section)) {
+            bytes.release(0..(entry.offset + entry.len_bytes) as usize);
+        }
+    }
+
     /// True when there is no unit at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.units.is_empty()
@@ -121,6 +138,7 @@ impl Store {
             self.units.push(UnitEntry {
                 source: index as u32,
                 offset: header.offset,
+                len_bytes: header.len_bytes,
                 in_types_section: header.in_types_section,
                 split: None,
                 skeleton: None,
@@ -206,6 +224,7 @@ impl Store {
 /// A unit's header, as far as the list of units needs it.
 struct Header {
     offset: u64,
+    len_bytes: u64,
     in_types_section: bool,
     /// Signature of a type unit, and where its type is in the unit.
     signature: Option<(u64, u32)>,
@@ -222,7 +241,12 @@ fn headers(dwarf: &Dwarf<'_>) -> (Vec<Header>, bool) {
             }
             _ => None,
         };
-        found.push(Header { offset: header.offset().0 as u64, in_types_section, signature });
+        found.push(Header {
+            offset: header.offset().0 as u64,
+            len_bytes: header.length_including_self() as u64,
+            in_types_section,
+            signature,
+        });
     };
     let (mut units, mut types) = (dwarf.units(), dwarf.type_units());
     let units_are_whole = loop {

@@ -103,6 +103,7 @@ macro_rules! with_elf {
 impl Elf {
     pub(crate) fn parse(bytes: Bytes) -> Result<Elf, Error> {
         check_magic(&bytes)?;
+        check_length(&bytes)?;
         let data: &[u8] = &bytes;
         with_elf!(data, elf => Self::read(&elf, bytes.clone()))
     }
@@ -214,6 +215,30 @@ fn check_magic(bytes: &[u8]) -> Result<(), Error> {
     }
     if bytes.get(5) == Some(&2) {
         return Err(Error::UnsupportedMachine { machine: "a big-endian machine".to_owned() });
+    }
+    Ok(())
+}
+
+/// Refuses a file that ends before its table of sections, which linkers write last.
+fn check_length(bytes: &[u8]) -> Result<(), Error> {
+    let number = |at: usize, len: usize| {
+        let field = bytes.get(at..at + len)?;
+        Some(field.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte)))
+    };
+    let (table, entry, count) = if is_64(bytes) {
+        (number(40, 8), number(58, 2), number(60, 2))
+    } else {
+        (number(32, 4), number(46, 2), number(48, 2))
+    };
+    let (Some(table), Some(entry), Some(count)) = (table, entry, count) else { return Ok(()) };
+    let needed = table.saturating_add(entry * count);
+    if needed > bytes.len() as u64 {
+        let why = format!(
+            "it has {} bytes, and its table of sections ends at byte {needed}; the file was cut off, or a \
+             copy did not finish",
+            bytes.len()
+        );
+        return Err(Error::Damaged { what: "ELF", why });
     }
     Ok(())
 }

@@ -4,9 +4,11 @@ use super::System;
 use super::privileged::Privileged;
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
+use super::stream::Stream;
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
+use crate::output::BLOCK_BYTES;
 use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
@@ -27,6 +29,7 @@ pub(crate) struct Cpu {
     index: u16,
     descriptions: Descriptions,
     processor: Processor,
+    stream: Option<Stream>,
     task: Task,
     /// The stack of the task that runs, once a switch told it.
     stack: Option<u64>,
@@ -52,11 +55,18 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new(index: u16, api: Api, processor: Processor, regions: usize) -> Self {
+    pub(crate) fn new(
+        index: u16,
+        api: Api,
+        processor: Processor,
+        stream: Option<Stream>,
+        regions: usize,
+    ) -> Self {
         Cpu {
             index,
             descriptions: Descriptions::new(api),
             processor,
+            stream,
             task: Task::default(),
             stack: None,
             in_kernel: true,
@@ -84,6 +94,9 @@ impl Cpu {
         self.last_repeated = if run.repeats { run.pc } else { 0 };
         let instructions = if is_again { 0 } else { run.instructions };
         self.processor.fetch(address, run.size_bytes, instructions);
+        if let Some(stream) = &mut self.stream {
+            stream.fetch(address, run.size_bytes);
+        }
         if run.spins {
             self.processor.totals.spin_instructions += instructions;
         }
@@ -129,6 +142,13 @@ impl Cpu {
             .as_ref()
             .is_some_and(|directory| directory.access(self.index, modelled, is_store));
         self.processor.data(modelled, u64::from(size_bytes), is_foreign);
+        if let Some(stream) = &mut self.stream {
+            stream.data(modelled, size_bytes);
+            if stream.encoder.packed_bytes() >= BLOCK_BYTES / 2 {
+                self.encoder.stream(&stream.encoder.take());
+                system.flush_full(&mut self.encoder);
+            }
+        }
         if self.awaits_push && is_store {
             self.task.pushed(address);
             self.awaits_push = self.task.awaits_push();
@@ -194,6 +214,14 @@ impl Cpu {
         }
     }
 
+    /// Finds out which calls are under way on the level that is, now that this may have changed.
+    fn look_inside(&mut self) {
+        self.keeps = self.task.keeps();
+        if let Some(stream) = &mut self.stream {
+            stream.inside(self.task.inside());
+        }
+    }
+
     fn leave_kernel(&mut self, system: &System, pc: u64) {
         if !self.in_kernel {
             return;
@@ -217,7 +245,7 @@ impl Cpu {
             _ => self.seen.exceptions += 1,
         }
         self.task.interrupt(were_on, &self.processor.totals);
-        self.keeps = false;
+        self.look_inside();
         self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
     }
@@ -245,7 +273,7 @@ impl Cpu {
         self.stack = Some(stack);
         // Bits above those of a program's addresses, so that no two programs share a line, and low bits stay as they are.
         self.salt = stack >> 14 << 48;
-        self.keeps = self.task.keeps();
+        self.look_inside();
         self.awaits_push = self.task.awaits_push();
     }
 
@@ -308,7 +336,7 @@ impl Cpu {
             kept: (system.is_kept(sequence) || system.learns_code()).then(Kept::default),
         };
         self.task.enter(open, &self.processor.totals);
-        self.keeps = self.task.keeps();
+        self.look_inside();
         if system.uses_slots() {
             self.note_stack(system, site.slot);
         }
@@ -329,7 +357,7 @@ impl Cpu {
             ended.into_iter().for_each(|call| self.write_one(system, call));
             system.flush_full(&mut self.encoder);
         }
-        self.keeps = self.task.keeps();
+        self.look_inside();
     }
 
     fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
@@ -398,6 +426,10 @@ impl Cpu {
         let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
         self.write(system, ended);
         system.add_counts(&self.counts);
+        if let Some(stream) = &mut self.stream {
+            self.encoder.stream(&stream.encoder.take());
+            summary.has_whole_stream = stream.is_whole();
+        }
         summary.cpus.push(self.processor.totals);
         summary.interrupts += self.seen.interrupts;
         summary.interrupts_while_off += self.seen.interrupts_while_off;

@@ -21,6 +21,7 @@ mod cpu;
 mod privileged;
 mod processor;
 mod sites;
+mod stream;
 mod task;
 mod translate;
 
@@ -38,6 +39,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use stream::Stream;
 use task::Task;
 
 /// Virtual CPUs recorded at most.
@@ -162,7 +164,9 @@ impl System {
         self.output.flush(&mut encoder);
         for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
             let processor = Processor::new(&self.caches, self.kernel.latency);
-            let cpu = Cpu::new(index as u16, self.api, processor, self.regions.len());
+            let steps = self.kernel.stream_steps;
+            let stream = (steps > 0).then(|| Stream::new(&self.caches, steps));
+            let cpu = Cpu::new(index as u16, self.api, processor, stream, self.regions.len());
             slot.store(Box::into_raw(Box::new(cpu)), Ordering::Release);
         }
     }
@@ -247,7 +251,8 @@ impl System {
         }
         let taken: Vec<*mut Cpu> =
             CPUS.iter().map(|slot| slot.swap(ptr::null_mut(), Ordering::AcqRel)).collect();
-        let mut summary = SystemSummary { complete: is_complete, ..SystemSummary::default() };
+        let mut summary =
+            SystemSummary { complete: is_complete, latency: self.kernel.latency, ..SystemSummary::default() };
         // SAFETY: see `current`: the slots are null now, and the boxes are never freed.
         for cpu in taken.into_iter().filter_map(|cpu| unsafe { cpu.as_mut() }) {
             cpu.finish(self, &mut summary);

@@ -126,6 +126,15 @@ impl Task {
         self.top().open.iter().any(|open| open.kept.is_some())
     }
 
+    /// Regions of the kept calls of the level under way, innermost last, each once.
+    pub(crate) fn inside(&mut self) -> Vec<u16> {
+        let mut regions: Vec<u16> =
+            self.top().open.iter().filter(|open| open.kept.is_some()).map(|open| open.region).collect();
+        regions.sort_unstable();
+        regions.dedup();
+        regions
+    }
+
     /// True when a call is open, or an interrupt under way.
     pub(crate) fn is_busy(&self) -> bool {
         !self.interrupts.is_empty() || !self.own.open.is_empty()

@@ -10,6 +10,8 @@ mod interval;
 mod quantile;
 mod run_order;
 mod scale;
+mod scatter;
+mod steps;
 
 pub use curve::{Curve, curves};
 pub use heat::{Heat, heat_map};
@@ -17,3 +19,5 @@ pub use histogram::{Bar, HistogramSeries, histogram_overlay};
 pub use interval::{IntervalMark, ratio_interval};
 pub use quantile::{QuantileSeries, quantile_plot};
 pub use run_order::{RunOrderSeries, run_order};
+pub use scatter::scatter;
+pub use steps::{Bins, CountAxis, StepSeries, step_legend, steps};

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 pub(super) const NAME_CHARACTERS: usize = 120;
 
 /// A name as code, on one line and not too long.
-pub(super) fn name(text: &str) -> Markup {
+pub(crate) fn name(text: &str) -> Markup {
     html! { code { (shortened(text, NAME_CHARACTERS)) } }
 }
 
@@ -23,7 +23,7 @@ pub(super) fn sentence(text: &str) -> String {
 }
 
 /// A scrolling frame for a wide table.
-pub(super) fn scroll(label: &str, table: &Markup) -> Markup {
+pub(crate) fn scroll(label: &str, table: &Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(label) { (table) } }
 }
 

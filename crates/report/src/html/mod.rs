@@ -10,6 +10,7 @@ mod sched;
 mod study;
 
 pub use comparison::{ComparisonPage, comparison_page};
+pub(crate) use lines::{name, scroll};
 pub use page::{Section, page};
 pub use sched::{sched_page, sched_sweep_page};
 pub use study::study_page;

@@ -24,7 +24,10 @@ int lineup_clock_start(void);
 /* Recalibrates; returns the nanoseconds within which to call again. */
 uint64_t lineup_clock_maintain(void);
 
-/* Moves to another counter without a step; hz 0 measures it; bits from 8 to 64. 0, EINVAL or ENOSPC. */
+/*
+ * Moves to another counter without a step; hz 0 measures it; bits from 8 to 64. 0, EINVAL or ENOSPC. A NULL read is
+ * the machine's own counter, where it is fit although the system does not say so.
+ */
 int lineup_clock_register(uint64_t (*read)(void), uint64_t hz, uint32_t bits);
 
 /* Around a sleep of the machine in which the counter stops or jumps. */

@@ -93,6 +93,7 @@ LINEUP_IMV_RECORD(uint8_t, lineup_tracing, &lineup_tracing_address);
 #define LINEUP_ARMS_CODE (1u << 1 | 1u << 2)
 #define LINEUP_ARMS_DATA (1u << 3 | 1u << 4)
 #define LINEUP_ARM_GIVE_UP (1u << 5)
+#define LINEUP_ARM_REMOVE_ALL (1u << 6)
 
 #define LINEUP_REGION_OF(identifier, of_kind) \
 	static struct lineup_region identifier __attribute__((unused)) = { #identifier, of_kind, 0, NULL, 0, NULL, 0, 0, 0 }
@@ -104,12 +105,13 @@ LINEUP_IMV_RECORD(uint8_t, lineup_tracing, &lineup_tracing_address);
 /* Before tracing starts: lets the tracer flush or fetch the region's code or data lines, or give up its locks. */
 #define LINEUP_TRY_CODE(region, start, bytes)                                       \
 	((void)((region).code = (const void *)(start), (region).code_bytes = (bytes), \
-		(region).arms |= LINEUP_ARM_NONE | LINEUP_ARMS_CODE))
+		(region).arms |= LINEUP_ARM_NONE | LINEUP_ARM_REMOVE_ALL | LINEUP_ARMS_CODE))
 #define LINEUP_TRY_DATA(region, start, bytes)                                       \
 	((void)((region).data = (const void *)(start), (region).data_bytes = (bytes), \
-		(region).arms |= LINEUP_ARM_NONE | LINEUP_ARMS_DATA))
+		(region).arms |= LINEUP_ARM_NONE | LINEUP_ARM_REMOVE_ALL | LINEUP_ARMS_DATA))
 #define LINEUP_TRY_GIVE_UP(region, bound_ns) \
-	((void)((region).give_up_ns = (bound_ns), (region).arms |= LINEUP_ARM_NONE | LINEUP_ARM_GIVE_UP))
+	((void)((region).give_up_ns = (bound_ns),      \
+		(region).arms |= LINEUP_ARM_NONE | LINEUP_ARM_REMOVE_ALL | LINEUP_ARM_GIVE_UP))
 
 #define LINEUP_BEGIN(region)                               \
 	do {                                               \

@@ -26,12 +26,14 @@ pub extern "C" fn lineup_clock_maintain() -> u64 {
     if report.did == Maintained::Nothing { u64::MAX } else { report.next_within_ns }
 }
 
-/// Moves the clock to another counter without a step. `hz` 0: measure it. 0, or `EINVAL` for an unsupported width or rate,
+/// Moves the clock to another counter without a step; a null `read` is the machine's own, for machines where it is fit
+/// although the system does not say so. `hz` 0: measure it. 0, or `EINVAL` for an unsupported width or rate,
 /// or `ENOSPC` when too many counters were registered.
 #[unsafe(no_mangle)]
-pub extern "C" fn lineup_clock_register(read: extern "C" fn() -> u64, hz: u64, bits: u32) -> c_int {
+pub extern "C" fn lineup_clock_register(read: Option<extern "C" fn() -> u64>, hz: u64, bits: u32) -> c_int {
     let hz = (hz != 0).then_some(hz as f64);
     let bits = u8::try_from(bits).unwrap_or(0);
+    let read = read.unwrap_or(super::source::machine_counter);
     match CLOCK.try_register(Source { read, hz, bits, reference: system_reference }) {
         Ok(()) => 0,
         Err(super::SourceError::Full) => libc::ENOSPC,

@@ -113,7 +113,8 @@ pub(super) fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-extern "C" fn machine_counter() -> u64 {
+/// The machine's own counter.
+pub(super) extern "C" fn machine_counter() -> u64 {
     machine_counter_inline()
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Open {
     /// Number of the first record that can be inside.
     pub(super) first_inner: u64,
     pub(super) lock_wait_ns: u64,
-    pub(super) give_up_ns: u64,
+    pub(super) give_up_ns: Option<u64>,
 }
 
 /// A lock held.
@@ -214,7 +214,8 @@ impl Buffer {
     }
 }
 
-const NOT_OPEN: Open = Open { name: 0, arm: 0, start_ns: 0, first_inner: 0, lock_wait_ns: 0, give_up_ns: 0 };
+const NOT_OPEN: Open =
+    Open { name: 0, arm: 0, start_ns: 0, first_inner: 0, lock_wait_ns: 0, give_up_ns: None };
 const NOT_HELD: Held = Held { name: 0, address: 0, start_ns: 0, wait_ns: 0, taken_ns: 0 };
 
 #[inline(always)]

@@ -22,18 +22,25 @@ pub(super) fn assign(arms: u32, random: u64) -> u8 {
 
 /// Does what `arm` says to `region`'s lines, and waits until it is done: the call that follows is timed.
 pub(super) fn apply(arm: u8, region: &Region) {
-    let (start, bytes, flush) = match Arm::from_number(arm) {
-        Some(Arm::FlushCode) => (region.code, region.code_bytes, true),
-        Some(Arm::PrefetchCode) => (region.code, region.code_bytes, false),
-        Some(Arm::FlushData) => (region.data, region.data_bytes, true),
-        Some(Arm::PrefetchData) => (region.data, region.data_bytes, false),
+    let code = (region.code, region.code_bytes);
+    let data = (region.data, region.data_bytes);
+    match Arm::from_number(arm) {
+        Some(Arm::FlushCode) => each_line(code, flush_line),
+        Some(Arm::PrefetchCode) => each_line(code, fetch_line),
+        Some(Arm::FlushData) => each_line(data, flush_line),
+        Some(Arm::PrefetchData) => each_line(data, fetch_line),
+        Some(Arm::RemoveAll) => {
+            each_line(code, fetch_line);
+            each_line(data, fetch_line);
+        }
         _ => return,
-    };
-    let first = start as usize & !(LINE_BYTES - 1);
-    for line in (first..start as usize + bytes).step_by(LINE_BYTES) {
-        if flush { flush_line(line) } else { fetch_line(line) }
     }
     wait();
+}
+
+fn each_line((start, bytes): (*const u8, usize), act: fn(usize)) {
+    let first = start as usize & !(LINE_BYTES - 1);
+    (first..start as usize + bytes).step_by(LINE_BYTES).for_each(act);
 }
 
 /// Loads a byte of the line: unlike a prefetch hint, a load is not dropped. Code arrives in the level that data and
@@ -96,7 +103,7 @@ mod tests {
     #[test]
     fn every_allowed_arm_comes_up_equally_often_and_no_other() {
         let arms = 0b10_1101;
-        let mut counts = [0u32; 6];
+        let mut counts = [0u32; Arm::ALL.len()];
         let mut state = 1;
         for _ in 0..40_000 {
             let (next, random) = next_random(state);

@@ -100,7 +100,7 @@ pub(super) fn begin(region: &Region) {
             return;
         };
         buffer.depth.set(depth + 1);
-        let (arm, give_up_ns) = if region.arms == 0 { (0, 0) } else { intervene(buffer, region) };
+        let (arm, give_up_ns) = if region.arms == 0 { (0, None) } else { intervene(buffer, region) };
         if let (Some(group), Some(at_begin)) = (&buffer.counters, buffer.counters_at_begin.get(depth)) {
             at_begin.set(group.read());
         }
@@ -116,16 +116,21 @@ pub(super) fn begin(region: &Region) {
     });
 }
 
+fn gives_up_locks(arm: u8, region: &Region) -> bool {
+    let is_declared = region.arms >> Arm::GiveUpLock.number() & 1 == 1;
+    is_declared && Arm::from_number(arm).is_some_and(Arm::gives_up_locks)
+}
+
 /// Assigns an arm to the call that begins, and does what it says.
 #[inline(never)]
-fn intervene(buffer: &Buffer, region: &Region) -> (u8, u64) {
+fn intervene(buffer: &Buffer, region: &Region) -> (u8, Option<u64>) {
     let (state, random) = intervene::next_random(buffer.random.get());
     buffer.random.set(state);
     let arm = intervene::assign(region.arms, random);
     if arm != 0 {
         intervene::apply(arm, region);
     }
-    (arm, if arm == Arm::GiveUpLock as u8 { region.give_up_ns } else { 0 })
+    (arm, gives_up_locks(arm, region).then_some(region.give_up_ns))
 }
 
 /// Closes `region`, and regions left open inside it.
@@ -242,10 +247,9 @@ pub(super) fn lock_given_up(lock: &Region, address: usize, start_ns: u64, now_ns
 pub(super) fn give_up_bound_ns() -> Option<u64> {
     with_buffer(|buffer| {
         let open = &buffer.open[..buffer.depth.get().min(DEPTH)];
-        open.iter().rev().map(|open| open.get()).find(|open| open.arm == Arm::GiveUpLock as u8)
+        open.iter().rev().find_map(|open| open.get().give_up_ns)
     })
     .flatten()
-    .map(|open| open.give_up_ns)
 }
 
 fn add_wait(buffer: &Buffer, wait_ns: u64) {

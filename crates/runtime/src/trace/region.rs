@@ -13,7 +13,7 @@ pub struct Region {
     pub(super) name: *const c_char,
     /// 0 region, 1 mark, 2 lock.
     pub(super) kind: u32,
-    /// Mask of arms.
+    /// Mask of arms, by their numbers in [`lineup_trace::Arm`].
     pub(super) arms: u32,
     pub(super) code: *const u8,
     pub(super) code_bytes: usize,
@@ -63,7 +63,7 @@ impl Region {
     pub const fn with_code(mut self, function: *const u8, bytes: usize) -> Self {
         self.code = function;
         self.code_bytes = bytes;
-        self.arms |= 1 | 1 << 1 | 1 << 2;
+        self.arms |= 1 | 1 << 1 | 1 << 2 | 1 << 6;
         self
     }
 
@@ -72,7 +72,7 @@ impl Region {
     pub const fn with_data<T: Sync>(mut self, data: &'static T) -> Self {
         self.data = (&raw const *data).cast();
         self.data_bytes = size_of::<T>();
-        self.arms |= 1 | 1 << 3 | 1 << 4;
+        self.arms |= 1 | 1 << 3 | 1 << 4 | 1 << 6;
         self
     }
 
@@ -80,7 +80,7 @@ impl Region {
     #[must_use]
     pub const fn with_give_up(mut self, bound_ns: u64) -> Self {
         self.give_up_ns = bound_ns;
-        self.arms |= 1 | 1 << 5;
+        self.arms |= 1 | 1 << 5 | 1 << 6;
         self
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct KernelOptions {
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
     latency: Option<Latency>,
+    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most
+    #[arg(long, value_name = "MILLIONS", num_args = 0..=1, default_value_t = 0, default_missing_value = "2000",
+          requires = "kernel", value_parser = clap::value_parser!(u64).range(..=10_000))]
+    stream: u64,
     /// What is done to the caches before each call, drawn by its number: normal, invalidated, prefetched
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm, requires = "kernel")]
     intervene: Vec<Arm>,
@@ -187,6 +191,12 @@ fn plan(
         arms: if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() },
     };
     let mut system = knowledge::system_plan(kernel.machine, symbols, &choice)?;
+    if options.stream > 0 && (options.cpus > 1 || choice.arms != [Arm::Untouched]) {
+        bail!(
+            "--stream goes with one CPU and no --intervene: a replay knows neither the other CPUs nor what was done"
+        );
+    }
+    system.stream_steps = options.stream * 1_000_000;
     let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
     if off.is_some() && kernel.machine != Machine::X86_64 {
         bail!(

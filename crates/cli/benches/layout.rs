@@ -1,0 +1,184 @@
+//! What the layouts of a whole kernel cost: `cargo bench -p lineup --bench layout`.
+//!
+//! `lineup layout --full`, `pahole` and `pahole -j2` take turns on Debian's vmlinux with DWARF 5, which
+//! apt brings once (LINEUP_BENCH_VMLINUX names another file to use). Time and peak memory are printed
+//! beside each other (goal: at most a fifth of those of `pahole -j2`), then every named struct of which
+//! the two say different numbers, and how many were compared.
+
+#[path = "../tests/pahole/mod.rs"]
+mod pahole;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use wait4::Wait4;
+
+const ROUNDS: usize = 3;
+/// Kernels of Debian 12 are built for clouds, too: the smallest debug package.
+const PACKAGES: &str = r"^linux-image-6\.1\..*-cloud-amd64-dbg$";
+
+fn main() {
+    let lineup = release_build();
+    let vmlinux = vmlinux();
+    let file = vmlinux.to_str().expect("a UTF-8 path");
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let ours = folder.path().join("lineup");
+    let theirs = folder.path().join("pahole");
+    let lineup = lineup.to_str().expect("a UTF-8 path").to_owned();
+    let commands: [(&str, Vec<&str>, &Path); 3] = [
+        ("lineup layout --full", vec![&lineup, "layout", "--full", file], &ours),
+        ("pahole", vec!["pahole", "-F", "dwarf", file], &theirs),
+        ("pahole -j2", vec!["pahole", "-j2", "-F", "dwarf", file], Path::new("/dev/null")),
+    ];
+    let mut costs: [Vec<Cost>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        for (costs, (_, command, output)) in costs.iter_mut().zip(&commands) {
+            costs.push(run(command, output));
+        }
+    }
+    let peer = Cost::median(&costs[2]);
+    println!("the layouts of {file}, {ROUNDS} rounds in turn, medians");
+    for ((name, ..), costs) in commands.iter().zip(&costs) {
+        let cost = Cost::median(costs);
+        println!(
+            "  {name:<22} {:7.2} s ({:4.2} of pahole -j2)  {:7.2} s of processors ({:4.2})  {:6} MB ({:4.2})",
+            cost.wall.as_secs_f64(),
+            cost.wall.as_secs_f64() / peer.wall.as_secs_f64(),
+            cost.busy.as_secs_f64(),
+            cost.busy.as_secs_f64() / peer.busy.as_secs_f64(),
+            cost.peak_bytes >> 20,
+            cost.peak_bytes as f64 / peer.peak_bytes as f64,
+        );
+    }
+    println!("  goal: 0.20 of the time and of the memory of pahole -j2");
+    compare(file, &read(&ours), &read(&theirs));
+}
+
+/// The optimised command.
+fn release_build() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(&workspace).args(["build", "--quiet", "--release", "-p", "lineup"]);
+    assert!(cargo.status().expect("cargo").success(), "the build failed");
+    beside_this("lineup")
+}
+
+/// A file in one of the folders that hold this very executable.
+fn beside_this(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("this executable");
+    own.ancestors().map(|folder| folder.join(name)).find(|file| file.is_file()).expect("the lineup command")
+}
+
+/// A kernel with DWARF: the one that the environment names, or Debian's from the cache or from apt.
+fn vmlinux() -> PathBuf {
+    if let Some(file) = std::env::var_os("LINEUP_BENCH_VMLINUX") {
+        return file.into();
+    }
+    let own = std::env::current_exe().expect("this executable");
+    let target = own.ancestors().find(|folder| folder.ends_with("release")).and_then(Path::parent);
+    let cache = target.expect("the target folder").join("bench-input");
+    fs::create_dir_all(&cache).expect("a cache folder");
+    if let Some(cached) = first_file(&cache, "vmlinux-") {
+        return cached;
+    }
+    let names = shown(Command::new("apt-cache").args(["search", "--names-only", PACKAGES]));
+    let package = names.lines().filter_map(|line| line.split(' ').next()).max();
+    let package = package.expect("a debug package of a kernel; give a file by LINEUP_BENCH_VMLINUX");
+    println!("fetching {package}");
+    shown(Command::new("apt-get").args(["download", "-qq", package]).current_dir(&cache));
+    let archive = first_file(&cache, package).expect("the package that apt fetched");
+    let unpack =
+        "dpkg-deb --fsys-tarfile \"$0\" | tar -x --strip-components=5 --wildcards '*/debug/boot/vmlinux-*'";
+    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&cache));
+    fs::remove_file(archive).expect("the package is no longer needed");
+    first_file(&cache, "vmlinux-").expect("a kernel in the package")
+}
+
+fn first_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a readable folder").flatten();
+    entries.map(|entry| entry.path()).find(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix))
+    })
+}
+
+/// What a command prints; it must succeed.
+fn shown(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).expect("what a command printed")).into_owned()
+}
+
+/// What one run took.
+struct Cost {
+    wall: Duration,
+    /// Time of all processors.
+    busy: Duration,
+    peak_bytes: u64,
+}
+
+impl Cost {
+    fn median(costs: &[Cost]) -> Cost {
+        let middle = |mut values: Vec<u128>| {
+            values.sort_unstable();
+            values[values.len() / 2]
+        };
+        let time = |of: fn(&Cost) -> Duration| {
+            Duration::from_nanos(middle(costs.iter().map(|cost| of(cost).as_nanos()).collect()) as u64)
+        };
+        Cost {
+            wall: time(|cost| cost.wall),
+            busy: time(|cost| cost.busy),
+            peak_bytes: middle(costs.iter().map(|cost| cost.peak_bytes.into()).collect()) as u64,
+        }
+    }
+}
+
+fn run(command: &[&str], output: &Path) -> Cost {
+    let begun = Instant::now();
+    let mut child = Command::new(command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .stdout(File::create(output).expect("a file for what it prints"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| {
+            panic!("cannot run {}: {error}; install it: apt install dwarves", command[0])
+        });
+    let used = child.wait4().expect("a child to wait for");
+    assert!(used.status.success(), "{command:?} failed");
+    let usage = used.rusage;
+    Cost { wall: begun.elapsed(), busy: usage.utime + usage.stime, peak_bytes: usage.maxrss }
+}
+
+/// Prints every difference between the two listings and the count of the structs in both.
+fn compare(file: &str, ours: &str, theirs: &str) {
+    let mut theirs = pahole::read(theirs);
+    // Structs that only a typedef names are shown when asked for, those of the first unit that has any.
+    let asked = pahole::typedef_names(ours).join(",");
+    let by_typedef = shown(Command::new("pahole").args(["-F", "dwarf", "-C", &asked, file]));
+    theirs.extend(pahole::read(&by_typedef));
+    let mut known_to_us: BTreeMap<String, Vec<pahole::Printed>> = BTreeMap::new();
+    for printed in pahole::read(ours) {
+        known_to_us.entry(printed.name.clone()).or_default().push(printed);
+    }
+    let mut different = 0;
+    for printed in &theirs {
+        let candidates = known_to_us.get(&printed.name).map(Vec::as_slice).unwrap_or_default();
+        let differences: Vec<String> =
+            candidates.iter().filter_map(|ours| pahole::difference(printed, ours)).collect();
+        if candidates.is_empty() || differences.len() == candidates.len() {
+            different += 1;
+            println!("  differs: {}: {}", printed.name, differences.join(" / "));
+        }
+    }
+    let shown: BTreeSet<&str> = theirs.iter().map(|printed| printed.name.as_str()).collect();
+    let only_ours: Vec<&String> = known_to_us.keys().filter(|name| !shown.contains(name.as_str())).collect();
+    println!("  {} named structs of pahole compared, {different} differ", theirs.len());
+    println!("  {} typedef names that pahole does not show unless asked one by one", only_ours.len());
+}

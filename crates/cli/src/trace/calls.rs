@@ -1,0 +1,161 @@
+//! `lineup trace report` on recordings of whole systems.
+
+use crate::files;
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
+use lineup_kernel::KernelImage;
+use lineup_model::program::SymbolKind;
+use lineup_recording::{Recording, read_all};
+use lineup_report::calls::{Calls, shown_by_default};
+use lineup_tail::{Analysis, Run, Symbols, analyse};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The first bytes of a recording.
+const MAGIC: &[u8; 8] = b"LINEUPRC";
+
+/// True when a file begins as a recording does. One that cannot be read is left to whoever opens it next.
+pub(super) fn is_recording(path: &Path) -> bool {
+    let mut start = [0; MAGIC.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *MAGIC
+}
+
+/// Recordings, read and analysed.
+pub(super) struct Studied {
+    pub(super) runs: Vec<Run>,
+    pub(super) analysis: Analysis,
+    shown: Vec<String>,
+    title: String,
+    command: String,
+}
+
+/// Reads and analyses recordings. Functions are named from `symbols`, or else from the image that each recording names.
+pub(super) fn study(paths: &[PathBuf], symbols: Option<&Path>, regions: &[String]) -> Result<Studied> {
+    let mut known: Vec<(PathBuf, Symbols)> = Vec::new();
+    let labels = labels(paths);
+    let mut runs = Vec::new();
+    for (path, label) in paths.iter().zip(labels) {
+        let recording = read(path)?;
+        let symbols = symbols_of(&recording, symbols, &mut known)?;
+        runs.push(Run::new(label, recording, symbols));
+    }
+    let analysis = analyse(&runs);
+    for name in regions {
+        if !analysis.regions.iter().any(|region| region.name == *name) {
+            let recorded: Vec<&str> = analysis.regions.iter().map(|region| region.name.as_str()).collect();
+            bail!("region {name} is not recorded; there are {}", recorded.join(", "));
+        }
+    }
+    let shown = if regions.is_empty() { shown_by_default(&analysis) } else { regions.to_vec() };
+    let title = shown.first().cloned().unwrap_or_else(|| "no calls".to_owned());
+    let words = std::iter::once("lineup".to_owned()).chain(std::env::args().skip(1));
+    Ok(Studied { command: shell_words::join(words), runs, analysis, shown, title })
+}
+
+impl Studied {
+    /// As reports take it.
+    pub(super) fn calls(&self) -> Calls<'_> {
+        Calls {
+            runs: &self.runs,
+            analysis: &self.analysis,
+            shown: &self.shown,
+            title: &self.title,
+            command: &self.command,
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Recording> {
+    let bytes = files::read(path)?;
+    let recording = read_all(&bytes).with_context(|| path.display().to_string())?;
+    if !lineup_tail::run::is_system(&recording) {
+        bail!(
+            "{} is a recording of a program, not of a whole system; `lineup explain` tells what its calls touched",
+            path.display()
+        );
+    }
+    if let Some(damage) = &recording.damage {
+        eprintln!("lineup: {}: {damage}; what stands before is used", path.display());
+    }
+    if recording.measured.is_empty() {
+        bail!("{}: no call was recorded; check that the workload reaches the regions", path.display());
+    }
+    Ok(recording)
+}
+
+/// Short names: files' stems, or whole paths where stems repeat.
+fn labels(paths: &[PathBuf]) -> Vec<String> {
+    let stem = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let label = |path: &PathBuf| {
+        let own = stem(path);
+        let is_unique = paths.iter().filter(|other| stem(other) == own).count() == 1;
+        own.filter(|_| is_unique).unwrap_or_else(|| path.display().to_string())
+    };
+    paths.iter().map(label).collect()
+}
+
+/// Symbols of a recording's kernel. Each file is read once.
+fn symbols_of(
+    recording: &Recording,
+    given: Option<&Path>,
+    known: &mut Vec<(PathBuf, Symbols)>,
+) -> Result<Symbols> {
+    let image = recording.images.first();
+    let Some(path) = given.or_else(|| image.map(|image| Path::new(&image.path))) else {
+        return Ok(Symbols::default());
+    };
+    if let Some((_, symbols)) = known.iter().find(|(other, _)| other == path) {
+        return Ok(symbols.clone());
+    }
+    let bias = image.map_or(0, |image| image.bias);
+    let symbols = match read_symbols(path, bias) {
+        Ok(symbols) => symbols,
+        Err(error) if given.is_some() => return Err(error),
+        Err(error) => {
+            eprintln!("lineup: {error:#}; functions are shown by address, unless --symbols names a file");
+            Symbols::default()
+        }
+    };
+    known.push((path.to_owned(), symbols.clone()));
+    Ok(symbols)
+}
+
+/// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`. Addresses
+/// of lists and images are runtime addresses.
+fn read_symbols(path: &Path, bias: u64) -> Result<Symbols> {
+    let bytes = files::read(path)?;
+    let named =
+        if bytes.starts_with(b"\x7fELF") { of_elf(path, bytes.clone(), bias)? } else { of_list(&bytes) };
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let none =
+        || format!("{} holds no symbols: neither an ELF file, a kernel's image nor a list", path.display());
+    let kernel = KernelImage::parse(&bytes).with_context(none)?;
+    let mut list =
+        || bail!("the image has no table of them; give --symbols with the list of the running kernel");
+    let (symbols, _) = crate::kernel::symbols::symbols(&kernel, None, &mut list).with_context(none)?;
+    let code = symbols.all().iter().filter(|symbol| symbol.is_code());
+    Ok(Symbols::new(code.map(|symbol| (symbol.address, 0, symbol.name.clone()))))
+}
+
+fn of_list(bytes: &[u8]) -> Symbols {
+    std::str::from_utf8(bytes).map(Symbols::from_map).unwrap_or_default()
+}
+
+fn of_elf(path: &Path, bytes: Bytes, bias: u64) -> Result<Symbols> {
+    let info = DebugInfo::parse(bytes, &mut NoCompanions).with_context(|| path.display().to_string())?;
+    let is_code = |kind: SymbolKind, address: u64| match kind {
+        SymbolKind::Function => true,
+        SymbolKind::Other => info
+            .segments()
+            .iter()
+            .any(|segment| segment.is_executable && segment.addresses.contains(&address)),
+        _ => false,
+    };
+    let functions = info.symbols().iter().filter(|symbol| is_code(symbol.kind, symbol.address));
+    Ok(Symbols::new(
+        functions.map(|symbol| (symbol.address.wrapping_add(bias), symbol.size_bytes, symbol.name.clone())),
+    ))
+}

@@ -1,0 +1,46 @@
+//! Another order of members, tried on what a kernel did.
+
+use crate::guests::{Bench, kernel};
+use serde_json::Value;
+use std::process::Command;
+
+fn advise(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.current_dir(bench.folder.path()).env("XDG_CACHE_HOME", bench.folder.path().join("cache"));
+    let output = command.arg("advise").args(arguments).output().expect("lineup runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+#[ignore = "takes a minute: make test-kernel"]
+fn a_replay_misses_what_the_recorder_saw_and_an_order_changes_only_its_own_type() {
+    let bench = Bench::new(&["record", "--kernel"]);
+    let image = bench.copy(&kernel("cloud"));
+    bench.json(&image, &["--region", "timer", "--stream", "--workload", "idle", "--out", "calls.rec"]);
+
+    let proposed = advise(&bench, &["calls.rec", "--what-if", "--json"]);
+    let report: Value = serde_json::from_str(&proposed.1).unwrap_or_else(|_| panic!("{proposed:?}"));
+    assert_eq!(report["schema"], "lineup.what-if/1");
+    assert_eq!(report["reproduces_recording"], true, "{report:#}");
+    let regions = report["regions"].as_array().expect("regions");
+    assert!(
+        regions.iter().any(|region| region["before"]["data_l1"] != region["after"]["data_l1"]),
+        "{report:#}"
+    );
+    for region in regions {
+        assert_eq!(region["before"]["code_l1"], region["after"]["code_l1"], "code does not move: {region:#}");
+    }
+
+    std::fs::write(bench.folder.path().join("short"), "list_head: next\n").expect("a file");
+    let refused = advise(&bench, &["calls.rec", "--what-if", "short"]);
+    assert_eq!(refused.0, Some(2));
+    assert!(refused.2.contains("line 1") && refused.2.contains("2 members, and 1"), "{}", refused.2);
+
+    std::fs::write(bench.folder.path().join("same"), "list_head: next, prev\n").expect("a file");
+    let same = advise(&bench, &["calls.rec", "--what-if", "same", "--json"]);
+    let report: Value = serde_json::from_str(&same.1).unwrap_or_else(|_| panic!("{same:?}"));
+    for region in report["regions"].as_array().expect("regions") {
+        assert_eq!(region["before"], region["after"], "the present order changes nothing");
+    }
+}

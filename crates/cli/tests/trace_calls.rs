@@ -1,0 +1,164 @@
+//! `lineup trace report` on recordings of whole systems, made here.
+
+use lineup_model::abi::Abi;
+use lineup_model::access::{CallEnd, RegionId};
+use lineup_model::image::LoadedImage;
+use lineup_recording::{
+    Arm, Counts, Encoder, Header, MeasuredCall, Misses, Mode, RegionInfo, SystemSummary, Writer,
+};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+fn lineup(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lineup")).args(arguments).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn region(name: &str, entries: Vec<u64>) -> RegionInfo {
+    RegionInfo { name: name.into(), weight: 1.0, image: "vmlinux".into(), entries }
+}
+
+/// A recording of so many calls in blocks of 50.
+fn recording(mode: Mode, calls: u64) -> Vec<u8> {
+    let mut header = Header::new(Abi::X86_64, vec!["linux".into()]);
+    header.mode = mode;
+    header.caches = vec!["l1i=32K,8,64".into()];
+    header.regions = vec![region("timer", vec![KERNEL]), region("irqs-off", vec![])];
+    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut encoder = Encoder::new();
+    encoder.image(&LoadedImage {
+        path: "/nonexistent/vmlinux".into(),
+        start: KERNEL,
+        end: u64::MAX,
+        bias: 0,
+        build_id: None,
+    });
+    for number in 0..calls {
+        let stall = number * 7 % 40 * 14;
+        let call = MeasuredCall {
+            region: RegionId(0),
+            cpu: 0,
+            sequence: number,
+            begun_at: number * 5000,
+            ended_at: number * 5000 + 1000,
+            from_pc: KERNEL + 4,
+            to_pc: KERNEL + 4,
+            end: CallEnd::Returned,
+            arm: Arm::ALL[number as usize % 3],
+            own: Counts {
+                instructions: 1000,
+                code_misses: Misses { l1: stall / 14, l2: 0 },
+                code_stall_cycles: stall,
+                ..Counts::default()
+            },
+            interrupts: 0,
+            interrupt_instructions: 0,
+            switches: 0,
+        };
+        encoder.measured(&call);
+        encoder.measured(&MeasuredCall { region: RegionId(1), ..call });
+        if number % 50 == 49 {
+            writer.append(&encoder.seal().unwrap()).unwrap();
+        }
+    }
+    encoder.system(&SystemSummary {
+        cpus: vec![Counts::default()],
+        complete: true,
+        ..SystemSummary::default()
+    });
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    writer.into_inner()
+}
+
+fn put(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_recording_is_reported_in_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = put(folder.path(), "busy.rec", &recording(Mode::System, 150));
+    let symbols = put(folder.path(), "map", b"ffffffff81000000 T timer_entry\n");
+    let (file, symbols) = (file.to_str().unwrap(), symbols.to_str().unwrap());
+    let page = folder.path().join("page.html");
+    let shown = lineup(&["trace", "report", file, "--symbols", symbols, "--html", page.to_str().unwrap()]);
+    let report = text(&shown);
+    assert!(shown.status.success(), "{report}");
+    for words in ["busy", "timer", "irqs-off", "I-stall cycles 1.00", "timer_entry+0x4", "emptying the L1I"] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("lineup trace report"));
+    let json = lineup(&["trace", "report", file, "--symbols", symbols, "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(
+        (&json["schema"], &json["regions"][0]["runs"][0]["calls"]),
+        (&"lineup.calls/1".into(), &150.into())
+    );
+    let csv = lineup(&["trace", "report", file, "--symbols", symbols, "--csv"]);
+    assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 301);
+    let only = text(&lineup(&["trace", "report", file, "--symbols", symbols, "--region", "irqs-off"]));
+    assert!(only.contains("== irqs-off") && !only.contains("== timer"), "{only}");
+}
+
+#[test]
+fn without_the_image_functions_are_shown_by_address_and_that_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = put(folder.path(), "busy.rec", &recording(Mode::System, 30));
+    let shown = lineup(&["trace", "report", file.to_str().unwrap()]);
+    assert!(shown.status.success());
+    assert!(
+        text(&shown).contains("0xffffffff81000004") && text(&shown).contains("--symbols"),
+        "{}",
+        text(&shown)
+    );
+}
+
+#[test]
+fn a_truncated_recording_is_read_up_to_its_last_whole_block_and_that_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = recording(Mode::System, 500);
+    let file = put(folder.path(), "cut.rec", &whole[..whole.len() / 2]);
+    let shown = lineup(&["trace", "report", file.to_str().unwrap()]);
+    assert!(shown.status.success(), "{}", text(&shown));
+    assert!(text(&shown).contains("good bytes; what stands before is used"), "{}", text(&shown));
+    let json = lineup(&["trace", "report", file.to_str().unwrap(), "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let calls = json["regions"][0]["runs"][0]["calls"].as_u64().unwrap();
+    assert!((50..500).contains(&calls) && calls.is_multiple_of(50), "{calls}");
+    assert!(json["runs"][0]["damage"].is_string() && json["runs"][0]["instructions"].is_null());
+}
+
+#[test]
+fn bad_input_is_refused_with_exit_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = put(folder.path(), "system.rec", &recording(Mode::System, 30));
+    let program = put(folder.path(), "program.rec", &recording(Mode::OnePass, 30));
+    let empty = put(folder.path(), "empty.rec", &recording(Mode::System, 0));
+    let stump = put(folder.path(), "stump.rec", b"LINEUPRC\x01\0\0\0");
+    let other = put(folder.path(), "other.trace", b"not a trace");
+    let [system, program, empty, stump, other] =
+        [&system, &program, &empty, &stump, &other].map(|path| path.to_str().unwrap());
+    for (arguments, reason) in [
+        (vec![system, other], "files of one kind"),
+        (vec![program], "`lineup explain` tells"),
+        (vec![empty], "no call was recorded"),
+        (vec![stump], "no readable header"),
+        (vec![system, "--region", "nothing"], "there are timer, irqs-off"),
+        (vec![system, "--symbols", other], "holds no symbols"),
+        (vec![system, "--symbols", "/nonexistent"], "cannot read /nonexistent"),
+        (vec![system, "--format", "perfetto"], "have no such form"),
+        (vec![other, "--region", "timer"], "are for recordings of whole systems"),
+    ] {
+        let refused = lineup(&[&["trace", "report"], &arguments[..]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", text(&refused));
+        assert!(text(&refused).contains(reason), "{arguments:?}: {}", text(&refused));
+    }
+}

@@ -1,0 +1,209 @@
+//! The attributes of one entry that types and members use.
+
+use super::scan::Ref;
+use super::{Dwarf, Unit, Value, View, constant};
+use gimli::{DebugStrOffset, DwAt, DwForm, constants as dw};
+use std::ops::Range;
+
+/// An attribute that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Field {
+    Name,
+    /// A name in `.debug_str`.
+    NameOffset,
+    Size,
+    BitSize,
+    Align,
+    Target,
+    Completes,
+    Alias,
+    File,
+    Line,
+    Encoding,
+    IsDeclaration,
+    IsExternal,
+    IsArtificial,
+    Virtuality,
+    Location,
+    BitOffset,
+    DataBitOffset,
+    Count,
+    Upper,
+    Lower,
+}
+
+/// How many fields there are.
+const FIELDS: usize = Field::Lower as usize + 1;
+
+impl Field {
+    /// The field of an attribute in some form; `None` when it is not read.
+    pub(super) fn of(name: DwAt, form: DwForm) -> Option<Field> {
+        Some(match name {
+            dw::DW_AT_name if form == dw::DW_FORM_strp => Field::NameOffset,
+            dw::DW_AT_name => Field::Name,
+            dw::DW_AT_byte_size => Field::Size,
+            dw::DW_AT_bit_size => Field::BitSize,
+            dw::DW_AT_alignment => Field::Align,
+            dw::DW_AT_type => Field::Target,
+            dw::DW_AT_specification => Field::Completes,
+            dw::DW_AT_signature => Field::Alias,
+            dw::DW_AT_decl_file => Field::File,
+            dw::DW_AT_decl_line => Field::Line,
+            dw::DW_AT_encoding => Field::Encoding,
+            dw::DW_AT_declaration => Field::IsDeclaration,
+            dw::DW_AT_external => Field::IsExternal,
+            dw::DW_AT_artificial => Field::IsArtificial,
+            dw::DW_AT_virtuality => Field::Virtuality,
+            dw::DW_AT_data_member_location => Field::Location,
+            dw::DW_AT_bit_offset => Field::BitOffset,
+            dw::DW_AT_data_bit_offset => Field::DataBitOffset,
+            dw::DW_AT_count => Field::Count,
+            dw::DW_AT_upper_bound => Field::Upper,
+            dw::DW_AT_lower_bound => Field::Lower,
+            _ => return None,
+        })
+    }
+
+    fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+/// The attributes of one entry: numbers by field, and what is no number beside them.
+pub(super) struct Attributes<'u, 'a> {
+    dwarf: &'u Dwarf<'a>,
+    unit: &'u Unit<'a>,
+    /// The unit from its first entry on.
+    bytes: &'a [u8],
+    /// Bit set of the fields whose number is known.
+    known: u32,
+    /// Bit set of the fields that the entry has.
+    present: u32,
+    numbers: [u64; FIELDS],
+    name: Range<usize>,
+    /// Values that are no plain numbers, as gimli tells them.
+    others: Vec<(Field, Value<'a>)>,
+}
+
+impl<'u, 'a> Attributes<'u, 'a> {
+    pub(super) fn new(dwarf: &'u Dwarf<'a>, unit: &'u Unit<'a>, bytes: &'a [u8]) -> Self {
+        Attributes {
+            dwarf,
+            unit,
+            bytes,
+            known: 0,
+            present: 0,
+            numbers: [0; FIELDS],
+            name: 0..0,
+            others: Vec::new(),
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        (self.known, self.present) = (0, 0);
+        self.others.clear();
+    }
+
+    /// Notes a number: a constant, an offset in the unit or in `.debug_str`, or a flag.
+    #[inline]
+    pub(super) fn set(&mut self, field: Field, number: u64) {
+        self.known |= field.bit();
+        self.present |= field.bit();
+        self.numbers[field as usize] = number;
+    }
+
+    /// Notes where in the unit the entry's name is.
+    pub(super) fn set_inline_name(&mut self, name: Range<usize>) {
+        self.set(Field::Name, 0);
+        self.name = name;
+    }
+
+    /// Notes a value as gimli tells it.
+    pub(super) fn set_value(&mut self, field: Field, value: Value<'a>) {
+        match value {
+            Value::Flag(is_set) => self.set(field, is_set.into()),
+            Value::Encoding(encoding) => self.set(field, encoding.0.into()),
+            Value::Virtuality(virtuality) => self.set(field, virtuality.0.into()),
+            Value::UnitRef(offset) => self.set(field, offset.0 as u64),
+            other => match constant(other) {
+                Some(number) => self.set(field, number),
+                None => {
+                    self.present |= field.bit();
+                    self.others.push((field, other));
+                }
+            },
+        }
+    }
+
+    /// True when the entry has the attribute, whatever its value.
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.present & field.bit() != 0
+    }
+
+    /// The number of an attribute.
+    #[inline]
+    pub(super) fn number(&self, field: Field) -> Option<u64> {
+        (self.known & field.bit() != 0).then(|| self.numbers[field as usize])
+    }
+
+    pub(super) fn is_set(&self, field: Field) -> bool {
+        self.number(field).is_some_and(|number| number != 0)
+    }
+
+    fn other(&self, field: Field) -> Option<Value<'a>> {
+        self.others.iter().find(|(other, _)| *other == field).map(|&(_, value)| value)
+    }
+
+    /// The entry's name.
+    pub(super) fn name(&self) -> Option<&'a [u8]> {
+        if let Some(offset) = self.number(Field::NameOffset) {
+            let text = self.dwarf.debug_str.get_str(DebugStrOffset(usize::try_from(offset).ok()?));
+            return text.ok().map(|text| text.slice());
+        }
+        if self.known & Field::Name.bit() != 0 {
+            return self.bytes.get(self.name.clone());
+        }
+        let name = self.dwarf.attr_string(self.unit, self.other(Field::Name)?);
+        name.ok().map(|name| name.slice())
+    }
+
+    /// What the entry refers to by an attribute; `unit` is the entry's own.
+    pub(super) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
+        if !self.has(field) {
+            return Ref::Nothing;
+        }
+        if let Some(offset) = self.number(field) {
+            return u32::try_from(offset).map_or(Ref::Broken, Ref::Local);
+        }
+        let elsewhere = match self.other(field) {
+            Some(Value::DebugInfoRef(offset)) => view.in_section(unit, offset.0),
+            Some(Value::DebugInfoRefSup(offset)) => view.in_supplement(offset.0),
+            Some(Value::DebugTypesRef(signature)) => view.signature(signature.0),
+            _ => None,
+        };
+        match elsewhere {
+            Some(die) if die.unit == unit => Ref::Local(die.offset),
+            Some(die) => Ref::Elsewhere(die),
+            None => Ref::Broken,
+        }
+    }
+
+    /// A member's byte offset, a constant or the expression that adds one: `None` without the
+    /// attribute, `Some(None)` when it is known at run time only.
+    pub(super) fn location(&self) -> Option<Option<u64>> {
+        if !self.has(Field::Location) {
+            return None;
+        }
+        let Some(Value::Exprloc(expression)) = self.other(Field::Location) else {
+            return Some(self.number(Field::Location));
+        };
+        let mut operations = expression.operations(self.unit.encoding());
+        Some(match operations.next() {
+            Ok(Some(gimli::Operation::PlusConstant { value })) => Some(value),
+            Ok(Some(gimli::Operation::UnsignedConstant { value })) => Some(value),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! The stream for later replays: fetches and accesses, without those that no cache would notice.
+
+use lineup_cache::{CacheLevel, CacheSpec};
+use lineup_recording::stream::{Step, StreamEncoder};
+
+/// Sets of the filters at most: any cache with more has the same lines in more sets.
+const MAX_SETS: u64 = 64;
+/// Words by which repeated accesses to a line are told apart: another layout may put each on another line.
+const WORD_BYTES: u64 = 8;
+
+/// Knows the line used last in each set. Using it again changes nothing in a cache of as many sets or more.
+struct Filter {
+    /// Line, and the words of it that were accessed since.
+    recent: Vec<(u64, u64)>,
+    line_bytes: u64,
+}
+
+impl Filter {
+    fn new(specs: &[CacheSpec], level: CacheLevel) -> Filter {
+        let spec = specs.iter().rfind(|spec| spec.level() == level);
+        let sets = spec.map_or(1, |spec| spec.sets().min(MAX_SETS));
+        let line_bytes = spec.map_or(64, |spec| spec.line().bytes());
+        Filter { recent: vec![(u64::MAX, 0); sets as usize], line_bytes }
+    }
+
+    /// Notes a use; true when a cache may notice it.
+    #[inline]
+    fn matters(&mut self, address: u64, size_bytes: u64) -> bool {
+        let line = address / self.line_bytes;
+        let last = address.wrapping_add(size_bytes.max(1) - 1);
+        let sets = self.recent.len() as u64;
+        if line != last / self.line_bytes {
+            // Two lines: both sets forget.
+            self.recent[(line % sets) as usize] = (u64::MAX, 0);
+            self.recent[(last / self.line_bytes % sets) as usize] = (u64::MAX, 0);
+            return true;
+        }
+        let word = |address: u64| address % self.line_bytes / WORD_BYTES % 64;
+        let words = u64::MAX << word(address) & u64::MAX >> (63 - word(last));
+        let (recent, seen) = &mut self.recent[(line % sets) as usize];
+        if *recent != line {
+            (*recent, *seen) = (line, words);
+            return true;
+        }
+        let is_new = words & !*seen != 0;
+        *seen |= words;
+        is_new
+    }
+
+    /// Notes a fetch, whose code no layout moves; true when a cache may notice it.
+    #[inline]
+    fn moves(&mut self, address: u64, size_bytes: u64) -> bool {
+        let line = address / self.line_bytes;
+        let sets = self.recent.len() as u64;
+        let last = address.wrapping_add(size_bytes.max(1) - 1) / self.line_bytes;
+        let place = (last % sets) as usize;
+        let is_recent = line == last && self.recent[place].0 == line;
+        self.recent[(line % sets) as usize] = (line, 0);
+        self.recent[place] = (last, 0);
+        !is_recent
+    }
+}
+
+/// The stream of one CPU.
+pub(crate) struct Stream {
+    code: Filter,
+    data: Filter,
+    pub(crate) encoder: StreamEncoder,
+    left: u64,
+    inside: Vec<u16>,
+}
+
+impl Stream {
+    pub(crate) fn new(specs: &[CacheSpec], steps: u64) -> Stream {
+        Stream {
+            code: Filter::new(specs, CacheLevel::L1i),
+            data: Filter::new(specs, CacheLevel::L1d),
+            encoder: StreamEncoder::default(),
+            left: steps,
+            inside: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn fetch(&mut self, address: u64, size_bytes: u64) {
+        if self.code.moves(address, size_bytes) {
+            self.put(&Step::Fetch { address, size_bytes: size_bytes as u32 });
+        }
+    }
+
+    #[inline]
+    pub(crate) fn data(&mut self, address: u64, size_bytes: u32) {
+        if self.data.matters(address, u64::from(size_bytes)) {
+            self.put(&Step::Data { address, size_bytes });
+        }
+    }
+
+    /// Calls of these regions are under way.
+    pub(crate) fn inside(&mut self, regions: Vec<u16>) {
+        if self.inside != regions {
+            self.put(&Step::Inside(regions.clone()));
+            self.inside = regions;
+        }
+    }
+
+    /// True when the limit was not reached.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left > 0
+    }
+
+    /// A stream that reached its limit stays as it is: what is written is whole.
+    fn put(&mut self, step: &Step) {
+        if self.left > 0 {
+            self.left -= 1;
+            self.encoder.step(step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter() -> Filter {
+        Filter::new(&["l1d=512,1,64".parse().unwrap()], CacheLevel::L1d)
+    }
+
+    #[test]
+    fn the_line_used_last_in_its_set_is_left_out_word_by_word() {
+        let mut filter = filter();
+        assert!(filter.matters(0x1000, 8));
+        assert!(!filter.matters(0x1000, 4), "the same word");
+        assert!(filter.matters(0x1008, 8), "another word of it may lie on another line one day");
+        assert!(!filter.matters(0x1000, 16), "both are known");
+        assert!(filter.matters(0x1200, 8), "another line of the set");
+        assert!(filter.matters(0x1000, 8), "no longer the last");
+    }
+
+    #[test]
+    fn an_access_to_two_lines_always_matters() {
+        let mut filter = filter();
+        assert!(filter.matters(0x103c, 8));
+        assert!(filter.matters(0x103c, 8));
+        assert!(filter.matters(0x1000, 8));
+    }
+
+    #[test]
+    fn code_is_left_out_by_the_line() {
+        let mut filter = filter();
+        assert!(filter.moves(0x1000, 16));
+        assert!(!filter.moves(0x1010, 16));
+        assert!(filter.moves(0x1200, 16));
+        assert!(filter.moves(0x1000, 16));
+    }
+}

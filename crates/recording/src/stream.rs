@@ -1,0 +1,124 @@
+//! The stream of fetches and accesses that a cache cannot do without: what a later replay needs to give the same
+//! misses, whatever the layout of some objects.
+
+use crate::varint::{Cursor, put, put_delta};
+
+/// One step of the stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Code was fetched.
+    Fetch {
+        /// First byte.
+        address: u64,
+        /// Bytes, all on one line.
+        size_bytes: u32,
+    },
+    /// Data was loaded or stored.
+    Data {
+        /// First byte.
+        address: u64,
+        /// Bytes.
+        size_bytes: u32,
+    },
+    /// From here on, calls of these regions whose accesses are kept are under way; interrupts and other tasks are
+    /// none of theirs.
+    Inside(Vec<u16>),
+}
+
+const FETCH: u8 = 0;
+const DATA: u8 = 1;
+const INSIDE: u8 = 2;
+
+/// Packs steps one after the other. Each of fetches and accesses goes by the difference to the one before.
+#[derive(Clone, Default, Debug)]
+pub struct StreamEncoder {
+    out: Vec<u8>,
+    last_code: u64,
+    last_data: u64,
+}
+
+impl StreamEncoder {
+    /// Packs a step.
+    pub fn step(&mut self, step: &Step) {
+        let out = &mut self.out;
+        match step {
+            Step::Fetch { address, size_bytes } => {
+                out.push(FETCH);
+                put_delta(out, self.last_code, *address);
+                put(out, u64::from(*size_bytes));
+                self.last_code = *address;
+            }
+            Step::Data { address, size_bytes } => {
+                out.push(DATA);
+                put_delta(out, self.last_data, *address);
+                put(out, u64::from(*size_bytes));
+                self.last_data = *address;
+            }
+            Step::Inside(regions) => {
+                out.push(INSIDE);
+                put(out, regions.len() as u64);
+                regions.iter().for_each(|region| put(out, u64::from(*region)));
+            }
+        }
+    }
+
+    /// Bytes packed since the last [`StreamEncoder::take`].
+    pub fn packed_bytes(&self) -> usize {
+        self.out.len()
+    }
+
+    /// What was packed; the next step starts afresh, so that each part can be read alone.
+    pub fn take(&mut self) -> Vec<u8> {
+        (self.last_code, self.last_data) = (0, 0);
+        std::mem::take(&mut self.out)
+    }
+}
+
+/// The steps of one packed part; `None` when it is malformed.
+pub fn steps(packed: &[u8]) -> Option<Vec<Step>> {
+    let mut cursor = Cursor::new(packed);
+    let (mut last_code, mut last_data) = (0, 0);
+    let mut steps = Vec::new();
+    while cursor.left() > 0 {
+        steps.push(match cursor.byte()? {
+            FETCH => {
+                last_code = cursor.delta(last_code)?;
+                Step::Fetch { address: last_code, size_bytes: u32::try_from(cursor.int()?).ok()? }
+            }
+            DATA => {
+                last_data = cursor.delta(last_data)?;
+                Step::Data { address: last_data, size_bytes: u32::try_from(cursor.int()?).ok()? }
+            }
+            INSIDE => {
+                let count = cursor.count(1)?;
+                let regions = (0..count).map(|_| u16::try_from(cursor.int()?).ok()).collect::<Option<_>>()?;
+                Step::Inside(regions)
+            }
+            _ => return None,
+        });
+    }
+    Some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_read_back_and_parts_stand_alone() {
+        let first = vec![
+            Step::Fetch { address: 0xffff_ffff_8100_0000, size_bytes: 12 },
+            Step::Inside(vec![3, 700]),
+            Step::Data { address: 0x10, size_bytes: 8 },
+        ];
+        let second = vec![Step::Data { address: u64::MAX, size_bytes: 1 }, Step::Inside(Vec::new())];
+        let mut encoder = StreamEncoder::default();
+        first.iter().for_each(|step| encoder.step(step));
+        let one = encoder.take();
+        second.iter().for_each(|step| encoder.step(step));
+        assert_eq!(steps(&one), Some(first));
+        assert_eq!(steps(&encoder.take()), Some(second));
+        assert_eq!(steps(&one[..one.len() - 1]), None);
+        assert_eq!(steps(&[9]), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! Recorded calls of whole systems: text, CSV, and a page on which a reader of the 2011 talk about I-cache and locks
+//! finds every figure again.
+
+mod csv;
+mod figures;
+mod findings;
+mod listing;
+mod page;
+mod sections;
+mod tables;
+mod text;
+
+pub use csv::calls_csv;
+pub use findings::findings;
+pub use listing::high_water_listing;
+pub use page::calls_page;
+pub use text::calls_text;
+
+use lineup_tail::{Analysis, Run};
+
+/// What reports on recorded calls show.
+#[derive(Clone, Copy)]
+pub struct Calls<'a> {
+    /// The recordings.
+    pub runs: &'a [Run],
+    /// What is known of them.
+    pub analysis: &'a Analysis,
+    /// Names of the regions that are shown in full; the others are lines in a table.
+    pub shown: &'a [String],
+    /// What to call it all.
+    pub title: &'a str,
+    /// The command that repeats it.
+    pub command: &'a str,
+}
+
+impl<'a> Calls<'a> {
+    /// The label of a run.
+    fn label(&self, run: usize) -> &'a str {
+        self.analysis.runs.get(run).map_or(crate::figure::UNKNOWN, |facts| &facts.label)
+    }
+
+    /// The regions shown in full.
+    fn regions(&self) -> impl Iterator<Item = &'a lineup_tail::analysis::Region> {
+        let shown = self.shown;
+        self.analysis.regions.iter().filter(move |region| shown.contains(&region.name))
+    }
+}
+
+/// The regions that are shown in full when none is named: the first with calls, and spans with interrupts off.
+pub fn shown_by_default(analysis: &Analysis) -> Vec<String> {
+    let with_calls = || analysis.regions.iter().filter(|region| !region.runs.is_empty());
+    let first = with_calls().find(|region| !region.is_span);
+    let spans = with_calls().filter(|region| region.is_span);
+    first.into_iter().chain(spans).map(|region| region.name.clone()).collect()
+}

@@ -1,0 +1,284 @@
+//! One recording of a whole system, ready to be analysed: which calls lie inside which, and what was done before them.
+
+use crate::symbols::{Place, Symbols};
+use lineup_model::access::{Call, CallEnd};
+use lineup_recording::{Arm, MeasuredCall, Mode, Recording};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A call with what was done to the caches before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Measured {
+    /// The call.
+    pub call: MeasuredCall,
+    /// Its own arm or, where that is [`Arm::Untouched`], the one of the call right around it.
+    pub arm: Arm,
+}
+
+impl Measured {
+    /// True when it returned: what is abandoned or cut off by the end of the recording is in no distribution.
+    pub fn returned(&self) -> bool {
+        self.call.end == CallEnd::Returned
+    }
+}
+
+/// What a recording tells of itself.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Facts {
+    /// What to call it.
+    pub label: String,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// The machine.
+    pub machine: String,
+    /// The emulator, as it names itself.
+    pub emulator: String,
+    /// Specifications of the caches modelled.
+    pub caches: Vec<String>,
+    /// Virtual CPUs; 0 when the recording was cut off.
+    pub cpus: usize,
+    /// Instructions executed while it was recorded; `None` when the recording was cut off.
+    pub instructions: Option<u64>,
+    /// Hardware interrupts; `None` when the recording was cut off.
+    pub interrupts: Option<u64>,
+    /// Of these, how many came while the tracked state said off: 0 when spans with interrupts off are exact.
+    pub interrupts_while_off: Option<u64>,
+    /// Task switches; `None` when the recording was cut off.
+    pub switches: Option<u64>,
+    /// True when the recording's end was reached.
+    pub is_complete: bool,
+    /// Why and where the file stops being readable; `None` when it is whole.
+    pub damage: Option<String>,
+    /// True when functions have names.
+    pub has_symbols: bool,
+}
+
+/// A region of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunRegion {
+    /// Its name.
+    pub name: String,
+    /// True for spans of execution that are no calls: with interrupts off.
+    pub is_span: bool,
+}
+
+/// A recording with its calls in order.
+pub struct Run {
+    /// What it tells of itself.
+    pub facts: Facts,
+    /// Its regions.
+    pub regions: Vec<RunRegion>,
+    /// Calls and spans, by CPU and then by beginning, outer before inner.
+    pub measured: Vec<Measured>,
+    /// Functions of the kernel.
+    pub symbols: Symbols,
+    /// For each of `measured`, the call right around it; `None` for the outermost, for spans, and where a task
+    /// switch leaves it open.
+    parents: Vec<Option<usize>>,
+    kept: HashMap<(u16, u64), Call>,
+    kernel_start: u64,
+}
+
+/// True for a recording that a [`Run`] can be made of.
+pub fn is_system(recording: &Recording) -> bool {
+    recording.header.mode == Mode::System
+}
+
+impl Run {
+    /// A recording under a label. Symbols are runtime addresses.
+    pub fn new(label: impl Into<String>, recording: Recording, symbols: Symbols) -> Run {
+        let facts = facts(label.into(), &recording, &symbols);
+        let regions: Vec<RunRegion> = recording
+            .header
+            .regions
+            .iter()
+            .map(|region| RunRegion { name: region.name.clone(), is_span: region.entries.is_empty() })
+            .collect();
+        let mut calls = recording.measured;
+        calls.sort_by_key(|call| (call.cpu, call.begun_at, std::cmp::Reverse(call.ended_at), call.region));
+        let is_span =
+            |call: &MeasuredCall| regions.get(usize::from(call.region.0)).is_none_or(|region| region.is_span);
+        let (parents, arms) = nest(&calls, is_span);
+        let measured = calls.into_iter().zip(arms).map(|(call, arm)| Measured { call, arm }).collect();
+        let kept = recording.calls.into_iter().map(|call| ((call.region.0, call.sequence), call)).collect();
+        let kernel_start = recording.images.first().map_or(0, |image| image.start);
+        Run { facts, regions, measured, symbols, parents, kept, kernel_start }
+    }
+
+    /// Position of the first region of that name.
+    pub fn region(&self, name: &str) -> Option<usize> {
+        self.regions.iter().position(|region| region.name == name)
+    }
+
+    /// Calls of a region with their positions in `measured`.
+    pub fn calls(&self, region: usize) -> impl Iterator<Item = (usize, &Measured)> {
+        let of_region = move |measured: &&Measured| usize::from(measured.call.region.0) == region;
+        self.measured.iter().enumerate().filter(move |(_, measured)| of_region(measured))
+    }
+
+    /// The accesses and code of a call, when they were kept.
+    pub fn kept(&self, call: &MeasuredCall) -> Option<&Call> {
+        self.kept.get(&(call.region.0, call.sequence))
+    }
+
+    /// Calls of a region whose accesses were kept.
+    pub fn kept_calls(&self, region: usize) -> usize {
+        self.kept.keys().filter(|(of, _)| usize::from(*of) == region).count()
+    }
+
+    /// Calls inside a call or span, with their depth below it, in order.
+    pub fn inside(&self, position: usize) -> Vec<(usize, usize)> {
+        let Some(outer) = self.measured.get(position) else { return Vec::new() };
+        let is_span = self.is_span(position);
+        let mut depths: HashMap<usize, usize> = HashMap::from([(position, 0)]);
+        let mut found = Vec::new();
+        for inner in self.window(position) {
+            if self.is_span(inner) {
+                continue;
+            }
+            let parent = self.parents.get(inner).copied().flatten();
+            let depth = match parent.and_then(|parent| depths.get(&parent)) {
+                Some(depth) => depth + 1,
+                None if is_span && self.measured[inner].call.ended_at <= outer.call.ended_at => 1,
+                None => continue,
+            };
+            depths.insert(inner, depth);
+            found.push((inner, depth));
+        }
+        found
+    }
+
+    /// What of `measured` began while a call or span ran on its CPU.
+    fn window(&self, position: usize) -> impl Iterator<Item = usize> {
+        let outer = self.measured.get(position).map(|measured| measured.call);
+        let after = self.measured.iter().enumerate();
+        // A span begins with the instruction before an inner call's entry; equal beginnings may stand on either side.
+        let begin = outer.map_or(0, |outer| {
+            self.measured.partition_point(|m| (m.call.cpu, m.call.begun_at) < (outer.cpu, outer.begun_at))
+        });
+        let inner = after.skip(begin).take_while(move |(_, inner)| {
+            outer.is_some_and(|outer| inner.call.cpu == outer.cpu && inner.call.begun_at < outer.ended_at)
+        });
+        inner.map(|(index, _)| index).filter(move |index| *index != position)
+    }
+
+    fn is_span(&self, position: usize) -> bool {
+        let region = self.measured.get(position).map(|measured| usize::from(measured.call.region.0));
+        region.and_then(|region| self.regions.get(region)).is_some_and(|region| region.is_span)
+    }
+
+    /// Where an address lies; addresses below the kernel's are `user mode`.
+    pub fn place(&self, address: u64) -> Place {
+        if address < self.kernel_start {
+            return Place { address, function: Some("user mode".to_owned()), offset_bytes: 0 };
+        }
+        self.symbols.place(address)
+    }
+}
+
+fn facts(label: String, recording: &Recording, symbols: &Symbols) -> Facts {
+    let header = &recording.header;
+    let system = recording.system.as_ref();
+    Facts {
+        label,
+        command: header.command.clone(),
+        machine: header.abi.machine.to_string(),
+        emulator: header.emulator.clone(),
+        caches: header.caches.clone(),
+        cpus: system.map_or(0, |system| system.cpus.len()),
+        instructions: system.map(|system| system.cpus.iter().map(|cpu| cpu.instructions).sum()),
+        interrupts: system.map(|system| system.interrupts),
+        interrupts_while_off: system.map(|system| system.interrupts_while_off),
+        switches: system.map(|system| system.switches),
+        is_complete: system.is_some_and(|system| system.complete),
+        damage: recording.damage.as_ref().map(ToString::to_string),
+        has_symbols: !symbols.is_empty(),
+    }
+}
+
+/// For each call the one right around it, and what was done before it.
+fn nest(calls: &[MeasuredCall], is_span: impl Fn(&MeasuredCall) -> bool) -> (Vec<Option<usize>>, Vec<Arm>) {
+    let parents = Nesting::new(calls).parents(is_span);
+    let mut arms: Vec<Arm> = Vec::with_capacity(calls.len());
+    for (call, parent) in calls.iter().zip(&parents) {
+        let outer = parent.and_then(|parent| arms.get(parent)).copied().unwrap_or_default();
+        arms.push(if call.arm == Arm::Untouched { outer } else { call.arm });
+    }
+    (parents, arms)
+}
+
+/// Tells which call lies right inside which by time, where that is certain. While a task is switched away, calls of
+/// other tasks run within the time of its open ones. What switches tasks is known by its calls, of which half or more
+/// are switched away: within such a call's time, what runs belongs to no call around it.
+struct Nesting<'a> {
+    calls: &'a [MeasuredCall],
+    /// By region, whether it switches tasks.
+    switches: Vec<bool>,
+}
+
+impl<'a> Nesting<'a> {
+    fn new(calls: &'a [MeasuredCall]) -> Self {
+        let mut counts: Vec<(usize, usize)> = Vec::new();
+        for call in calls {
+            let region = usize::from(call.region.0);
+            if counts.len() <= region {
+                counts.resize(region + 1, (0, 0));
+            }
+            counts[region].0 += 1;
+            counts[region].1 += usize::from(call.switches > 0);
+        }
+        let switches = counts.into_iter().map(|(all, away)| away > 0 && 2 * away >= all).collect();
+        Nesting { calls, switches }
+    }
+
+    /// True for a call that switched its task away.
+    fn is_away(&self, index: usize) -> bool {
+        let call = &self.calls[index];
+        call.switches > 0 && self.switches.get(usize::from(call.region.0)).copied().unwrap_or(false)
+    }
+
+    /// True when a call ends no later than another that began before it.
+    fn ends_within(&self, inner: usize, outer: usize) -> bool {
+        self.calls[inner].ended_at <= self.calls[outer].ended_at
+    }
+
+    /// For each call the one right around it; `None` for spans, for the outermost, and where it is not certain.
+    fn parents(&self, is_span: impl Fn(&MeasuredCall) -> bool) -> Vec<Option<usize>> {
+        let around: Vec<Vec<usize>> = self.around(is_span);
+        let mut has_switch = vec![false; self.calls.len()];
+        for (index, around) in around.iter().enumerate().filter(|(index, _)| self.is_away(*index)) {
+            around
+                .iter()
+                .filter(|outer| self.ends_within(index, **outer))
+                .for_each(|outer| has_switch[*outer] = true);
+        }
+        let parent = |(index, around): (usize, &Vec<usize>)| {
+            let holds = |outer: &usize| self.ends_within(index, *outer);
+            let away: Vec<usize> =
+                around.iter().copied().filter(holds).filter(|outer| self.is_away(*outer)).collect();
+            let outer = around.iter().rev().copied().filter(holds).find(|outer| !self.is_away(*outer))?;
+            let is_elsewhere = away.iter().any(|away| *away > outer && self.ends_within(*away, outer));
+            let is_open = self.calls[outer].switches > 0 && !has_switch[outer];
+            (!is_elsewhere && !is_open).then_some(outer)
+        };
+        around.iter().enumerate().map(parent).collect()
+    }
+
+    /// For each call those that were open on its CPU when it began, outer ones first.
+    fn around(&self, is_span: impl Fn(&MeasuredCall) -> bool) -> Vec<Vec<usize>> {
+        let mut open: Vec<usize> = Vec::new();
+        let mut around = Vec::with_capacity(self.calls.len());
+        for (index, call) in self.calls.iter().enumerate() {
+            if is_span(call) {
+                around.push(Vec::new());
+                continue;
+            }
+            open.retain(|outer| {
+                self.calls[*outer].cpu == call.cpu && self.calls[*outer].ended_at > call.begun_at
+            });
+            around.push(open.clone());
+            open.push(index);
+        }
+        around
+    }
+}
