@@ -1,9 +1,13 @@
 //! What is done to the modelled caches shows in what calls cost.
 
-use crate::guests::{Bench, kernel};
+use crate::guests::{Bench, busybox, kernel};
 use crate::record::{bench, measured, read};
 use lineup_recording::{Arm, MeasuredCall};
 use serde_json::Value;
+
+/// Two processes that wake each other some hundred times.
+const PING_PONG: &str = "mkfifo /tmp/there /tmp/back; (while read -r n; do echo $n; done < /tmp/there > /tmp/back) & \
+     exec 3> /tmp/there 4< /tmp/back; n=0; while [ $n -lt 400 ]; do echo $n >&3; read -r answer <&4; n=$((n + 1)); done";
 
 fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
@@ -64,4 +68,29 @@ fn emptied_and_prefetched_code_caches_stand_on_both_sides_of_the_untouched_one()
     for touched in [invalidated, prefetched] {
         assert!(touched.abs_diff(normal) * 10 < normal, "{touched} against {normal} instructions");
     }
+}
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn two_processors_share_lines_and_still_give_the_same_recording() {
+    let bench = bench();
+    // QEMU 7.2 does not bring up a second x86 processor while time counts in instructions.
+    let fetched = kernel("arm64");
+    let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
+    let run = |out: &str| {
+        let regions = ["--region", "wakeup", "--region", "hrtimer_interrupt", "--calls", "20"];
+        let guest = ["--cpus", "2", "--workload", PING_PONG, "--busybox", &busybox, "--out", out];
+        bench.json(&image, &[&regions[..], &guest].concat())
+    };
+    run("one.rec");
+    run("two.rec");
+    let path = |name: &str| bench.folder.path().join(name);
+    let bytes = |name: &str| std::fs::read(path(name)).expect("a recording");
+    assert!(bytes("one.rec") == bytes("two.rec"), "two runs of one command differ");
+    let recording = read(&path("one.rec"));
+    assert_eq!(recording.system.as_ref().expect("last words").cpus.len(), 2);
+    let woken = measured(&recording, "try_to_wake_up");
+    assert!(woken.len() > 500, "{} wake-ups", woken.len());
+    assert!(woken.iter().any(|call| call.own.shared_misses > 0), "no line came from the other processor");
+    assert!((0..2).all(|cpu| woken.iter().any(|call| call.cpu == cpu)), "one processor never woke a task");
 }
