@@ -28,6 +28,8 @@ pub mod layout;
 pub mod modes;
 #[cfg(feature = "attribution")]
 pub mod page;
+#[cfg(feature = "attribution")]
+mod plot;
 pub mod reader;
 #[cfg(feature = "attribution")]
 pub mod summary;
