@@ -9,6 +9,7 @@
  */
 #include <lineup/clock.h>
 #include <lineup/trace.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,8 +112,10 @@ static void *other_cpu(void *unused)
 {
 	(void)unused;
 	while (!atomic_load(&is_over)) {
-		if (!atomic_exchange(&hold_request, 0))
+		if (!atomic_exchange(&hold_request, 0)) {
+			sched_yield();
 			continue;
+		}
 		pthread_spin_lock(&queue_lock);
 		atomic_store(&is_held, 1);
 		while (!atomic_exchange(&is_ticking, 0))
@@ -151,7 +154,7 @@ static uint64_t do_plant(enum plant cause, uint64_t state)
 	if (cause == LOCK) {
 		atomic_store(&hold_request, 1);
 		while (!atomic_load(&is_held))
-			;
+			sched_yield();
 	}
 	state = work(state);
 	if (cause == CODE)

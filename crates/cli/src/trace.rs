@@ -8,9 +8,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use lineup_report::text::TextStyle;
 use lineup_trace::attribution::{Attribution, Evidence, attribute};
 use lineup_trace::estimate::{Estimate, Level};
+use lineup_trace::modes::Mode;
 use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
 use lineup_trace::tail::Tail;
-use lineup_trace::{NameKind, Trace, export, page};
+use lineup_trace::{NameKind, Trace, export, hdr, page};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -71,8 +72,10 @@ enum Format {
     Html,
     /// Perfetto's trace of track events
     Perfetto,
-    /// Percentile tables that HDR histogram tools plot, one per name
+    /// HDR histogram interval log: V2, compressed, a tag per region and lock
     Hdr,
+    /// Percentile tables that HDR histogram tools plot, one per name
+    HdrPercentiles,
 }
 
 #[derive(clap::Args)]
@@ -198,7 +201,8 @@ fn report_traces(report: &Report) -> Result<Outcome> {
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
         Format::Html => html(),
         Format::Perfetto => export::perfetto(single("a Perfetto trace")?),
-        Format::Hdr => hdr(single("an HDR export")?).into_bytes(),
+        Format::Hdr => hdr::interval_log(single("an HDR export")?)?,
+        Format::HdrPercentiles => percentiles(single("an HDR export")?).into_bytes(),
     };
     write(report.out.as_deref(), &bytes)?;
     Ok(Outcome::Done)
@@ -210,12 +214,10 @@ fn json(value: &impl serde::Serialize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn hdr(trace: &Trace) -> String {
+fn percentiles(trace: &Trace) -> String {
     let names = trace.names.iter().filter(|name| name.kind != NameKind::Mark);
     names
-        .map(|name| {
-            format!("#[{}, ns]\n{}", name.text, export::hdr_percentiles(&trace.histogram(name.index, 0)))
-        })
+        .map(|name| format!("#[{}, ns]\n{}", name.text, hdr::percentiles(&trace.histogram(name.index, 0))))
         .collect()
 }
 
@@ -326,12 +328,27 @@ fn text_report(label: &str, trace: &Trace) -> String {
         }
         name.counters.iter().for_each(|(counter, values)| row(&mut text, name, counter, values));
     }
+    for name in &summary.names {
+        let Some(modes) = name.modes.as_deref() else { continue };
+        let shown: String = name.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let _ = writeln!(text, "{}", modes_text(&shown, modes));
+    }
     let listing = export::high_water_listing(trace);
     if !listing.is_empty() {
         text.push('\n');
         text.push_str(&listing);
     }
     text
+}
+
+fn modes_text(name: &str, modes: &[Mode]) -> String {
+    let one = |mode: &Mode| {
+        let (share, centre, low, high) = (mode.share * 100.0, mode.centre_ns, mode.low_ns, mode.high_ns);
+        format!("{share:.1} % near {centre:.0} ns ({low:.0} to {high:.0})")
+    };
+    let all: Vec<String> = modes.iter().map(one).collect();
+    let count = if modes.len() == 1 { "one mode".to_owned() } else { format!("{} modes", modes.len()) };
+    format!("{name}: {count} of the duration: {}", all.join("; "))
 }
 
 fn losses_text(summary: &Summary) -> String {

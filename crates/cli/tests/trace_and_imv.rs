@@ -85,7 +85,9 @@ fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported()
     let html = text(&lineup(&["trace", "report", "--format", "html", file, file]));
     assert!(html.starts_with("<!doctype html>") && html.contains("peaks coincide") && !html.contains("http"));
     assert!(!lineup(&["trace", "report", "--format", "perfetto", file]).stdout.is_empty());
-    assert!(text(&lineup(&["trace", "report", "--format", "hdr", file])).contains("Percentile"));
+    let log = text(&lineup(&["trace", "report", "--format", "hdr", file]));
+    assert!(log.contains("Tag=turn,0.000,") && log.contains("HISTF"), "{log}");
+    assert!(text(&lineup(&["trace", "report", "--format", "hdr-percentiles", file])).contains("Percentile"));
     let explained = text(&lineup(&["trace", "explain", file]));
     assert!(explained.contains("data misses") && explained.contains("not observed"), "{explained}");
     let explained: serde_json::Value =

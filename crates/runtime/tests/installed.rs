@@ -36,6 +36,28 @@ fn install(folder: &Path) -> PathBuf {
     prefix
 }
 
+/// A package of a user's own, with the versions that this workspace is locked to.
+#[test]
+fn the_rust_example_of_the_page_builds_by_cargo_and_runs() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    std::fs::write(folder.path().join("src/main.rs"), example("rust")).unwrap();
+    std::fs::copy(own.join("../../Cargo.lock"), folder.path().join("Cargo.lock")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n\
+         lineup-runtime = {{ path = {own:?} }}\n"
+    );
+    std::fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--offline", "--target-dir"]).arg(env!("CARGO_TARGET_TMPDIR"));
+    let printed = run(cargo.current_dir(folder.path()), "cargo");
+    assert!(printed.ends_with("ns on the clock\n"), "{printed}");
+    let trace = std::fs::read(folder.path().join("run.trace")).unwrap();
+    let trace = lineup_trace::Trace::parse(&trace).unwrap();
+    assert_eq!(trace.region("parse").map(|region| trace.histogram(region.index, 0).total()).unwrap(), 2);
+}
+
 fn runs(program: &Path, prefix: &Path) {
     let mut command = Command::new(program);
     command.current_dir(prefix).env("LD_LIBRARY_PATH", prefix.join("lib"));

@@ -72,7 +72,7 @@ const CASES: [Case; 4] = [
     Case { per_thousand: ["80", "0", "0"], first: Cause::CodeMisses },
     Case { per_thousand: ["0", "80", "0"], first: Cause::DataMisses },
     Case { per_thousand: ["0", "0", "80"], first: Cause::LockWaiting },
-    Case { per_thousand: ["0", "60", "30"], first: Cause::DataMisses },
+    Case { per_thousand: ["0", "65", "20"], first: Cause::DataMisses },
 ];
 
 fn run(program: &Path, file: &Path, case: &Case) -> Trace {

@@ -1,7 +1,6 @@
-//! Other tools' forms: CSV, Perfetto's trace, HDR histograms, and the high-water listing of the reference talk.
+//! Other tools' forms: CSV, Perfetto's trace, and the high-water listing of the reference talk.
 
 use crate::event::{Event, Kind};
-use crate::histogram::Histogram;
 use crate::reader::{HighWater, Trace};
 use std::fmt::Write;
 
@@ -184,23 +183,4 @@ fn bytes_field(out: &mut Vec<u8>, field: u64, bytes: &[u8]) {
     varint(out, field << 3 | 2);
     varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
-}
-
-/// The histogram as the percentile table that HDR histogram tools write and plot.
-pub fn hdr_percentiles(histogram: &Histogram) -> String {
-    let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
-    let total = histogram.total();
-    let mut seen = 0;
-    for (_, greatest, count) in histogram.buckets() {
-        seen += count;
-        let share = seen as f64 / total as f64;
-        let inverse = if seen == total { String::new() } else { format!("{:>14.2}", 1.0 / (1.0 - share)) };
-        push(&mut text, format_args!("{:>12.3} {share:>14.12} {seen:>10} {inverse}\n", greatest as f64));
-    }
-    let buckets = histogram.buckets().count();
-    push(
-        &mut text,
-        format_args!("#[Buckets = {buckets:>12}, SubBuckets     = {:>12}]\n", crate::layout::STEPS),
-    );
-    text
 }

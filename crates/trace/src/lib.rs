@@ -18,12 +18,20 @@ pub mod error;
 #[cfg(feature = "attribution")]
 pub mod estimate;
 pub mod event;
+#[cfg(feature = "attribution")]
 pub mod export;
+#[cfg(feature = "attribution")]
+pub mod hdr;
 pub mod histogram;
 pub mod layout;
 #[cfg(feature = "attribution")]
+pub mod modes;
+#[cfg(feature = "attribution")]
 pub mod page;
+#[cfg(feature = "attribution")]
+mod plot;
 pub mod reader;
+#[cfg(feature = "attribution")]
 pub mod summary;
 #[cfg(feature = "attribution")]
 pub mod tail;

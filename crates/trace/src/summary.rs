@@ -3,6 +3,7 @@
 use crate::event::{Arm, Kind};
 use crate::histogram::Histogram;
 use crate::layout::{COUNTERS, mode};
+use crate::modes::{Mode, modes};
 use crate::reader::{HighWater, Losses, NameKind, Rung, Trace};
 use serde::Serialize;
 
@@ -57,6 +58,8 @@ pub struct NameSummary {
     pub calls_by_arm: Vec<(Arm, usize)>,
     /// Duration, or hold of a lock, nanoseconds.
     pub duration_ns: Distribution,
+    /// The durations around which calls gather; `None` for too few events.
+    pub modes: Option<Vec<Mode>>,
     /// Lock wait, nanoseconds.
     pub lock_wait_ns: Distribution,
     /// Each counter.
@@ -158,6 +161,7 @@ fn summarise_name(trace: &Trace, index: u16) -> Option<NameSummary> {
             .filter(|(_, calls)| *calls > 0)
             .collect(),
         duration_ns: Distribution::of(&trace.histogram(index, 0)),
+        modes: modes(trace, index),
         lock_wait_ns: Distribution::of(&trace.histogram(index, 1)),
         counters: (0..COUNTERS).filter_map(counter).collect(),
         high_water: trace

@@ -2,9 +2,8 @@
 
 use super::scale::Scale;
 use super::source::{SYSTEM, Source, read_source};
-use std::sync::atomic::{
-    AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, fence,
-};
+use super::two_copies::{Bank as _, TwoCopies};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// One consistent set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +40,7 @@ impl Parameters {
 /// One copy of the parameters: 24 bytes.
 #[derive(Debug)]
 #[repr(C)]
-struct Bank {
+pub(super) struct Bank {
     epoch_cycles: AtomicU64,
     epoch_ns: AtomicU64,
     mult: AtomicU32,
@@ -58,6 +57,10 @@ impl Bank {
             packed: AtomicU32::new(pack(parameters)),
         }
     }
+}
+
+impl super::two_copies::Bank for Bank {
+    type Value = Parameters;
 
     fn store(&self, parameters: &Parameters) {
         self.epoch_cycles.store(parameters.epoch_cycles, Relaxed);
@@ -86,13 +89,7 @@ const fn pack(parameters: &Parameters) -> u32 {
 }
 
 /// What a read touches.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Hot {
-    /// Even: readers use bank 0. Odd: bank 1.
-    sequence: AtomicU64,
-    banks: [Bank; 2],
-}
+type Hot = TwoCopies<Bank>;
 
 const _: () = assert!(size_of::<Hot>() == 64 && std::mem::offset_of!(Hot, banks) + size_of::<Bank>() == 32);
 
@@ -116,7 +113,10 @@ impl Clock {
             is_frozen: false,
         };
         Self {
-            hot: Hot { sequence: AtomicU64::new(0), banks: [Bank::new(&parameters), Bank::new(&parameters)] },
+            hot: TwoCopies {
+                sequence: AtomicU64::new(0),
+                banks: [Bank::new(&parameters), Bank::new(&parameters)],
+            },
             cold: super::update::Cold::new(),
         }
     }
@@ -137,17 +137,11 @@ impl Clock {
     /// The counter and the time made of it.
     #[inline]
     pub fn read(&self) -> Reading {
-        loop {
-            let sequence = self.hot.sequence.load(Acquire);
-            let parameters = self.hot.banks[(sequence & 1) as usize].load();
+        self.hot.read(|parameters| {
             let cycles =
                 if parameters.is_frozen { parameters.epoch_cycles } else { read_source(parameters.source) };
-            let ns = parameters.to_ns(cycles);
-            fence(Acquire);
-            if self.hot.sequence.load(Relaxed) == sequence {
-                return Reading { cycles, ns };
-            }
-        }
+            Reading { cycles, ns: parameters.to_ns(cycles) }
+        })
     }
 
     /// The address of the line that a read touches, for studies of it.
@@ -172,25 +166,18 @@ impl Clock {
         between: &mut dyn FnMut(),
     ) {
         const TRIES: usize = 100;
-        let sequence = self.hot.sequence.load(Relaxed);
-        between();
-        self.hot.sequence.store(sequence + 1, Relaxed);
-        fence(Release);
-        between();
-        let mut parameters = make();
-        for _ in 0..TRIES {
-            self.hot.banks[0].store(&parameters);
-            if is_fresh(&parameters) {
-                break;
+        let fill = |bank: &Bank| {
+            let mut parameters = make();
+            for _ in 0..TRIES {
+                bank.store(&parameters);
+                if is_fresh(&parameters) {
+                    break;
+                }
+                parameters = make();
             }
-            parameters = make();
-        }
-        self.hot.banks[0].store(&parameters);
-        between();
-        self.hot.sequence.store(sequence + 2, Release);
-        fence(Release);
-        between();
-        self.hot.banks[1].store(&parameters);
-        between();
+            bank.store(&parameters);
+            parameters
+        };
+        self.hot.publish(fill, between);
     }
 }

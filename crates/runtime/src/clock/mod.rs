@@ -18,12 +18,15 @@ pub mod c_api;
 mod latch;
 mod scale;
 mod source;
+mod two_copies;
 mod update;
 
 pub use latch::{Clock, Reading};
 pub use scale::Scale;
 pub use source::{Fitness, Reference, Source, SourceError, best_source, system_reference};
 pub use update::{Maintained, MaintenanceReport};
+
+use std::sync::atomic as atomics;
 
 /// The clock of this process. Before [`start`] it reads the system's clock.
 pub static CLOCK: Clock = Clock::system();
