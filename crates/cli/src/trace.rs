@@ -168,7 +168,7 @@ fn report_calls(report: &Report) -> Result<Outcome> {
         Format::Json => json(&studied.analysis)?,
         Format::Csv => lineup_report::calls::calls_csv(&studied.runs).into_bytes(),
         Format::Html => lineup_report::calls::calls_page(&shown).into_bytes(),
-        Format::Perfetto | Format::Hdr => {
+        Format::Perfetto | Format::Hdr | Format::HdrPercentiles => {
             bail!("recorded calls have no such form; give text, json, csv or html")
         }
     };
