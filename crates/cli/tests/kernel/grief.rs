@@ -123,7 +123,8 @@ fn an_interrupt_ends_the_guest_and_leaves_the_recording() {
     let bench = bench();
     let image = bench.copy(&kernel("cloud"));
     let out = bench.folder.path().join("a.rec");
-    let arguments = ["--region", "irqs-off", "--workload", "while :; do :; done", "--out", "a.rec"];
+    let arguments =
+        ["--region", "irqs-off", "--workload", "while :; do ls -R /bin > /tmp/list; done", "--out", "a.rec"];
     let child = bench.command(&image, &arguments).stderr(Stdio::piped()).spawn().expect("lineup runs");
     let begun = Instant::now();
     // The header comes first, calls much later.
