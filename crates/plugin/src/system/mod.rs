@@ -39,8 +39,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use stream::Stream;
 use task::Task;
+
+/// How long callbacks of other CPUs get to return at the end.
+const LAST_CALLBACK: Duration = Duration::from_millis(50);
 
 /// Virtual CPUs recorded at most.
 const MAX_CPUS: usize = 64;
@@ -100,8 +104,9 @@ pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut Cpu> {
     let slot = CPUS.get(vcpu as usize)?;
     // SAFETY: null, or a box that is never freed. Callbacks of one virtual CPU run one after the other, so the reference
     // is unique; [`System::finish`] reads the states of all CPUs only after it has set every slot to null, inside a
-    // callback. With one host thread for all CPUs, as counted time has it, no other callback is under way then; with
-    // several, one may be, and what it counts last is lost or torn in the totals, never out of bounds.
+    // callback. With one host thread for all CPUs, as counted time has it, no other callback is under way then. With a
+    // thread for each, `finish` first waits far longer than a callback lasts; that none is held up by the host for so
+    // long is likely and not certain, and would be a race on that CPU's last counts.
     unsafe { slot.load(Ordering::Relaxed).as_mut() }
 }
 
@@ -251,6 +256,9 @@ impl System {
         }
         let taken: Vec<*mut Cpu> =
             CPUS.iter().map(|slot| slot.swap(ptr::null_mut(), Ordering::AcqRel)).collect();
+        if self.kernel.cpus > 1 {
+            std::thread::sleep(LAST_CALLBACK);
+        }
         let mut summary =
             SystemSummary { complete: is_complete, latency: self.kernel.latency, ..SystemSummary::default() };
         // SAFETY: see `current`: the slots are null now, and the boxes are never freed.
