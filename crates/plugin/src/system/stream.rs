@@ -5,12 +5,13 @@ use lineup_recording::stream::{Step, StreamEncoder};
 
 /// Sets of the filters at most: any cache with more has the same lines in more sets.
 const MAX_SETS: u64 = 64;
-/// Words by which repeated accesses to a line are told apart: another layout may put each on another line.
-const WORD_BYTES: u64 = 8;
+/// Parts of a line by which repeated accesses to it are told apart, since another layout may put each on another line:
+/// single bytes of lines of 64 bytes.
+const PARTS: u64 = 64;
 
 /// Knows the line used last in each set. Using it again changes nothing in a cache of as many sets or more.
 struct Filter {
-    /// Line, and the words of it that were accessed since.
+    /// Line, and the parts of it that were accessed since.
     recent: Vec<(u64, u64)>,
     line_bytes: u64,
 }
@@ -35,15 +36,16 @@ impl Filter {
             self.recent[(last / self.line_bytes % sets) as usize] = (u64::MAX, 0);
             return true;
         }
-        let word = |address: u64| address % self.line_bytes / WORD_BYTES % 64;
-        let words = u64::MAX << word(address) & u64::MAX >> (63 - word(last));
+        let part_bytes = (self.line_bytes / PARTS).max(1);
+        let part = |address: u64| address % self.line_bytes / part_bytes;
+        let parts = u64::MAX << part(address) & u64::MAX >> (PARTS - 1 - part(last));
         let (recent, seen) = &mut self.recent[(line % sets) as usize];
         if *recent != line {
-            (*recent, *seen) = (line, words);
+            (*recent, *seen) = (line, parts);
             return true;
         }
-        let is_new = words & !*seen != 0;
-        *seen |= words;
+        let is_new = parts & !*seen != 0;
+        *seen |= parts;
         is_new
     }
 
@@ -126,11 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn the_line_used_last_in_its_set_is_left_out_word_by_word() {
+    fn the_line_used_last_in_its_set_is_left_out_byte_by_byte() {
         let mut filter = filter();
         assert!(filter.matters(0x1000, 8));
-        assert!(!filter.matters(0x1000, 4), "the same word");
-        assert!(filter.matters(0x1008, 8), "another word of it may lie on another line one day");
+        assert!(!filter.matters(0x1000, 4), "the same bytes");
+        assert!(filter.matters(0x1008, 4), "other bytes of it may lie on another line one day");
+        assert!(filter.matters(0x100c, 4), "even those of the same word");
         assert!(!filter.matters(0x1000, 16), "both are known");
         assert!(filter.matters(0x1200, 8), "another line of the set");
         assert!(filter.matters(0x1000, 8), "no longer the last");
