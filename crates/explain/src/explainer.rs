@@ -3,7 +3,7 @@
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
+    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
 };
 use crate::image::Image;
 use crate::linemap::{object_lines, variable_lines};
@@ -13,7 +13,9 @@ use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::spread::Spread;
 use crate::tally::{CallTally, RegionTally};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
-use lineup_model::access::{AccessKind, Call, CallEnd, MemoryEvent, RegionId, StackRange, ThreadId};
+use lineup_model::access::{
+    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, RegionId, StackRange, ThreadId,
+};
 use lineup_model::line::LineSize;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
@@ -211,9 +213,28 @@ impl<'a> Explainer<'a> {
             coverage: tally.coverage.clone().settle(),
             unnamed: self.unnamed(tally),
             map,
+            code: self.code(tally),
             misses: self.misses(tally),
             folded_patterns: tally.objects.folded() + tally.folded_together,
         }
+    }
+
+    /// Lines of code with their functions. Of two granules on one line the one that more calls fetched counts.
+    fn code(&self, tally: &RegionTally) -> Vec<CodeLine> {
+        let line = self.options.line_size.bytes();
+        let mut lines: BTreeMap<u64, (BTreeSet<String>, u64)> = BTreeMap::new();
+        for (granule, calls) in &tally.code {
+            let (functions, most) = lines.entry(granule / line * line).or_default();
+            let ends = [*granule, granule + CODE_GRANULE_BYTES - 1];
+            functions.extend(ends.map(|pc| self.namer.function_at(pc).0));
+            *most = (*most).max(*calls);
+        }
+        let named = |(address, (functions, calls)): (u64, (BTreeSet<String>, u64))| CodeLine {
+            address,
+            function: functions.into_iter().collect::<Vec<_>>().join(" | "),
+            calls,
+        };
+        lines.into_iter().map(named).collect()
     }
 
     fn unnamed(&self, tally: &RegionTally) -> Vec<UnnamedIn> {

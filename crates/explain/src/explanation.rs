@@ -100,6 +100,8 @@ pub struct RegionExplanation {
     pub unnamed: Vec<UnnamedIn>,
     /// The lines used, most touched first.
     pub map: Vec<LineUse>,
+    /// The lines of code used, by address.
+    pub code: Vec<CodeLine>,
     /// Misses to expect per call.
     pub misses: Vec<ExpectedMisses>,
     /// Combinations of bytes that were folded because there were too many distinct ones.
@@ -119,6 +121,17 @@ pub struct LinesPerCall {
     pub data_distribution: Vec<Bar>,
     /// Calls by number of code lines.
     pub code_distribution: Vec<Bar>,
+}
+
+/// A line of code that calls fetched.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CodeLine {
+    /// Its first byte.
+    pub address: u64,
+    /// The function on it; two that share it, with a bar between.
+    pub function: String,
+    /// Calls that fetched it.
+    pub calls: u64,
 }
 
 /// Unnamed accesses of one function.

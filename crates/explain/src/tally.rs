@@ -30,6 +30,8 @@ pub struct RegionTally {
     pub(crate) instructions: Vec<u64>,
     data_lines: [Vec<u64>; 3],
     code_lines: [Vec<u64>; 3],
+    /// Calls by the code granules that they fetched.
+    pub(crate) code: HashMap<u64, u64>,
     pub(crate) coverage: Coverage,
     /// Unnamed accesses by program counter.
     pub(crate) unnamed: HashMap<u64, u64>,
@@ -86,6 +88,9 @@ impl RegionTally {
         self.abandoned += u64::from(call.end == CallEnd::Abandoned);
         self.missed_blocks += call.missed_blocks;
         self.instructions.push(call.instructions);
+        for granule in &call.code_granules {
+            *self.code.entry(*granule).or_default() += 1;
+        }
         let footprint = footprint(call, &tally);
         for (index, size) in LineSize::ALL.iter().enumerate() {
             let shrink = size.bytes() / LineSize::B32.bytes();

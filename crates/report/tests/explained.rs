@@ -31,6 +31,7 @@ fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
         calls: data_lines.len() as u64,
     };
     RegionExplanation {
+        code: Vec::new(),
         name: "adjust".into(),
         weight: 2.0,
         calls: data_lines.len() as u64,

@@ -4,6 +4,7 @@ use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, LineUse, LinesPerCall, RegionExplanation, SharedLine};
 use lineup_explain::spread::Spread;
 use lineup_report::visible::one_line;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Tables of every region, with at most `top` lines each.
@@ -44,7 +45,31 @@ fn region_text(out: &mut String, region: &RegionExplanation, line_bytes: u64, to
         );
     }
     map_text(out, &region.map, line_bytes, top);
+    code_text(out, region, line_bytes, top);
     out.push('\n');
+}
+
+/// Code by function: the lines that a call fetches on average.
+fn code_text(out: &mut String, region: &RegionExplanation, line_bytes: u64, top: usize) {
+    let mut functions: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for line in &region.code {
+        let (lines, fetched) = functions.entry(&line.function).or_default();
+        (*lines, *fetched) = (*lines + 1, *fetched + line.calls);
+    }
+    let mut functions: Vec<(&str, (u64, u64))> = functions.into_iter().collect();
+    functions.sort_by_key(|(name, (_, fetched))| (std::cmp::Reverse(*fetched), *name));
+    if !functions.is_empty() {
+        let shown = top.min(functions.len());
+        let _ = writeln!(
+            out,
+            "  code lines of {line_bytes} bytes by function, a call on average, and in any call ({shown} of {})",
+            functions.len()
+        );
+    }
+    for (name, (lines, fetched)) in functions.iter().take(top) {
+        let per_call = *fetched as f64 / region.calls.max(1) as f64;
+        let _ = writeln!(out, "    {per_call:>7.2} {lines:>5}  {}", one_line(name));
+    }
 }
 
 fn coverage_text(out: &mut String, coverage: &Coverage) {
@@ -106,11 +131,13 @@ fn map_text(out: &mut String, map: &[LineUse], line_bytes: u64, top: usize) {
             "    {place}: needed {:.3} times a call, {:.2} loads, {:.2} stores, {:.1} of {line_bytes} bytes used{shared}",
             line.needed_per_call, line.loads_per_call, line.stores_per_call, line.bytes_used
         );
+        // Of a type, offsets in its object; of variables, in the line.
+        let start = if line.type_name.is_none() { line.line * line_bytes } else { 0 };
         for part in &line.parts {
             let _ = writeln!(
                 out,
                 "      {:>6} {:>5} B  {:<40} {:>10.2} loads {:>10.2} stores",
-                part.offset,
+                part.offset.wrapping_sub(start),
                 part.size_bytes,
                 one_line(&part.name),
                 part.loads_per_call,

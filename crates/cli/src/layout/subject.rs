@@ -4,6 +4,7 @@ use crate::files::{self, DiskCompanions};
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
+use lineup_kernel::KernelImage;
 use lineup_model::types::{TypeId, Types};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ enum Source {
 }
 
 impl Subject {
-    /// Opens a file with DWARF, an ELF file with BTF, or a BTF image. `base` is what split BTF
+    /// Opens a file with DWARF, an ELF file with BTF, a BTF image, or a kernel image that holds one. `base` is what split BTF
     /// continues.
     pub(super) fn open(path: &Path, base: Option<&Path>) -> Result<Subject> {
         let source = open(path, base)?;
@@ -51,6 +52,10 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base)?)));
     }
     let context = || path.display().to_string();
+    if let Some(kernel) = kernel_image(&bytes) {
+        let types = lineup_kernel::btf::find(&kernel).with_context(context)?;
+        return Ok(Source::Btf(Box::new(parse_btf(types, path, base)?)));
+    }
     let info = DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).with_context(context)?;
     if info.has_debug_info() {
         warn(&info);
@@ -62,6 +67,12 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         bail!("{}: no type information", path.display());
     }
     Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)))
+}
+
+/// A kernel as it is distributed; `None` for anything else.
+fn kernel_image(bytes: &[u8]) -> Option<KernelImage> {
+    let is_elf = bytes.starts_with(b"\x7fELF");
+    if is_elf { None } else { KernelImage::parse(bytes).ok() }
 }
 
 fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
@@ -85,6 +96,9 @@ fn base_btf(base: &Path) -> Result<Bytes> {
         return Ok(bytes);
     }
     let context = || format!("{} (given by --base)", base.display());
+    if let Some(kernel) = kernel_image(&bytes) {
+        return Ok(lineup_kernel::btf::find(&kernel).with_context(context)?.to_vec().into());
+    }
     let section = DebugInfo::parse(bytes, &mut NoCompanions).and_then(|info| info.btf_section());
     let section = section.with_context(context)?;
     if section.is_empty() {
