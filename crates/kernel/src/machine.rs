@@ -154,7 +154,6 @@ mod tests {
         let guest = GuestMachine {
             cmdline: "init=/x".into(),
             plugin: Some("P.so,plan=F".into()),
-            cpus: 2,
             ..guest(Machine::X86_64)
         };
         assert_eq!(
@@ -165,7 +164,7 @@ mod tests {
                 "-cpu",
                 "max,-rdrand,-rdseed",
                 "-smp",
-                "2",
+                "1",
                 "-m",
                 "512M",
                 "-icount",
@@ -192,6 +191,17 @@ mod tests {
                 "-no-reboot",
             ]
         );
+    }
+
+    #[test]
+    fn time_is_counted_but_for_several_x86_processors() {
+        let counts = |machine, cpus| {
+            let arguments = GuestMachine { cpus, ..guest(machine) }.arguments().unwrap();
+            arguments.contains(&"-icount".to_owned())
+        };
+        assert!(counts(Machine::X86_64, 1));
+        assert!(!counts(Machine::X86_64, 2));
+        assert!(counts(Machine::AArch64, 2));
     }
 
     #[test]
