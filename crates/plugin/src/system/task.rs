@@ -302,7 +302,8 @@ impl Task {
     pub(crate) fn suspend(&mut self, totals: &Counts) {
         let level = self.top();
         level.settle(totals);
-        level.open.iter_mut().for_each(|open| open.switches += 1);
+        let below = self.interrupts.iter_mut().flat_map(|level| &mut level.open);
+        self.own.open.iter_mut().chain(below).for_each(|open| open.switches += 1);
     }
 
     /// The task gets a CPU again, whose totals these are.
@@ -436,6 +437,19 @@ mod tests {
         task.resume(&at(5000));
         let ended = task.returned(0x900, &at(5003), ON_ONE_STACK);
         assert_eq!((ended[0].open.own.instructions, ended[0].open.switches), (13, 1));
+    }
+
+    #[test]
+    fn a_switch_inside_an_interrupt_is_one_of_the_calls_below_as_well() {
+        let mut task = Task::default();
+        task.enter(open(0, 0x900, 0), &at(0));
+        task.interrupt(true, &at(10));
+        task.enter(open(1, 0x700, 10), &at(10));
+        task.suspend(&at(12));
+        task.resume(&at(100));
+        let ended = task.end_all(CallEnd::Unfinished, &at(101));
+        let switches: Vec<_> = ended.iter().map(|call| (call.open.region, call.open.switches)).collect();
+        assert_eq!(switches, [(1, 1), (0, 1)]);
     }
 
     #[test]
