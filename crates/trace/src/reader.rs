@@ -223,11 +223,11 @@ impl Trace {
     pub fn losses(&self) -> Losses {
         let mut sum = Losses { without_area: self.lost_without_area, ..Losses::default() };
         for losses in self.threads.iter().map(|thread| thread.losses) {
-            sum.overwritten += losses.overwritten;
-            sum.full += losses.full;
-            sum.nested += losses.nested;
-            sum.unbalanced += losses.unbalanced;
-            sum.in_progress += losses.in_progress;
+            sum.overwritten = sum.overwritten.saturating_add(losses.overwritten);
+            sum.full = sum.full.saturating_add(losses.full);
+            sum.nested = sum.nested.saturating_add(losses.nested);
+            sum.unbalanced = sum.unbalanced.saturating_add(losses.unbalanced);
+            sum.in_progress = sum.in_progress.saturating_add(losses.in_progress);
         }
         sum
     }
@@ -344,7 +344,7 @@ fn read_ring(ring: &[u8], stops_when_full: bool) -> (Vec<Event>, u64, bool) {
     let is_full = stops_when_full && written >= capacity;
     let begun = !is_full && next.is_some_and(|slot| commit(slot) == 0 && slot.iter().any(|byte| *byte != 0));
     let lost_to_begun = u64::from(begun && written >= capacity);
-    (events, oldest + missing.max(lost_to_begun), begun)
+    (events, oldest.saturating_add(missing.max(lost_to_begun)), begun)
 }
 
 fn read_thread(area: &[u8], geometry: &Geometry, stops_when_full: bool) -> Option<ThreadTrace> {
