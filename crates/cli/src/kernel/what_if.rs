@@ -173,7 +173,6 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
     let regions = header.regions.len();
     let mut before = Replay::new(&caches, latency, regions, Relayout::default());
     let mut after = Replay::new(&caches, latency, regions, relayout);
-    let mut calls = vec![0; regions];
     let mut kept: Vec<std::collections::BTreeSet<u64>> = vec![Default::default(); regions];
     let mut measured = Vec::new();
     for event in reader(recording)? {
@@ -186,8 +185,7 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
             }
             Event::Call(call) => {
                 let region = usize::from(call.region.0);
-                if let (Some(calls), Some(kept)) = (calls.get_mut(region), kept.get_mut(region)) {
-                    *calls += 1;
+                if let Some(kept) = kept.get_mut(region) {
                     kept.insert(call.sequence);
                 }
             }
@@ -203,6 +201,7 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
     };
     let is_exact =
         (0..regions).all(|region| Misses::of(&seen(region)) == Misses::of(&before.regions()[region]));
+    let calls = kept.iter().map(|kept| kept.len() as u64).collect();
     Ok(Found { before: before.regions().to_vec(), after: after.regions().to_vec(), calls, is_exact })
 }
 

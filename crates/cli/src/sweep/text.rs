@@ -1,7 +1,7 @@
 //! A sweep as text: a table per region, a line per variant.
 
 use super::Sweep;
-use crate::record::kernel::Quantiles;
+use crate::record::kernel::shown;
 use std::fmt::Write;
 
 pub(super) fn text(sweep: &Sweep) -> String {
@@ -32,8 +32,4 @@ pub(super) fn text(sweep: &Sweep) -> String {
     }
     out.push_str("figures are min/median/p99/max over calls; each variant is a boot of the same guest\n");
     out
-}
-
-fn shown(quantiles: Option<Quantiles>) -> String {
-    quantiles.map_or_else(|| "not observed".to_owned(), |q| q.to_string())
 }

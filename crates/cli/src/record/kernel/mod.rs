@@ -24,7 +24,7 @@ use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
-pub(crate) use summary::{Quantiles, Report};
+pub(crate) use summary::{Report, shown};
 
 /// Calls of each region recorded with their accesses when the user does not say.
 const USUAL_CALLS: u64 = 400;

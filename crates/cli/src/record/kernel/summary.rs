@@ -84,6 +84,11 @@ impl std::fmt::Display for Quantiles {
     }
 }
 
+/// Quantiles as tables show them.
+pub(crate) fn shown(quantiles: Option<Quantiles>) -> String {
+    quantiles.map_or_else(|| "not observed".to_owned(), |quantiles| quantiles.to_string())
+}
+
 impl Quantiles {
     /// By rank: every quantile is a value that occurred. `None` without values.
     fn of(values: impl Iterator<Item = u64>) -> Option<Quantiles> {

@@ -1,6 +1,6 @@
 //! A recorded kernel as text.
 
-use super::summary::{Quantiles, Region, Report};
+use super::summary::{Region, Report, shown};
 use std::fmt::Write;
 
 pub(crate) fn text(report: &Report) -> String {
@@ -70,8 +70,4 @@ fn table(out: &mut String, regions: &[Region]) {
             shown(region.cycles)
         );
     }
-}
-
-fn shown(quantiles: Option<Quantiles>) -> String {
-    quantiles.map_or_else(|| "not observed".to_owned(), |q| q.to_string())
 }
