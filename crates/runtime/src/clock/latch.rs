@@ -156,9 +156,9 @@ impl Clock {
     /// Publishes what `make` returns. One writer at a time: callers hold the cold part's lock. `between` runs where
     /// a signal might strike and sees what its handler would.
     ///
-    /// A new rate holds from the epoch that `make` read, so a writer held up between that and the switch would make
-    /// readers step by the difference of the rates over the delay. The parameters are therefore made anew while
-    /// readers are on the other bank, until they are fresh; what remains is a window of one instruction.
+    /// A new rate holds from the epoch that `make` chose, so a writer held up past that before the switch makes readers
+    /// step by the difference of the rates over the delay. The parameters are therefore made anew while readers are on
+    /// the other bank, until they are fresh; what remains is a window of one instruction.
     pub(super) fn publish(
         &self,
         make: &dyn Fn() -> Parameters,

@@ -13,6 +13,11 @@ const FIRST_BASELINE_NS: u64 = 10_000_000;
 const SHORT_NS: u64 = 1_000_000;
 /// Parameters older than this when they are published are made anew.
 const NEAR_NS: f64 = 1_000.0;
+/// A writer may be held up for this long between its last check and the switch to a slower rate without turning time
+/// back, if the step forward that this costs is at most [`LARGEST_STEP_NS`].
+const HELD_UP_NS: f64 = 10_000_000.0;
+/// About what two reads of the clock take.
+const LARGEST_STEP_NS: f64 = 20.0;
 /// The longest time between two updates of a wide counter.
 const PERIOD_NS: u64 = 1_000_000_000;
 
@@ -23,11 +28,11 @@ pub(super) struct Cold(Mutex<State>);
 #[derive(Debug)]
 struct State {
     source: Option<Source>,
-    /// First pair on this source: counter, extended to 64 bits, and reference.
-    first: (u64, u64),
+    /// First pair on this source, the counter extended to 64 bits.
+    first: Pair,
     /// Latest pair.
-    last: (u64, u64),
-    /// The rate measured over the whole baseline, or the one given.
+    last: Pair,
+    /// The rate given, or measured at first; then as close to that as what was measured since allows.
     ns_per_cycle: f64,
     /// `CLOCK_BOOTTIME - CLOCK_MONOTONIC`: grows by the time suspended.
     slept_ns: u64,
@@ -38,8 +43,8 @@ impl Cold {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(State {
             source: None,
-            first: (0, 0),
-            last: (0, 0),
+            first: Pair::ZERO,
+            last: Pair::ZERO,
             ns_per_cycle: 1.0,
             slept_ns: 0,
             between: None,
@@ -76,18 +81,30 @@ pub enum Maintained {
 }
 
 /// A counter and the reference, read as close together as eight tries allow.
-fn pair(source: &Source) -> (u64, u64) {
-    let mut best = (u64::MAX, (0, 0));
-    for _ in 0..8 {
-        let before = (source.reference)();
-        let cycles = (source.read)();
-        let after = (source.reference)();
-        let width = after.wrapping_sub(before);
-        if width < best.0 {
-            best = (width, (cycles, before.wrapping_add(width / 2)));
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    cycles: u64,
+    reference_ns: u64,
+    /// The reference was at most this far from `reference_ns` when the counter was read.
+    uncertainty_ns: u64,
+}
+
+impl Pair {
+    const ZERO: Self = Self { cycles: 0, reference_ns: 0, uncertainty_ns: 0 };
+
+    fn read(source: &Source) -> Self {
+        let mut best = Self { uncertainty_ns: u64::MAX, ..Self::ZERO };
+        for _ in 0..8 {
+            let before = (source.reference)();
+            let cycles = (source.read)();
+            let width = (source.reference)().wrapping_sub(before);
+            if width.div_ceil(2) < best.uncertainty_ns {
+                let reference_ns = before.wrapping_add(width / 2);
+                best = Self { cycles, reference_ns, uncertainty_ns: width.div_ceil(2) };
+            }
         }
+        best
     }
-    best.1
 }
 
 fn signed_distance(from: u64, to: u64, bits: u8) -> i64 {
@@ -120,25 +137,27 @@ impl Clock {
             None => measure_rate(&source),
         };
         let was_new = state.source.is_none();
-        let (cycles, reference_ns) = pair(&source);
+        let first = Pair::read(&source);
         // A clock that was on the system's and shares its reference simply goes on; one that never ran starts there.
         let starts_at_reference =
             was_new && source.reference as usize != system_reference as *const () as usize;
         *state = State {
             source: Some(source),
-            first: (cycles, reference_ns),
-            last: (cycles, reference_ns),
+            first,
+            last: first,
             ns_per_cycle,
             slept_ns: slept_ns(),
             between: state.between,
         };
-        self.publish_with(&state, &source, &|| Parameters {
-            epoch_ns: if starts_at_reference { reference_ns } else { self.now_ns() },
-            epoch_cycles: (source.read)(),
-            scale: Scale::from_ns_per_cycle(ns_per_cycle),
-            bits: source.bits,
-            source: index,
-            is_frozen: false,
+        let scale = Scale::from_ns_per_cycle(ns_per_cycle);
+        self.publish_with(&state, &source, &|| {
+            // The new counter before the old one: what passes between the two moves time forward, never back.
+            let (epoch_cycles, epoch_ns) = if starts_at_reference {
+                (first.cycles, first.reference_ns)
+            } else {
+                ((source.read)(), self.now_ns())
+            };
+            Parameters { epoch_cycles, epoch_ns, scale, bits: source.bits, source: index, is_frozen: false }
         });
         Ok(())
     }
@@ -161,9 +180,9 @@ impl Clock {
             };
         };
         let old = self.parameters();
-        let (cycles, reference_ns) = pair(&source);
-        let own_ns = old.to_ns(cycles);
-        let error_ns = own_ns.wrapping_sub(reference_ns) as i64;
+        let pair = Pair::read(&source);
+        let own_ns = old.to_ns(pair.cycles);
+        let error_ns = own_ns.wrapping_sub(pair.reference_ns) as i64;
         let period_ns = period_ns(&source, state.ns_per_cycle);
         let report = |did, slew: f64| MaintenanceReport {
             did,
@@ -171,37 +190,29 @@ impl Clock {
             slew_ppm: slew * 1e6,
             next_within_ns: period_ns,
         };
-        let elapsed_ns = reference_ns.saturating_sub(state.last.1);
-        let distance = signed_distance(state.last.0, cycles, source.bits);
+        let elapsed_ns = pair.reference_ns.saturating_sub(state.last.reference_ns);
+        let distance = signed_distance(state.last.cycles, pair.cycles, source.bits);
         if old.is_frozen || state.has_jumped(distance, elapsed_ns) {
-            state.first = (cycles, reference_ns);
-            state.last = state.first;
+            state.first = pair;
+            state.last = pair;
             // Ahead of the reference by less than a second: stand where readers already are.
             let is_ahead = (0..1_000_000_000).contains(&error_ns);
-            let epoch_ns = if is_ahead { own_ns } else { reference_ns.max(old.epoch_ns) };
+            let epoch_ns = if is_ahead { own_ns } else { pair.reference_ns.max(old.epoch_ns) };
             let scale = Scale::from_ns_per_cycle(state.ns_per_cycle);
-            self.publish_with(&state, &source, &|| Parameters {
-                epoch_cycles: cycles,
-                epoch_ns,
-                scale,
-                ..old
-            });
+            let epoch_cycles = pair.cycles;
+            self.publish_with(&state, &source, &|| Parameters { epoch_cycles, epoch_ns, scale, ..old });
             return report(Maintained::Resumed, 0.0);
         }
-        state.last = (state.last.0.wrapping_add(distance as u64), reference_ns);
-        let baseline_ns = reference_ns.saturating_sub(state.first.1);
-        if baseline_ns > FIRST_BASELINE_NS {
-            state.ns_per_cycle = baseline_ns as f64 / state.last.0.wrapping_sub(state.first.0) as f64;
-        }
+        state.last = Pair { cycles: state.last.cycles.wrapping_add(distance as u64), ..pair };
+        state.refine_rate();
         // Called later than asked for, the caller will be late again: the error goes over that time.
         let horizon_ns = period_ns.max(elapsed_ns) as f64;
-        let slew = (-(error_ns as f64) / horizon_ns).clamp(-SLEW_LIMIT, SLEW_LIMIT);
+        let slew = (-known_error(error_ns, pair.uncertainty_ns) / horizon_ns).clamp(-SLEW_LIMIT, SLEW_LIMIT);
         let scale = Scale::from_ns_per_cycle(state.ns_per_cycle * (1.0 + slew));
+        let head_start_ns = head_start_ns(old.scale, scale);
         self.publish_with(&state, &source, &|| {
             let epoch_cycles = (source.read)();
-            // Rounded up: a reader that still has the old parameters may already have been given the whole of a
-            // nanosecond that the old and the new part only make together. The next update takes the bias off.
-            Parameters { epoch_cycles, epoch_ns: old.to_ns(epoch_cycles) + 1, scale, ..old }
+            Parameters { epoch_cycles, epoch_ns: old.to_ns(epoch_cycles) + head_start_ns, scale, ..old }
         });
         report(Maintained::Slewed, slew)
     }
@@ -223,8 +234,7 @@ impl Clock {
         let mut state = self.cold.state();
         let old = self.parameters();
         let Some(source) = state.source.filter(|_| old.is_frozen) else { return };
-        let (cycles, reference_ns) = pair(&source);
-        state.first = (cycles, reference_ns);
+        state.first = Pair::read(&source);
         state.last = state.first;
         state.slept_ns = slept_ns();
         self.publish_with(&state, &source, &|| Parameters {
@@ -260,6 +270,19 @@ impl Clock {
 }
 
 impl State {
+    /// Moves the rate as far as the whole baseline demands and no further: an update whose pair was read slowly says
+    /// little and changes little.
+    fn refine_rate(&mut self) {
+        let baseline_ns = self.last.reference_ns.saturating_sub(self.first.reference_ns);
+        if baseline_ns <= FIRST_BASELINE_NS {
+            return;
+        }
+        let measured = baseline_ns as f64 / self.last.cycles.wrapping_sub(self.first.cycles) as f64;
+        let uncertainty_ns = self.first.uncertainty_ns as f64 + self.last.uncertainty_ns as f64;
+        let half_width = measured * (uncertainty_ns / baseline_ns as f64).min(1.0);
+        self.ns_per_cycle = self.ns_per_cycle.clamp(measured - half_width, measured + half_width);
+    }
+
     /// True when the counter did not move as the reference did, or the machine slept, since the last pair.
     fn has_jumped(&mut self, distance: i64, elapsed_ns: u64) -> bool {
         let slept = slept_ns();
@@ -271,6 +294,22 @@ impl State {
     }
 }
 
+/// The part of `error_ns` that the pair's own uncertainty does not explain.
+fn known_error(error_ns: i64, uncertainty_ns: u64) -> f64 {
+    let known = error_ns.unsigned_abs().saturating_sub(uncertainty_ns) as f64;
+    if error_ns < 0 { -known } else { known }
+}
+
+/// How far above the old line, in nanoseconds, one of the `new` rate starts.
+///
+/// One for rounding: a reader on the old line may already have been given the whole of a nanosecond that the old and
+/// the new part only make together. The rest for a slower rate: while the writer is held up before the switch, readers
+/// run ahead of the new line by the difference of the rates. The next update takes the bias off.
+fn head_start_ns(old: Scale, new: Scale) -> u64 {
+    let slower_by = 1.0 - new.ns_per_cycle() / old.ns_per_cycle();
+    1 + (slower_by * HELD_UP_NS).ceil().clamp(0.0, LARGEST_STEP_NS) as u64
+}
+
 /// A quarter of the counter's wrap, at most a second.
 fn period_ns(source: &Source, ns_per_cycle: f64) -> u64 {
     let quarter_wrap_ns = (f64::from(source.bits) - 2.0).exp2() * ns_per_cycle;
@@ -279,14 +318,13 @@ fn period_ns(source: &Source, ns_per_cycle: f64) -> u64 {
 
 /// Nanoseconds per cycle over a first short baseline.
 fn measure_rate(source: &Source) -> f64 {
-    let first = pair(source);
-    let mut last = pair(source);
-    let mut cycles = signed_distance(first.0, last.0, source.bits);
-    let mut seen = last.0;
-    while last.1.wrapping_sub(first.1) < FIRST_BASELINE_NS {
-        last = pair(source);
-        cycles += signed_distance(seen, last.0, source.bits);
-        seen = last.0;
+    let first = Pair::read(source);
+    let mut last = first;
+    let mut cycles = 0;
+    while last.reference_ns.wrapping_sub(first.reference_ns) < FIRST_BASELINE_NS {
+        let next = Pair::read(source);
+        cycles += signed_distance(last.cycles, next.cycles, source.bits);
+        last = next;
     }
-    last.1.wrapping_sub(first.1) as f64 / (cycles.max(1)) as f64
+    last.reference_ns.wrapping_sub(first.reference_ns) as f64 / cycles.max(1) as f64
 }
