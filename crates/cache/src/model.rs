@@ -49,7 +49,7 @@ impl Cache {
             && self.most_recent[(line & self.set_mask) as usize] == line
     }
 
-    #[inline(never)]
+    #[inline]
     fn touch_older(&mut self, line: u64) -> bool {
         let set = (line & self.set_mask) as usize;
         self.most_recent[set] = line;
@@ -68,6 +68,11 @@ impl Cache {
     /// Uses `size_bytes` bytes from `address`; true when every line of them was there.
     #[inline]
     pub fn access(&mut self, address: u64, size_bytes: u64) -> bool {
+        self.is_most_recent(address, size_bytes) || self.access_older(address, size_bytes)
+    }
+
+    #[inline(never)]
+    fn access_older(&mut self, address: u64, size_bytes: u64) -> bool {
         let first = self.line_of(address);
         let last = self.line_of(address.saturating_add(size_bytes.max(1) - 1));
         if first == last {
@@ -132,7 +137,7 @@ impl Hierarchy {
         if self.l1i.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
             return Missed::Nothing;
         }
-        Self::access(&mut self.l1i, &mut self.l2, address, size_bytes)
+        Self::access_older(&mut self.l1i, &mut self.l2, address, size_bytes)
     }
 
     /// Loads or stores `size_bytes` bytes of data.
@@ -141,13 +146,13 @@ impl Hierarchy {
         if self.l1d.as_ref().is_some_and(|l1| l1.is_most_recent(address, size_bytes)) {
             return Missed::Nothing;
         }
-        Self::access(&mut self.l1d, &mut self.l2, address, size_bytes)
+        Self::access_older(&mut self.l1d, &mut self.l2, address, size_bytes)
     }
 
     #[inline(never)]
-    fn access(l1: &mut Option<Cache>, l2: &mut Option<Cache>, address: u64, size_bytes: u64) -> Missed {
+    fn access_older(l1: &mut Option<Cache>, l2: &mut Option<Cache>, address: u64, size_bytes: u64) -> Missed {
         let Some(l1) = l1 else { return Missed::Nothing };
-        if l1.access(address, size_bytes) {
+        if l1.access_older(address, size_bytes) {
             return Missed::Nothing;
         }
         match l2 {

@@ -6,7 +6,7 @@ use crate::guest::read_value;
 use crate::images::Special;
 use crate::isa::Flow;
 use crate::output::BLOCK_BYTES;
-use crate::profile::{self, Run};
+use crate::profile::{self, ThreadProfile};
 use crate::recorder::{self, Recorder};
 use crate::syscalls::{CLONE_VM, Call, MAP_FIXED, meaning};
 use crate::thread::Thread;
@@ -82,22 +82,38 @@ pub(crate) unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64,
     recorder.access(thread, site, address, 1 << shift.min(12), is_store);
 }
 
-/// A block begins, in whole-program mode.
-pub(crate) unsafe extern "C" fn on_runs(vcpu: c_uint, data: *mut c_void) {
-    // SAFETY: `data` is a list that was leaked when this callback was asked for.
-    let runs: &'static Vec<Run> = unsafe { &*data.cast::<Vec<Run>>() };
+/// A block begins, in whole-program mode. `data` is the number of its first run.
+pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
-    if let Some(profile) = unsafe { profile::current(vcpu) } {
-        runs.iter().for_each(|run| profile.fetch(run));
+    if let Some(profile) = unsafe { profile::current(vcpu) }
+        && !profile.enter(data as usize as u32)
+    {
+        enter_slowly(profile, data as usize as u32);
     }
 }
 
-/// An instruction accessed memory, in whole-program mode. `data` is the number of its run.
-pub(crate) unsafe extern "C" fn on_run_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+/// An instruction accessed memory, in whole-program mode. `data` is the number of its counters.
+pub(crate) unsafe extern "C" fn on_profiled_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
-    if let Some(profile) = unsafe { profile::current(vcpu) } {
-        profile.access(data as usize, address, info);
+    if let Some(profile) = unsafe { profile::current(vcpu) }
+        && !profile.access(data as usize as u32, address, info)
+    {
+        access_slowly(profile, data as usize as u32, address, info);
     }
+}
+
+// Calls in last place, so that the callbacks above save no registers for them.
+
+#[cold]
+#[inline(never)]
+extern "C" fn enter_slowly(profile: &mut ThreadProfile, run: u32) {
+    profile.enter_slowly(run);
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn access_slowly(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
+    profile.access_slowly(counter, address, info);
 }
 
 #[allow(clippy::too_many_arguments, reason = "the emulator's signature")]

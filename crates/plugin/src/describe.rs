@@ -2,16 +2,38 @@
 
 use crate::ffi::Api;
 
-/// Descriptions kept; a power of two.
-const KEPT: usize = 64;
+/// Descriptions kept.
+const KEPT: usize = 128;
 
 /// One description of an access.
 #[derive(Clone, Copy)]
 pub(crate) struct Description {
-    /// `None` while the place is free: any number may be a description.
-    info: Option<u32>,
-    pub(crate) size_bytes: u32,
+    info: u32,
+    /// The size is two to this power.
+    pub(crate) size_shift: u8,
     pub(crate) is_store: bool,
+}
+
+impl Description {
+    fn new(api: &Api, info: u32) -> Self {
+        // SAFETY: the emulator takes the numbers apart, whatever they are.
+        let (is_store, shift) = unsafe { ((api.mem_is_store)(info), (api.mem_size_shift)(info)) };
+        Description::told(info, shift.min(12) as u8, is_store)
+    }
+
+    pub(crate) const fn told(info: u32, size_shift: u8, is_store: bool) -> Self {
+        Description { info, size_shift, is_store }
+    }
+
+    #[inline]
+    pub(crate) fn is_of(&self, info: u32) -> bool {
+        self.info == info
+    }
+
+    #[inline]
+    pub(crate) fn size_bytes(&self) -> u32 {
+        1 << self.size_shift
+    }
 }
 
 /// Those met so far.
@@ -22,19 +44,34 @@ pub(crate) struct Descriptions {
 
 impl Descriptions {
     pub(crate) fn new(api: Api) -> Self {
-        Descriptions { kept: [Description { info: None, size_bytes: 0, is_store: false }; KEPT], api }
+        // What 0 means is as true in one place as in another.
+        Descriptions { kept: [Description::new(&api, 0); KEPT], api }
+    }
+
+    /// What is kept in the place of `info`: what it means, when [`Description::is_of`] it.
+    #[inline]
+    pub(crate) fn kept(&self, info: u32) -> &Description {
+        &self.kept[place_of(info)]
     }
 
     /// What `info`, as the emulator passed it to a callback, means.
     #[inline]
     pub(crate) fn of(&mut self, info: u32) -> Description {
-        let place = &mut self.kept[(info ^ info >> 10) as usize % KEPT];
-        if place.info != Some(info) {
-            // SAFETY: `info` comes from the emulator.
-            let (is_store, shift) =
-                unsafe { ((self.api.mem_is_store)(info), (self.api.mem_size_shift)(info)) };
-            *place = Description { info: Some(info), size_bytes: 1 << shift.min(12), is_store };
-        }
-        *place
+        let kept = *self.kept(info);
+        if kept.is_of(info) { kept } else { self.ask(info) }
     }
+
+    #[cold]
+    fn ask(&mut self, info: u32) -> Description {
+        let description = Description::new(&self.api, info);
+        self.kept[place_of(info)] = description;
+        description
+    }
+}
+
+/// Where a description is kept: sizes and kinds differ in the bits from the fifth on, loads and stores in the
+/// seventeenth and eighteenth.
+#[inline]
+fn place_of(info: u32) -> usize {
+    (info >> 4 ^ info >> 11) as usize % KEPT
 }

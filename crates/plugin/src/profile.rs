@@ -1,41 +1,59 @@
 //! Whole-program mode: a cache model that sees everything, and counts per run of instructions.
+//!
+//! Callbacks only note what happened, in batches. Full batches go to the model, on a thread of its own where the host
+//! has processors to spare: a guest thread's model depends on that thread alone, so the counts are the same.
 
-use lineup_cache::{CacheSpec, Hierarchy, Missed};
-use lineup_recording::{Encoder, Misses, ProfileRun};
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+mod events;
+mod feed;
+mod model;
+mod worker;
 
-use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
 use crate::output::BLOCK_BYTES;
 use crate::recorder::MAX_THREADS;
+pub(crate) use feed::ThreadProfile;
+use lineup_cache::CacheSpec;
+use lineup_recording::{Encoder, Misses, ProfileRun};
+use model::{Counts, Model};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The part of a block that lies on one line.
+/// The part of a block that lies on one line. They are numbered in the order of their making, those of a block in its
+/// order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Run {
-    /// Dense number.
-    pub(crate) id: usize,
-    pub(crate) pc: u64,
-    pub(crate) size_bytes: u32,
-    pub(crate) instructions: u64,
+struct Run {
+    pc: u64,
+    size_bytes: u32,
+    instructions: u32,
+    /// Where the counters of its accesses begin: two for each instruction, its loads and its stores.
+    counters: u32,
+    ends_block: bool,
 }
 
-/// Counts of one run.
-#[derive(Clone, Copy, Default, Debug)]
-struct Counts {
-    executions: u64,
-    fetch_misses: Misses,
-    loads: u64,
-    load_misses: Misses,
-    stores: u64,
-    store_misses: Misses,
+/// All runs.
+#[derive(Default)]
+struct Runs {
+    all: Mutex<Vec<Run>>,
+    /// Their number, to be seen without the lock.
+    count: AtomicUsize,
 }
 
-/// One thread's caches and counts.
-pub(crate) struct ThreadProfile {
-    caches: Hierarchy,
-    counts: Vec<Counts>,
-    descriptions: Descriptions,
+impl Runs {
+    /// Those made after the first `count`.
+    fn after(&self, count: usize) -> Vec<Run> {
+        match self.count.load(Ordering::Acquire) > count {
+            true => lock(&self.all)[count..].to_vec(),
+            false => Vec::new(),
+        }
+    }
+}
+
+/// What callbacks need of a block.
+pub(crate) struct Block {
+    /// Its first run.
+    pub(crate) run: u32,
+    /// The first counter of its first instruction; the next one's is two further.
+    pub(crate) counters: u32,
 }
 
 /// The profile of the thread on each virtual CPU, where callbacks find it with one load.
@@ -65,8 +83,10 @@ pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut ThreadProfile> {
 pub(crate) struct Profile {
     specs: Vec<CacheSpec>,
     line_bytes: u64,
-    runs: Mutex<Vec<Run>>,
-    sums: Mutex<Vec<Counts>>,
+    runs: Arc<Runs>,
+    sums: Mutex<Counts>,
+    /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
+    spare_processors: AtomicUsize,
 }
 
 impl Profile {
@@ -74,76 +94,65 @@ impl Profile {
         let specs = specs.iter().map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
         let specs: Vec<CacheSpec> = specs.collect::<Result<_, String>>()?;
         let line_bytes = specs.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64);
-        Ok(Profile { specs, line_bytes, runs: Mutex::default(), sums: Mutex::default() })
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Profile {
+            specs,
+            line_bytes,
+            runs: Arc::default(),
+            sums: Mutex::default(),
+            spare_processors: AtomicUsize::new(processors / 2),
+        })
     }
 
     /// Empty caches and counts for a thread.
     pub(crate) fn thread(&self, api: Api) -> Box<ThreadProfile> {
-        let (caches, descriptions) = (Hierarchy::new(&self.specs), Descriptions::new(api));
-        Box::new(ThreadProfile { caches, counts: Vec::new(), descriptions })
+        let take = |spare: usize| spare.checked_sub(1);
+        let may_run_beside =
+            self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        ThreadProfile::new(Model::new(&self.specs), Arc::clone(&self.runs), api, may_run_beside)
     }
 
     /// Cuts a block, given the addresses and sizes of its instructions, into runs on one line.
-    pub(crate) fn cut(&self, insns: &[(u64, u64)]) -> Vec<Run> {
-        let mut known = lock(&self.runs);
-        let mut runs: Vec<Run> = Vec::new();
-        for (pc, size) in insns {
-            match runs.last_mut().filter(|run| run.pc / self.line_bytes == pc / self.line_bytes) {
+    pub(crate) fn block(&self, insns: &[(u64, u64)]) -> Block {
+        let mut runs = lock(&self.runs.all);
+        let counters = runs.last().map_or(0, Run::counters_end);
+        let block = Block { run: runs.len() as u32, counters };
+        for (counters, (pc, size)) in (counters..).step_by(2).zip(insns) {
+            let line = pc / self.line_bytes;
+            match runs.last_mut().filter(|run| !run.ends_block && run.pc / self.line_bytes == line) {
                 Some(run) => {
                     run.size_bytes += *size as u32;
                     run.instructions += 1;
                 }
                 None => {
-                    let id = known.len() + runs.len();
-                    runs.push(Run { id, pc: *pc, size_bytes: *size as u32, instructions: 1 });
+                    let size_bytes = *size as u32;
+                    runs.push(Run { pc: *pc, size_bytes, instructions: 1, counters, ends_block: false });
                 }
             }
         }
-        known.extend(&runs);
-        runs
+        runs.last_mut().into_iter().for_each(|run| run.ends_block = true);
+        self.runs.count.store(runs.len(), Ordering::Release);
+        block
     }
 
     /// Takes over what a thread counted; gives the instructions it executed.
     pub(crate) fn take(&self, thread: Option<Box<ThreadProfile>>) -> u64 {
         let Some(thread) = thread else { return 0 };
-        let runs = lock(&self.runs);
-        let executed =
-            runs.iter().zip(&thread.counts).map(|(run, counts)| run.instructions * counts.executions);
-        let mut sums = lock(&self.sums);
-        if sums.len() < thread.counts.len() {
-            sums.resize(thread.counts.len(), Counts::default());
-        }
-        for (sum, own) in sums.iter_mut().zip(&thread.counts) {
-            sum.executions += own.executions;
-            sum.loads += own.loads;
-            sum.stores += own.stores;
-            for (sum, own) in [
-                (&mut sum.fetch_misses, own.fetch_misses),
-                (&mut sum.load_misses, own.load_misses),
-                (&mut sum.store_misses, own.store_misses),
-            ] {
-                sum.l1 += own.l1;
-                sum.l2 += own.l2;
-            }
-        }
-        executed.sum()
+        let may_run_beside = thread.may_run_beside();
+        let Some(counts) = thread.finish() else { return 0 };
+        self.spare_processors.fetch_add(usize::from(may_run_beside), Ordering::Relaxed);
+        let runs = lock(&self.runs.all);
+        let executed = counts.executed(&runs).map(|(_, run, times)| u64::from(run.instructions) * times);
+        let executed = executed.sum();
+        lock(&self.sums).add(&counts);
+        executed
     }
 
     /// Packs all counts, handing full blocks over.
     pub(crate) fn write(&self, encoder: &mut Encoder, mut flush: impl FnMut(&mut Encoder)) {
-        let (runs, sums) = (lock(&self.runs), lock(&self.sums));
-        for (run, counts) in runs.iter().zip(sums.iter()).filter(|(_, counts)| counts.executions > 0) {
-            encoder.profile(&ProfileRun {
-                pc: run.pc,
-                size_bytes: run.size_bytes,
-                executions: counts.executions,
-                instructions: counts.executions * run.instructions,
-                fetch_misses: counts.fetch_misses,
-                loads: counts.loads,
-                load_misses: counts.load_misses,
-                stores: counts.stores,
-                store_misses: counts.store_misses,
-            });
+        let (runs, sums) = (lock(&self.runs.all), lock(&self.sums));
+        for (number, run, executions) in sums.executed(&runs) {
+            encoder.profile(&sums.of_run(number, run, executions));
             if encoder.packed_bytes() >= BLOCK_BYTES {
                 flush(encoder);
             }
@@ -151,47 +160,63 @@ impl Profile {
     }
 }
 
-impl ThreadProfile {
-    /// Executes a run.
-    #[inline]
-    pub(crate) fn fetch(&mut self, run: &Run) {
-        let missed = self.caches.fetch(run.pc, u64::from(run.size_bytes));
-        let counts = self.counts_of(run.id);
-        counts.executions += 1;
-        add(&mut counts.fetch_misses, missed);
-    }
-
-    /// Accesses data from a run, as the emulator's `info` describes it.
-    #[inline]
-    pub(crate) fn access(&mut self, run: usize, address: u64, info: u32) {
-        let Description { size_bytes, is_store, .. } = self.descriptions.of(info);
-        let missed = self.caches.data(address, u64::from(size_bytes));
-        let counts = self.counts_of(run);
-        match is_store {
-            true => {
-                counts.stores += 1;
-                add(&mut counts.store_misses, missed);
-            }
-            false => {
-                counts.loads += 1;
-                add(&mut counts.load_misses, missed);
-            }
-        }
-    }
-
-    #[inline]
-    fn counts_of(&mut self, run: usize) -> &mut Counts {
-        if run >= self.counts.len() {
-            self.counts.resize((run + 1).next_power_of_two(), Counts::default());
-        }
-        &mut self.counts[run]
+impl Run {
+    fn counters_end(&self) -> u32 {
+        self.counters + 2 * self.instructions
     }
 }
 
-#[inline]
-fn add(misses: &mut Misses, missed: Missed) {
-    misses.l1 += u64::from(missed != Missed::Nothing);
-    misses.l2 += u64::from(missed == Missed::L2);
+impl Counts {
+    /// The runs that were executed, with their numbers and how often: as often as their blocks.
+    fn executed<'a>(&self, runs: &'a [Run]) -> impl Iterator<Item = (usize, &'a Run, u64)> {
+        let blocks = runs.chunk_by(|run, _| !run.ends_block);
+        let numbered = blocks.scan(0, |first, block| {
+            let number = *first;
+            *first += block.len();
+            Some((number, block))
+        });
+        let executions = |number| self.executions.get(number).copied().unwrap_or_default();
+        let executed = numbered.map(move |(first, block)| (first, block, executions(first)));
+        executed
+            .filter(|(_, _, times)| *times > 0)
+            .flat_map(|(first, block, times)| (first..).zip(block).map(move |(at, run)| (at, run, times)))
+    }
+
+    fn of_run(&self, number: usize, run: &Run, executions: u64) -> ProfileRun {
+        let counters = run.counters as usize..run.counters_end() as usize;
+        // Loads and stores take turns.
+        let loads = || counters.clone().step_by(2);
+        let stores = || counters.clone().skip(1).step_by(2);
+        ProfileRun {
+            pc: run.pc,
+            size_bytes: run.size_bytes,
+            executions,
+            instructions: executions * u64::from(run.instructions),
+            fetch_misses: self.fetch_misses.get(number).copied().unwrap_or_default(),
+            loads: loads().filter_map(|at| self.accesses.get(at)).sum(),
+            load_misses: loads().filter_map(|at| self.access_misses.get(at)).fold(Misses::default(), plus),
+            stores: stores().filter_map(|at| self.accesses.get(at)).sum(),
+            store_misses: stores().filter_map(|at| self.access_misses.get(at)).fold(Misses::default(), plus),
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        add_each(&mut self.executions, &other.executions, |sum, own| sum + own);
+        add_each(&mut self.fetch_misses, &other.fetch_misses, plus);
+        add_each(&mut self.accesses, &other.accesses, |sum, own| sum + own);
+        add_each(&mut self.access_misses, &other.access_misses, plus);
+    }
+}
+
+fn add_each<T: Copy + Default>(sums: &mut Vec<T>, own: &[T], add: impl Fn(T, &T) -> T) {
+    if sums.len() < own.len() {
+        sums.resize(own.len(), T::default());
+    }
+    sums.iter_mut().zip(own).for_each(|(sum, own)| *sum = add(*sum, own));
+}
+
+fn plus(one: Misses, other: &Misses) -> Misses {
+    Misses { l1: one.l1 + other.l1, l2: one.l2 + other.l2 }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
 use crate::blocks::{Block, BlockKey, BlockParts, Site};
-use crate::callbacks::{on_access, on_block, on_run_access, on_runs, on_unwatched};
+use crate::callbacks::{on_access, on_block, on_profiled, on_profiled_access, on_unwatched};
 use crate::ffi::{self, INLINE_ADD, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
 use crate::profile::Profile;
@@ -105,19 +105,17 @@ impl Recorder {
     /// `tb` must be the block under translation and `insns` its instructions.
     unsafe fn profile_block(&self, profile: &Profile, tb: *mut Tb, insns: &[Insn]) {
         let places: Vec<(u64, u64)> = insns.iter().map(|insn| (insn.pc, insn.size_bytes)).collect();
-        let runs = profile.cut(&places);
-        for insn in insns {
-            if let Some(run) = runs.iter().rfind(|run| run.pc <= insn.pc) {
-                let number = run.id as *mut c_void;
-                // SAFETY: the caller's promise; the number is not followed.
-                unsafe {
-                    (self.api.insn_mem)(insn.handle, on_run_access, NO_REGISTERS, READS_AND_WRITES, number)
-                };
-            }
+        let block = profile.block(&places);
+        for (counter, insn) in (block.counters as usize..).step_by(2).zip(insns) {
+            let number = counter as *mut c_void;
+            // SAFETY: the caller's promise; the number is not followed.
+            unsafe {
+                (self.api.insn_mem)(insn.handle, on_profiled_access, NO_REGISTERS, READS_AND_WRITES, number)
+            };
         }
-        let data: *const Vec<_> = Box::leak(Box::new(runs));
-        // SAFETY: the caller's promise; the list is never freed.
-        unsafe { (self.api.block_exec)(tb, on_runs, NO_REGISTERS, data.cast_mut().cast()) };
+        let run = block.run as usize as *mut c_void;
+        // SAFETY: as above.
+        unsafe { (self.api.block_exec)(tb, on_profiled, NO_REGISTERS, run) };
     }
 
     /// # Safety

@@ -6,7 +6,7 @@ use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
-use crate::describe::{Description, Descriptions};
+use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::output::BLOCK_BYTES;
 use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
@@ -135,7 +135,8 @@ impl Cpu {
     /// Data is accessed; true when it was a store.
     #[inline]
     pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
-        let Description { size_bytes, is_store, .. } = self.descriptions.of(info);
+        let what = self.descriptions.of(info);
+        let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
         let modelled = if site.is_user { address ^ self.salt } else { address };
         let is_foreign = system
             .directory
