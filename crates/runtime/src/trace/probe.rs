@@ -73,20 +73,21 @@ pub(super) fn session() -> Option<&'static Session> {
 /// Runs `work` with this thread's buffer, unless a probe of this thread is already running below.
 #[inline(always)]
 pub(super) fn with_buffer<R>(work: impl FnOnce(&Buffer) -> R) -> Option<R> {
-    STATE.with(|state| {
-        if state.busy.replace(true) {
-            count_interrupting(state);
-            return None;
-        }
-        // The flag is for signal handlers on this very thread: order against the compiler is all that is needed.
-        compiler_fence(SeqCst);
-        let result = session()
-            .and_then(|session| state.buffer_in(session).or_else(|| enter(session, state)))
-            .map(work);
-        compiler_fence(SeqCst);
-        state.busy.set(false);
-        result
-    })
+    // A closure with the whole of it would not be inlined, and the thread's state be found through a pointer.
+    let state = STATE.with(|state| &raw const *state);
+    // SAFETY: this thread's own and without a destructor, so it outlives this call.
+    let state = unsafe { &*state };
+    if state.busy.replace(true) {
+        count_interrupting(state);
+        return None;
+    }
+    // The flag is for signal handlers on this very thread: order against the compiler is all that is needed.
+    compiler_fence(SeqCst);
+    let result =
+        session().and_then(|session| state.buffer_in(session).or_else(|| enter(session, state))).map(work);
+    compiler_fence(SeqCst);
+    state.busy.set(false);
+    result
 }
 
 #[cold]
