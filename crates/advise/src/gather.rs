@@ -4,7 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::gather_figures::{self, Candidate};
 use crate::gather_text::{self, Gathering, Planned};
 use crate::judge::Judge;
-use crate::member_order::{self, Verdict, spelling};
+use crate::member_order::{self, Verdict, Worth, spelling};
 use crate::options::Options;
 use crate::problem::{Subject, is_write_shared};
 use crate::proposal::{Check, GatherProposal, OrderProposal, Refusal};
@@ -215,9 +215,15 @@ impl Job<'_> {
             let mut before = edited.clone();
             before.extend(texts.clone());
             let current = sources.with(&texts);
-            if let Verdict::Proposed(proposal) =
-                member_order::propose_hot_first(&subject, &spelling, &current, self.options, judge, &before)
-            {
+            if let Verdict::Proposed(proposal) = member_order::propose(
+                &subject,
+                &spelling,
+                &current,
+                self.options,
+                judge,
+                &before,
+                Worth::PlacedAnyway,
+            ) {
                 candidate.order = Some(proposal.field_order.clone());
                 texts.extend(proposal.edited.clone());
                 proposals.push(*proposal);
