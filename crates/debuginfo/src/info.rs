@@ -4,7 +4,9 @@ use crate::described::Described;
 use crate::dwarf::{Store, TypeTable};
 use crate::elf::Elf;
 use crate::program::Lazy;
-use crate::{Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment};
+use crate::{
+    Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment, ThreadLocalSegment,
+};
 use lineup_model::abi::Abi;
 use lineup_model::program::Symbol;
 use lineup_model::types::Types;
@@ -79,6 +81,11 @@ impl DebugInfo {
     /// The loadable segments.
     pub fn segments(&self) -> &[Segment] {
         &self.elf.segments
+    }
+
+    /// What every thread gets a copy of, when there is such data.
+    pub fn thread_local_segment(&self) -> Option<&ThreadLocalSegment> {
+        self.elf.thread_local.as_ref()
     }
 
     /// The link address of the first loadable segment.

@@ -65,17 +65,17 @@ impl Lazy {
 }
 
 impl DebugInfo {
-    fn catalog(&self, unit: u32) -> Option<&Catalog> {
+    pub(crate) fn catalog(&self, unit: u32) -> Option<&Catalog> {
         let slot = self.lazy.catalogs.get(unit as usize)?;
-        Some(slot.get_or_init(|| Catalog::read(&self.store.view(), unit)))
+        Some(slot.get_or_init(|| Catalog::read(&self.store.view(), unit, self.keeps_unplaced())))
     }
 
     /// Reads the catalogs of all units, in parallel.
-    fn all_catalogs(&self) -> impl Iterator<Item = (u32, &Catalog)> {
-        let view = self.store.view();
+    pub(crate) fn all_catalogs(&self) -> impl Iterator<Item = (u32, &Catalog)> {
+        let (view, keeps_unplaced) = (self.store.view(), self.keeps_unplaced());
         (0..self.lazy.catalogs.len()).into_par_iter().for_each(|unit| {
             if let Some(slot) = self.lazy.catalogs.get(unit) {
-                slot.get_or_init(|| Catalog::read(&view, unit as u32));
+                slot.get_or_init(|| Catalog::read(&view, unit as u32, keeps_unplaced));
             }
         });
         (0..self.lazy.catalogs.len() as u32).filter_map(|unit| Some((unit, self.catalog(unit)?)))
@@ -94,7 +94,7 @@ impl DebugInfo {
         Catalog::name(die, &|unit| self.catalog(unit))
     }
 
-    fn full_name(&self, die: Die) -> Option<String> {
+    pub(crate) fn full_name(&self, die: Die) -> Option<String> {
         let named = self.name_of(die);
         named.name.or_else(|| named.linkage.map(|linkage| demangle(&linkage).unwrap_or(linkage)))
     }
@@ -291,6 +291,7 @@ impl DebugInfo {
                 globals.push((key, variable));
             }
         }
+        globals.extend(self.placed_by_symbol(&details));
         globals.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
         // A static variable of an inlined function is described in every copy.
         globals.dedup_by(|(_, a), (_, b)| a.places == b.places && a.name == b.name);

@@ -12,6 +12,7 @@ use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
 use crate::image::Image;
 use crate::instruction::{Address, CallTarget, Instruction, Register};
 use crate::located::{Located, Names, RegisterFact, Slot};
+use crate::thread_block::ThreadBlocks;
 use lineup_debuginfo::Region;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function};
@@ -62,6 +63,8 @@ pub struct World<'w, 'a> {
     pub catalog: &'w mut Catalog<'a>,
     /// Variables, per image.
     pub globals: &'w [Globals],
+    /// The program's thread-local variables.
+    pub(crate) blocks: &'w ThreadBlocks,
     /// Texts.
     pub names: &'w mut Names,
     /// What functions return, by image and link address of the entry.
@@ -278,6 +281,8 @@ impl Surroundings for Pass<'_, '_, '_> {
                 })
                 .unwrap_or(unknown),
             Held::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
+            Held::Thread(0) if self.graph.convention.base_holds_itself => at,
+            Held::Thread(offset) => self.loaded_thread_local(offset, size_bytes).unwrap_or(unknown),
             _ => unknown,
         }
     }
@@ -293,6 +298,17 @@ impl Surroundings for Pass<'_, '_, '_> {
 }
 
 impl Pass<'_, '_, '_> {
+    /// What a load from a thread-local variable gives.
+    fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<Held> {
+        let spot = self.world.blocks.spot(from_base)?;
+        let global = self.world.globals.get(spot.image)?.thread_local_at(spot.offset).copied()?;
+        let name = self.world.images.get(spot.image)?.globals().get(global.variable as usize)?.name.clone();
+        let is_plain = !self.world.catalog.is_aggregate(global.ty);
+        let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name.unwrap_or_default())));
+        let offset = Congruence::exactly((spot.offset - global.start) as i64);
+        self.pointer_in(global.ty, offset, size_bytes, origin)
+    }
+
     /// What a load from a global gives: its pointer, or a constant that stands in the code.
     fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<Held> {
         let start = address.constant as u64;

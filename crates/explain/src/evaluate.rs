@@ -70,7 +70,10 @@ impl State {
         let Some((index, factor)) = address.index else {
             return match (address.base, address.is_thread_local) {
                 (None, true) => Held::Thread(address.displacement),
-                (Some(_), true) => Held::Nothing,
+                (Some(base), true) => match self.register(base).as_number().exact() {
+                    Some(offset) => Held::Thread(offset.wrapping_add(address.displacement)),
+                    None => Held::Nothing,
+                },
                 (None, false) => Held::Number(displacement),
                 (Some(base), false) => self.register(base).plus(displacement),
             };

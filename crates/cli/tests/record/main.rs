@@ -10,3 +10,4 @@ mod hot_paths;
 mod program;
 mod refusals;
 mod several;
+mod thread_local;

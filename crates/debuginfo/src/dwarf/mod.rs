@@ -14,7 +14,7 @@ mod scan;
 mod store;
 mod unify;
 
-pub(crate) use catalog::{Catalog, Named};
+pub(crate) use catalog::{Catalog, Named, VariableEntry};
 pub(crate) use functions::Details;
 pub(crate) use lines::Lines;
 pub(crate) use merge::TypeTable;

@@ -10,7 +10,7 @@ pub use symbols::{Mapping, MappingSymbol};
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::program::Symbol;
-use object::read::elf::ElfFile;
+use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
 
@@ -62,6 +62,15 @@ pub struct Segment {
     pub is_executable: bool,
 }
 
+/// What every thread gets a copy of (`PT_TLS`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadLocalSegment {
+    /// Link addresses of the image that copies start as; the part that starts as zero has none of its own.
+    pub addresses: Range<u64>,
+    /// Alignment of a copy, a power of two.
+    pub align_bytes: u64,
+}
+
 /// One parsed ELF file, without its debug sections.
 #[derive(Debug)]
 pub(crate) struct Elf {
@@ -71,6 +80,7 @@ pub(crate) struct Elf {
     pub(crate) is_pie: bool,
     pub(crate) entry: u64,
     pub(crate) segments: Vec<Segment>,
+    pub(crate) thread_local: Option<ThreadLocalSegment>,
     pub(crate) sections: Vec<Section>,
     /// File offsets of the sections with the same index; `None` for those without bytes.
     section_files: Vec<Option<Range<usize>>>,
@@ -105,7 +115,7 @@ impl Elf {
         check_magic(&bytes)?;
         check_length(&bytes)?;
         let data: &[u8] = &bytes;
-        with_elf!(data, elf => Self::read(&elf, bytes.clone()))
+        with_elf!(data, elf => Ok(Elf { thread_local: thread_local(&elf), ..Self::read(&elf, bytes.clone())? }))
     }
 
     fn read<'data>(elf: &impl Object<'data>, bytes: Bytes) -> Result<Elf, Error> {
@@ -131,6 +141,7 @@ impl Elf {
             is_pie: kind == FileKind::Dynamic && (has_interpreter || elf.entry() != 0),
             entry: elf.entry(),
             segments: segments(elf),
+            thread_local: None,
             sections,
             section_files,
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
@@ -276,6 +287,21 @@ fn segments<'data>(elf: &impl Object<'data>) -> Vec<Segment> {
             }
         })
         .collect()
+}
+
+fn thread_local<H>(elf: &ElfFile<'_, H>) -> Option<ThreadLocalSegment>
+where
+    H: object::read::elf::FileHeader<Endian = object::LittleEndian>,
+{
+    let endian = object::LittleEndian;
+    let is_one = |header: &&H::ProgramHeader| header.p_type(endian) == object::elf::PT_TLS;
+    let header = elf.elf_program_headers().iter().find(is_one)?;
+    let start: u64 = header.p_vaddr(endian).into();
+    let align_bytes: u64 = header.p_align(endian).into();
+    Some(ThreadLocalSegment {
+        addresses: start..start.checked_add(header.p_memsz(endian).into())?,
+        align_bytes: align_bytes.max(1).checked_next_power_of_two()?,
+    })
 }
 
 fn sections<'data>(elf: &impl Object<'data>, bases: &[u64]) -> (Vec<Section>, Vec<Option<Range<usize>>>) {

@@ -239,6 +239,8 @@ pub struct Convention {
     pub registers: u16,
     /// Size of a pointer in bytes.
     pub pointer_bytes: u32,
+    /// True when memory at the thread's base holds the base's address.
+    pub base_holds_itself: bool,
 }
 
 impl Convention {

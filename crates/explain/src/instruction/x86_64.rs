@@ -14,6 +14,7 @@ pub(super) const CONVENTION: Convention = Convention {
     clobbered: &[0, 1, 2, 4, 5, 8, 9, 10, 11, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32],
     registers: 33,
     pointer_bytes: 8,
+    base_holds_itself: true,
 };
 
 pub(super) fn decode(address: u64, bytes: &[u8]) -> Vec<Instruction> {
