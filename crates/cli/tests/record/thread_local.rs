@@ -1,8 +1,7 @@
 //! Thread-local variables: named in every thread, whichever way the program is linked.
 
-use crate::program::{AArch64, MACHINES, Machine, Program, X86_64, build, c};
+use crate::program::{AArch64, I386, MACHINES, Machine, Program, X86_64, build, c};
 use serde_json::Value;
-use std::process::Command;
 
 const COUNTERS: &str = r#"
 #include <pthread.h>
@@ -35,19 +34,6 @@ int main(void) {
 }
 "#;
 
-/// What `lineup explain` says of a program's recording.
-fn explained(program: &Program, regions: &[&str]) -> Value {
-    let options: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
-    program.record(&options);
-    let output = Command::new(env!("CARGO_BIN_EXE_lineup"))
-        .current_dir(program.folder.path())
-        .args(["explain", "lineup.rec", "--json"])
-        .output()
-        .expect("running lineup");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
 /// The parts of a region's lines of thread-local variables, with loads and stores per call summed over lines.
 fn parts(explanation: &Value, region: usize) -> Vec<(String, f64, f64)> {
     let map = explanation["regions"][region]["map"].as_array().expect("a map");
@@ -64,7 +50,7 @@ fn parts(explanation: &Value, region: usize) -> Vec<(String, f64, f64)> {
 
 fn linkings(machine: Machine) -> &'static [&'static [&'static str]] {
     match machine {
-        X86_64 | AArch64 => &[&["-static"], &["-static-pie"], &["-pie", "-fPIE"], &["-no-pie"]],
+        X86_64 | I386 | AArch64 => &[&["-static"], &["-static-pie"], &["-pie", "-fPIE"], &["-no-pie"]],
         // Debian's C library for 32-bit Arm has no start file for static position-independent programs.
         _ => &[&["-static"], &["-pie", "-fPIE"], &["-no-pie"]],
     }
@@ -74,7 +60,7 @@ fn linkings(machine: Machine) -> &'static [&'static [&'static str]] {
 fn thread_local_variables_are_named_in_every_thread() {
     for machine in MACHINES {
         for options in linkings(machine) {
-            let explanation = explained(&c(machine, COUNTERS, options), &["region", "indexed"]);
+            let explanation = c(machine, COUNTERS, options).explain(&["region", "indexed"]);
             assert_eq!(explanation["threads"], 3, "{machine:?} {options:?}");
             let coverage = &explanation["regions"][0]["coverage"];
             assert_eq!(coverage["named"], 1.0, "{machine:?} {options:?} {coverage}");
@@ -89,7 +75,7 @@ fn thread_local_variables_are_named_in_every_thread() {
 
 #[test]
 fn an_array_whose_index_is_not_known_is_named_where_system_calls_tell_the_base() {
-    let explanation = explained(&c(X86_64, COUNTERS, &[]), &["indexed"]);
+    let explanation = c(X86_64, COUNTERS, &[]).explain(&["indexed"]);
     let coverage = &explanation["regions"][0]["coverage"];
     assert_eq!(coverage["named"], 1.0, "{coverage}");
     let named = parts(&explanation, 0);
@@ -130,7 +116,7 @@ int main(void) {
 #[test]
 fn each_threads_copy_is_an_object_of_its_own() {
     for machine in MACHINES {
-        let explanation = explained(&c(machine, LENT, &["-static"]), &["region"]);
+        let explanation = c(machine, LENT, &["-static"]).explain(&["region"]);
         let shared = explanation["shared_lines"].as_array().expect("lines");
         // The main thread's copy alone: the other's `kept` is on a line that nobody else uses.
         assert_eq!(shared.len(), 1, "{machine:?} {shared:?}");
@@ -152,7 +138,7 @@ fn general_dynamic_code_names_the_programs_own_variables() {
     build(X86_64, folder.path(), "bump.c", LIBRARY, "libbump.so", &library);
     build(X86_64, folder.path(), "main.c", MAIN, "program", &["-L.", "-lbump", "-Wl,-rpath,$ORIGIN"]);
     let program = Program { folder };
-    let explanation = explained(&program, &["region"]);
+    let explanation = program.explain(&["region"]);
     // Once in the program by its distance from the base, once in the library by what `__tls_get_addr` gave.
     assert_eq!(parts(&explanation, 0), [("counter".to_owned(), 2.0, 2.0)]);
 }

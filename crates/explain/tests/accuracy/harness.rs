@@ -47,6 +47,15 @@ pub(crate) const ARM: Target = Target {
     pointer_bytes: 4,
 };
 
+pub(crate) const I386: Target = Target {
+    name: "i386",
+    compiler: "i686-linux-gnu-gcc",
+    emulator: "qemu-i386",
+    packages: "gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user",
+    guest_base: 0x1_0000_0000,
+    pointer_bytes: 4,
+};
+
 /// Runs a command and fails the test with what it said.
 fn run(command: &mut Command, packages: &str) -> String {
     let shown = format!("{command:?}");

@@ -3,7 +3,7 @@
 mod generator;
 mod harness;
 
-use harness::{AARCH64, ARM, Run, Target, Truth, X86_64, compile, trace};
+use harness::{AARCH64, ARM, I386, Run, Target, Truth, X86_64, compile, trace};
 use lineup_debuginfo::{DebugInfo, NoCompanions};
 use lineup_explain::image::Image;
 use lineup_explain::name::{Class, Evidence, Name, Named};
@@ -194,4 +194,9 @@ fn names_are_right_on_aarch64() {
 #[test]
 fn names_are_right_on_32_bit_arm() {
     hold(&ARM);
+}
+
+#[test]
+fn names_are_right_on_i386() {
+    hold(&I386);
 }
