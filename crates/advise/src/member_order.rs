@@ -106,7 +106,11 @@ pub(crate) fn propose(
 ) -> Verdict {
     let models = match subject.models() {
         Ok(models) => models,
-        Err(binding) => return refused(spelling, vec![binding], Vec::new()),
+        Err(binding) => {
+            // What forbids a change whatever the layout says more than that the layout is not understood.
+            let outright = fixing::forbidden_outright(subject, spelling, options).err();
+            return refused(spelling, vec![outright.unwrap_or(binding)], Vec::new());
+        }
     };
     let plan = match Plan::make(subject, spelling, sources, options, models) {
         Ok(plan) => plan,
@@ -114,9 +118,10 @@ pub(crate) fn propose(
             let lines = potential(subject, &models);
             let helps =
                 lines.iter().any(|row| row.gain() > 0.01 && row.line_bytes == options.primary.bytes());
-            if helps
-                || !matches!(bindings.first(), Some(first) if first.constraint == Constraint::OutsideSource)
-            {
+            let is_foreign = |binding: &Binding| {
+                matches!(binding.constraint, Constraint::OutsideSource | Constraint::CompilersOrder)
+            };
+            if helps || !bindings.first().is_some_and(is_foreign) {
                 return refused(spelling, bindings, lines);
             }
             return Verdict::AlreadyGood(spelling.name.clone());

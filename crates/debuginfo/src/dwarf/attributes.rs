@@ -31,10 +31,15 @@ pub(super) enum Field {
     Count,
     Upper,
     Lower,
+    /// A discriminant's value of 64 bits or as many as it needs, and of 8, 16 and 32 bits.
+    Selected,
+    Selected8,
+    Selected16,
+    Selected32,
 }
 
 /// How many fields there are.
-const FIELDS: usize = Field::Lower as usize + 1;
+const FIELDS: usize = Field::Selected32 as usize + 1;
 
 impl Field {
     /// The field of an attribute in some form; `None` when it is not read.
@@ -61,6 +66,12 @@ impl Field {
             dw::DW_AT_count => Field::Count,
             dw::DW_AT_upper_bound => Field::Upper,
             dw::DW_AT_lower_bound => Field::Lower,
+            dw::DW_AT_discr_value => match form {
+                dw::DW_FORM_data1 => Field::Selected8,
+                dw::DW_FORM_data2 => Field::Selected16,
+                dw::DW_FORM_data4 => Field::Selected32,
+                _ => Field::Selected,
+            },
             _ => return None,
         })
     }
@@ -122,6 +133,12 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// Notes a value as gimli tells it.
     pub(super) fn set_value(&mut self, field: Field, value: Value<'a>) {
+        let field = match (field, &value) {
+            (Field::Selected, Value::Data1(_)) => Field::Selected8,
+            (Field::Selected, Value::Data2(_)) => Field::Selected16,
+            (Field::Selected, Value::Data4(_)) => Field::Selected32,
+            _ => field,
+        };
         match value {
             Value::Flag(is_set) => self.set(field, is_set.into()),
             Value::Encoding(encoding) => self.set(field, encoding.0.into()),

@@ -9,7 +9,7 @@ use super::offsets::Offsets;
 use super::{Dwarf, Unit, Value, View};
 use crate::dwarf::store::Die;
 use gimli::{DwTag, constants as dw};
-use lineup_model::types::{AggregateKind, Language, MemberRole};
+use lineup_model::types::{AggregateKind, Language, MemberRole, Selector};
 use std::num::NonZeroU64;
 
 /// What an entry refers to.
@@ -265,7 +265,7 @@ impl Scan<'_> {
 enum Parent {
     Type(u32),
     VariantPart(u32),
-    Variant(u32),
+    Variant(u32, Selector),
     Other,
 }
 
@@ -351,7 +351,9 @@ impl<'a> Scanner<'_, 'a> {
                     }
                     opened = Parent::VariantPart(owner);
                 }
-                (dw::DW_TAG_variant, Parent::VariantPart(owner)) => opened = Parent::Variant(owner),
+                (dw::DW_TAG_variant, Parent::VariantPart(owner)) => {
+                    opened = Parent::Variant(owner, selector(found));
+                }
                 _ => self.push_child(tag, parent, found),
             }
         }
@@ -386,14 +388,14 @@ impl<'a> Scanner<'_, 'a> {
     }
 
     fn push_child(&mut self, tag: DwTag, parent: Parent, found: &Attributes<'_, 'a>) {
-        let (Parent::Type(owner) | Parent::VariantPart(owner) | Parent::Variant(owner)) = parent else {
+        let (Parent::Type(owner) | Parent::VariantPart(owner) | Parent::Variant(owner, _)) = parent else {
             return;
         };
         let name = found.name();
         let is_static = found.is_set(Field::IsExternal) || found.is_set(Field::IsDeclaration);
         let role = match parent {
             Parent::VariantPart(_) => MemberRole::Discriminant,
-            Parent::Variant(_) => MemberRole::Variant,
+            Parent::Variant(_, selector) => MemberRole::Variant(selector),
             _ if found.is_set(Field::IsArtificial) && name.is_some_and(|name| name.starts_with(b"_vptr")) => {
                 MemberRole::VtablePointer
             }
@@ -432,6 +434,19 @@ fn dimension(found: &Attributes<'_, '_>) -> Option<u64> {
     let lower = found.number(Field::Lower).unwrap_or(0);
     // An upper bound of -1 is how an array of no elements is written.
     found.number(Field::Upper).map(|upper| upper.wrapping_add(1).wrapping_sub(lower))
+}
+
+fn selector(found: &Attributes<'_, '_>) -> Selector {
+    let widths =
+        [(Field::Selected8, 8), (Field::Selected16, 16), (Field::Selected32, 32), (Field::Selected, 64)];
+    let value = widths
+        .into_iter()
+        .find_map(|(field, width_bits)| found.number(field).map(|bits| Selector::Value { bits, width_bits }));
+    match value {
+        Some(value) => value,
+        None if found.has(Field::Selected) => Selector::Unknown,
+        None => Selector::Rest,
+    }
 }
 
 fn is_virtual(found: &Attributes<'_, '_>) -> bool {
