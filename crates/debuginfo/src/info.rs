@@ -6,6 +6,7 @@ use crate::elf::Elf;
 use crate::program::Lazy;
 use crate::{
     Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment, ThreadLocalSegment,
+    ThreadSlot,
 };
 use lineup_model::abi::Abi;
 use lineup_model::program::Symbol;
@@ -86,6 +87,11 @@ impl DebugInfo {
     /// What every thread gets a copy of, when there is such data.
     pub fn thread_local_segment(&self) -> Option<&ThreadLocalSegment> {
         self.elf.thread_local.as_ref()
+    }
+
+    /// The words that the loader fills in so that code finds thread-local variables of this file.
+    pub fn thread_slots(&self) -> Vec<ThreadSlot> {
+        self.elf.thread_slots()
     }
 
     /// The link address of the first loadable segment.

@@ -157,7 +157,7 @@ impl<'a> Namer<'a> {
             .map(|global| (global.start, global.size_bytes, VariableId::Described(global.variable)))
             .collect();
         let known = all.len();
-        for (start, size, index) in self.blocks.symbols() {
+        for (start, size, index) in self.blocks.symbols(image) {
             let covers =
                 |(known, bytes, _): &(u64, u64, VariableId)| *known < start + size && *start < known + bytes;
             if !all.iter().take(known).any(covers) {
@@ -205,6 +205,9 @@ impl<'a> Namer<'a> {
             let offset = offset.wrapping_add(seen.into as i64);
             self.percpu.see(offset, access.address);
             self.blocks.see(access.address.wrapping_sub_signed(offset));
+        }
+        if let (AccessKind::Load, Some(value)) = (access.kind, access.value) {
+            self.blocks.see_load(access.address, value);
         }
         if let Some(spot) = self.blocks.at(access.address) {
             if let Some(global) = self.thread_local_at(spot) {
@@ -446,7 +449,7 @@ impl<'a> Namer<'a> {
             offset: spot.offset - global.start,
         });
         let of_symbol = || {
-            let (symbol, offset) = self.blocks.symbol_at(spot.offset)?;
+            let (symbol, offset) = self.blocks.symbol_at(spot)?;
             Some(Name::Symbol { image, symbol, offset })
         };
         let name = described.or_else(of_symbol)?;

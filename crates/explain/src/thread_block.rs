@@ -1,25 +1,41 @@
-//! The program's own thread-local variables: every thread has a block of them at a fixed distance from its base.
+//! Thread-local variables: every thread has a block of them for each file that declares some.
+//!
+//! The program's own block lies at a fixed distance from the thread's base. Where a library's lies the loader decides:
+//! that is learned from the words it filled in, when code loads them.
 
 use crate::image::Image;
+use lineup_debuginfo::SlotValue;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::program::{Symbol, SymbolKind};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Where the block of the program's file lies in every thread, and the threads' bases. Libraries' blocks lie where
-/// the loader put them and are not known.
+/// Greatest distance of a block from the thread's base that is believed.
+const FARTHEST: u64 = 1 << 30;
+
+/// The blocks and the threads' bases.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ThreadBlocks {
-    block: Option<Block>,
-    /// The bases seen. Where a thread ended another may begin, with the same base and the same block.
+    /// By image.
+    blocks: BTreeMap<usize, Block>,
+    /// The image whose block's place the ABI fixes.
+    program: Option<usize>,
+    /// The bases seen. Where a thread ended another may begin, with the same base and the same blocks.
     bases: BTreeSet<u64>,
-    head_bytes: i64,
+    /// By runtime address.
+    slots: HashMap<u64, (usize, SlotValue)>,
+    /// Images by the number that the loader gave them.
+    modules: HashMap<u64, usize>,
+    /// The vectors that hold each thread's blocks, by module.
+    vectors: HashSet<u64>,
+    abi: Option<Abi>,
 }
 
 #[derive(Clone, Debug)]
 struct Block {
-    image: usize,
-    /// First byte of the block minus the thread's base.
-    above_base: i64,
+    /// First byte of the block minus the thread's base, when it is the same in every thread.
+    above_base: Option<i64>,
+    /// First bytes of the blocks.
+    starts: BTreeSet<u64>,
     size_bytes: u64,
     /// Offset, size and index of the symbols in it, by offset.
     symbols: Vec<(u64, u64, u32)>,
@@ -35,72 +51,132 @@ pub(crate) struct BlockSpot {
 }
 
 impl ThreadBlocks {
-    /// Looks for the program among the images.
+    /// Looks for files with thread-local variables among the images.
     pub(crate) fn new(images: &[Image<'_>]) -> Self {
-        let block = images.iter().enumerate().find_map(|(index, image)| Block::of(index, image));
-        // A kernel uses the base for itself.
-        let has_threads =
-            |image: &&Image<'_>| image.debug.is_some_and(|debug| debug.thread_local_segment().is_some());
-        let head_bytes = images.iter().find(has_threads).and_then(Image::abi).map_or(0, head_bytes);
-        ThreadBlocks { block, bases: BTreeSet::new(), head_bytes }
+        let found = images.iter().enumerate().filter_map(|(index, image)| Some((index, Block::of(image)?)));
+        let blocks: BTreeMap<usize, Block> = found.collect();
+        let program = blocks.iter().find(|(_, block)| block.above_base.is_some()).map(|(index, _)| *index);
+        // A kernel has no such file: it uses the base for itself.
+        let abi = blocks.keys().find_map(|index| images.get(*index)?.abi());
+        let mut slots = HashMap::new();
+        for index in blocks.keys() {
+            let Some(image) = images.get(*index) else { continue };
+            let own = image.debug.map(|debug| debug.thread_slots()).unwrap_or_default();
+            slots
+                .extend(own.iter().map(|slot| (image.loaded.to_runtime(slot.address), (*index, slot.holds))));
+        }
+        ThreadBlocks { blocks, program, slots, abi, ..ThreadBlocks::default() }
     }
 
     /// Learns a thread's base.
     pub(crate) fn see(&mut self, base: u64) {
-        self.bases.insert(base);
+        if self.bases.insert(base) {
+            for block in self.blocks.values_mut() {
+                block.starts.extend(block.above_base.map(|above| base.wrapping_add_signed(above)));
+            }
+        }
+    }
+
+    /// Learns from a word that code loaded.
+    pub(crate) fn see_load(&mut self, address: u64, value: u64) {
+        let Some(abi) = self.abi else { return };
+        let word = u64::from(abi.pointer_bytes);
+        match self.slots.get(&address) {
+            Some((image, SlotValue::Distance { offset })) => {
+                let distance = if word == 4 { i64::from(value as u32 as i32) } else { value.cast_signed() };
+                let above = distance.wrapping_sub(offset.cast_signed());
+                if above.unsigned_abs() < FARTHEST {
+                    self.place(*image, above);
+                }
+                return;
+            }
+            Some((image, SlotValue::Module)) => {
+                // Before the loader has filled it in it is 0.
+                if value > 0 {
+                    self.modules.insert(value, *image);
+                }
+                return;
+            }
+            None => {}
+        }
+        let to_vector = if matches!(abi.machine, Machine::X86_64 | Machine::I386) { word } else { 0 };
+        if self.bases.contains(&address.wrapping_sub(to_vector)) {
+            self.vectors.insert(value);
+            return;
+        }
+        for (module, image) in &self.modules {
+            let vector = address.wrapping_sub(module.wrapping_mul(2 * word));
+            // An odd value stands for a block that is not made yet.
+            if self.vectors.contains(&vector) && value.is_multiple_of(2) {
+                self.blocks.entry(*image).and_modify(|block| _ = block.starts.insert(value));
+            }
+        }
+    }
+
+    /// The block of an image is this far from every base.
+    fn place(&mut self, image: usize, above_base: i64) {
+        let unplaced = |block: &&mut Block| block.above_base.is_none();
+        let Some(block) = self.blocks.get_mut(&image).filter(unplaced) else { return };
+        block.above_base = Some(above_base);
+        block.starts.extend(self.bases.iter().map(|base| base.wrapping_add_signed(above_base)));
     }
 
     /// The spot of an address in any thread's block.
     pub(crate) fn at(&self, address: u64) -> Option<BlockSpot> {
-        let block = self.block.as_ref()?;
-        // Blocks do not overlap: only the nearest that starts at or below the address can hold it.
-        let base = self.bases.range(..=address.wrapping_sub_signed(block.above_base)).next_back()?;
-        self.spot(address.wrapping_sub(*base) as i64)
+        // Blocks do not overlap: of one image only the nearest that starts at or below the address can hold it.
+        self.blocks.iter().find_map(|(image, block)| {
+            let offset = address - block.starts.range(..=address).next_back()?;
+            (offset < block.size_bytes).then_some(BlockSpot { image: *image, offset })
+        })
     }
 
-    /// The spot at a distance from any thread's base.
+    /// The spot of the program's block at a distance from any thread's base.
     pub(crate) fn spot(&self, from_base: i64) -> Option<BlockSpot> {
-        let block = self.block.as_ref()?;
-        let offset = u64::try_from(from_base.checked_sub(block.above_base)?).ok()?;
-        (offset < block.size_bytes).then_some(BlockSpot { image: block.image, offset })
+        let image = self.program?;
+        let block = self.blocks.get(&image)?;
+        let offset = u64::try_from(from_base.checked_sub(block.above_base?)?).ok()?;
+        (offset < block.size_bytes).then_some(BlockSpot { image, offset })
     }
 
     /// True when a distance from a thread's base is in the head that the ABI lays down.
     pub(crate) fn is_head(&self, from_base: i64) -> bool {
-        (0..self.head_bytes).contains(&from_base)
+        self.abi.is_some_and(|abi| (0..head_bytes(abi)).contains(&from_base))
     }
 
     /// Bytes of the block of an image.
     pub(crate) fn size_bytes(&self, image: usize) -> Option<u64> {
-        self.block.as_ref().filter(|block| block.image == image).map(|block| block.size_bytes)
+        self.blocks.get(&image).map(|block| block.size_bytes)
     }
 
-    /// Offset, size and index of the symbols in the block, by offset.
-    pub(crate) fn symbols(&self) -> &[(u64, u64, u32)] {
-        self.block.as_ref().map_or(&[], |block| &block.symbols)
+    /// Offset, size and index of the symbols in the block of an image, by offset.
+    pub(crate) fn symbols(&self, image: usize) -> &[(u64, u64, u32)] {
+        self.blocks.get(&image).map_or(&[], |block| &block.symbols)
     }
 
-    /// The symbol that holds an offset of the block: its index among the image's symbols, and the offset in it.
-    pub(crate) fn symbol_at(&self, offset: u64) -> Option<(u32, u64)> {
-        let symbols = self.symbols();
-        let after = symbols.partition_point(|(start, ..)| *start <= offset);
+    /// The symbol at a spot: its index among the image's symbols, and the offset in it.
+    pub(crate) fn symbol_at(&self, spot: BlockSpot) -> Option<(u32, u64)> {
+        let symbols = self.symbols(spot.image);
+        let after = symbols.partition_point(|(start, ..)| *start <= spot.offset);
         let (start, size, index) = symbols.get(after.checked_sub(1)?)?;
-        (offset - start < *size).then_some((*index, offset - start))
+        (spot.offset - start < *size).then_some((*index, spot.offset - start))
     }
 }
 
 impl Block {
-    fn of(index: usize, image: &Image<'_>) -> Option<Self> {
-        let segment = image.debug?.thread_local_segment().filter(|_| !image.is_shared_library())?;
+    fn of(image: &Image<'_>) -> Option<Self> {
+        let segment = image.debug?.thread_local_segment()?;
         let size_bytes = segment.addresses.end - segment.addresses.start;
-        let above_base = above_base(image.abi()?, segment.addresses.start, size_bytes, segment.align_bytes)?;
+        let above_base = match image.is_shared_library() {
+            true => None,
+            false => above_base(image.abi()?, segment.addresses.start, size_bytes, segment.align_bytes),
+        };
         let symbols = image.symbols().iter().zip(0u32..);
         let is_inside =
             |one: &Symbol| one.address.checked_add(one.size_bytes).is_some_and(|end| end <= size_bytes);
         let symbols = symbols
             .filter(|(one, _)| one.kind == SymbolKind::ThreadLocal && one.size_bytes > 0 && is_inside(one))
             .map(|(one, number)| (one.address, one.size_bytes, number));
-        Some(Block { image: index, above_base, size_bytes, symbols: symbols.collect() })
+        Some(Block { above_base, starts: BTreeSet::new(), size_bytes, symbols: symbols.collect() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Thread-local variables: named in every thread, whichever way the program is linked.
 
-use crate::program::{AArch64, I386, MACHINES, Machine, Program, X86_64, build, c};
+use crate::program::{AArch64, I386, MACHINES, Machine, Program, Thumb, X86_64, build, c};
 use serde_json::Value;
 
 const COUNTERS: &str = r#"
@@ -141,4 +141,45 @@ fn general_dynamic_code_names_the_programs_own_variables() {
     let explanation = program.explain(&["region"]);
     // Once in the program by its distance from the base, once in the library by what `__tls_get_addr` gave.
     assert_eq!(parts(&explanation, 0), [("counter".to_owned(), 2.0, 2.0)]);
+}
+
+#[test]
+fn a_librarys_own_variables_are_named_where_code_loads_what_the_loader_filled_in() {
+    const LIBRARY: &str = "
+        struct state { short hits; long total; };
+        static __thread struct state own;
+        __thread int plain;
+        __attribute__((noinline)) int bump(int i) { own.hits++; own.total += i; return plain += i; }";
+    const MAIN: &str = "
+        #include <pthread.h>
+        __thread int counter; int bump(int);
+        __attribute__((noinline, noclone)) int region(int i) { counter++; return bump(i); }
+        static void *work(void *argument) { for (int i = 0; i < 10; i++) region(i); return argument; }
+        int main(void) {
+            pthread_t thread;
+            pthread_create(&thread, 0, work, 0);
+            pthread_join(thread, 0);
+            work(0);
+            return 0;
+        }";
+    for (machine, model) in [
+        (X86_64, "global-dynamic"),
+        (X86_64, "initial-exec"),
+        (I386, "global-dynamic"),
+        (I386, "initial-exec"),
+        (AArch64, "global-dynamic"),
+        (AArch64, "initial-exec"),
+        (Thumb, "global-dynamic"),
+        (Thumb, "initial-exec"),
+    ] {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let model = format!("-ftls-model={model}");
+        build(machine, folder.path(), "bump.c", LIBRARY, "libbump.so", &["-shared", "-fPIC", &model]);
+        build(machine, folder.path(), "main.c", MAIN, "program", &["-L.", "-lbump", "-Wl,-rpath,$ORIGIN"]);
+        let explanation = Program { folder }.explain(&["region"]);
+        let named = parts(&explanation, 0);
+        for name in ["counter", "own.hits", "own.total", "plain"] {
+            assert!(named.contains(&(name.to_owned(), 1.0, 1.0)), "{machine:?} {model} {name}: {named:?}");
+        }
+    }
 }

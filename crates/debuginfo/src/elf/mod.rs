@@ -3,9 +3,11 @@
 mod plt;
 mod relocate;
 mod symbols;
+mod thread_slots;
 
 pub(crate) use symbols::tidy;
 pub use symbols::{Mapping, MappingSymbol};
+pub use thread_slots::{SlotValue, ThreadSlot};
 
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
@@ -179,6 +181,20 @@ impl Elf {
             relocate::apply(elf, &section, &self.bases, &mut data);
         }
         Ok(data.into())
+    }
+
+    /// The words that the loader fills in for thread-local variables.
+    pub(crate) fn thread_slots(&self) -> Vec<ThreadSlot> {
+        let data: &[u8] = &self.bytes;
+        let len = u64::from(self.abi.pointer_bytes);
+        let word = |address: u64| {
+            let bytes = self.memory(address..address.checked_add(len)?)?;
+            Some(bytes.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte)))
+        };
+        let read = || -> Result<Vec<ThreadSlot>, Error> {
+            with_elf!(data, elf => Ok(thread_slots::read(&elf, self.abi.machine, word)))
+        };
+        read().unwrap_or_default()
     }
 
     /// A slice of the file's bytes as shared bytes.
