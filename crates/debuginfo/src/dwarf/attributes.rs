@@ -196,13 +196,18 @@ impl<'u, 'a> Attributes<'u, 'a> {
     }
 
     /// What the entry refers to by an attribute; `unit` is the entry's own.
+    #[inline]
     pub(super) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
-        if !self.has(field) {
-            return Ref::Nothing;
+        match self.number(field) {
+            Some(offset) => u32::try_from(offset).map_or(Ref::Broken, Ref::Local),
+            None if self.has(field) => self.other_reference(field, view, unit),
+            None => Ref::Nothing,
         }
-        if let Some(offset) = self.number(field) {
-            return u32::try_from(offset).map_or(Ref::Broken, Ref::Local);
-        }
+    }
+
+    /// A reference that is no offset in the unit.
+    #[cold]
+    fn other_reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
         let elsewhere = match self.other(field) {
             Some(Value::DebugInfoRef(offset)) => view.in_section(unit, offset.0),
             Some(Value::DebugInfoRefSup(offset)) => view.in_supplement(offset.0),

@@ -16,7 +16,7 @@
 
 use super::MAX_CHAIN;
 use super::link::Linked;
-use super::raw::{RawKind, Ref};
+use super::raw::{PackedRef, RawKind, Ref};
 use super::scan::RawType;
 use foldhash::fast::FixedState;
 use lineup_model::types::AggregateKind;
@@ -126,7 +126,7 @@ impl<'k, 'a> Keys<'k, 'a> {
     }
 
     /// The aggregate that a member holds, through arrays, typedefs and qualifiers.
-    fn embedded(&self, reference: Ref) -> Option<usize> {
+    fn embedded(&self, reference: PackedRef) -> Option<usize> {
         let mut at = reference.index()?;
         for _ in 0..MAX_CHAIN {
             let ty = self.get(at)?;
@@ -144,7 +144,7 @@ impl<'k, 'a> Keys<'k, 'a> {
     /// Collects the named aggregates that a reference reaches behind a pointer.
     fn names_behind(
         &mut self,
-        reference: Ref,
+        reference: PackedRef,
         (mut is_behind, depth): (bool, u32),
         visits: &mut usize,
         names: &mut Vec<(u64, u64)>,
@@ -175,10 +175,10 @@ impl<'k, 'a> Keys<'k, 'a> {
     }
 
     #[inline]
-    fn reference(&mut self, mode: Mode, reference: Ref, depth: u32) -> u64 {
+    fn reference(&mut self, mode: Mode, reference: PackedRef, depth: u32) -> u64 {
         match reference.index() {
             Some(at) => self.follow(mode, at, depth),
-            None if reference == Ref::Nothing => 1,
+            None if reference.get() == Ref::Nothing => 1,
             None => 2,
         }
     }

@@ -1,8 +1,8 @@
 //! The types of some units that refer to no others, with every reference led to its end.
 
 use super::MAX_CHAIN;
-use super::raw::Ref;
-use super::scan::{Part, RawType, Scan};
+use super::raw::{PackedRef, Ref};
+use super::scan::{Part, RawType, Rest, Scan};
 
 /// Types of one or more units, in the order of the units and their entries.
 pub(super) struct Linked<'a> {
@@ -11,6 +11,8 @@ pub(super) struct Linked<'a> {
     /// Index of each unit's first type.
     pub(super) starts: Vec<usize>,
     pub(super) types: Vec<RawType>,
+    /// Runs parallel to `types`.
+    pub(super) rests: Vec<Rest>,
     parts: Vec<Part>,
     /// True when an entry stands for a type in a type unit.
     has_aliases: bool,
@@ -19,15 +21,18 @@ pub(super) struct Linked<'a> {
 impl<'a> Linked<'a> {
     /// Takes the types out of `scans`, which are in ascending order of units.
     pub(super) fn new(mut scans: Vec<Scan<'a>>) -> Self {
-        let (mut types, mut parts, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut types, mut rests, mut parts, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (number, scan) in scans.iter_mut().enumerate() {
             let (first_type, first_part) = (types.len(), parts.len());
             starts.push(first_type);
             if number == 0 {
-                (types, parts) = (std::mem::take(&mut scan.types), std::mem::take(&mut scan.parts));
+                types = std::mem::take(&mut scan.types);
+                rests = std::mem::take(&mut scan.rests);
+                parts = std::mem::take(&mut scan.parts);
                 continue;
             }
             types.append(&mut scan.types);
+            rests.append(&mut scan.rests);
             parts.append(&mut scan.parts);
             for ty in &mut types[first_type..] {
                 ty.unit = number as u32;
@@ -38,47 +43,49 @@ impl<'a> Linked<'a> {
             }
         }
         let has_aliases = scans.iter().any(|scan| scan.has_aliases);
-        let mut linked = Linked { scans, starts, types, parts, has_aliases };
+        let mut linked = Linked { scans, starts, types, rests, parts, has_aliases };
+        if has_aliases {
+            linked.link_aliases();
+        }
         linked.link();
         linked
+    }
+
+    /// Leads entries that stand for a type in a type unit to that type.
+    fn link_aliases(&mut self) {
+        let mut rests = std::mem::take(&mut self.rests);
+        for (rest, ty) in rests.iter_mut().zip(&self.types) {
+            rest.alias = self.index(ty.unit, rest.alias.get()).into();
+        }
+        for index in 0..rests.len() {
+            let end = end_of_aliases(&rests, index);
+            rests[index].alias = if end == index { Ref::Nothing } else { Ref::Local(end as u32) }.into();
+        }
+        self.rests = rests;
     }
 
     /// Turns offsets into indices, once for all who follow the references.
     fn link(&mut self) {
         let (mut types, mut parts) = (std::mem::take(&mut self.types), std::mem::take(&mut self.parts));
-        if self.has_aliases {
-            for ty in &mut types {
-                ty.alias = self.index(ty.unit, ty.alias);
-            }
-            for index in 0..types.len() {
-                let end = end_of_aliases(&types, index);
-                types[index].alias = if end == index { Ref::Nothing } else { Ref::Local(end as u32) };
-            }
-        }
-        for index in 0..types.len() {
-            let RawType { unit, target, completes, parts: of_type, .. } = types[index];
-            types[index].target = self.end(&types, unit, target);
-            types[index].completes = self.end(&types, unit, completes);
-            let mut at = of_type.first as usize;
-            for _ in 0..of_type.count {
+        for ty in &mut types {
+            ty.target = self.resolve(ty.unit, ty.target.get()).into();
+            ty.completes = self.resolve(ty.unit, ty.completes.get()).into();
+            let mut at = ty.parts.first as usize;
+            for _ in 0..ty.parts.count {
                 let Some(part) = parts.get_mut(at) else { break };
-                part.target = self.end(&types, unit, part.target);
+                part.target = self.resolve(ty.unit, part.target.get()).into();
                 at = part.next as usize;
             }
         }
         (self.types, self.parts) = (types, parts);
     }
 
-    /// The type that a reference of a unit leads to, past entries that stand for others.
+    /// The index of what a reference of a unit leads to, past entries that stand for others.
     #[inline]
-    fn end(&self, types: &[RawType], unit: u32, reference: Ref) -> Ref {
-        let reference = self.index(unit, reference);
-        if !self.has_aliases {
-            return reference;
-        }
-        match reference.index().and_then(|index| types.get(index)) {
-            Some(RawType { alias: Ref::Local(end), .. }) => Ref::Local(*end),
-            _ => reference,
+    pub(super) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
+        match self.index(unit, reference) {
+            Ref::Local(index) if self.has_aliases => Ref::Local(self.real(index as usize) as u32),
+            other => other,
         }
     }
 
@@ -99,18 +106,13 @@ impl<'a> Linked<'a> {
             .map_or(Ref::Broken, |(index, start)| Ref::Local(*start as u32 + index))
     }
 
-    /// The index of what a reference leads to that was read after linking.
-    pub(super) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
-        self.end(&self.types, unit, reference)
-    }
-
     /// The type that an entry stands for: mostly itself.
     #[inline]
     pub(super) fn real(&self, index: usize) -> usize {
         if !self.has_aliases {
             return index;
         }
-        self.types.get(index).and_then(|ty| ty.alias.index()).unwrap_or(index)
+        self.rests.get(index).and_then(|rest| rest.alias.index()).unwrap_or(index)
     }
 
     /// The unit of a type.
@@ -131,7 +133,7 @@ impl<'a> Linked<'a> {
 
     /// What the parts of a type refer to, in the order of the entries.
     #[inline]
-    pub(super) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = Ref> {
+    pub(super) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = PackedRef> {
         let mut at = ty.parts.first;
         (0..ty.parts.count).map_while(move |_| {
             let part = self.parts.get(at as usize)?;
@@ -142,10 +144,10 @@ impl<'a> Linked<'a> {
 }
 
 /// Follows entries that stand for a type in a type unit.
-fn end_of_aliases(types: &[RawType], start: usize) -> usize {
+fn end_of_aliases(rests: &[Rest], start: usize) -> usize {
     let mut at = start;
     for _ in 0..MAX_CHAIN {
-        let next = types.get(at).and_then(|ty| ty.alias.index());
+        let next = rests.get(at).and_then(|rest| rest.alias.index());
         match next {
             Some(next) => at = next,
             None => return at,

@@ -2,12 +2,14 @@
 
 use super::entries::{Compiled, Entries};
 use super::files::Files;
+use super::in_order::in_order;
 use super::keys::{Keys, TypeKey, UnitKeys};
 use super::link::Linked;
 use super::raw::{Detail, FromTop, RawChild, RawKind, RawPlace, Ref, What};
-use super::scan::{NO_SCOPE, RawType, Scan, scan};
+use super::scan::{NO_SCOPE, RawType, Rest, Scan, scan};
 use super::store::{Die, View};
 use super::{Unit, unify};
+use foldhash::quality::FixedState;
 use gimli::constants as dw;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, ScalarKind, SourceLocation, Type, TypeId, TypeKind, Types,
@@ -16,12 +18,12 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bytes of units read at once, per thread, before their types are merged: enough to keep the threads
-/// busy, few enough that what is waiting stays small. Collected types take about twelve times the room
-/// of their entries.
-const BYTES_AT_ONCE: u64 = 1 << 20;
+/// Bytes of units that are read before those before them are merged, per thread: enough for threads not to
+/// wait, few enough that what is ready stays small.
+const BYTES_AHEAD: u64 = 1 << 20;
 
 /// All types of a program, and which entry each comes from.
 #[derive(Debug, Default)]
@@ -41,9 +43,9 @@ impl TypeTable {
             .collect();
         let mut merger = build_in_pieces(view, &units).unwrap_or_else(|| build_whole(view, &units));
         let forward = unify::unify(&mut merger.table.types);
-        for (_, id) in merger.table.by_entry.iter_mut().flatten() {
+        merger.table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
             *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
-        }
+        });
         merger.table
     }
 
@@ -59,6 +61,8 @@ impl TypeTable {
 struct Source<'a> {
     unit: Unit<'a>,
     compiled: Compiled,
+    /// Paths of files that were asked for, by number.
+    paths: HashMap<u32, Option<Arc<str>>, FixedState>,
 }
 
 /// Reads a type's entries once more.
@@ -82,7 +86,7 @@ fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, Source<'a>)> {
     let unit = view.unit(index).ok()?;
     let files = Files::new(view.dwarf(index)?, &unit).hashes();
     let (scan, compiled) = scan(view, index, &unit, &files);
-    Some((scan, Source { unit, compiled }))
+    Some((scan, Source { unit, compiled, paths: HashMap::default() }))
 }
 
 /// A unit that refers to no other, ready to be merged.
@@ -110,55 +114,34 @@ fn read_alone<'a>(view: &View<'a>, index: u32) -> Outcome<'a> {
     Outcome::Ready(Box::new(Prepared { linked, source, keys }))
 }
 
-/// Reads and merges some units at a time. `None` when a unit refers to another: then all must be at
-/// hand at once.
-fn build_in_pieces(view: &View<'_>, units: &[u32]) -> Option<Merger> {
+/// Reads units on all threads and merges them in order. `None` when a unit refers to another: then all
+/// must be at hand at once.
+fn build_in_pieces<'a>(view: &View<'a>, units: &[u32]) -> Option<Merger> {
     let mut merger = Merger::new(view);
-    let read = |piece: &[u32]| -> Vec<Outcome<'_>> {
-        piece.par_iter().map(|&unit| read_alone(view, unit)).collect()
-    };
-    let mut pieces = pieces(view, units);
-    let mut waiting = pieces.next();
-    let mut outcomes = waiting.map(read).unwrap_or_default();
-    while let Some(piece) = waiting {
-        if outcomes.iter().any(|outcome| matches!(outcome, Outcome::RefersElsewhere)) {
-            return None;
+    let mut is_whole = true;
+    let mut unreleased_bytes = 0;
+    let costs: Vec<u64> = units.iter().map(|&unit| view.store.len_bytes(unit)).collect();
+    let limit = BYTES_AHEAD * rayon::current_num_threads() as u64;
+    let take = |number: usize, outcome: Outcome<'a>| {
+        match outcome {
+            Outcome::Ready(mut unit) => {
+                merger.absorb(view, &unit.linked, std::slice::from_mut(&mut unit.source), &unit.keys);
+            }
+            Outcome::Damaged => merger.table.damaged += 1,
+            Outcome::RefersElsewhere => {
+                is_whole = false;
+                return ControlFlow::Break(());
+            }
         }
-        let next = pieces.next();
-        let merge = || {
-            for outcome in outcomes {
-                match outcome {
-                    Outcome::Ready(mut unit) => {
-                        merger.absorb(view, &unit.linked, std::slice::from_mut(&mut unit.source), &unit.keys);
-                    }
-                    Outcome::RefersElsewhere | Outcome::Damaged => merger.table.damaged += 1,
-                }
-            }
-            if let Some(&last) = piece.last() {
-                view.store.release_up_to(last);
-            }
-        };
-        let ((), following) = rayon::join(merge, || next.map(read).unwrap_or_default());
-        (waiting, outcomes) = (next, following);
-    }
-    Some(merger)
-}
-
-/// Divides the units into pieces of about equal length.
-fn pieces<'u>(view: &View<'_>, units: &'u [u32]) -> impl Iterator<Item = &'u [u32]> {
-    let at_once = BYTES_AT_ONCE * rayon::current_num_threads() as u64;
-    let mut rest = units;
-    std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let is_over = |&unit: &u32| {
-            bytes += view.store.len_bytes(unit);
-            bytes >= at_once
-        };
-        let end = rest.iter().position(is_over).map_or(rest.len(), |last| last + 1);
-        let (piece, following) = rest.split_at(end);
-        rest = following;
-        (!piece.is_empty()).then_some(piece)
-    })
+        unreleased_bytes += costs[number];
+        if unreleased_bytes > limit {
+            unreleased_bytes = 0;
+            view.store.release_up_to(units[number]);
+        }
+        ControlFlow::Continue(())
+    };
+    in_order(&costs, limit, |number| read_alone(view, units[number]), take);
+    is_whole.then_some(merger)
 }
 
 fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
@@ -172,14 +155,17 @@ fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
     merger
 }
 
+/// Names and paths, each kept once.
+type Texts = HashSet<Arc<str>, FixedState>;
+
 struct Merger {
     table: TypeTable,
-    known: HashMap<u64, TypeId, foldhash::quality::FixedState>,
-    names: HashSet<Arc<str>>,
+    known: HashMap<u64, TypeId, FixedState>,
+    names: Texts,
     /// Identity of the first definition of each bare name.
-    defined: HashMap<u64, u64, foldhash::quality::FixedState>,
+    defined: HashMap<u64, u64, FixedState>,
     /// Bare names with several definitions.
-    ambiguous: HashSet<u64, foldhash::quality::FixedState>,
+    ambiguous: HashSet<u64, FixedState>,
 }
 
 /// Stands for types that the debug information refers to but does not describe.
@@ -193,7 +179,7 @@ impl Merger {
         Merger {
             table,
             known: HashMap::default(),
-            names: HashSet::new(),
+            names: Texts::default(),
             defined: HashMap::default(),
             ambiguous: HashSet::default(),
         }
@@ -271,10 +257,11 @@ impl Merger {
         }
         let ty = linked.types.get(index)?;
         let scan = linked.unit_of(ty)?;
-        let source = sources.get(ty.unit as usize)?;
-        let files = Files::new(view.dwarf(scan.unit)?, &source.unit);
-        let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, names: &mut self.names };
-        Some(writer.complete(ty, &own))
+        let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
+        let files = Files::new(view.dwarf(scan.unit)?, unit);
+        let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, paths, names: &mut self.names };
+        let rest = linked.rests.get(index)?;
+        Some(writer.complete((ty, rest), &own))
     }
 }
 
@@ -300,11 +287,12 @@ struct Writer<'w, 'a> {
     named: usize,
     ids: &'w [TypeId],
     files: Files<'w, 'a>,
-    names: &'w mut HashSet<Arc<str>>,
+    paths: &'w mut HashMap<u32, Option<Arc<str>>, FixedState>,
+    names: &'w mut Texts,
 }
 
 impl Writer<'_, '_> {
-    fn complete(mut self, ty: &RawType, detail: &Detail<'_>) -> Type {
+    fn complete(mut self, (ty, rest): (&RawType, &Rest), detail: &Detail<'_>) -> Type {
         let is_declaration = ty.is_declaration;
         let kind = self.kind(ty, detail);
         let name = match ty.kind {
@@ -315,7 +303,7 @@ impl Writer<'_, '_> {
         };
         Type {
             name,
-            size_bytes: if is_declaration { None } else { self.size(ty) },
+            size_bytes: if is_declaration { None } else { self.size(ty, rest.size) },
             declared_align: detail.align.map(NonZeroU64::get),
             declared_at: self.location(detail.file, detail.line),
             unit: self.scan.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
@@ -325,7 +313,7 @@ impl Writer<'_, '_> {
     }
 
     fn kind(&mut self, ty: &RawType, detail: &Detail<'_>) -> TypeKind {
-        let target = self.target(ty.target);
+        let target = self.target(ty.target.get());
         match ty.kind {
             RawKind::Base => TypeKind::Scalar(scalar(detail.encoding)),
             RawKind::Enum => TypeKind::Enum,
@@ -388,25 +376,25 @@ impl Writer<'_, '_> {
             let ty = self.linked.types.get(at)?;
             match ty.kind {
                 RawKind::Typedef | RawKind::Qualifier(_) => at = ty.target.index()?,
-                _ => return ty.size,
+                _ => return self.linked.rests.get(at)?.size,
             }
         }
         None
     }
 
-    fn size(&self, ty: &RawType) -> Option<u64> {
+    fn size(&self, ty: &RawType, own: Option<u64>) -> Option<u64> {
         match ty.kind {
             RawKind::Pointer | RawKind::Reference | RawKind::RvalueReference => {
-                Some(ty.size.unwrap_or(self.scan.pointer_bytes))
+                Some(own.unwrap_or(self.scan.pointer_bytes))
             }
             // Itanium C++ ABI, section 2.3: one word for data members, two for functions.
-            RawKind::MemberPointer => ty.size.or_else(|| {
+            RawKind::MemberPointer => own.or_else(|| {
                 let target = self.linked.types.get(ty.target.index()?)?;
                 let words = if target.kind == RawKind::Function { 2 } else { 1 };
                 Some(words * self.scan.pointer_bytes)
             }),
-            RawKind::Typedef | RawKind::Qualifier(_) => self.size_of(ty.target),
-            _ => ty.size,
+            RawKind::Typedef | RawKind::Qualifier(_) => self.size_of(ty.target.get()),
+            _ => own,
         }
     }
 
@@ -426,19 +414,26 @@ impl Writer<'_, '_> {
         if line == 0 {
             return None;
         }
-        let path = self.files.path(file.into())?;
-        Some(SourceLocation { file: self.intern(&path), line })
+        let path = match self.paths.get(&file) {
+            Some(known) => known.clone(),
+            None => {
+                let path = self.files.path(file.into()).map(|path| self.intern(&path));
+                self.paths.insert(file, path.clone());
+                path
+            }
+        };
+        path.map(|file| SourceLocation { file, line })
     }
 
     fn qualified_name(&mut self, detail: &Detail<'_>) -> Option<Arc<str>> {
         let own = String::from_utf8_lossy(detail.name?.text());
         let ty = self.linked.types.get(self.named)?;
         let scan = self.linked.unit_of(ty)?;
-        if scan.language == Language::C || ty.scope == NO_SCOPE {
+        let mut scope = self.linked.rests.get(self.named)?.scope;
+        if scan.language == Language::C || scope == NO_SCOPE {
             return Some(self.intern(&own));
         }
         let mut names = vec![own];
-        let mut scope = ty.scope;
         while let Some(found) = scan.scopes.get(scope as usize) {
             names.push(String::from_utf8_lossy(found.name.text()));
             scope = found.parent;

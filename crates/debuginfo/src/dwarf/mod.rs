@@ -5,6 +5,7 @@ mod catalog;
 mod entries;
 mod files;
 mod functions;
+mod in_order;
 mod keys;
 mod lines;
 mod link;

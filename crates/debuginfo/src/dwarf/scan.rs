@@ -9,7 +9,7 @@ use super::entries::{Compiled, Entries, Entry};
 use super::files::FileHashes;
 use super::name::Name;
 use super::offsets::Offsets;
-use super::raw::{Parent, RawChild, RawKind, Ref, What};
+use super::raw::{PackedRef, Parent, RawChild, RawKind, Ref, What};
 use super::{Unit, Value, View};
 use foldhash::fast::FixedState;
 use gimli::{DwTag, constants as dw};
@@ -17,8 +17,10 @@ use lineup_model::types::{AggregateKind, Language};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 
-/// A type as far as it is compared and followed. Millions of these are made: they are kept small.
+/// A type as far as it is compared and followed. Millions of these are made and looked up in no order:
+/// each has one line of the processor's cache.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct RawType {
     pub(super) kind: RawKind,
     pub(super) language: Language,
@@ -26,21 +28,28 @@ pub(super) struct RawType {
     pub(super) is_named: bool,
     /// Number of the unit among those that are linked together.
     pub(super) unit: u32,
-    /// Index in [`Scan::scopes`].
-    pub(super) scope: u32,
     /// Stands for name and scopes.
     pub(super) full_name: u64,
     /// Stands for size, alignment, encoding and place of declaration.
     pub(super) outside: u64,
     /// Stands for what belongs to the type, but for what that refers to.
     pub(super) inside: u64,
-    pub(super) size: Option<u64>,
-    pub(super) target: Ref,
+    pub(super) target: PackedRef,
     /// The declaration that this entry completes.
-    pub(super) completes: Ref,
-    /// The type in a type unit that this entry stands for.
-    pub(super) alias: Ref,
+    pub(super) completes: PackedRef,
     pub(super) parts: Parts,
+}
+
+const _: () = assert!(size_of::<RawType>() == 64);
+
+/// What is seldom asked of a type.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    pub(super) size: Option<u64>,
+    /// Index in [`Scan::scopes`].
+    pub(super) scope: u32,
+    /// The type in a type unit that this entry stands for.
+    pub(super) alias: PackedRef,
 }
 
 /// First and last index in [`Scan::parts`], and how many there are.
@@ -54,7 +63,7 @@ pub(super) struct Parts {
 /// What something that belongs to a type refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    pub(super) target: Ref,
+    pub(super) target: PackedRef,
     /// Index of the next one of the same type.
     pub(super) next: u32,
 }
@@ -81,6 +90,8 @@ pub(super) struct Scan<'a> {
     pub(super) name: Option<&'a [u8]>,
     pub(super) pointer_bytes: u64,
     pub(super) types: Vec<RawType>,
+    /// Runs parallel to `types`.
+    pub(super) rests: Vec<Rest>,
     /// The offsets of the types' entries.
     pub(super) offsets: Offsets,
     pub(super) parts: Vec<Part>,
@@ -139,6 +150,7 @@ pub(super) fn scan<'a>(
             name: unit.name.map(|name| name.slice()),
             pointer_bytes: u64::from(unit.header.address_size()),
             types: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
+            rests: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
             offsets: Offsets::default(),
             parts: Vec::with_capacity(len_bytes / BYTES_PER_PART),
             scopes: Vec::new(),
@@ -285,20 +297,18 @@ impl<'a> Scanner<'_, 'a> {
         let size = found.number(Field::Size).or(bit_size.map(|bits| bits.div_ceil(8)));
         let name = found.name();
         self.offsets.push(offset);
+        self.out.rests.push(Rest { size, scope, alias: alias.into() });
         self.out.types.push(RawType {
             kind,
             language: self.out.language,
             is_declaration: found.is_set(Field::IsDeclaration),
             is_named: name.is_some(),
             unit: 0,
-            scope,
             full_name: self.full_name(scope, name),
             outside: self.outside(kind, size, found),
             inside: 0,
-            size,
-            target,
-            completes,
-            alias,
+            target: target.into(),
+            completes: completes.into(),
             parts: Parts::default(),
         });
         (self.out.types.len() - 1) as u32
@@ -322,7 +332,7 @@ impl<'a> Scanner<'_, 'a> {
     fn push_part(&mut self, child: &RawChild<'a>, owner: u32) {
         self.out.refers_elsewhere |= matches!(child.target, Ref::Elsewhere(_));
         let index = self.out.parts.len() as u32;
-        self.out.parts.push(Part { target: child.target, next: 0 });
+        self.out.parts.push(Part { target: child.target.into(), next: 0 });
         let Some(ty) = self.out.types.get_mut(owner as usize) else { return };
         let mut hasher = FixedState::default().build_hasher();
         hasher.write_u64(ty.inside);
