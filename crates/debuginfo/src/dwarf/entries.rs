@@ -10,7 +10,9 @@
 use super::attributes::{Attributes, Field, Fields};
 use super::raw::{RawKind, belongs_to_type, type_kind};
 use super::{Unit, View};
-use gimli::{Abbreviation, DwForm, DwTag, Encoding, Format, UnitOffset, constants as dw};
+use gimli::{
+    Abbreviation, AttributeSpecification, DwForm, DwTag, Encoding, Format, UnitOffset, constants as dw,
+};
 
 /// Abbreviation codes from here on are not compiled. Compilers count from 1.
 const MAX_CODE: u64 = 1 << 14;
@@ -362,25 +364,17 @@ impl Compiled {
             fixed_bytes = fixed_bytes.zip(fixed).map(|(sum, len)| sum + len);
             let field = Field::of(specification.name(), form);
             filled = field.map_or(filled, |field| filled.with(field));
-            let then = match (field, specification.implicit_const_value(), fixed) {
-                (Some(field), Some(value), _) => Then::Given(field, value.cast_unsigned()),
-                (Some(field), _, Some(0)) => Then::Given(field, 1),
-                (Some(field), _, Some(len)) if is_number(form) => Then::Number(field, len as u8),
-                (None, _, Some(len)) => {
-                    skip += len;
-                    continue;
-                }
-                (field, ..) => {
-                    is_simple &= if field.is_some() { is_varying_number(form) } else { is_varying(form) };
-                    Then::Varying(field, form)
-                }
-            };
+            let then = then(field, specification, fixed);
             match then {
                 Then::Number(field, len) => {
                     self.loads.push(Load { at: at as u16, unused_bits: 64 - 8 * len, field });
                 }
                 Then::Given(field, number) => self.given.push((field, number)),
-                Then::Varying(..) | Then::Nothing => {}
+                Then::Varying(field, form) => is_simple &= is_readable(field, form),
+                Then::Nothing => {
+                    skip += fixed.unwrap_or(0);
+                    continue;
+                }
             }
             self.steps.push(Step { skip, then });
             skip = 0;
@@ -404,6 +398,23 @@ impl Compiled {
             given: range(starts.2, self.given.len()),
         }
     }
+}
+
+/// What is done with an attribute; `fixed` is its length when that is always the same.
+fn then(field: Option<Field>, specification: &AttributeSpecification, fixed: Option<usize>) -> Then {
+    let form = specification.form();
+    match (field, specification.implicit_const_value(), fixed) {
+        (Some(field), Some(value), _) => Then::Given(field, value.cast_unsigned()),
+        (Some(field), _, Some(0)) => Then::Given(field, 1),
+        (Some(field), _, Some(len)) if is_number(form) => Then::Number(field, len as u8),
+        (None, _, Some(_)) => Then::Nothing,
+        (field, ..) => Then::Varying(field, form),
+    }
+}
+
+/// True for what a step of varying length can read, or pass over when there is no field.
+fn is_readable(field: Option<Field>, form: DwForm) -> bool {
+    if field.is_some() { is_varying_number(form) } else { is_varying(form) }
 }
 
 /// A part of a list by first index and count.

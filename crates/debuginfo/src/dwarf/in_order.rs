@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the threads agree on.
 struct State<T, M> {
@@ -10,6 +10,8 @@ struct State<T, M> {
     begun: usize,
     /// The next item whose result is to be taken.
     taken: usize,
+    /// Costs of the items between the two.
+    ahead: u64,
     ready: BTreeMap<usize, T>,
     /// Missing while a thread takes results.
     take: Option<M>,
@@ -26,47 +28,77 @@ pub(super) fn in_order<T: Send, M: FnMut(usize, T) -> ControlFlow<()> + Send>(
     work: impl Fn(usize) -> T + Sync,
     take: M,
 ) {
-    let ends: Vec<u64> = costs.iter().scan(0, |sum, cost| Some(add(sum, *cost))).collect();
-    let waiting = |from: usize, to: usize| ends[to] - if from == 0 { 0 } else { ends[from - 1] };
-    let first = State { begun: 0, taken: 0, ready: BTreeMap::new(), take: Some(take), is_over: false };
-    let state = Mutex::new(first);
-    let progress = Condvar::new();
-    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-    let run = || {
-        let _alarm = OnPanic(|| {
-            lock().is_over = true;
-            progress.notify_all();
-        });
-        let mut now = lock();
-        while now.begun < costs.len() && !now.is_over {
-            if now.begun > now.taken && waiting(now.taken, now.begun) > limit {
-                now = progress.wait(now).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let item = now.begun;
-            now.begun += 1;
-            drop(now);
-            let result = work(item);
-            now = lock();
-            now.ready.insert(item, result);
-            let Some(mut take) = now.take.take() else { continue };
-            while let Some((item, result)) = next(&mut now) {
-                drop(now);
-                let flow = take(item, result);
-                now = lock();
-                now.taken = item + 1;
-                now.is_over |= flow.is_break();
-                progress.notify_all();
-            }
-            now.take = Some(take);
-        }
-        progress.notify_all();
-    };
+    let first =
+        State { begun: 0, taken: 0, ahead: 0, ready: BTreeMap::new(), take: Some(take), is_over: false };
+    let pool = Pool { costs, limit, work, state: Mutex::new(first), progress: Condvar::new() };
     rayon::scope(|scope| {
         for _ in 0..rayon::current_num_threads() {
-            scope.spawn(|_| run());
+            scope.spawn(|_| pool.run());
         }
     });
+}
+
+/// What the threads share.
+struct Pool<'c, T, M, W> {
+    costs: &'c [u64],
+    limit: u64,
+    work: W,
+    state: Mutex<State<T, M>>,
+    progress: Condvar,
+}
+
+impl<T, M: FnMut(usize, T) -> ControlFlow<()>, W: Fn(usize) -> T> Pool<'_, T, M, W> {
+    fn lock(&self) -> MutexGuard<'_, State<T, M>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What one thread does.
+    fn run(&self) {
+        let _alarm = OnPanic(|| {
+            self.lock().is_over = true;
+            self.progress.notify_all();
+        });
+        let mut now = self.lock();
+        while now.begun < self.costs.len() && !now.is_over {
+            let item = now.begun;
+            if item > now.taken && now.ahead + self.costs[item] > self.limit {
+                now = self.progress.wait(now).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            now.begun += 1;
+            now.ahead += self.costs[item];
+            drop(now);
+            let result = (self.work)(item);
+            now = self.lock();
+            now.ready.insert(item, result);
+            now = self.take_ready(now);
+        }
+        self.progress.notify_all();
+    }
+
+    /// Takes what is ready, unless another thread does.
+    fn take_ready<'p>(&'p self, mut now: MutexGuard<'p, State<T, M>>) -> MutexGuard<'p, State<T, M>> {
+        let Some(mut take) = now.take.take() else { return now };
+        while let Some((item, result)) = now.next() {
+            drop(now);
+            let flow = take(item, result);
+            now = self.lock();
+            now.taken = item + 1;
+            now.ahead -= self.costs[item];
+            now.is_over |= flow.is_break();
+            self.progress.notify_all();
+        }
+        now.take = Some(take);
+        now
+    }
+}
+
+impl<T, M> State<T, M> {
+    /// The result to be taken next, when it is ready.
+    fn next(&mut self) -> Option<(usize, T)> {
+        let item = self.taken;
+        if self.is_over { None } else { Some((item, self.ready.remove(&item)?)) }
+    }
 }
 
 /// Does something when its thread panics: others must not wait for it.
@@ -78,17 +110,6 @@ impl<F: Fn()> Drop for OnPanic<F> {
             (self.0)();
         }
     }
-}
-
-fn add(sum: &mut u64, cost: u64) -> u64 {
-    *sum = sum.saturating_add(cost);
-    *sum
-}
-
-/// The result to be taken next, when it is ready.
-fn next<T, M>(state: &mut State<T, M>) -> Option<(usize, T)> {
-    let item = state.taken;
-    if state.is_over { None } else { Some((item, state.ready.remove(&item)?)) }
 }
 
 #[cfg(test)]
