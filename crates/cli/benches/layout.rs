@@ -87,13 +87,17 @@ fn vmlinux() -> PathBuf {
     let package = names.lines().filter_map(|line| line.split(' ').next()).max();
     let package = package.expect("a debug package of a kernel; give a file by LINEUP_BENCH_VMLINUX");
     println!("fetching {package}");
-    shown(Command::new("apt-get").args(["download", "-qq", package]).current_dir(&cache));
-    let archive = first_file(&cache, package).expect("the package that apt fetched");
+    // A run that is interrupted leaves nothing that the next one would take for a kernel.
+    let folder = tempfile::tempdir_in(&cache).expect("a folder to unpack in");
+    shown(Command::new("apt-get").args(["download", "-qq", package]).current_dir(&folder));
+    let archive = first_file(folder.path(), package).expect("the package that apt fetched");
     let unpack =
         "dpkg-deb --fsys-tarfile \"$0\" | tar -x --strip-components=5 --wildcards '*/debug/boot/vmlinux-*'";
-    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&cache));
-    fs::remove_file(archive).expect("the package is no longer needed");
-    first_file(&cache, "vmlinux-").expect("a kernel in the package")
+    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&folder));
+    let unpacked = first_file(folder.path(), "vmlinux-").expect("a kernel in the package");
+    let kernel = cache.join(unpacked.file_name().expect("a kernel's name"));
+    fs::rename(unpacked, &kernel).expect("the kernel's place");
+    kernel
 }
 
 fn first_file(folder: &Path, prefix: &str) -> Option<PathBuf> {

@@ -135,8 +135,8 @@ impl DebugInfo {
             return;
         }
         let starts = |range: &Range<u64>| {
-            let from = self.symbols.partition_point(|symbol| symbol.address < range.start);
-            let here = self.symbols.iter().skip(from).take_while(|symbol| symbol.address == range.start);
+            let from = self.symbols().partition_point(|symbol| symbol.address < range.start);
+            let here = self.symbols().iter().skip(from).take_while(|symbol| symbol.address == range.start);
             let is_entry = |symbol: &Symbol| {
                 symbol.kind == SymbolKind::Function
                     && symbol.name.strip_prefix(name).is_some_and(|rest| !rest.contains(".cold"))
@@ -198,7 +198,7 @@ impl DebugInfo {
 
     /// Functions known by symbol alone: assembly, and code without debug information.
     fn found_symbols(&self, wanted: &str) -> Vec<(Die, FoundFunction)> {
-        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
         functions
             .filter_map(|symbol| {
                 let spelled = demangle(&symbol.name);
@@ -244,7 +244,7 @@ impl DebugInfo {
             let inlined = catalog.inlined.iter().map(|inlined| inlined.origin);
             names.extend(described.chain(inlined).filter_map(|die| self.full_name(die)));
         }
-        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
         names.extend(functions.map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone())));
         nearest(wanted, names.iter().map(String::as_str), 5)
     }
@@ -262,7 +262,7 @@ impl DebugInfo {
         let view = self.store.view();
         let details = Details::new(&view, self.table(), |unit| self.catalog(unit));
         let at_zero: BTreeSet<&str> = self
-            .symbols
+            .symbols()
             .iter()
             .filter(|symbol| symbol.address == 0)
             .map(|symbol| symbol.name.as_str())

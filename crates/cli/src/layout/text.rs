@@ -4,6 +4,9 @@ use super::Shown;
 use super::subject::Subject;
 use lineup_model::layout::{Gap, Layout, Row};
 use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
+use lineup_report::visible::many_lines;
+use rayon::prelude::*;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Anonymous types nested deeper than this are not opened.
@@ -11,8 +14,29 @@ const MAX_NESTING: usize = 8;
 /// Column of the comment with offset and size.
 const COMMENT_COLUMN: usize = 52;
 
+/// Types that are written by one thread at a time.
+const AT_ONCE: usize = 64;
+
+/// All declarations, an empty line between two, in pieces that follow each other.
+pub(super) fn all(subject: &Subject, shown: &[Shown<'_>]) -> Vec<String> {
+    let piece = |(number, some): (usize, &[Shown<'_>])| {
+        let mut text = String::new();
+        for (place, one) in some.iter().enumerate() {
+            if number + place > 0 {
+                text.push('\n');
+            }
+            text.push_str(&full(subject, one));
+        }
+        match many_lines(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(visible) => visible,
+        }
+    };
+    shown.par_chunks(AT_ONCE).enumerate().map(piece).collect()
+}
+
 /// The declaration with offsets, holes and line boundaries.
-pub(super) fn full(subject: &Subject, shown: &Shown<'_>) -> String {
+fn full(subject: &Subject, shown: &Shown<'_>) -> String {
     let mut printer = Printer { subject, layout: &shown.layout, out: String::new(), next_line: 1 };
     let ty = subject.types().get(shown.id);
     let language = ty.map(|ty| ty.language).unwrap_or_default();

@@ -5,13 +5,12 @@ mod relocate;
 mod symbols;
 mod thread_slots;
 
-pub(crate) use symbols::tidy;
 pub use symbols::{Mapping, MappingSymbol};
+pub(crate) use symbols::{Symbols, tidy};
 pub use thread_slots::{SlotValue, ThreadSlot};
 
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
-use lineup_model::program::Symbol;
 use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
@@ -89,8 +88,6 @@ pub(crate) struct Elf {
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) debug_link: Option<(String, u32)>,
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
-    pub(crate) symbols: Vec<Symbol>,
-    pub(crate) mapping: Vec<MappingSymbol>,
     /// Stub ranges with the names they jump to, sorted.
     pub(crate) plt: Vec<(Range<u64>, String)>,
     /// Addresses given to the sections of a relocatable file, by section index.
@@ -133,7 +130,6 @@ impl Elf {
         };
         let bases = relocate::section_bases(elf, kind == FileKind::Relocatable);
         let (sections, section_files) = sections(elf, &bases);
-        let (symbols, mapping) = symbols::read(elf, &bases, abi.machine);
         let plt = plt::stubs(elf, abi);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let has_interpreter = elf.section_by_name(".interp").is_some();
@@ -149,12 +145,20 @@ impl Elf {
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),
             alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),
-            symbols,
-            mapping,
             plt,
             bases,
             bytes,
         })
+    }
+
+    /// Reads the tables of symbols: what takes longest of a large file but for its debug sections.
+    pub(crate) fn symbols(&self) -> Symbols {
+        let data: &[u8] = &self.bytes;
+        let read = || -> Result<Symbols, Error> {
+            Ok(with_elf!(data, elf => symbols::read(&elf, &self.bases, self.abi.machine)))
+        };
+        // The file was sound when it was first parsed.
+        read().unwrap_or_default()
     }
 
     /// The bytes of a section, decompressed and, in a relocatable file, relocated. Empty when there is
