@@ -50,15 +50,15 @@ pub(crate) fn vmlinux() -> PathBuf {
     }
     let package = format!("linux-image-{release}-dbg");
     println!("fetching {package}");
-    shown(Command::new("apt-get").args(["download", "-qq", &package]).current_dir(&cache));
-    let is_archive = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "deb");
-    let entries = fs::read_dir(&cache).expect("a readable folder").flatten().map(|entry| entry.path());
-    let archive = entries.filter(is_archive).last().expect("the package that apt fetched");
+    // A run that is interrupted leaves nothing that the next one would take for a kernel.
+    let folder = tempfile::tempdir_in(&cache).expect("a folder to unpack in");
+    shown(Command::new("apt-get").args(["download", "-qq", &package]).current_dir(&folder));
+    let mut entries = fs::read_dir(&folder).expect("a readable folder").flatten();
+    let archive = entries.next().expect("the package that apt fetched").path();
     let unpack =
         "dpkg-deb --fsys-tarfile \"$0\" | tar -x --strip-components=5 --wildcards '*/debug/boot/vmlinux-*'";
-    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&cache));
-    fs::remove_file(archive).expect("the package is no longer needed");
-    assert!(vmlinux.is_file(), "{package} holds no {}", vmlinux.display());
+    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&folder));
+    fs::rename(folder.path().join(format!("vmlinux-{release}")), &vmlinux).expect("a kernel in the package");
     vmlinux
 }
 
