@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture setup-demo setup-test setup-bench
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize setup-demo setup-test setup-bench
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -34,6 +34,10 @@ bench: setup-bench
 # Readers against writers of the runtime, for minutes.
 torture: setup-test
 	LINEUP_TORTURE_SECONDS=120 cargo test --release -p lineup-runtime --test imv_torture --test clock --test c_programs -- --nocapture --test-threads 1
+
+# The runtime under Miri and ThreadSanitizer; installs parts of nightly Rust. Takes minutes, and so is not in .ci/run.
+sanitize: setup-test
+	scripts/sanitize
 
 setup-demo:
 	@scripts/setup demo

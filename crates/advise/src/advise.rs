@@ -6,7 +6,7 @@ use crate::gather;
 use crate::guard::Lock;
 use crate::guarding;
 use crate::judge::Judge;
-use crate::member_order::{self, Verdict, spelling};
+use crate::member_order::{self, Verdict, Worth, spelling};
 use crate::observations;
 use crate::options::Options;
 use crate::problem::Subject;
@@ -84,7 +84,15 @@ fn order_type(
         return;
     }
     let current = sources.with(&advice.edited);
-    match member_order::propose(&subject, &spelling, &current, options, judge, &advice.edited) {
+    match member_order::propose(
+        &subject,
+        &spelling,
+        &current,
+        options,
+        judge,
+        &advice.edited,
+        Worth::OwnPatch,
+    ) {
         Verdict::Proposed(proposal) => {
             advice.edited.extend(proposal.edited.clone());
             guarding::add_order(&mut advice.guard, &subject, &proposal, options);

@@ -16,6 +16,8 @@ pub enum Constraint {
     Conditional,
     /// An anonymous struct or union, or a `struct_group`, moves whole.
     Anonymous,
+    /// Rust types: the compiler orders their members, unless they are `repr(C)`, and Rust is not edited.
+    CompilersOrder,
     /// Packed types are not reordered.
     Packed,
     /// An initialiser gives values by position.
@@ -88,6 +90,9 @@ impl Constraint {
             Self::BitFieldRun => "a run of bit-fields moves whole",
             Self::Conditional => "members inside #if move together",
             Self::Anonymous => "an anonymous struct, union or member group moves whole",
+            Self::CompilersOrder => {
+                "Rust's compiler orders the members, not the source, unless it is repr(C)"
+            }
             Self::Packed => "the type is packed",
             Self::PositionalInitialiser => "an initialiser gives values by position",
             Self::FirstMemberIsObject => "the first member is used as the object itself",

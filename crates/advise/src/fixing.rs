@@ -29,7 +29,7 @@ pub(crate) struct Holds {
     chained: BTreeSet<String>,
 }
 
-/// `--keep`, unions, and layouts that debug info shows to be packed.
+/// `--keep`, types of Rust, unions and templates.
 pub(crate) fn forbidden_outright(
     subject: &Subject<'_>,
     spelling: &Spelling,
@@ -43,6 +43,9 @@ pub(crate) fn forbidden_outright(
         return Err(Binding::new(Constraint::Kept));
     }
     match subject.aggregate.kind {
+        _ if subject.types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust) => {
+            Err(Binding::new(Constraint::CompilersOrder).because("only C and C++ are edited"))
+        }
         AggregateKind::Union | AggregateKind::Variants => Err(Binding::new(Constraint::Union)),
         _ if spelling.name.contains('<') => {
             Err(Binding::new(Constraint::UnclearSource).because("a template's layout differs per instance"))

@@ -4,7 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::gather_figures::{self, Candidate};
 use crate::gather_text::{self, Gathering, Planned};
 use crate::judge::Judge;
-use crate::member_order::{self, Verdict, spelling};
+use crate::member_order::{self, Verdict, Worth, spelling};
 use crate::options::Options;
 use crate::problem::{Subject, is_write_shared};
 use crate::proposal::{Check, GatherProposal, OrderProposal, Refusal};
@@ -127,16 +127,7 @@ impl Job<'_> {
         edited: &BTreeMap<String, String>,
         judge: &mut dyn Judge,
     ) -> Result<Option<GatherProposal>, Refusal> {
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for (variable, _) in &variables {
-            let known = self.usage.variable_types.iter().find(|known| known.variable == *variable);
-            candidates.extend(known.map(|known| Candidate {
-                variable: variable.clone(),
-                ty: known.ty,
-                order: None,
-            }));
-        }
-        candidates.retain(|candidate| variables.iter().any(|(variable, _)| *variable == candidate.variable));
+        let mut candidates = self.candidates(&variables);
         if candidates.len() < 2 {
             return Ok(None);
         }
@@ -151,20 +142,7 @@ impl Job<'_> {
             constraints,
             lines: arrangement.lines.clone(),
         };
-        let compiled = gather_text::compiled_files(&current, self.types);
-        let mut planned = Vec::new();
-        for name in &names {
-            let (_, plan) =
-                gather_text::plan(&current, &compiled, name).map_err(|binding| refuse(vec![binding]))?;
-            planned.push(plan);
-        }
-        let region = self.usage.regions.first().map_or("hot", |region| region.name.as_str());
-        let gathering = Gathering {
-            name: gather_text::free_name(&current, region),
-            align_bytes: self.options.primary.bytes(),
-            regions: self.usage.regions.iter().map(|region| region.name.clone()).collect(),
-            variables: planned,
-        };
+        let gathering = self.gathering(&current, &names).map_err(|binding| refuse(vec![binding]))?;
         let text =
             gather_text::write(&current, self.path, &gathering).map_err(|binding| refuse(vec![binding]))?;
         let mut proposal_texts = texts;
@@ -184,6 +162,30 @@ impl Job<'_> {
             variables: names,
             edited: proposal_texts,
         }))
+    }
+
+    /// The variables whose type is known.
+    fn candidates(&self, variables: &[(VariableRef, Planned)]) -> Vec<Candidate> {
+        let known_type = |variable: &VariableRef| {
+            self.usage.variable_types.iter().find(|known| known.variable == *variable).map(|known| known.ty)
+        };
+        let of = |(variable, _): &(VariableRef, Planned)| {
+            Some(Candidate { variable: variable.clone(), ty: known_type(variable)?, order: None })
+        };
+        variables.iter().filter_map(of).collect()
+    }
+
+    /// What to write: one aligned object that holds the variables `names` in that order.
+    fn gathering(&self, sources: &Sources, names: &[String]) -> Result<Gathering, Binding> {
+        let compiled = gather_text::compiled_files(sources, self.types);
+        let plan = |name: &String| gather_text::plan(sources, &compiled, name).map(|(_, plan)| plan);
+        let region = self.usage.regions.first().map_or("hot", |region| region.name.as_str());
+        Ok(Gathering {
+            name: gather_text::free_name(sources, region),
+            align_bytes: self.options.primary.bytes(),
+            regions: self.usage.regions.iter().map(|region| region.name.clone()).collect(),
+            variables: names.iter().map(plan).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Orders the members of struct-typed variables hot first, each for its own place.
@@ -215,9 +217,15 @@ impl Job<'_> {
             let mut before = edited.clone();
             before.extend(texts.clone());
             let current = sources.with(&texts);
-            if let Verdict::Proposed(proposal) =
-                member_order::propose_hot_first(&subject, &spelling, &current, self.options, judge, &before)
-            {
+            if let Verdict::Proposed(proposal) = member_order::propose(
+                &subject,
+                &spelling,
+                &current,
+                self.options,
+                judge,
+                &before,
+                Worth::PlacedAnyway,
+            ) {
                 candidate.order = Some(proposal.field_order.clone());
                 texts.extend(proposal.edited.clone());
                 proposals.push(*proposal);

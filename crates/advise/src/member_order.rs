@@ -84,6 +84,15 @@ pub fn offsets_in_order(
     Some(crate::placement::place(&model.fields, order, model.align_bytes)?.offsets_bits)
 }
 
+/// How much an order must gain to be worth a patch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Worth {
+    /// Fewer lines of the size asked for.
+    OwnPatch,
+    /// Fewer lines of any size: the object is placed anew anyway.
+    PlacedAnyway,
+}
+
 /// Works out an order for one type, writes it, and has it judged. `edited` are the texts that earlier
 /// proposals changed; `sources` holds them already.
 pub(crate) fn propose(
@@ -93,34 +102,15 @@ pub(crate) fn propose(
     options: &Options,
     judge: &mut dyn Judge,
     edited: &BTreeMap<String, String>,
-) -> Verdict {
-    propose_for(subject, spelling, sources, options, judge, edited, 3)
-}
-
-/// The same for a type whose object is placed anew anyway: fewer lines of any size are worth it.
-pub(crate) fn propose_hot_first(
-    subject: &Subject<'_>,
-    spelling: &Spelling,
-    sources: &Sources,
-    options: &Options,
-    judge: &mut dyn Judge,
-    edited: &BTreeMap<String, String>,
-) -> Verdict {
-    propose_for(subject, spelling, sources, options, judge, edited, 5)
-}
-
-fn propose_for(
-    subject: &Subject<'_>,
-    spelling: &Spelling,
-    sources: &Sources,
-    options: &Options,
-    judge: &mut dyn Judge,
-    edited: &BTreeMap<String, String>,
-    least_parts: usize,
+    worth: Worth,
 ) -> Verdict {
     let models = match subject.models() {
         Ok(models) => models,
-        Err(binding) => return refused(spelling, vec![binding], Vec::new()),
+        Err(binding) => {
+            // What forbids a change whatever the layout says more than that the layout is not understood.
+            let outright = fixing::forbidden_outright(subject, spelling, options).err();
+            return refused(spelling, vec![outright.unwrap_or(binding)], Vec::new());
+        }
     };
     let plan = match Plan::make(subject, spelling, sources, options, models) {
         Ok(plan) => plan,
@@ -128,9 +118,10 @@ fn propose_for(
             let lines = potential(subject, &models);
             let helps =
                 lines.iter().any(|row| row.gain() > 0.01 && row.line_bytes == options.primary.bytes());
-            if helps
-                || !matches!(bindings.first(), Some(first) if first.constraint == Constraint::OutsideSource)
-            {
+            let is_foreign = |binding: &Binding| {
+                matches!(binding.constraint, Constraint::OutsideSource | Constraint::CompilersOrder)
+            };
+            if helps || !bindings.first().is_some_and(is_foreign) {
                 return refused(spelling, bindings, lines);
             }
             return Verdict::AlreadyGood(spelling.name.clone());
@@ -141,7 +132,11 @@ fn propose_for(
     };
     let recorded = Problem { models: plan.problem.models[..1].to_vec(), ..plan.problem.clone() };
     let after = recorded.score(&outcome.order, None).unwrap_or(before);
-    if !gains(&before, &after, least_parts) {
+    let parts = match worth {
+        Worth::OwnPatch => 3,
+        Worth::PlacedAnyway => 5,
+    };
+    if !gains(&before, &after, parts) {
         return plan.no_gain(subject, spelling, options);
     }
     plan.write_and_judge(subject, sources, spelling, outcome, judge, edited)

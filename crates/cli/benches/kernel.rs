@@ -3,20 +3,22 @@
 //! The busy workload on Debian's cloud kernel, booted bare and recorded with all three caches modelled (goal: at most 4
 //! times). The commands take turns; medians of the whole time, boot included, and of the workload alone are printed.
 
+mod setup;
+
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 const ROUNDS: usize = 3;
 
 fn main() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let kernel = kernel(&workspace);
-    let lineup = release_build(&workspace);
+    let kernel = setup::kernel();
+    let kernel = kernel.to_str().expect("a UTF-8 path");
+    let lineup = setup::release_build();
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let bare = [&["kernel", &kernel][..], &["--boot", "--workload", "busy", "--json"]].concat();
-    let record = ["record", "--kernel", &kernel, "--region", "timer", "--workload", "busy", "--json"];
+    let bare = [&["kernel", kernel][..], &["--boot", "--workload", "busy", "--json"]].concat();
+    let record = ["record", "--kernel", kernel, "--region", "timer", "--workload", "busy", "--json"];
     let (mut bare_times, mut record_times) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         bare_times.push(time(&lineup, &bare, folder.path(), "boot"));
@@ -29,32 +31,6 @@ fn main() {
         let goal = if part == 0 { " (goal 4)" } else { "" };
         println!("  {what:13} bare {bare:8.3} s, recorded {record:8.3} s  {:5.2} times{goal}", record / bare);
     }
-}
-
-fn kernel(workspace: &Path) -> String {
-    let mut fetch = Command::new(workspace.join("scripts/kernel-fetch"));
-    let output = fetch.arg("cloud").stderr(Stdio::inherit()).output().expect("scripts/kernel-fetch runs");
-    assert!(output.status.success(), "scripts/kernel-fetch failed");
-    String::from_utf8(output.stdout).expect("a path").trim().to_owned()
-}
-
-/// The optimised command, with the recorder beside it.
-fn release_build(workspace: &Path) -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(workspace).args([
-        "build",
-        "--quiet",
-        "--release",
-        "-p",
-        "lineup",
-        "-p",
-        "lineup-plugin",
-    ]);
-    assert!(cargo.status().expect("cargo").success(), "the build failed");
-    // This very executable lies in the folder `deps` of the release profile.
-    let own = std::env::current_exe().expect("this executable");
-    let command = own.ancestors().map(|folder| folder.join("lineup")).find(|file| file.is_file());
-    command.expect("the lineup command")
 }
 
 /// Seconds of a run, and of its guest's workload.

@@ -7,21 +7,20 @@
 
 #[path = "../tests/pahole/mod.rs"]
 mod pahole;
+mod setup;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wait4::Wait4;
 
 const ROUNDS: usize = 3;
-/// Kernels of Debian 12 are built for clouds, too: the smallest debug package.
-const PACKAGES: &str = r"^linux-image-6\.1\..*-cloud-amd64-dbg$";
 
 fn main() {
-    let lineup = release_build();
-    let vmlinux = vmlinux();
+    let lineup = setup::release_build();
+    let vmlinux = setup::vmlinux();
     let file = vmlinux.to_str().expect("a UTF-8 path");
     let folder = tempfile::tempdir().expect("a scratch folder");
     let ours = folder.path().join("lineup");
@@ -54,60 +53,6 @@ fn main() {
     }
     println!("  goal: 0.20 of the time and of the memory of pahole -j2");
     compare(file, &read(&ours), &read(&theirs));
-}
-
-/// The optimised command.
-fn release_build() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(&workspace).args(["build", "--quiet", "--release", "-p", "lineup"]);
-    assert!(cargo.status().expect("cargo").success(), "the build failed");
-    beside_this("lineup")
-}
-
-/// A file in one of the folders that hold this very executable.
-fn beside_this(name: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("this executable");
-    own.ancestors().map(|folder| folder.join(name)).find(|file| file.is_file()).expect("the lineup command")
-}
-
-/// A kernel with DWARF: the one that the environment names, or Debian's from the cache or from apt.
-fn vmlinux() -> PathBuf {
-    if let Some(file) = std::env::var_os("LINEUP_BENCH_VMLINUX") {
-        return file.into();
-    }
-    let own = std::env::current_exe().expect("this executable");
-    let target = own.ancestors().find(|folder| folder.ends_with("release")).and_then(Path::parent);
-    let cache = target.expect("the target folder").join("bench-input");
-    fs::create_dir_all(&cache).expect("a cache folder");
-    if let Some(cached) = first_file(&cache, "vmlinux-") {
-        return cached;
-    }
-    let names = shown(Command::new("apt-cache").args(["search", "--names-only", PACKAGES]));
-    let package = names.lines().filter_map(|line| line.split(' ').next()).max();
-    let package = package.expect("a debug package of a kernel; give a file by LINEUP_BENCH_VMLINUX");
-    println!("fetching {package}");
-    shown(Command::new("apt-get").args(["download", "-qq", package]).current_dir(&cache));
-    let archive = first_file(&cache, package).expect("the package that apt fetched");
-    let unpack =
-        "dpkg-deb --fsys-tarfile \"$0\" | tar -x --strip-components=5 --wildcards '*/debug/boot/vmlinux-*'";
-    shown(Command::new("sh").args(["-c", unpack]).arg(&archive).current_dir(&cache));
-    fs::remove_file(archive).expect("the package is no longer needed");
-    first_file(&cache, "vmlinux-").expect("a kernel in the package")
-}
-
-fn first_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a readable folder").flatten();
-    entries.map(|entry| entry.path()).find(|path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix))
-    })
-}
-
-/// What a command prints; it must succeed.
-fn shown(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn read(path: &Path) -> String {
@@ -161,7 +106,7 @@ fn compare(file: &str, ours: &str, theirs: &str) {
     let mut theirs = pahole::read(theirs);
     // Structs that only a typedef names are shown when asked for, those of the first unit that has any.
     let asked = pahole::typedef_names(ours).join(",");
-    let by_typedef = shown(Command::new("pahole").args(["-F", "dwarf", "-C", &asked, file]));
+    let by_typedef = setup::shown(Command::new("pahole").args(["-F", "dwarf", "-C", &asked, file]));
     theirs.extend(pahole::read(&by_typedef));
     let mut known_to_us: BTreeMap<String, Vec<pahole::Printed>> = BTreeMap::new();
     for printed in pahole::read(ours) {

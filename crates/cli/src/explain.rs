@@ -3,15 +3,14 @@
 mod text;
 
 use crate::files::{self, DiskCompanions};
+use crate::kernel::symbols;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
-use lineup_debuginfo::{DebugInfo, btf};
+use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explanation, Survey};
-use lineup_kernel::{KernelImage, kallsyms};
 use lineup_model::line::LineSize;
-use lineup_model::program::{Symbol, SymbolKind};
 use lineup_recording::{Reader, RecordingError};
 use std::fs::File;
 use std::io::BufReader;
@@ -134,9 +133,9 @@ pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
     }
-    let read = files::read(path).and_then(|bytes| match bytes.starts_with(b"\x7fELF") {
-        true => DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).map_err(anyhow::Error::from),
-        false => kernel_info(&bytes),
+    let read = files::read(path).and_then(|bytes| match symbols::distributed(&bytes)? {
+        None => Ok(DebugInfo::parse(bytes, &mut DiskCompanions::of(path))?),
+        Some(kernel) => symbols::own_info(kernel),
     });
     match read {
         Ok(info) => Some(info),
@@ -145,22 +144,6 @@ pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
             None
         }
     }
-}
-
-/// What a kernel's image tells of itself: its own table of symbols and its BTF.
-fn kernel_info(bytes: &[u8]) -> Result<DebugInfo> {
-    let kernel = KernelImage::parse(bytes)?;
-    let symbols = kallsyms::decode(&kernel)?;
-    let all = symbols.all().iter();
-    let described = all.map(|symbol| Symbol {
-        name: symbol.name.clone(),
-        address: symbol.address,
-        size_bytes: symbols.range_of(symbol).end - symbol.address,
-        kind: if symbol.is_code() { SymbolKind::Function } else { SymbolKind::Data },
-        is_global: symbol.kind.is_ascii_uppercase(),
-    });
-    let types = btf::parse(lineup_kernel::btf::find(&kernel)?, None)?;
-    Ok(DebugInfo::with_btf(kernel.vmlinux.clone(), described.collect(), types)?)
 }
 
 fn select(mut explanation: Explanation, wanted: &[String]) -> Result<Explanation> {

@@ -37,7 +37,13 @@ impl Releasable for Held {
 
 /// Writes to standard output. A reader that closes the pipe early is no error.
 pub(crate) fn print(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    print_all(std::slice::from_ref(&text))
+}
+
+/// Writes texts to standard output one after another. A reader that closes the pipe early is no error.
+pub(crate) fn print_all(texts: &[impl AsRef<str>]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match texts.iter().try_for_each(|text| out.write_all(text.as_ref().as_bytes())) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }

@@ -16,6 +16,7 @@ use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
 use lineup_model::types::TypeId;
 use lineup_report::visible::many_lines;
+use rayon::prelude::*;
 use std::path::PathBuf;
 use subject::Subject;
 
@@ -83,20 +84,22 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         select::named(&subject, &options.types)?
     };
     let layouts: Vec<Shown<'_>> = chosen
-        .into_iter()
+        .into_par_iter()
         .filter_map(|(name, id)| {
             let layout = Layout::of(subject.types(), id, options.line_size)?;
             Some(Shown { name, id, layout })
         })
         .collect();
+    let is_table = (options.types.is_empty() && !options.full) || options.sort.is_some();
+    if !options.json && !is_table {
+        files::print_all(&text::all(&subject, &layouts))?;
+        return Ok(Outcome::Done);
+    }
     let output = if options.json {
         let document = json::document(options, &subject, &layouts);
         serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n"
-    } else if (options.types.is_empty() && !options.full) || options.sort.is_some() {
-        many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size))).into_owned()
     } else {
-        let all = layouts.iter().map(|shown| text::full(&subject, shown)).collect::<Vec<_>>().join("\n");
-        many_lines(&all).into_owned()
+        many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size))).into_owned()
     };
     files::print(&output)?;
     Ok(Outcome::Done)

@@ -209,6 +209,20 @@ fn signal(child: &std::process::Child, signal: &str) {
     assert!(sent.success());
 }
 
+/// Waits until the process has a handler for SIGTERM.
+fn wait_for_handler(child: &std::process::Child) {
+    const SIGTERM_BIT: u64 = 1 << 14;
+    let status = format!("/proc/{}/status", child.id());
+    loop {
+        let text = std::fs::read_to_string(&status).expect("the child's status");
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("caught signals");
+        if u64::from_str_radix(caught.trim(), 16).expect("a mask") & SIGTERM_BIT != 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn an_interrupted_comparison_keeps_its_blocks_and_leaves_no_child() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -254,7 +268,7 @@ fn load_ends_by_time_and_by_signal_and_reports_what_it_did() {
     assert!(String::from_utf8_lossy(&trips.stdout).starts_with("500 round trips in "));
     let mut child =
         command(&["load", "--thrash-random", "1", "--seed", "862710"]).spawn().expect("load starts");
-    std::thread::sleep(Duration::from_millis(100));
+    wait_for_handler(&child);
     signal(&child, "-TERM");
     assert!(child.wait().expect("load ends").success());
     assert_all_gone("--seed 862710");
@@ -262,7 +276,7 @@ fn load_ends_by_time_and_by_signal_and_reports_what_it_did() {
 
 #[test]
 fn weighted_groups_run_in_real_control_groups_or_are_refused() {
-    let child = command(&["load", "--group", "2:2", "--group", "1024:1", "--seed", "862711"])
+    let mut child = command(&["load", "--group", "2:2", "--group", "1024:1", "--seed", "862711"])
         .stderr(Stdio::piped())
         .spawn()
         .expect("load starts");
@@ -272,7 +286,9 @@ fn weighted_groups_run_in_real_control_groups_or_are_refused() {
         let text = String::from_utf8_lossy(&listing.expect("find").stdout).into_owned();
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    std::thread::sleep(Duration::from_millis(400));
+    while groups().len() < 2 && child.try_wait().expect("the load's state").is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let made = groups();
     // The load may have refused already; then the signal finds nobody.
     let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status();

@@ -1,22 +1,19 @@
-//! Beside `perf stat -r` and `hyperfine` on one workload: the same means within error.
+//! Beside `perf stat -r` and `hyperfine` on one workload, in turn: the same means within error.
 
 use serde_json::Value;
 use std::process::Command;
 
-const RUNS: &str = "12";
+const ROUNDS: usize = 6;
+const RUNS: &str = "2";
 
-/// A mean with its standard error, in seconds.
-#[derive(Clone, Copy, Debug)]
-struct Mean {
-    mean: f64,
-    error: f64,
-}
-
-impl Mean {
-    fn agrees(self, other: Mean) -> bool {
-        let allowed = 4.0 * self.error.hypot(other.error) + 0.01 * self.mean;
-        (self.mean - other.mean).abs() <= allowed
-    }
+/// True when the mean difference, round by round, is within four standard errors, or a hundredth.
+fn agree(ours: &[f64], theirs: &[f64]) -> bool {
+    let differences: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs).collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let middle = mean(&differences);
+    let squares: Vec<f64> = differences.iter().map(|value| (value - middle).powi(2)).collect();
+    let error = (mean(&squares) / (differences.len() - 1) as f64).sqrt();
+    middle.abs() <= 4.0 * error + 0.01 * mean(ours)
 }
 
 fn run(program: &str, arguments: &[&str], package: &str) -> (String, String) {
@@ -27,46 +24,52 @@ fn run(program: &str, arguments: &[&str], package: &str) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-fn lineup() -> (Mean, Value) {
+fn lineup() -> (f64, f64) {
     let (out, _) =
         run(env!("CARGO_BIN_EXE_lineup"), &["measure", "-r", RUNS, "--json", "--", "sleep", "0.15"], "-");
     let result: Value = serde_json::from_str(&out).expect("JSON");
     let metrics = result["metrics"].as_array().expect("metrics");
-    let elapsed = metrics.iter().find(|metric| metric["name"] == "elapsed").expect("elapsed");
-    let seconds = |field: &str| elapsed[field].as_f64().expect("a number") / 1e9;
-    (Mean { mean: seconds("mean"), error: seconds("standard_error") }, result)
+    let mean = |name: &str| {
+        let metric = metrics.iter().find(|metric| metric["name"] == name).expect(name);
+        metric["mean"].as_f64().expect("a number")
+    };
+    (mean("elapsed") / 1e9, mean("page-faults"))
 }
 
 /// The line `0.15123 +- 0.00012 seconds time elapsed`, and the mean of the page faults.
-fn perf() -> (Mean, f64) {
+fn perf() -> (f64, f64) {
     let (_, text) = run("perf", &["stat", "-r", RUNS, "sleep", "0.15"], "linux-perf");
-    let words = |needle: &str| -> Vec<String> {
+    let first_word = |needle: &str| {
         let line = text.lines().find(|line| line.contains(needle)).unwrap_or_else(|| panic!("{text}"));
-        line.split_whitespace().map(str::to_owned).collect()
+        let word = line.split_whitespace().next().expect("a word");
+        word.replace(',', "").parse::<f64>().expect("a number")
     };
-    let elapsed = words("time elapsed");
-    let number = |text: &str| text.replace(',', "").parse::<f64>().expect("a number");
-    (Mean { mean: number(&elapsed[0]), error: number(&elapsed[2]) }, number(&words("page-faults")[0]))
+    (first_word("time elapsed"), first_word("page-faults"))
 }
 
-fn hyperfine() -> Mean {
+fn hyperfine() -> f64 {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let path = file.path().to_str().expect("a path");
     run("hyperfine", &["-N", "--runs", RUNS, "--export-json", path, "sleep 0.15"], "hyperfine");
     let result: Value =
         serde_json::from_str(&std::fs::read_to_string(path).expect("a result")).expect("JSON");
-    let field = |name: &str| result["results"][0][name].as_f64().expect("a number");
-    let runs: f64 = RUNS.parse().expect("a number");
-    Mean { mean: field("mean"), error: field("stddev") / runs.sqrt() }
+    result["results"][0]["mean"].as_f64().expect("a number")
 }
 
 #[test]
 fn means_agree_with_perf_stat_and_hyperfine() {
-    let ((ours, result), (perf, faults), hyperfine) = (lineup(), perf(), hyperfine());
-    assert!(ours.agrees(perf), "lineup {ours:?}, perf {perf:?}");
-    assert!(ours.agrees(hyperfine), "lineup {ours:?}, hyperfine {hyperfine:?}");
-    let metrics = result["metrics"].as_array().expect("metrics");
-    let own = metrics.iter().find(|metric| metric["name"] == "page-faults").expect("page faults");
-    let own = own["mean"].as_f64().expect("a number");
-    assert!((own - faults).abs() <= 0.1 * faults, "page faults: lineup {own}, perf {faults}");
+    let (mut ours, mut of_perf, mut of_hyperfine) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (elapsed, own_faults) = lineup();
+        let (perf_elapsed, faults) = perf();
+        ours.push(elapsed);
+        of_perf.push(perf_elapsed);
+        of_hyperfine.push(hyperfine());
+        assert!(
+            (own_faults - faults).abs() <= 0.1 * faults,
+            "page faults: lineup {own_faults}, perf {faults}"
+        );
+    }
+    assert!(agree(&ours, &of_perf), "seconds: lineup {ours:?}, perf {of_perf:?}");
+    assert!(agree(&ours, &of_hyperfine), "seconds: lineup {ours:?}, hyperfine {of_hyperfine:?}");
 }

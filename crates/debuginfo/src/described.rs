@@ -38,9 +38,8 @@ impl DebugInfo {
     /// As for [`DebugInfo::parse`].
     pub fn with_btf(bytes: impl Into<Bytes>, symbols: Vec<Symbol>, btf: Btf) -> Result<DebugInfo, Error> {
         let mut info = DebugInfo::parse(bytes, &mut crate::NoCompanions)?;
-        info.symbols.extend(symbols);
-        crate::elf::tidy(&mut info.symbols);
-        let functions = functions(&info.symbols, &btf, info.abi().machine);
+        info.add_symbols(symbols);
+        let functions = functions(info.symbols(), &btf, info.abi().machine);
         let globals = globals(&info, &btf);
         info.described = Some(Box::new(Described { types: btf.types, functions, globals }));
         Ok(info)

@@ -2,9 +2,12 @@
 
 use crate::described::Described;
 use crate::dwarf::{Store, TypeTable};
-use crate::elf::Elf;
+use crate::elf::{Elf, Symbols};
 use crate::program::Lazy;
-use crate::{Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment};
+use crate::{
+    Bytes, Companion, Companions, Error, FileKind, MappingSymbol, Section, Segment, ThreadLocalSegment,
+    ThreadSlot,
+};
 use lineup_model::abi::Abi;
 use lineup_model::program::Symbol;
 use lineup_model::types::Types;
@@ -13,12 +16,14 @@ use std::sync::OnceLock;
 
 /// The debug information of one program, library or object file, with that of its companions.
 ///
-/// Made quickly: types, variables and functions are read when first asked for, then kept.
+/// Made quickly: symbols, types, variables and functions are read when first asked for, then kept.
 #[derive(Debug)]
 pub struct DebugInfo {
     pub(crate) elf: Elf,
+    /// The separate debug file.
+    separate: Option<Box<Elf>>,
     /// Symbols of the file and of its separate debug file.
-    pub(crate) symbols: Vec<Symbol>,
+    symbols: OnceLock<Symbols>,
     pub(crate) store: Store,
     pub(crate) lazy: Lazy,
     missing: Vec<Companion>,
@@ -36,19 +41,27 @@ impl DebugInfo {
     /// file without debug information is no error here: see [`Self::has_debug_info`].
     pub fn parse(bytes: impl Into<Bytes>, companions: &mut dyn Companions) -> Result<DebugInfo, Error> {
         let elf = Elf::parse(bytes.into())?;
-        let mut symbols = elf.symbols.clone();
+        let mut separate = None;
         let mut missing = Vec::new();
         let mut store = Store::load(&elf, companions)?;
         if store.is_empty()
-            && let Some(separate) = find_separate(&elf, companions, &mut missing)
+            && let Some(found) = find_separate(&elf, companions, &mut missing)
         {
-            store = Store::load(&separate, companions)?;
-            symbols.extend(separate.symbols);
-            crate::elf::tidy(&mut symbols);
+            store = Store::load(&found, companions)?;
+            separate = Some(Box::new(found));
         }
         missing.extend(store.missing.iter().cloned());
         let lazy = Lazy::new(store.units.len());
-        Ok(DebugInfo { elf, symbols, store, lazy, missing, types: OnceLock::new(), described: None })
+        Ok(DebugInfo {
+            elf,
+            separate,
+            symbols: OnceLock::new(),
+            store,
+            lazy,
+            missing,
+            types: OnceLock::new(),
+            described: None,
+        })
     }
 
     /// The machine and data model.
@@ -81,6 +94,16 @@ impl DebugInfo {
         &self.elf.segments
     }
 
+    /// What every thread gets a copy of, when there is such data.
+    pub fn thread_local_segment(&self) -> Option<&ThreadLocalSegment> {
+        self.elf.thread_local.as_ref()
+    }
+
+    /// The words that the loader fills in so that code finds thread-local variables of this file.
+    pub fn thread_slots(&self) -> Vec<ThreadSlot> {
+        self.elf.thread_slots()
+    }
+
     /// The link address of the first loadable segment.
     pub fn first_load_address(&self) -> Option<u64> {
         self.elf.segments.iter().map(|segment| segment.addresses.start).min()
@@ -105,13 +128,33 @@ impl DebugInfo {
     /// All symbols, by address: of the symbol table and of the dynamic one, of the file and of its
     /// separate debug file.
     pub fn symbols(&self) -> &[Symbol] {
-        &self.symbols
+        &self.all_symbols().all
+    }
+
+    fn all_symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| {
+            let mut symbols = self.elf.symbols();
+            if let Some(separate) = &self.separate {
+                symbols.all.extend(separate.symbols().all);
+                crate::elf::tidy(&mut symbols.all);
+            }
+            symbols
+        })
+    }
+
+    /// Adds symbols that the file itself does not list.
+    pub(crate) fn add_symbols(&mut self, symbols: Vec<Symbol>) {
+        self.all_symbols();
+        if let Some(known) = self.symbols.get_mut() {
+            known.all.extend(symbols);
+            crate::elf::tidy(&mut known.all);
+        }
     }
 
     /// The symbol that covers a link address, functions and data before others.
     pub fn symbol_at(&self, address: u64) -> Option<&Symbol> {
-        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
-        let before = self.symbols.get(..after)?;
+        let after = self.symbols().partition_point(|symbol| symbol.address <= address);
+        let before = self.symbols().get(..after)?;
         let covers =
             |symbol: &&Symbol| symbol.address == address || address - symbol.address < symbol.size_bytes;
         // Symbols of size 0 and nested ones may stand between an address and the one that covers it.
@@ -122,13 +165,14 @@ impl DebugInfo {
 
     /// Where instruction sets and data alternate (Arm), by address.
     pub fn mapping_symbols(&self) -> &[MappingSymbol] {
-        &self.elf.mapping
+        &self.all_symbols().mapping
     }
 
     /// The mapping symbol in force at a link address.
     pub fn mapping_at(&self, address: u64) -> Option<MappingSymbol> {
-        let after = self.elf.mapping.partition_point(|symbol| symbol.address <= address);
-        self.elf.mapping.get(after.checked_sub(1)?).copied()
+        let mapping = self.mapping_symbols();
+        let after = mapping.partition_point(|symbol| symbol.address <= address);
+        mapping.get(after.checked_sub(1)?).copied()
     }
 
     /// The name of the function that a stub of the procedure linkage table jumps to, for a link

@@ -21,10 +21,13 @@ mod error;
 mod info;
 mod names;
 mod program;
+mod thread_local;
 
 pub use bytes::{Bytes, Releasable};
 pub use companion::{Companion, Companions, NoCompanions};
-pub use elf::{FileKind, Mapping, MappingSymbol, Region, Section, Segment};
+pub use elf::{
+    FileKind, Mapping, MappingSymbol, Region, Section, Segment, SlotValue, ThreadLocalSegment, ThreadSlot,
+};
 pub use error::Error;
 pub use info::DebugInfo;
 pub use names::{demangle, is_meant, nearest};

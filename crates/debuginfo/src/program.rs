@@ -65,17 +65,17 @@ impl Lazy {
 }
 
 impl DebugInfo {
-    fn catalog(&self, unit: u32) -> Option<&Catalog> {
+    pub(crate) fn catalog(&self, unit: u32) -> Option<&Catalog> {
         let slot = self.lazy.catalogs.get(unit as usize)?;
-        Some(slot.get_or_init(|| Catalog::read(&self.store.view(), unit)))
+        Some(slot.get_or_init(|| Catalog::read(&self.store.view(), unit, self.keeps_unplaced())))
     }
 
     /// Reads the catalogs of all units, in parallel.
-    fn all_catalogs(&self) -> impl Iterator<Item = (u32, &Catalog)> {
-        let view = self.store.view();
+    pub(crate) fn all_catalogs(&self) -> impl Iterator<Item = (u32, &Catalog)> {
+        let (view, keeps_unplaced) = (self.store.view(), self.keeps_unplaced());
         (0..self.lazy.catalogs.len()).into_par_iter().for_each(|unit| {
             if let Some(slot) = self.lazy.catalogs.get(unit) {
-                slot.get_or_init(|| Catalog::read(&view, unit as u32));
+                slot.get_or_init(|| Catalog::read(&view, unit as u32, keeps_unplaced));
             }
         });
         (0..self.lazy.catalogs.len() as u32).filter_map(|unit| Some((unit, self.catalog(unit)?)))
@@ -94,7 +94,7 @@ impl DebugInfo {
         Catalog::name(die, &|unit| self.catalog(unit))
     }
 
-    fn full_name(&self, die: Die) -> Option<String> {
+    pub(crate) fn full_name(&self, die: Die) -> Option<String> {
         let named = self.name_of(die);
         named.name.or_else(|| named.linkage.map(|linkage| demangle(&linkage).unwrap_or(linkage)))
     }
@@ -135,8 +135,8 @@ impl DebugInfo {
             return;
         }
         let starts = |range: &Range<u64>| {
-            let from = self.symbols.partition_point(|symbol| symbol.address < range.start);
-            let here = self.symbols.iter().skip(from).take_while(|symbol| symbol.address == range.start);
+            let from = self.symbols().partition_point(|symbol| symbol.address < range.start);
+            let here = self.symbols().iter().skip(from).take_while(|symbol| symbol.address == range.start);
             let is_entry = |symbol: &Symbol| {
                 symbol.kind == SymbolKind::Function
                     && symbol.name.strip_prefix(name).is_some_and(|rest| !rest.contains(".cold"))
@@ -198,7 +198,7 @@ impl DebugInfo {
 
     /// Functions known by symbol alone: assembly, and code without debug information.
     fn found_symbols(&self, wanted: &str) -> Vec<(Die, FoundFunction)> {
-        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
         functions
             .filter_map(|symbol| {
                 let spelled = demangle(&symbol.name);
@@ -244,7 +244,7 @@ impl DebugInfo {
             let inlined = catalog.inlined.iter().map(|inlined| inlined.origin);
             names.extend(described.chain(inlined).filter_map(|die| self.full_name(die)));
         }
-        let functions = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function);
+        let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
         names.extend(functions.map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone())));
         nearest(wanted, names.iter().map(String::as_str), 5)
     }
@@ -262,7 +262,7 @@ impl DebugInfo {
         let view = self.store.view();
         let details = Details::new(&view, self.table(), |unit| self.catalog(unit));
         let at_zero: BTreeSet<&str> = self
-            .symbols
+            .symbols()
             .iter()
             .filter(|symbol| symbol.address == 0)
             .map(|symbol| symbol.name.as_str())
@@ -291,6 +291,7 @@ impl DebugInfo {
                 globals.push((key, variable));
             }
         }
+        globals.extend(self.placed_by_symbol(&details));
         globals.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
         // A static variable of an inlined function is described in every copy.
         globals.dedup_by(|(_, a), (_, b)| a.places == b.places && a.name == b.name);

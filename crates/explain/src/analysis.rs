@@ -10,11 +10,15 @@ use crate::globals::Globals;
 use crate::graph::Graph;
 use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
 use crate::image::Image;
-use crate::instruction::{Address, CallTarget, Instruction, Register};
+use crate::instruction::{
+    Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, decode,
+};
 use crate::located::{Located, Names, RegisterFact, Slot};
+use crate::thread_block::ThreadBlocks;
 use lineup_debuginfo::Region;
+use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
-use lineup_model::program::{FrameBase, Function};
+use lineup_model::program::{FrameBase, Function, SymbolKind};
 use std::collections::{BTreeSet, HashMap};
 
 /// What one operand of an instruction accesses.
@@ -62,6 +66,8 @@ pub struct World<'w, 'a> {
     pub catalog: &'w mut Catalog<'a>,
     /// Variables, per image.
     pub globals: &'w [Globals],
+    /// The program's thread-local variables.
+    pub(crate) blocks: &'w ThreadBlocks,
     /// Texts.
     pub names: &'w mut Names,
     /// What functions return, by image and link address of the entry.
@@ -86,7 +92,8 @@ pub fn analyse(
     let Some(graph) = Graph::of(described, function)? else { return Ok(HashMap::new()) };
     let located = Located::of(world.catalog, world.names, image, function);
     let facts = facts_by_instruction(&graph, &located);
-    let mut pass = Pass { world, image, function, graph: &graph, located: &located, facts };
+    let mut pass =
+        Pass { world, image, function, graph: &graph, located: &located, facts, popped: HashMap::new() };
     let entries = pass.settle();
     Ok(pass.sites(&entries))
 }
@@ -113,6 +120,8 @@ struct Pass<'p, 'w, 'a> {
     graph: &'p Graph,
     located: &'p Located,
     facts: Vec<Vec<u32>>,
+    /// What functions called from here take off the stack, by entry.
+    popped: HashMap<u64, i64>,
 }
 
 impl Pass<'_, '_, '_> {
@@ -278,8 +287,30 @@ impl Surroundings for Pass<'_, '_, '_> {
                 })
                 .unwrap_or(unknown),
             Held::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
+            Held::Thread(0) if self.graph.convention.base_holds_itself => at,
+            Held::Thread(offset) => self.loaded_thread_local(offset, size_bytes).unwrap_or(unknown),
             _ => unknown,
         }
+    }
+
+    fn return_address_in(&mut self, target: CallTarget) -> Option<Register> {
+        let CallTarget::Direct(entry) = target else { return None };
+        let name = self.world.images.get(self.image)?.callee_name(entry)?;
+        let registers = ["ax", "cx", "dx", "bx", "sp", "bp", "si", "di"];
+        let register = name.strip_prefix("__x86.get_pc_thunk.")?;
+        let number = registers.iter().position(|known| *known == register)?;
+        Some(Register(number as u16))
+    }
+
+    fn popped_bytes(&mut self, target: CallTarget) -> i64 {
+        let Some(image) = self.world.images.get(self.image) else { return 0 };
+        let is_i386 = image.abi().is_some_and(|abi| abi.machine == Machine::I386);
+        let CallTarget::Direct(entry) = target else { return 0 };
+        if !is_i386 {
+            return 0;
+        }
+        let images = self.world.images;
+        *self.popped.entry(entry).or_insert_with(|| popped_bytes(images, image, entry).unwrap_or(0))
     }
 
     fn returned(&mut self, target: CallTarget) -> Held {
@@ -293,6 +324,17 @@ impl Surroundings for Pass<'_, '_, '_> {
 }
 
 impl Pass<'_, '_, '_> {
+    /// What a load from a thread-local variable gives.
+    fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<Held> {
+        let spot = self.world.blocks.spot(from_base)?;
+        let global = self.world.globals.get(spot.image)?.thread_local_at(spot.offset).copied()?;
+        let name = self.world.images.get(spot.image)?.globals().get(global.variable as usize)?.name.clone();
+        let is_plain = !self.world.catalog.is_aggregate(global.ty);
+        let origin = is_plain.then(|| Origin::Variable(self.world.names.number(name.unwrap_or_default())));
+        let offset = Congruence::exactly((spot.offset - global.start) as i64);
+        self.pointer_in(global.ty, offset, size_bytes, origin)
+    }
+
     /// What a load from a global gives: its pointer, or a constant that stands in the code.
     fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<Held> {
         let start = address.constant as u64;
@@ -312,6 +354,30 @@ impl Pass<'_, '_, '_> {
         let bytes: [u8; 4] = image.bytes(&(start..start + 4))?.try_into().ok()?;
         Some(Held::Number(Number::exactly(i64::from(u32::from_le_bytes(bytes)))))
     }
+}
+
+/// What the function at an entry, or that a stub there leads to, takes off the stack when it returns.
+fn popped_bytes(images: &[Image<'_>], image: &Image<'_>, entry: u64) -> Option<i64> {
+    let named = |image: &Image<'_>, name: &str| {
+        let mut symbols = image.symbols().iter();
+        symbols
+            .find(|one| one.kind == SymbolKind::Function && one.size_bytes > 0 && one.name == name)
+            .map(|one| one.address..one.address.saturating_add(one.size_bytes))
+    };
+    let stub = image.debug?.plt_name(entry).map(|name| name.split('@').next().unwrap_or(name));
+    let (image, range) = match stub {
+        Some(name) => images.iter().find_map(|image| Some((image, named(image, name)?)))?,
+        None => (image, named(image, image.callee_name(entry)?)?),
+    };
+    let code = decode(InstructionSet::I386, range.start, image.bytes(&range)?).ok()?;
+    let convention = Convention::of(InstructionSet::I386);
+    let last = code.iter().find(|instruction| instruction.flow == Flow::Return)?;
+    last.sets.iter().find_map(|(to, value)| match value {
+        Expression::Sum(above) if *to == convention.stack_pointer => {
+            Some(above.displacement - i64::from(convention.pointer_bytes))
+        }
+        _ => None,
+    })
 }
 
 /// Combines what the flow says with what debug info says of a register: of two that agree the one with

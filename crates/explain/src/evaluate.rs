@@ -17,6 +17,11 @@ pub struct State {
 pub trait Surroundings {
     /// What a load gives whose address is known, from the type of what is there.
     fn loaded(&mut self, pc: u64, at: Held, size_bytes: u32, state: &State) -> Held;
+    /// The register in which the called function returns the address that it returns to (i386 code that does not
+    /// depend on its place asks for it this way).
+    fn return_address_in(&mut self, target: CallTarget) -> Option<Register>;
+    /// Bytes of arguments that the called function takes off the stack (on i386 one that returns a structure).
+    fn popped_bytes(&mut self, target: CallTarget) -> i64;
     /// What a call returns.
     fn returned(&mut self, target: CallTarget) -> Held;
 }
@@ -70,7 +75,10 @@ impl State {
         let Some((index, factor)) = address.index else {
             return match (address.base, address.is_thread_local) {
                 (None, true) => Held::Thread(address.displacement),
-                (Some(_), true) => Held::Nothing,
+                (Some(base), true) => match self.register(base).as_number().exact() {
+                    Some(offset) => Held::Thread(offset.wrapping_add(address.displacement)),
+                    None => Held::Nothing,
+                },
                 (None, false) => Held::Number(displacement),
                 (Some(base), false) => self.register(base).plus(displacement),
             };
@@ -177,10 +185,15 @@ impl State {
             self.set(to, held);
         }
         if let Flow::Call(target) = instruction.flow {
+            if let Some(register) = around.return_address_in(target) {
+                return self.set(register, Held::Number(Number::exactly(instruction.end() as i64)));
+            }
             for register in convention.clobbered {
                 self.set(Register(*register), Held::Nothing);
             }
             self.set(convention.result, around.returned(target));
+            let above = Number::exactly(around.popped_bytes(target));
+            self.set(convention.stack_pointer, self.register(convention.stack_pointer).plus(above));
         }
     }
 

@@ -6,9 +6,9 @@ use crate::explanation::{
     CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
 };
 use crate::image::Image;
-use crate::linemap::{object_lines, variable_lines};
+use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
 use crate::namer::{Namer, Pieces};
-use crate::owner::{OwnerKey, Part, parts, variable_ref};
+use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::spread::Spread;
 use crate::tally::{CallTally, RegionTally};
@@ -91,6 +91,11 @@ impl<'a> Explainer<'a> {
             shared: Vec::new(),
             options,
         }
+    }
+
+    /// Before the first pass: bases that threads were given. Others are learned from the code.
+    pub fn see_thread_bases(&mut self, bases: &[u64]) {
+        self.namer.see_thread_bases(bases);
     }
 
     /// First pass: learns which objects lay where.
@@ -190,6 +195,7 @@ impl<'a> Explainer<'a> {
         let line = self.options.line_size;
         let mut map = object_lines(&mut self.namer, tally, line);
         map.extend(variable_lines(&mut self.namer, tally, line));
+        map.extend(block_lines(&mut self.namer, tally, line));
         mark_shared(&mut self.namer, &mut map, shared);
         map.sort_by(|a, b| {
             let order = b.needed_per_call.total_cmp(&a.needed_per_call);
@@ -215,7 +221,7 @@ impl<'a> Explainer<'a> {
             map,
             code: self.code(tally),
             misses: self.misses(tally),
-            folded_patterns: tally.objects.folded() + tally.folded_together,
+            folded_patterns: tally.objects.folded() + tally.blocks.folded() + tally.folded_together,
         }
     }
 
@@ -397,7 +403,7 @@ impl<'a> Explainer<'a> {
                     variable_ref(&mut self.namer, image, *variable)
                         .map(|(reference, _)| Owner::Variable(reference))
                 }
-                SharedOwner::Variable(..) => None,
+                SharedOwner::Variable(..) | SharedOwner::Blocks(_) => None,
             };
             let Some(owner) = owner else { continue };
             all.push(Sharing {
@@ -421,14 +427,11 @@ fn part_name(namer: &mut Namer<'_>, owner: OwnerKey, offset: u64, size_bytes: u6
             Some((reference, ty)) => (reference.name, ty),
             None => return String::new(),
         },
+        OwnerKey::Block(image, _) => return block_part(namer, image, offset, size_bytes),
     };
     let path =
         ty.and_then(|ty| namer.catalog().field(ty, offset, size_bytes)).map(|field| field.path.clone());
-    match path.as_deref() {
-        None | Some("") => name,
-        Some(path) if path.starts_with('[') => format!("{name}{path}"),
-        Some(path) => format!("{name}.{path}"),
-    }
+    with_path(&name, path.as_deref().unwrap_or(""))
 }
 
 /// Marks the lines on which one thread writes what another uses, or its neighbour.
@@ -440,6 +443,9 @@ fn mark_shared(namer: &mut Namer<'_>, map: &mut [crate::explanation::LineUse], s
             match owner {
                 OwnerKey::Object(ty, _) => {
                     objects.insert((namer.catalog().name(*ty), *offset));
+                }
+                OwnerKey::Block(..) => {
+                    objects.insert((THREAD_LOCAL.to_owned(), *offset));
                 }
                 OwnerKey::Variable(image, variable) => {
                     variables.extend(

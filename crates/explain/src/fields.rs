@@ -172,6 +172,7 @@ fn with(path: &str, name: &str) -> String {
 /// Anonymous members and base classes add nothing to a path.
 fn joined(path: &str, member: &Member) -> String {
     match (&member.name, member.role) {
+        (None, MemberRole::Discriminant) => with(path, "(discriminant)"),
         (_, MemberRole::Base | MemberRole::VirtualBase) | (None, _) => path.to_owned(),
         (Some(name), _) => with(path, name),
     }

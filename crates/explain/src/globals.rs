@@ -61,6 +61,11 @@ impl Globals {
         candidates.filter(|global| global.start + global.size_bytes > start).copied().collect()
     }
 
+    /// The thread-local variables, by offset.
+    pub fn thread_locals(&self) -> &[Global] {
+        &self.thread_local
+    }
+
     /// The variable at an offset of the thread-local block.
     pub fn thread_local_at(&self, offset: u64) -> Option<&Global> {
         find(&self.thread_local, offset)

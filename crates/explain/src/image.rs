@@ -125,7 +125,7 @@ impl<'a> Image<'a> {
 
     /// Splits a range of code at mapping symbols and leaves out data.
     pub fn code_runs(&self, range: &Range<u64>) -> Vec<(Range<u64>, InstructionSet)> {
-        let Some(usual) = self.abi().and_then(|abi| InstructionSet::usual(abi.machine)) else {
+        let Some(usual) = self.abi().map(|abi| InstructionSet::usual(abi.machine)) else {
             return Vec::new();
         };
         let marks = self.debug.map(DebugInfo::mapping_symbols).unwrap_or_default();

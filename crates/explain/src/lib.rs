@@ -15,8 +15,8 @@
 //! Where the name of an access comes from, strongest first: the address lies in a variable; debug info
 //! says that the base register holds a pointer to a type, or the pointer was followed there through
 //! moves, sums, loads from typed memory, stack slots and calls; an object known at that address from
-//! other accesses or from a pointer that held its address; a known distance from the frame; the range
-//! of a thread's stack.
+//! other accesses or from a pointer that held its address; a known distance from the frame or from the
+//! thread's base; the range of a thread's stack.
 
 pub mod analysis;
 pub mod catalog;
@@ -43,6 +43,7 @@ pub mod recorded;
 pub mod sharing;
 pub mod spread;
 pub mod tally;
+mod thread_block;
 pub mod what_if;
 
 pub use error::ExplainError;

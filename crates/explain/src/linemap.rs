@@ -4,12 +4,15 @@ use crate::catalog::Ty;
 use crate::explanation::{ColdPart, LineUse, PartUse};
 use crate::fields::leaves;
 use crate::namer::Namer;
-use crate::owner::variable_ref;
+use crate::owner::{block_part, variable_ref, with_path};
 use crate::patterns::Counted;
 use crate::tally::{RegionTally, VariableKey};
 use lineup_model::line::LineSize;
 use lineup_model::usage::ByteUse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands for a type where the object is a thread's block of thread-local variables.
+pub const THREAD_LOCAL: &str = "(thread-local)";
 
 /// Sums for one line.
 #[derive(Default)]
@@ -108,6 +111,58 @@ pub fn object_lines(namer: &mut Namer<'_>, tally: &RegionTally, line: LineSize) 
         });
     }
     out
+}
+
+/// The lines of threads' blocks that a region touches, per image and place of the block in its line.
+pub fn block_lines(namer: &mut Namer<'_>, tally: &RegionTally, line: LineSize) -> Vec<LineUse> {
+    let mut sums: BTreeMap<(usize, u64, u64), Sums> = BTreeMap::new();
+    for ((image, base), counted) in tally.blocks.sorted() {
+        let base = u64::from(base) % line.bytes();
+        let mut name = |offset, size| block_part(namer, image, offset, size);
+        let lines: BTreeSet<u64> =
+            counted.bytes.iter().flat_map(|run| line.lines(base + run.offset, run.size_bytes)).collect();
+        for number in lines {
+            let start = (number * line.bytes()) as i64 - base as i64;
+            sums.entry((image, base, number)).or_default().add(&counted, start, line, &mut name);
+        }
+    }
+    let mut out = Vec::new();
+    for ((image, base, number), sums) in sums {
+        let start = (number * line.bytes()) as i64 - base as i64;
+        let cold = cold_thread_locals(namer, image, &sums.touched, start, start + line.bytes() as i64);
+        let type_name = Some(THREAD_LOCAL.to_owned());
+        let use_ = sums.finish(tally.calls);
+        out.push(LineUse { type_name, base_in_line: Some(base), line: number, cold, ..use_ });
+    }
+    out
+}
+
+/// Untouched thread-local variables on a line, and untouched members of touched ones.
+fn cold_thread_locals(
+    namer: &mut Namer<'_>,
+    image: usize,
+    touched: &BTreeSet<(u64, u64)>,
+    start: i64,
+    end: i64,
+) -> Vec<ColdPart> {
+    let is_touched = |from: u64, to: u64| touched.iter().any(|(at, count)| *at < to && from < at + count);
+    let mut cold = Vec::new();
+    for (first, size, variable) in namer.thread_locals(image) {
+        let Some((reference, ty)) = variable_ref(namer, image, variable) else { continue };
+        let described = ty.and_then(|ty| namer.catalog().table(ty));
+        let parts = match described.filter(|_| is_touched(first, first + size)) {
+            Some((types, described)) => leaves(types, described.id),
+            None => vec![(String::new(), 0, size)],
+        };
+        for (path, within, size_bytes) in parts {
+            let offset = first + within;
+            let is_on_line = (offset as i64) < end && (offset + size_bytes) as i64 > start;
+            if is_on_line && !is_touched(offset, offset + size_bytes) {
+                cold.push(ColdPart { name: with_path(&reference.name, &path), offset, size_bytes });
+            }
+        }
+    }
+    cold
 }
 
 fn cold_members(
@@ -215,12 +270,4 @@ fn cold_variables(
         }
     }
     cold
-}
-
-fn with_path(variable: &str, path: &str) -> String {
-    if path.is_empty() || path.starts_with('[') {
-        format!("{variable}{path}")
-    } else {
-        format!("{variable}.{path}")
-    }
 }

@@ -55,7 +55,12 @@ pub enum Name {
         /// The section, by name number.
         section: u32,
     },
-    /// Thread-local storage.
+    /// The head that the ABI puts at the thread's base: its own address, the stack protector's guard and such.
+    ThreadHead {
+        /// Distance from the thread's base.
+        offset: i64,
+    },
+    /// Thread-local storage of which the variable is not known.
     ThreadLocal {
         /// Index of the image.
         image: usize,
@@ -141,7 +146,7 @@ pub enum Class {
     Stack,
     /// Arrays behind pointers to scalars.
     Buffer,
-    /// Literals, tables and linkage slots.
+    /// Literals, tables, linkage slots and the head of a thread's block.
     Constant,
     /// Inside library functions with a symbol.
     Library,
@@ -183,7 +188,7 @@ impl Named {
             Name::Member { .. } => Class::Member,
             Name::Stack { .. } => Class::Stack,
             Name::Buffer { .. } => Class::Buffer,
-            Name::Constant { .. } => Class::Constant,
+            Name::Constant { .. } | Name::ThreadHead { .. } => Class::Constant,
             Name::Library { symbol: Some(_), .. } => Class::Library,
             Name::Library { symbol: None, .. } | Name::ThreadLocal { .. } | Name::Heap | Name::Unknown => {
                 Class::Unnamed

@@ -4,7 +4,7 @@ use crate::analysis::{Place, Site, World, analyse};
 use crate::catalog::{Catalog, Ty};
 use crate::error::ExplainError;
 use crate::fields::begins_with;
-use crate::globals::Globals;
+use crate::globals::{Global, Globals};
 use crate::held::{Origin, Pointer};
 use crate::image::Image;
 use crate::lives::Lives;
@@ -12,6 +12,7 @@ use crate::located::Names;
 use crate::name::{Class, Evidence, Name, Named, VariableId};
 use crate::objects::{Home, Object, Objects, Strength};
 use crate::percpu::PerCpu;
+use crate::thread_block::{BlockSpot, ThreadBlocks};
 use lineup_debuginfo::Region;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
 use lineup_model::program::SymbolKind;
@@ -33,6 +34,7 @@ pub struct Namer<'a> {
     analysed: HashSet<(usize, usize)>,
     stacks: Vec<StackRange>,
     percpu: PerCpu,
+    blocks: ThreadBlocks,
     lives: Lives,
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
@@ -99,6 +101,7 @@ impl<'a> Namer<'a> {
         let (results, results_by_name) = results(&mut catalog, &images);
         Namer {
             percpu: PerCpu::new(&images),
+            blocks: ThreadBlocks::new(&images),
             placed,
             globals,
             catalog,
@@ -142,6 +145,29 @@ impl<'a> Namer<'a> {
         described.iter().map(|known| VariableId::Described(known.variable)).chain(undescribed).collect()
     }
 
+    /// The thread-local variables of an image, as runs of its block: first byte, size and which.
+    pub fn thread_locals(&self, image: usize) -> Vec<(u64, u64, VariableId)> {
+        let (Some(globals), Some(room)) = (self.globals.get(image), self.blocks.size_bytes(image)) else {
+            return Vec::new();
+        };
+        let is_inside =
+            |global: &&Global| global.start.checked_add(global.size_bytes).is_some_and(|end| end <= room);
+        let described = globals.thread_locals().iter().filter(is_inside);
+        let mut all: Vec<(u64, u64, VariableId)> = described
+            .map(|global| (global.start, global.size_bytes, VariableId::Described(global.variable)))
+            .collect();
+        let known = all.len();
+        for (start, size, index) in self.blocks.symbols(image) {
+            let covers =
+                |(known, bytes, _): &(u64, u64, VariableId)| *known < start + size && *start < known + bytes;
+            if !all.iter().take(known).any(covers) {
+                all.push((*start, *size, VariableId::Symbol(*index)));
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
     /// The function that a program counter is in: its name and the path of its image.
     pub fn function_at(&self, pc: u64) -> (String, String) {
         let Some((image, link)) = self.image_at(pc) else {
@@ -164,6 +190,11 @@ impl<'a> Namer<'a> {
         self.used_as.get(&ty)
     }
 
+    /// Before the first pass: bases that threads were given. Others are learned from the code.
+    pub fn see_thread_bases(&mut self, bases: &[u64]) {
+        bases.iter().for_each(|base| self.blocks.see(*base));
+    }
+
     /// First pass: learns from one access of a call that began at `at`.
     ///
     /// # Errors
@@ -171,7 +202,18 @@ impl<'a> Namer<'a> {
     pub fn observe(&mut self, access: &Access, pieces: &mut Pieces, at: u64) -> Result<(), ExplainError> {
         let seen = self.seen(access, pieces)?;
         if let Place::Thread(offset) = seen.place {
-            self.percpu.see(offset + seen.into as i64, access.address);
+            let offset = offset.wrapping_add(seen.into as i64);
+            self.percpu.see(offset, access.address);
+            self.blocks.see(access.address.wrapping_sub_signed(offset));
+        }
+        if let (AccessKind::Load, Some(value)) = (access.kind, access.value) {
+            self.blocks.see_load(access.address, value);
+        }
+        if let Some(spot) = self.blocks.at(access.address) {
+            if let Some(global) = self.thread_local_at(spot) {
+                self.see_value(access, global.ty, spot.offset - global.start, at);
+            }
+            return Ok(());
         }
         if let Some((image, link)) = self.data_at(access.address) {
             if let Some(global) = self.globals.get(image).and_then(|globals| globals.at(link)).copied() {
@@ -241,6 +283,9 @@ impl<'a> Namer<'a> {
     pub fn name(&mut self, access: &Access, pieces: &mut Pieces, at: u64) -> Result<Named, ExplainError> {
         let seen = self.seen(access, pieces)?;
         let library = self.library(access.pc, pieces);
+        if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
+            return Ok(named);
+        }
         if let Some((image, link)) = self.data_at(access.address) {
             let named = self.in_image(image, link);
             let is_copy =
@@ -328,6 +373,7 @@ impl<'a> Namer<'a> {
             images: &self.images,
             catalog: &mut self.catalog,
             globals: &self.globals,
+            blocks: &self.blocks,
             names: &mut self.names,
             results: &self.results,
             results_by_name: &self.results_by_name,
@@ -383,8 +429,31 @@ impl<'a> Namer<'a> {
     }
 
     fn in_thread(&mut self, pc: u64, offset: i64) -> Named {
+        if self.blocks.is_head(offset) {
+            return Named::new(Name::ThreadHead { offset }, Evidence::ThreadBase);
+        }
         let image = self.image_at(pc).map_or(0, |(image, _)| image);
         Named::new(Name::ThreadLocal { image, offset }, Evidence::ThreadBase)
+    }
+
+    fn thread_local_at(&self, spot: BlockSpot) -> Option<Global> {
+        self.globals.get(spot.image)?.thread_local_at(spot.offset).copied()
+    }
+
+    /// The variable or symbol at a byte of a thread's block.
+    fn in_block(&self, spot: BlockSpot) -> Option<Named> {
+        let image = spot.image;
+        let described = self.thread_local_at(spot).map(|global| Name::Variable {
+            image,
+            variable: global.variable,
+            offset: spot.offset - global.start,
+        });
+        let of_symbol = || {
+            let (symbol, offset) = self.blocks.symbol_at(spot)?;
+            Some(Name::Symbol { image, symbol, offset })
+        };
+        let name = described.or_else(of_symbol)?;
+        Some(Named::new(name, Evidence::ThreadBase))
     }
 
     fn in_object(

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, Ty};
 use crate::name::{Name, VariableId};
 use crate::namer::Namer;
-use lineup_model::program::{Location, Symbol};
+use lineup_model::program::{Location, Symbol, SymbolKind};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::VariableRef;
 
@@ -14,6 +14,8 @@ pub enum OwnerKey {
     Object(Ty, u64),
     /// This variable of this image.
     Variable(usize, VariableId),
+    /// The thread-local variables of this image, in the thread whose block starts at this runtime address.
+    Block(usize, u64),
 }
 
 /// A run of bytes of an owner.
@@ -33,14 +35,16 @@ pub fn parts(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -
     match name {
         Name::Variable { image, variable, offset } => {
             let variable = VariableId::Described(variable);
-            let Some((own, ty)) = of_variable(namer, (image, variable), offset, size_bytes) else {
+            let found = of_variable(namer, (image, variable), (address, offset), size_bytes);
+            let Some((own, ty)) = found else {
                 return Vec::new();
             };
             let object = ty.and_then(|ty| object_in(namer.catalog(), ty, address, offset, size_bytes));
             std::iter::once(own).chain(object).collect()
         }
         Name::Symbol { image, symbol, offset } => {
-            let own = of_variable(namer, (image, VariableId::Symbol(symbol)), offset, size_bytes);
+            let variable = VariableId::Symbol(symbol);
+            let own = of_variable(namer, (image, variable), (address, offset), size_bytes);
             own.into_iter().map(|(own, _)| own).collect()
         }
         Name::Member { ty, base: Some(_), offset, .. } => {
@@ -58,23 +62,39 @@ pub fn parts(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -
 fn of_variable(
     namer: &mut Namer<'_>,
     (image, variable): (usize, VariableId),
-    offset: u64,
+    (address, offset): (u64, u64),
     size_bytes: u64,
 ) -> Option<(Part, Option<Ty>)> {
-    let (room, ty) = match variable {
-        VariableId::Described(_) => {
-            let (reference, ty) = variable_ref(namer, image, variable)?;
-            (reference.size_bytes.saturating_sub(offset), ty)
-        }
-        VariableId::Symbol(index) => match symbol(namer, image, index)?.size_bytes {
-            0 => (u64::MAX, None),
-            size => (size.saturating_sub(offset), None),
-        },
+    let (reference, ty) = variable_ref(namer, image, variable)?;
+    let room = match reference.size_bytes {
+        0 if matches!(variable, VariableId::Symbol(_)) => u64::MAX,
+        size => size.saturating_sub(offset),
     };
-    Some((Part { owner: OwnerKey::Variable(image, variable), offset, size_bytes: size_bytes.min(room) }, ty))
+    let size_bytes = size_bytes.min(room);
+    if is_thread_local(namer, image, variable) {
+        let offset = reference.address + offset;
+        let owner = OwnerKey::Block(image, address.wrapping_sub(offset));
+        return Some((Part { owner, offset, size_bytes }, ty));
+    }
+    Some((Part { owner: OwnerKey::Variable(image, variable), offset, size_bytes }, ty))
 }
 
-/// A variable's name, place and size, and its type when it is described.
+fn is_thread_local(namer: &Namer<'_>, image: usize, variable: VariableId) -> bool {
+    match variable {
+        VariableId::Symbol(index) => {
+            symbol(namer, image, index).is_some_and(|symbol| symbol.kind == SymbolKind::ThreadLocal)
+        }
+        VariableId::Described(index) => {
+            let found = namer.images().get(image).and_then(|image| image.globals().get(index as usize));
+            found.is_some_and(|found| {
+                found.places.iter().any(|place| matches!(place.at, Location::ThreadLocal(_)))
+            })
+        }
+    }
+}
+
+/// A variable's name, place (of a thread-local one, its offset in the block) and size, and its type when it is
+/// described.
 pub fn variable_ref(
     namer: &mut Namer<'_>,
     image: usize,
@@ -90,7 +110,7 @@ pub fn variable_ref(
     };
     let found = namer.images().get(image)?.globals().get(variable as usize)?;
     let address = found.places.iter().find_map(|place| match place.at {
-        Location::Address(address) => Some(address),
+        Location::Address(address) | Location::ThreadLocal(address) => Some(address),
         _ => None,
     })?;
     let name = found.name.clone().unwrap_or_else(|| "(unnamed)".to_owned());
@@ -102,6 +122,25 @@ pub fn variable_ref(
 
 fn symbol<'a>(namer: &Namer<'a>, image: usize, index: u32) -> Option<&'a Symbol> {
     namer.images().get(image)?.symbols().get(index as usize)
+}
+
+/// The variable at an offset of a thread's block, with the path in it.
+pub fn block_part(namer: &mut Namer<'_>, image: usize, offset: u64, size_bytes: u64) -> String {
+    let all = namer.thread_locals(image);
+    let found = all.iter().find(|(start, size, _)| (*start..start + size).contains(&offset));
+    let Some((start, _, variable)) = found else { return String::new() };
+    let Some((reference, ty)) = variable_ref(namer, image, *variable) else { return String::new() };
+    let field = ty.and_then(|ty| namer.catalog().field(ty, offset - start, size_bytes));
+    with_path(&reference.name, field.as_ref().map_or("", |field| &field.path))
+}
+
+/// `variable.member` or `variable[]`.
+pub fn with_path(variable: &str, path: &str) -> String {
+    if path.is_empty() || path.starts_with('[') {
+        format!("{variable}{path}")
+    } else {
+        format!("{variable}.{path}")
+    }
 }
 
 /// The named aggregate that a byte of a type lies in: the type itself or its array element.

@@ -20,6 +20,8 @@ pub struct Survey {
     pub images: Vec<LoadedImage>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
+    /// Bases that its threads were given, as far as system calls told.
+    pub thread_bases: Vec<u64>,
     /// When memory began and ended its life.
     pub memory: Vec<MemoryEvent>,
     /// Runtime addresses of the instructions that accessed data in any call.
@@ -41,6 +43,7 @@ impl Survey {
             header: reader.header().clone(),
             images: Vec::new(),
             stacks: Vec::new(),
+            thread_bases: Vec::new(),
             memory: Vec::new(),
             pcs: BTreeSet::new(),
             summary: None,
@@ -52,6 +55,7 @@ impl Survey {
             match event {
                 Event::Image(image) => survey.images.push(image),
                 Event::Stack(stack) => survey.stacks.push(stack),
+                Event::ThreadBase(base) => survey.thread_bases.push(base),
                 Event::Call(call) => {
                     survey.calls += 1;
                     survey.pcs.extend(call.accesses.iter().map(|access| access.pc));
@@ -96,6 +100,7 @@ impl Survey {
         });
         let mut explainer =
             Explainer::new(images.collect(), &self.memory, &self.stacks, self.regions(), options);
+        explainer.see_thread_bases(&self.thread_bases);
         for call in calls(open()?) {
             explainer.observe(&call)?;
         }

@@ -96,6 +96,8 @@ pub enum SharedOwner {
     Type(crate::catalog::Ty),
     /// A variable of an image.
     Variable(usize, VariableId),
+    /// Threads' blocks of the thread-local variables of an image.
+    Blocks(usize),
 }
 
 impl From<OwnerKey> for SharedOwner {
@@ -103,6 +105,7 @@ impl From<OwnerKey> for SharedOwner {
         match owner {
             OwnerKey::Object(ty, _) => SharedOwner::Type(ty),
             OwnerKey::Variable(image, variable) => SharedOwner::Variable(image, variable),
+            OwnerKey::Block(image, _) => SharedOwner::Blocks(image),
         }
     }
 }

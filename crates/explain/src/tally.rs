@@ -37,6 +37,8 @@ pub struct RegionTally {
     pub(crate) unnamed: HashMap<u64, u64>,
     /// Per type and place of the object in a 128-byte line.
     pub(crate) objects: Patterns<(Ty, u8)>,
+    /// The same of threads' blocks of thread-local variables, by image.
+    pub(crate) blocks: Patterns<(usize, u8)>,
     /// Where objects of each type lay.
     pub(crate) placed: BTreeSet<(Ty, u64)>,
     /// Per combination of variables, to group them.
@@ -119,6 +121,9 @@ impl RegionTally {
                 OwnerKey::Object(ty, start) => {
                     self.placed.insert((ty, start));
                     self.objects.add(&(ty, (start % 128) as u8), &runs);
+                }
+                OwnerKey::Block(image, start) => {
+                    self.blocks.add(&(image, (start % 128) as u8), &runs);
                 }
                 OwnerKey::Variable(image, variable) => {
                     variables.insert((image, variable), runs);

@@ -4,7 +4,7 @@
 use lineup_cache::{CacheLevel, CacheSpec, Hierarchy, Missed};
 use lineup_model::types::{TypeId, Types};
 use lineup_recording::stream::Step;
-use lineup_recording::{Counts, Latency};
+use lineup_recording::{Counts, Latency, Misses};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -77,23 +77,21 @@ fn moves(types: &Types, order: &NewOrder, size_bytes: u64) -> Vec<(Range<u64>, u
 pub struct Replay {
     caches: Hierarchy,
     has_l2: bool,
-    latency: Latency,
     relayout: Relayout,
     inside: Vec<u16>,
-    /// What calls of each region missed, over all of them.
-    regions: Vec<Counts>,
+    /// What calls of each region missed, over all of them: code, data.
+    regions: Vec<[Misses; 2]>,
 }
 
 impl Replay {
     /// Empty caches, for so many regions.
-    pub fn new(specs: &[CacheSpec], latency: Latency, regions: usize, relayout: Relayout) -> Replay {
+    pub fn new(specs: &[CacheSpec], regions: usize, relayout: Relayout) -> Replay {
         Replay {
             caches: Hierarchy::new(specs),
             has_l2: specs.iter().any(|spec| spec.level() == CacheLevel::L2),
-            latency,
             relayout,
             inside: Vec::new(),
-            regions: vec![Counts::default(); regions],
+            regions: vec![Default::default(); regions],
         }
     }
 
@@ -103,33 +101,42 @@ impl Replay {
             Step::Inside(regions) => self.inside.clone_from(regions),
             Step::Fetch { address, size_bytes } => {
                 let missed = self.caches.fetch(*address, u64::from(*size_bytes));
-                self.count(missed, |counts| (&mut counts.code_misses, &mut counts.code_stall_cycles));
+                self.count(missed, |[code, _]| code);
             }
             Step::Data { address, size_bytes } => {
                 let missed = self.caches.data(self.relayout.place(*address), u64::from(*size_bytes));
-                self.count(missed, |counts| (&mut counts.data_misses, &mut counts.data_stall_cycles));
+                self.count(missed, |[_, data]| data);
             }
         }
     }
 
-    fn count(&mut self, missed: Missed, of: fn(&mut Counts) -> (&mut lineup_recording::Misses, &mut u64)) {
-        let stall = match missed {
-            Missed::Nothing => return,
-            Missed::L1 if self.has_l2 => self.latency.l2_cycles,
-            Missed::L1 | Missed::L2 => self.latency.memory_cycles,
-        };
+    fn count(&mut self, missed: Missed, of: fn(&mut [Misses; 2]) -> &mut Misses) {
+        if missed == Missed::Nothing {
+            return;
+        }
         for region in &self.inside {
             let Some(counts) = self.regions.get_mut(usize::from(*region)) else { continue };
-            let (misses, stalls) = of(counts);
+            let misses = of(counts);
             misses.l1 += 1;
             misses.l2 += u64::from(missed == Missed::L2);
-            *stalls += u64::from(stall);
         }
     }
 
-    /// What calls of each region missed. Instructions are not counted.
-    pub fn regions(&self) -> &[Counts] {
-        &self.regions
+    /// What calls of each region missed, and how long that stalls them. Instructions are not counted.
+    pub fn regions(&self, latency: Latency) -> Vec<Counts> {
+        let stalled = |misses: &Misses| {
+            let from_memory = if self.has_l2 { misses.l2 } else { misses.l1 };
+            u64::from(latency.l2_cycles) * (misses.l1 - from_memory)
+                + u64::from(latency.memory_cycles) * from_memory
+        };
+        let counts = |[code, data]: &[Misses; 2]| Counts {
+            code_misses: *code,
+            data_misses: *data,
+            code_stall_cycles: stalled(code),
+            data_stall_cycles: stalled(data),
+            ..Counts::default()
+        };
+        self.regions.iter().map(counts).collect()
     }
 }
 
@@ -200,9 +207,9 @@ mod tests {
         let stream =
             [data(0x9000), Step::Inside(vec![0, 1]), data(0x1008), data(0x1048), Step::Inside(vec![])];
         let run = |relayout| {
-            let mut replay = Replay::new(&specs, latency, 2, relayout);
+            let mut replay = Replay::new(&specs, 2, relayout);
             stream.iter().for_each(|step| replay.step(step));
-            replay.regions().to_vec()
+            replay.regions(latency)
         };
         let (before, after) = (run(Relayout::default()), run(hot_first()));
         assert_eq!((before[0].data_misses.l1, before[0].data_stall_cycles), (2, 200));

@@ -51,6 +51,37 @@ fn x86_loads_stores_and_addresses() {
 }
 
 #[test]
+fn i386_has_other_registers_and_32_bits_hold_a_pointer() {
+    use InstructionSet::I386;
+    // mov eax, [esp+4]
+    let load = one(I386, &[0x8b, 0x44, 0x24, 0x04]);
+    assert_eq!(set_to(&load, 0), Expression::Loaded { at: at(4, 4), size_bytes: 4 });
+    // mov edx, eax keeps a pointer
+    assert_eq!(set_to(&one(I386, &[0x89, 0xc2]), 2), Expression::Sum(at(0, 0)));
+    // mov [ebx-0x10], esi; a displacement may be negative
+    let store = one(I386, &[0x89, 0xb3, 0xf0, 0xff, 0xff, 0xff]);
+    assert_eq!(accesses(&store), [(at(3, -0x10), 4, AccessKind::Store)]);
+    assert_eq!(store.touches[0].from, Some(Register(6)));
+    // mov eax, [0x8049f00]; alone it is an address
+    let fixed = one(I386, &[0xa1, 0x00, 0x9f, 0x04, 0x88]);
+    assert_eq!(accesses(&fixed), [(Address::constant(0x8804_9f00), 4, AccessKind::Load)]);
+    // add ebx, -0x1000
+    assert_eq!(set_to(&one(I386, &[0x81, 0xc3, 0x00, 0xf0, 0xff, 0xff]), 3), Expression::Sum(at(3, -0x1000)));
+    // inc eax; with 64 bits this byte is a prefix
+    assert_eq!(set_to(&one(I386, &[0x40]), 0), Expression::Sum(at(0, 1)));
+    // push ebp; leave; ret 4
+    assert_eq!(set_to(&one(I386, &[0x55]), 4), Expression::Sum(at(4, -4)));
+    assert_eq!(set_to(&one(I386, &[0xc9]), 4), Expression::Sum(at(5, 4)));
+    assert_eq!(set_to(&one(I386, &[0xc2, 0x04, 0x00]), 4), Expression::Sum(at(4, 8)));
+    // mov eax, gs:[-8]; add edx, gs:[0]
+    let own = Address { is_thread_local: true, ..Address::constant(-8) };
+    let local = one(I386, &[0x65, 0xa1, 0xf8, 0xff, 0xff, 0xff]);
+    assert_eq!(accesses(&local), [(own, 4, AccessKind::Load)]);
+    let base = one(I386, &[0x65, 0x03, 0x15, 0, 0, 0, 0]);
+    assert_eq!(set_to(&base, 2), Expression::Sum(Address { is_thread_local: true, ..at(2, 0) }));
+}
+
+#[test]
 fn x86_string_instructions_step_through_memory() {
     // rep movsq
     let copy = one(InstructionSet::X86_64, &[0xf3, 0x48, 0xa5]);

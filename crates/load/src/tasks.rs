@@ -46,11 +46,16 @@ mod tests {
 
     #[test]
     fn tasks_work_and_end_when_told() {
-        let stop = Stop::new();
-        let theirs = stop.clone();
-        let load = std::thread::spawn(move || sleep_and_work(3, Duration::from_millis(2), Seed(1), &theirs));
-        std::thread::sleep(Duration::from_millis(60));
-        stop.set();
-        assert!(load.join().unwrap() > Duration::ZERO);
+        let worked_within = |ms: u64| {
+            let stop = Stop::new();
+            let theirs = stop.clone();
+            let load =
+                std::thread::spawn(move || sleep_and_work(3, Duration::from_millis(2), Seed(1), &theirs));
+            std::thread::sleep(Duration::from_millis(ms));
+            stop.set();
+            load.join().unwrap()
+        };
+        // A busy machine may not let the tasks run at all in the shorter times.
+        assert!([60, 600, 6_000].into_iter().any(|ms| worked_within(ms) > Duration::ZERO));
     }
 }

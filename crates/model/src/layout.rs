@@ -85,6 +85,8 @@ impl Row {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
+    /// The type, typedefs and qualifiers taken off.
+    pub id: TypeId,
     /// Struct, class, union or Rust enum.
     pub kind: AggregateKind,
     /// Name, when it has one.
@@ -120,7 +122,7 @@ impl Layout {
                 padding = Gap::default();
             }
         }
-        Some(Layout { kind: aggregate.kind, name: ty.name.clone(), size_bytes, line_size, rows, padding })
+        Some(Layout { id, kind: aggregate.kind, name: ty.name.clone(), size_bytes, line_size, rows, padding })
     }
 
     /// How many lines an object that starts a line covers.
@@ -197,7 +199,7 @@ fn rows(types: &Types, aggregate: &Aggregate, line_size: LineSize, depth: u32) -
         gap_before: Gap::default(),
         inner_padding_bytes: match member.role {
             // A variant's room belongs to all of them.
-            MemberRole::Variant => 0,
+            MemberRole::Variant(_) => 0,
             _ => inner_padding(types, member.ty, line_size, depth),
         },
     };

@@ -20,3 +20,4 @@ pub mod program;
 pub mod spelling;
 pub mod types;
 pub mod usage;
+mod variants;

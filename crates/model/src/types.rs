@@ -168,10 +168,26 @@ pub enum MemberRole {
     VirtualBase,
     /// The hidden pointer to the virtual table.
     VtablePointer,
-    /// A variant of a Rust enum.
-    Variant,
+    /// A variant of a Rust enum, with the values of the discriminant that mean it.
+    Variant(Selector),
     /// The discriminant of a Rust enum.
     Discriminant,
+}
+
+/// Which values of a Rust enum's discriminant mean a variant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Selector {
+    /// This one: see [`Types::discriminant_value`].
+    Value {
+        /// Its bits in debug info.
+        bits: u64,
+        /// How many of them debug info writes: 8, 16, 32 or 64. The last one is the sign when the type has one.
+        width_bits: u8,
+    },
+    /// Every value that means no other variant: one that lies in a niche, or the only one.
+    Rest,
+    /// Debug info tells it in a form that is not read.
+    Unknown,
 }
 
 impl Member {

@@ -8,10 +8,11 @@ use crate::isa::Flow;
 use crate::output::BLOCK_BYTES;
 use crate::profile::{self, ThreadProfile};
 use crate::recorder::{self, Recorder};
-use crate::syscalls::{CLONE_VM, Call, MAP_FIXED, meaning};
+use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VM, Call, MAP_FIXED, meaning};
 use crate::thread::Thread;
 use crate::tracker::CallSite;
 use crate::translate::on_translate;
+use lineup_model::abi::Machine;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
@@ -125,7 +126,7 @@ unsafe extern "C" fn on_syscall(
     a2: u64,
     _a3: u64,
     a4: u64,
-    _a5: u64,
+    a5: u64,
     _a6: u64,
     _a7: u64,
     _a8: u64,
@@ -148,6 +149,13 @@ unsafe extern "C" fn on_syscall(
             thread.unwatched_seen = recorder.unwatched.load(Ordering::Relaxed);
         }
         Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
+        Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
+        Call::SetDescriptor => recorder.note_descriptor(thread, a1),
+        Call::Clone if a1 & CLONE_SETTLS != 0 => match recorder.machine {
+            Machine::X86_64 => thread.encoder.thread_base(a5),
+            Machine::AArch64 | Machine::Arm => thread.encoder.thread_base(a4),
+            Machine::I386 => recorder.note_descriptor(thread, a4),
+        },
         Call::Map if a4 & MAP_FIXED != 0 => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         _ => {}
     }
@@ -301,6 +309,18 @@ impl Recorder {
         thread.encoder.memory(&event);
         if thread.encoder.packed_bytes() >= BLOCK_BYTES {
             self.flush(&mut thread.encoder);
+        }
+    }
+
+    /// A thread gets the base that the segment descriptor at this address holds, after the entry's number.
+    fn note_descriptor(&self, thread: &mut Thread, descriptor: u64) {
+        let host = descriptor.wrapping_add(4).wrapping_add(self.guest_base.load(Ordering::Relaxed));
+        if !host.is_multiple_of(4) || !crate::maps::is_readable(host) {
+            return;
+        }
+        // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
+        if let Some(base) = unsafe { read_value(host, 4) } {
+            thread.encoder.thread_base(base);
         }
     }
 

@@ -238,6 +238,7 @@ pub(crate) fn machine_of_target(target: &str) -> Option<Machine> {
         "x86_64" => Machine::X86_64,
         "aarch64" => Machine::AArch64,
         "arm" => Machine::Arm,
+        "i386" => Machine::I386,
         _ => return None,
     })
 }

@@ -19,10 +19,18 @@ pub(crate) enum Call {
     Fork,
     /// Makes a process or a thread, by its flags in the first argument.
     Clone,
+    /// Sets the thread's base to the second argument, if the first is `ARCH_SET_FS`.
+    SetBase,
+    /// Sets the thread's base by the descriptor that the first argument points to.
+    SetDescriptor,
 }
 
 /// `MAP_FIXED`: the pages replace what was there.
 pub(crate) const MAP_FIXED: u64 = 0x10;
+/// `ARCH_SET_FS`: the base is set, not something else.
+pub(crate) const ARCH_SET_FS: u64 = 0x1002;
+/// `CLONE_SETTLS`: the thread's base is an argument, on i386 in a descriptor that it points to.
+pub(crate) const CLONE_SETTLS: u64 = 0x80000;
 /// `CLONE_VM`: a thread, not a process.
 pub(crate) const CLONE_VM: u64 = 0x100;
 
@@ -40,6 +48,7 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (57, Call::Fork),
             (58, Call::Fork),
             (56, Call::Clone),
+            (158, Call::SetBase),
         ],
         Machine::AArch64 => &[
             (134, Call::SetHandler),
@@ -51,7 +60,7 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (281, Call::Exec),
             (220, Call::Clone),
         ],
-        Machine::Arm | Machine::I386 => &[
+        Machine::Arm => &[
             (174, Call::SetHandler),
             (67, Call::SetHandler),
             (173, Call::HandlerReturns),
@@ -64,6 +73,21 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (2, Call::Fork),
             (190, Call::Fork),
             (120, Call::Clone),
+        ],
+        Machine::I386 => &[
+            (174, Call::SetHandler),
+            (67, Call::SetHandler),
+            (173, Call::HandlerReturns),
+            (119, Call::HandlerReturns),
+            (91, Call::Unmap),
+            (163, Call::Unmap),
+            (192, Call::Map),
+            (11, Call::Exec),
+            (358, Call::Exec),
+            (2, Call::Fork),
+            (190, Call::Fork),
+            (120, Call::Clone),
+            (243, Call::SetDescriptor),
         ],
     };
     table.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
@@ -80,6 +104,9 @@ mod tests {
         assert_eq!(meaning(Machine::Arm, 11), Some(Call::Exec));
         assert_eq!(meaning(Machine::X86_64, 11), Some(Call::Unmap));
         assert_eq!(meaning(Machine::AArch64, 139), Some(Call::HandlerReturns));
+        assert_eq!(meaning(Machine::X86_64, 158), Some(Call::SetBase));
+        assert_eq!(meaning(Machine::I386, 243), Some(Call::SetDescriptor));
+        assert_eq!(meaning(Machine::Arm, 243), None);
         assert_eq!(meaning(Machine::X86_64, 0), None);
     }
 }

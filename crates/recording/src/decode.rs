@@ -21,6 +21,7 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::STACK => {
             Event::Stack(StackRange { thread: thread(cursor)?, start: cursor.int()?, end: cursor.int()? })
         }
+        tag::THREAD_BASE => Event::ThreadBase(cursor.int()?),
         tag::CALL => Event::Call(call(cursor)?),
         tag::MEMORY => Event::Memory(memory(cursor)?),
         tag::PROFILE => Event::Profile(profile(cursor)?),

@@ -24,6 +24,7 @@ pub(crate) mod tag {
     pub(crate) const MEASURED: u8 = 8;
     pub(crate) const SYSTEM: u8 = 9;
     pub(crate) const STREAM: u8 = 10;
+    pub(crate) const THREAD_BASE: u8 = 11;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -190,6 +191,12 @@ impl Encoder {
         put(&mut self.out, u64::from(stack.thread.0));
         put(&mut self.out, stack.start);
         put(&mut self.out, stack.end);
+    }
+
+    /// Packs the base that a thread was given.
+    pub fn thread_base(&mut self, base: u64) {
+        self.out.push(tag::THREAD_BASE);
+        put(&mut self.out, base);
     }
 
     /// Packs the counts of one run of instructions.

@@ -18,6 +18,8 @@ pub enum Event {
     Image(LoadedImage),
     /// Where a thread's stack is.
     Stack(StackRange),
+    /// A thread was given this base: the runtime address that its thread-local variables are found from.
+    ThreadBase(u64),
     /// A call ended.
     Call(Call),
     /// Memory began or ended its life.
@@ -158,6 +160,8 @@ pub struct Recording {
     pub images: Vec<LoadedImage>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
+    /// Bases that threads were given, as far as system calls told.
+    pub thread_bases: Vec<u64>,
     /// Calls, sorted by [`Call::entered_at`].
     pub calls: Vec<Call>,
     /// Memory events, sorted by [`MemoryEvent::at`].
@@ -186,6 +190,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
         header: reader.header().clone(),
         images: Vec::new(),
         stacks: Vec::new(),
+        thread_bases: Vec::new(),
         calls: Vec::new(),
         events: Vec::new(),
         profile: Vec::new(),
@@ -199,6 +204,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
         match event {
             Event::Image(image) => recording.images.push(image),
             Event::Stack(stack) => recording.stacks.push(stack),
+            Event::ThreadBase(base) => recording.thread_bases.push(base),
             Event::Call(call) => recording.calls.push(call),
             Event::Memory(event) => recording.events.push(event),
             Event::Profile(run) => recording.profile.push(run),

@@ -19,7 +19,9 @@ fn acts(c: char) -> bool {
 }
 
 fn replace(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(|c| acts(c) && !keep(c)) {
+    // Most text is plain, and bytes are faster to look through than characters.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') || byte < b' ' && keep(char::from(byte));
+    if text.bytes().all(is_plain) || !text.chars().any(|c| acts(c) && !keep(c)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

@@ -20,7 +20,7 @@ fn cargo(arguments: &[&str]) {
         .unwrap();
     assert!(
         output.status.success(),
-        "rustup target add {TARGET}; apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user\n{}{}",
+        "needs {TARGET} of rustup, and gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user\n{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );

@@ -131,12 +131,10 @@ fn each_new_maximum_is_kept_with_what_happened_inside() {
         config.ring_records = 64;
     };
     let trace = traced(modes, || {
-        for rounds in [1, 5, 2, 40] {
+        for (marks, ms) in [(1, 1), (5, 100), (2, 1), (40, 500)] {
             let _outer = trace::region(&OUTER);
-            for n in 0..rounds {
-                trace::mark(&VALUE, n);
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+            (0..marks).for_each(|n| trace::mark(&VALUE, n));
+            std::thread::sleep(std::time::Duration::from_millis(ms));
         }
     });
     let entries = &trace.threads[0].high_water;
@@ -172,12 +170,15 @@ fn locks_tell_wait_and_hold_and_the_region_knows_its_wait() {
         || {
             std::thread::scope(|scope| {
                 let held = LOCK.lock().unwrap();
-                scope.spawn(|| {
+                let (about_to_lock, is_about_to) = std::sync::mpsc::channel();
+                scope.spawn(move || {
                     let _outer = trace::region(&OUTER);
                     let _inner = trace::region(&INNER);
+                    about_to_lock.send(()).unwrap();
                     *LOCK.lock().unwrap() += 1;
                 });
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                is_about_to.recv().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(100));
                 drop(held);
             });
         },

@@ -55,6 +55,17 @@ pub(crate) struct BootRequest<'a> {
     pub(crate) shows_console: bool,
 }
 
+/// Boots a guest only to have its symbols: the request asks for all of them, and for no work.
+pub(crate) fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<String>> {
+    let outcome = boot(request, interrupts)?;
+    match outcome.problem(request) {
+        Some(problem) => {
+            bail!("the image has no readable symbol table, and its guest did not list it: {problem}")
+        }
+        None => Ok(outcome.symbols),
+    }
+}
+
 /// A guest that ran.
 #[derive(Debug)]
 pub(crate) struct BootOutcome {

@@ -14,7 +14,7 @@ use crate::files;
 use crate::interrupt::Interrupts;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, bail};
-use boot::{BootOutcome, BootRequest, boot};
+use boot::{BootRequest, boot, list_symbols};
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols, kallsyms};
 use serde::Serialize;
@@ -117,7 +117,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let kernel = KernelImage::parse(&files::read(&options.image)?).with_context(name)?;
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
     let interrupts = Interrupts::watch().context("watching for signals")?;
-    let mut list = || list_symbols(options, &kernel, &interrupts);
+    let mut list = || {
+        let nothing = Workload::nothing();
+        list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All), &interrupts)
+    };
     let (symbols, source) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let types = match debug.is_some() || lineup_kernel::btf::find(&kernel).is_ok() {
         true => Some(symbols::types(&kernel, debug.as_ref())?),
@@ -207,19 +210,6 @@ fn request<'a>(
         plugin: None,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,
-    }
-}
-
-/// Boots a guest only to have its symbols.
-fn list_symbols(options: &Options, kernel: &KernelImage, interrupts: &Interrupts) -> Result<Vec<String>> {
-    let nothing = Workload::new("true", std::path::Path::new("/"), kernel.machine)?;
-    let request = request(options, kernel, &nothing, SymbolsWanted::All);
-    let outcome: BootOutcome = boot(&request, interrupts)?;
-    match outcome.problem(&request) {
-        Some(problem) => {
-            bail!("the image has no readable symbol table, and its guest did not list it: {problem}")
-        }
-        None => Ok(outcome.symbols),
     }
 }
 

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, DebugInfo};
 use lineup_kernel::{KernelImage, KernelSymbols, image, kallsyms};
+use lineup_model::program::{Symbol, SymbolKind};
 use lineup_model::types::Types;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -85,6 +86,38 @@ pub(crate) fn symbols(
     Ok((symbols, source))
 }
 
+/// The kernel in a file as it is distributed; `None` for an ELF file, which tells more by itself.
+pub(crate) fn distributed(bytes: &[u8]) -> Result<Option<KernelImage>> {
+    match bytes.starts_with(b"\x7fELF") {
+        true => Ok(None),
+        false => Ok(Some(KernelImage::parse(bytes)?)),
+    }
+}
+
+/// The symbols of an image without its debug file, and without a guest; `otherwise` is what to do if there are none.
+pub(crate) fn own_symbols(kernel: &KernelImage, otherwise: &str) -> Result<KernelSymbols> {
+    let mut list = || bail!("the image has no table of its symbols; {otherwise}");
+    Ok(symbols(kernel, None, &mut list)?.0)
+}
+
+/// What an image tells of itself: its own table of symbols and its BTF.
+pub(crate) fn own_info(kernel: KernelImage) -> Result<DebugInfo> {
+    let symbols = own_symbols(&kernel, "record with --debug and its debug file")?;
+    let described = symbols.all().iter().map(|symbol| Symbol {
+        name: symbol.name.clone(),
+        address: symbol.address,
+        size_bytes: symbols.range_of(symbol).end - symbol.address,
+        kind: if symbol.is_code() { SymbolKind::Function } else { SymbolKind::Data },
+        is_global: symbol.kind.is_ascii_uppercase(),
+    });
+    let types = own_types(&kernel)?;
+    Ok(DebugInfo::with_btf(kernel.vmlinux, described.collect(), types)?)
+}
+
+fn own_types(kernel: &KernelImage) -> Result<Btf> {
+    btf::parse(lineup_kernel::btf::find(kernel)?, None).context("the image's BTF")
+}
+
 /// Types from debug information.
 pub(crate) enum KernelTypes {
     /// DWARF of the debug file.
@@ -118,7 +151,7 @@ pub(crate) fn types(kernel: &KernelImage, debug: Option<&DebugFile>) -> Result<K
         let info = info.with_context(|| debug.path.display().to_string())?;
         return Ok(KernelTypes::Dwarf(Box::new(info)));
     }
-    Ok(KernelTypes::Btf(btf::parse(lineup_kernel::btf::find(kernel)?, None).context("the image's BTF")?))
+    Ok(KernelTypes::Btf(own_types(kernel)?))
 }
 
 /// Bytes in hexadecimal.

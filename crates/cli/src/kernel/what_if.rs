@@ -10,7 +10,7 @@ use lineup_advise::proposal::Advice;
 use lineup_cache::CacheSpec;
 use lineup_explain::what_if::{NewOrder, Relayout, Replay};
 use lineup_model::types::{TypeId, Types};
-use lineup_recording::{Counts, Event, Latency, Reader};
+use lineup_recording::{Counts, Event, Latency, Reader, SystemSummary};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs::File;
@@ -169,12 +169,12 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
         .map(|text| text.parse())
         .collect::<Result<_, _>>()
         .context("the recorded caches")?;
-    let latency = latency(recording)?;
     let regions = header.regions.len();
-    let mut before = Replay::new(&caches, latency, regions, Relayout::default());
-    let mut after = Replay::new(&caches, latency, regions, relayout);
+    let mut before = Replay::new(&caches, regions, Relayout::default());
+    let mut after = Replay::new(&caches, regions, relayout);
     let mut kept: Vec<std::collections::BTreeSet<u64>> = vec![Default::default(); regions];
     let mut measured = Vec::new();
+    let mut system = None;
     for event in reader(recording)? {
         match event {
             Event::Stream(part) => {
@@ -190,9 +190,12 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
                 }
             }
             Event::Measured(call) => measured.push(call),
+            Event::System(last_words) => system = Some(last_words),
             _ => {}
         }
     }
+    let latency = latency(system, recording)?;
+    let (before, after) = (before.regions(latency), after.regions(latency));
     let seen = |region: usize| -> Counts {
         let is_kept = |call: &&lineup_recording::MeasuredCall| {
             usize::from(call.region.0) == region && kept[region].contains(&call.sequence)
@@ -200,9 +203,9 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
         measured.iter().filter(is_kept).fold(Counts::default(), |sum, call| sum.plus(&call.own))
     };
     let is_exact =
-        (0..regions).all(|region| Misses::of(&seen(region)) == Misses::of(&before.regions()[region]));
+        before.iter().enumerate().all(|(region, before)| Misses::of(&seen(region)) == Misses::of(before));
     let calls = kept.iter().map(|kept| kept.len() as u64).collect();
-    Ok(Found { before: before.regions().to_vec(), after: after.regions().to_vec(), calls, is_exact })
+    Ok(Found { before, after, calls, is_exact })
 }
 
 fn reader(recording: &Path) -> Result<Reader<BufReader<File>>> {
@@ -211,11 +214,7 @@ fn reader(recording: &Path) -> Result<Reader<BufReader<File>>> {
 }
 
 /// What misses cost, from the recorder's last words, which also say whether the stream is whole.
-fn latency(recording: &Path) -> Result<Latency> {
-    let system = reader(recording)?.find_map(|event| match event {
-        Event::System(system) => Some(system),
-        _ => None,
-    });
+fn latency(system: Option<SystemSummary>, recording: &Path) -> Result<Latency> {
     let system =
         system.context("the recording was cut off before the recorder's last words; record again")?;
     match system.has_whole_stream {

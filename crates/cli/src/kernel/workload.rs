@@ -28,6 +28,11 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
+    /// Does nothing: for a guest that is booted to be asked.
+    pub(crate) fn nothing() -> Workload {
+        Workload { script: "true".into(), directory: None, loopback: false, files: BTreeMap::new() }
+    }
+
     /// Takes the name of a built-in workload, the name of a script, or a line of shell, in this order; `folder` is
     /// where relative names begin.
     pub(crate) fn new(text: &str, folder: &Path, machine: Machine) -> Result<Workload> {

@@ -2,9 +2,8 @@
 
 use super::subject::Subject;
 use super::{Options, Shown};
-use lineup_model::layout::Row;
-use lineup_model::line::LineSize;
-use lineup_model::types::{AggregateKind, Language, MemberRole, SourceLocation};
+use lineup_model::layout::{Layout, Row};
+use lineup_model::types::{AggregateKind, Language, MemberRole, Selector, SourceLocation};
 use serde::Serialize;
 
 /// The whole document.
@@ -60,6 +59,14 @@ struct MemberJson<'d> {
     hole_before_bytes: u64,
     hole_before_bits: u64,
     inner_padding_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    discriminant_value: Option<i128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    niche_in: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<MemberJson<'d>>>,
 }
 
 /// The document for these layouts.
@@ -72,33 +79,13 @@ pub(super) fn document<'d>(
         schema: "lineup.layout/1",
         file: subject.path.display().to_string(),
         line_size_bytes: options.line_size.bytes(),
-        types: layouts.iter().map(|shown| type_json(subject, shown, options.line_size)).collect(),
+        types: layouts.iter().map(|shown| type_json(subject, shown)).collect(),
     }
 }
 
-fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>, line_size: LineSize) -> TypeJson<'d> {
+fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>) -> TypeJson<'d> {
     let (layout, ty) = (&shown.layout, subject.types().get(shown.id));
     let aggregate = subject.types().aggregate(shown.id).map(|(_, aggregate)| aggregate);
-    let member = |row: &'d Row| {
-        let lines = row.lines(line_size);
-        MemberJson {
-            name: row.name.as_deref(),
-            ty: subject.types().spell(Some(row.ty), ""),
-            role: role(row.role),
-            offset_bits: row.offset_bits,
-            offset_bytes: row.offset_bits.map(|bits| bits / 8),
-            size_bytes: row.size_bytes,
-            bit_size: row.bit_size,
-            declared_align_bytes: aggregate
-                .and_then(|aggregate| aggregate.members.get(row.member))
-                .and_then(|member| member.declared_align),
-            first_line: lines.as_ref().map(|lines| *lines.start()),
-            last_line: lines.as_ref().map(|lines| *lines.end()),
-            hole_before_bytes: row.gap_before.bytes,
-            hole_before_bits: row.gap_before.bits,
-            inner_padding_bytes: row.inner_padding_bytes,
-        }
-    };
     TypeJson {
         name: shown.name,
         kind: kind(layout.kind),
@@ -119,7 +106,49 @@ fn type_json<'d>(subject: &'d Subject, shown: &'d Shown<'d>, line_size: LineSize
         padding_bytes: layout.padding.bytes,
         padding_bits: layout.padding.bits,
         static_members: aggregate.map_or(&[], |aggregate| &aggregate.static_members),
-        members: layout.rows.iter().map(member).collect(),
+        members: layout.rows.iter().map(|row| member_json(subject, layout, row, 0)).collect(),
+    }
+}
+
+/// A member of a layout that starts `base_bytes` into the type shown.
+fn member_json<'d>(subject: &'d Subject, layout: &Layout, row: &Row, base_bytes: u64) -> MemberJson<'d> {
+    let types = subject.types();
+    let aggregate = types.aggregate(layout.id).map(|(_, aggregate)| aggregate);
+    let member = aggregate.and_then(|aggregate| aggregate.members.get(row.member));
+    let offset_bits = row.offset_bits.and_then(|bits| bits.checked_add(base_bytes.checked_mul(8)?));
+    let lines = Row { offset_bits, ..row.clone() }.lines(layout.line_size);
+    let (selected_by, discriminant_value) = match (row.role, aggregate) {
+        (MemberRole::Variant(Selector::Value { bits, width_bits }), Some(aggregate)) => {
+            (Some("value"), Some(types.discriminant_value(aggregate, bits, width_bits)))
+        }
+        (MemberRole::Variant(Selector::Rest), _) => (Some("rest"), None),
+        (MemberRole::Variant(_), _) => (Some("unknown"), None),
+        _ => (None, None),
+    };
+    let is_discriminant = row.role == MemberRole::Discriminant;
+    let is_variant = matches!(row.role, MemberRole::Variant(_));
+    let variant = layout.variant(types, row).filter(|_| is_variant);
+    let start = offset_bits.map_or(0, |bits| bits / 8);
+    MemberJson {
+        name: member.and_then(|member| member.name.as_deref()),
+        ty: types.spell(Some(row.ty), ""),
+        role: role(row.role),
+        offset_bits,
+        offset_bytes: offset_bits.map(|bits| bits / 8),
+        size_bytes: row.size_bytes,
+        bit_size: row.bit_size,
+        declared_align_bytes: member.and_then(|member| member.declared_align),
+        first_line: lines.as_ref().map(|lines| *lines.start()),
+        last_line: lines.as_ref().map(|lines| *lines.end()),
+        hole_before_bytes: row.gap_before.bytes,
+        hole_before_bits: row.gap_before.bits,
+        inner_padding_bytes: row.inner_padding_bytes,
+        selected_by,
+        discriminant_value,
+        niche_in: aggregate.filter(|_| is_discriminant).and_then(|aggregate| types.niche(aggregate)),
+        members: variant.map(|variant| {
+            variant.rows.iter().map(|row| member_json(subject, &variant, row, start)).collect()
+        }),
     }
 }
 
@@ -148,7 +177,7 @@ fn role(role: MemberRole) -> &'static str {
         MemberRole::Base => "base",
         MemberRole::VirtualBase => "virtual-base",
         MemberRole::VtablePointer => "vtable-pointer",
-        MemberRole::Variant => "variant",
+        MemberRole::Variant(_) => "variant",
         MemberRole::Discriminant => "discriminant",
     }
 }

@@ -1,10 +1,10 @@
 //! The file whose types are shown, whichever way it describes them.
 
 use crate::files::{self, DiskCompanions};
+use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
-use lineup_kernel::KernelImage;
 use lineup_model::types::{TypeId, Types};
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base)?)));
     }
     let context = || path.display().to_string();
-    if let Some(kernel) = kernel_image(&bytes) {
+    if let Ok(Some(kernel)) = distributed(&bytes) {
         let types = lineup_kernel::btf::find(&kernel).with_context(context)?;
         return Ok(Source::Btf(Box::new(parse_btf(types, path, base)?)));
     }
@@ -67,12 +67,6 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
         bail!("{}: no type information", path.display());
     }
     Ok(Source::Btf(Box::new(parse_btf(&section, path, base)?)))
-}
-
-/// A kernel as it is distributed; `None` for anything else.
-fn kernel_image(bytes: &[u8]) -> Option<KernelImage> {
-    let is_elf = bytes.starts_with(b"\x7fELF");
-    if is_elf { None } else { KernelImage::parse(bytes).ok() }
 }
 
 fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
@@ -96,7 +90,7 @@ fn base_btf(base: &Path) -> Result<Bytes> {
         return Ok(bytes);
     }
     let context = || format!("{} (given by --base)", base.display());
-    if let Some(kernel) = kernel_image(&bytes) {
+    if let Ok(Some(kernel)) = distributed(&bytes) {
         return Ok(lineup_kernel::btf::find(&kernel).with_context(context)?.to_vec().into());
     }
     let section = DebugInfo::parse(bytes, &mut NoCompanions).and_then(|info| info.btf_section());

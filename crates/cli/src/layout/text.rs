@@ -3,7 +3,10 @@
 use super::Shown;
 use super::subject::Subject;
 use lineup_model::layout::{Gap, Layout, Row};
-use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind};
+use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
+use lineup_report::visible::many_lines;
+use rayon::prelude::*;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Anonymous types nested deeper than this are not opened.
@@ -11,8 +14,29 @@ const MAX_NESTING: usize = 8;
 /// Column of the comment with offset and size.
 const COMMENT_COLUMN: usize = 52;
 
+/// Types that are written by one thread at a time.
+const AT_ONCE: usize = 64;
+
+/// All declarations, an empty line between two, in pieces that follow each other.
+pub(super) fn all(subject: &Subject, shown: &[Shown<'_>]) -> Vec<String> {
+    let piece = |(number, some): (usize, &[Shown<'_>])| {
+        let mut text = String::new();
+        for (place, one) in some.iter().enumerate() {
+            if number + place > 0 {
+                text.push('\n');
+            }
+            text.push_str(&full(subject, one));
+        }
+        match many_lines(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(visible) => visible,
+        }
+    };
+    shown.par_chunks(AT_ONCE).enumerate().map(piece).collect()
+}
+
 /// The declaration with offsets, holes and line boundaries.
-pub(super) fn full(subject: &Subject, shown: &Shown<'_>) -> String {
+fn full(subject: &Subject, shown: &Shown<'_>) -> String {
     let mut printer = Printer { subject, layout: &shown.layout, out: String::new(), next_line: 1 };
     let ty = subject.types().get(shown.id);
     let language = ty.map(|ty| ty.language).unwrap_or_default();
@@ -59,10 +83,16 @@ impl Printer<'_> {
             if let Some(offset) = row.offset_bits {
                 self.boundaries((base_bits + offset) / 8, depth);
             }
-            self.row(row, language, base_bits, depth);
+            self.row(layout, row, language, base_bits, depth);
         }
         if depth > 1 && layout.padding.bytes > 0 {
-            let _ = writeln!(self.out, "{}/* {} bytes padding */", indent(depth), layout.padding.bytes);
+            let _ = writeln!(
+                self.out,
+                "{}/* {} byte{} padding */",
+                indent(depth),
+                layout.padding.bytes,
+                plural(layout.padding.bytes)
+            );
         }
     }
 
@@ -98,20 +128,23 @@ impl Printer<'_> {
         self.next_line = reached + 1;
     }
 
-    fn row(&mut self, row: &Row, language: Language, base_bits: u64, depth: usize) {
+    fn row(&mut self, layout: &Layout, row: &Row, language: Language, base_bits: u64, depth: usize) {
         let nested = match row.role {
             _ if depth >= MAX_NESTING => None,
-            MemberRole::Variant => Layout::of(self.subject.types(), row.ty, self.layout.line_size)
-                .filter(|layout| !layout.rows.is_empty())
-                .map(|layout| (String::new(), layout, String::new())),
+            MemberRole::Variant(_) => layout
+                .variant(self.subject.types(), row)
+                .filter(|variant| !variant.rows.is_empty())
+                .map(|variant| (String::new(), variant, String::new())),
             _ => self.anonymous(row.ty),
         };
         let (Some((prefix, nested, counts)), Some(offset)) = (nested, row.offset_bits) else {
-            self.member(&self.declaration(row, language), row, base_bits, depth);
+            self.member(&self.declaration(layout, row, language), row, base_bits, depth);
             return;
         };
-        let keyword =
-            if row.role == MemberRole::Variant { "/* variant */" } else { keyword(nested.kind, language) };
+        let keyword = match row.role {
+            MemberRole::Variant(selector) => self.variant(layout, selector),
+            _ => keyword(nested.kind, language).to_owned(),
+        };
         let _ = writeln!(self.out, "{}{prefix}{keyword} {{", indent(depth));
         self.rows(&nested, language, base_bits + offset, depth + 1);
         let close = row.name.as_deref().map_or("};".to_owned(), |name| format!("}} {name}{counts};"));
@@ -150,14 +183,42 @@ impl Printer<'_> {
         None
     }
 
-    fn declaration(&self, row: &Row, language: Language) -> String {
+    /// What means a variant, as a comment.
+    fn variant(&self, layout: &Layout, selector: Selector) -> String {
+        let types = self.subject.types();
+        let Some((_, aggregate)) = types.aggregate(layout.id) else { return "/* variant */".to_owned() };
+        match selector {
+            Selector::Value { bits, width_bits } => {
+                format!(
+                    "/* variant {} */",
+                    shown_value(types.discriminant_value(aggregate, bits, width_bits))
+                )
+            }
+            Selector::Rest if aggregate.discriminant().is_some() => {
+                "/* variant, any other value */".to_owned()
+            }
+            Selector::Rest | Selector::Unknown => "/* variant */".to_owned(),
+        }
+    }
+
+    /// The discriminant, with the member in whose unused values it lies.
+    fn discriminant(&self, aggregate: Option<&Aggregate>, ty: TypeId) -> String {
+        let types = self.subject.types();
+        let niche = aggregate.and_then(|aggregate| types.niche(aggregate));
+        let place = niche.map_or(String::new(), |member| format!(", in unused values of {member}"));
+        format!("/* discriminant{place} */ {}", types.spell(Some(ty), ""))
+    }
+
+    fn declaration(&self, layout: &Layout, row: &Row, language: Language) -> String {
         let types = self.subject.types();
         let name = row.name.as_deref().unwrap_or("");
         let mut text = match (row.role, language) {
             (MemberRole::Base, _) => format!("/* base */ {}", types.spell(Some(row.ty), "")),
             (MemberRole::VirtualBase, _) => format!("/* virtual base */ {}", types.spell(Some(row.ty), "")),
-            (MemberRole::Discriminant, _) => format!("/* discriminant */ {}", types.spell(Some(row.ty), "")),
-            (MemberRole::Variant, _) => format!("/* variant */ {name}"),
+            (MemberRole::Discriminant, _) => {
+                self.discriminant(types.aggregate(layout.id).map(|(_, aggregate)| aggregate), row.ty)
+            }
+            (MemberRole::Variant(selector), _) => format!("{} {name}", self.variant(layout, selector)),
             (_, Language::Rust) => format!("{name}: {}", types.spell(Some(row.ty), "")),
             _ => types.spell(Some(row.ty), name),
         };
@@ -241,4 +302,9 @@ fn plural(count: u64) -> &'static str {
 
 fn indent(depth: usize) -> String {
     "        ".repeat(depth)
+}
+
+/// Large values lie in niches, where their bits say more than their digits.
+fn shown_value(value: i128) -> String {
+    if value.unsigned_abs() < 1 << 31 { value.to_string() } else { format!("{value:#x}") }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Ran {
 impl Emulator {
     /// The emulator for programs of a machine.
     pub(crate) fn find(machine: Machine) -> Result<Emulator> {
-        let (name, sysroot) = emulator_of(machine)?;
+        let (name, sysroot) = emulator_of(machine);
         let command = on_path(name)
             .with_context(|| format!("{name} is not installed; on Debian: apt install qemu-user"))?;
         let version = Command::new(&command).arg("--version").output().context(name)?;
@@ -104,8 +104,8 @@ pub(crate) struct Run<'a> {
 }
 
 /// The emulator's name for a machine, and where Debian's cross compilers put its libraries.
-fn emulator_of(machine: Machine) -> Result<(&'static str, Option<&'static str>)> {
-    Ok(match machine {
+fn emulator_of(machine: Machine) -> (&'static str, Option<&'static str>) {
+    match machine {
         Machine::X86_64 => {
             ("qemu-x86_64", (!cfg!(target_arch = "x86_64")).then_some("/usr/x86_64-linux-gnu"))
         }
@@ -113,8 +113,8 @@ fn emulator_of(machine: Machine) -> Result<(&'static str, Option<&'static str>)>
             ("qemu-aarch64", (!cfg!(target_arch = "aarch64")).then_some("/usr/aarch64-linux-gnu"))
         }
         Machine::Arm => ("qemu-arm", Some("/usr/arm-linux-gnueabihf")),
-        Machine::I386 => bail!("i386 programs cannot be recorded; build for x86-64, AArch64 or 32-bit Arm"),
-    })
+        Machine::I386 => ("qemu-i386", Some("/usr/i686-linux-gnu")),
+    }
 }
 
 /// The command that runs a program outside recordings: the program itself on its own machine, else under the
@@ -125,9 +125,8 @@ pub(crate) fn native_or_emulated(
     arguments: &[OsString],
 ) -> Vec<OsString> {
     let mut command = Vec::new();
-    if !is_native(machine)
-        && let Ok((name, sysroot)) = emulator_of(machine)
-    {
+    if !is_native(machine) {
+        let (name, sysroot) = emulator_of(machine);
         command.push(name.into());
         command.extend(sysroot.into_iter().flat_map(|root| ["-L".into(), root.into()]));
     }

@@ -1,6 +1,7 @@
 //! `lineup trace report` on recordings of whole systems.
 
 use crate::files;
+use crate::kernel::symbols::own_symbols;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
 use lineup_kernel::KernelImage;
@@ -133,9 +134,8 @@ fn read_symbols(path: &Path, bias: u64) -> Result<Symbols> {
     let none =
         || format!("{} holds no symbols: neither an ELF file, a kernel's image nor a list", path.display());
     let kernel = KernelImage::parse(&bytes).with_context(none)?;
-    let mut list =
-        || bail!("the image has no table of them; give --symbols with the list of the running kernel");
-    let (symbols, _) = crate::kernel::symbols::symbols(&kernel, None, &mut list).with_context(none)?;
+    let symbols = own_symbols(&kernel, "give --symbols with the list of the running kernel");
+    let symbols = symbols.with_context(none)?;
     let code = symbols.all().iter().filter(|symbol| symbol.is_code());
     Ok(Symbols::new(code.map(|symbol| (symbol.address, 0, symbol.name.clone()))))
 }

@@ -1,12 +1,14 @@
 //! Control flow other than a plain call and return.
 
-use crate::program::{AArch64, MACHINES, Machine, Recorded, X86_64, c, cpp};
+use crate::program::{AArch64, I386, MACHINES, Machine, Recorded, X86_64, c, cpp};
 use lineup_model::access::CallEnd::{Abandoned, Returned};
 
 /// Compiles and records `region` statically and dynamically linked, and checks each.
 fn each(source: &str, is_cpp: bool, options: &[&str], check: impl Fn(Machine, &Recorded)) {
     // Debian's C++ compiler for 32-bit Arm is not among what the tests install.
-    for machine in MACHINES.into_iter().filter(|machine| !is_cpp || matches!(machine, X86_64 | AArch64)) {
+    for machine in
+        MACHINES.into_iter().filter(|machine| !is_cpp || matches!(machine, X86_64 | I386 | AArch64))
+    {
         for link in ["-static", "-pie"] {
             let all = [options, &[link, "-fPIE"]].concat();
             let program = if is_cpp { cpp(machine, source, &all) } else { c(machine, source, &all) };

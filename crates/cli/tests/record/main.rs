@@ -1,12 +1,14 @@
-//! `lineup record` on programs whose calls are known by construction, on three machines.
+//! `lineup record` on programs whose calls are known by construction, on four machines.
 //!
 //! Every program is compiled here and prints what the recording must show: addresses, counts, depths.
 
 mod cachegrind;
 mod control;
 mod counts;
+mod frames;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
 mod program;
 mod refusals;
 mod several;
+mod thread_local;

@@ -12,21 +12,24 @@ use tempfile::TempDir;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Machine {
     X86_64,
+    I386,
     Arm,
     Thumb,
     AArch64,
 }
 
-pub(crate) use Machine::{AArch64, Arm, Thumb, X86_64};
+pub(crate) use Machine::{AArch64, Arm, I386, Thumb, X86_64};
 
 /// All of them.
-pub(crate) const MACHINES: [Machine; 4] = [X86_64, Arm, Thumb, AArch64];
+pub(crate) const MACHINES: [Machine; 5] = [X86_64, I386, Arm, Thumb, AArch64];
 
 impl Machine {
     fn compiler(self, is_cpp: bool) -> (&'static str, &'static str) {
         match (self, is_cpp) {
             (X86_64, false) => ("gcc", "gcc"),
             (X86_64, true) => ("g++", "g++"),
+            (I386, false) => ("i686-linux-gnu-gcc", "gcc-i686-linux-gnu"),
+            (I386, true) => ("i686-linux-gnu-g++", "g++-i686-linux-gnu"),
             (Arm | Thumb, false) => ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"),
             (Arm | Thumb, true) => ("arm-linux-gnueabihf-g++", "g++-arm-linux-gnueabihf"),
             (AArch64, false) => ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
@@ -38,7 +41,7 @@ impl Machine {
         match self {
             Arm => &["-marm"],
             Thumb => &["-mthumb"],
-            X86_64 | AArch64 => &[],
+            X86_64 | I386 | AArch64 => &[],
         }
     }
 }
@@ -123,6 +126,21 @@ impl Program {
         let recording = read_all(&bytes).expect("a readable recording");
         assert_eq!(recording.damage, None);
         Recorded { recording, printed: stdout.lines().filter_map(pair).collect() }
+    }
+}
+
+impl Program {
+    /// Records these regions; what `lineup explain --json` says of them.
+    pub(crate) fn explain(&self, regions: &[&str]) -> serde_json::Value {
+        let options: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
+        self.record(&options);
+        let output = Command::new(env!("CARGO_BIN_EXE_lineup"))
+            .current_dir(self.folder.path())
+            .args(["explain", "lineup.rec", "--json"])
+            .output()
+            .expect("running lineup");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
     }
 }
 

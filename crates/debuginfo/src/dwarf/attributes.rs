@@ -1,14 +1,15 @@
 //! The attributes of one entry that types and members use.
 
-use super::scan::Ref;
+use super::name::Name;
+use super::raw::Ref;
 use super::{Dwarf, Unit, Value, View, constant};
-use gimli::{DebugStrOffset, DwAt, DwForm, constants as dw};
-use std::ops::Range;
+use gimli::{DwAt, DwForm, Section as _, constants as dw};
 
 /// An attribute that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Field {
+    /// A name among the entries; its number is where it starts, counted from the first entry.
     Name,
     /// A name in `.debug_str`.
     NameOffset,
@@ -31,10 +32,15 @@ pub(super) enum Field {
     Count,
     Upper,
     Lower,
+    /// A discriminant's value of 64 bits or as many as it needs, and of 8, 16 and 32 bits.
+    Selected,
+    Selected8,
+    Selected16,
+    Selected32,
 }
 
 /// How many fields there are.
-const FIELDS: usize = Field::Lower as usize + 1;
+const FIELDS: usize = Field::Selected32 as usize + 1;
 
 impl Field {
     /// The field of an attribute in some form; `None` when it is not read.
@@ -61,12 +67,28 @@ impl Field {
             dw::DW_AT_count => Field::Count,
             dw::DW_AT_upper_bound => Field::Upper,
             dw::DW_AT_lower_bound => Field::Lower,
+            dw::DW_AT_discr_value => match form {
+                dw::DW_FORM_data1 => Field::Selected8,
+                dw::DW_FORM_data2 => Field::Selected16,
+                dw::DW_FORM_data4 => Field::Selected32,
+                _ => Field::Selected,
+            },
             _ => return None,
         })
     }
+}
 
-    fn bit(self) -> u32 {
-        1 << self as u8
+/// A set of fields.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Fields(u32);
+
+impl Fields {
+    pub(super) fn with(self, field: Field) -> Fields {
+        Fields(self.0 | 1 << field as u8)
+    }
+
+    fn has(self, field: Field) -> bool {
+        self.0 & 1 << field as u8 != 0
     }
 }
 
@@ -76,52 +98,68 @@ pub(super) struct Attributes<'u, 'a> {
     unit: &'u Unit<'a>,
     /// The unit from its first entry on.
     bytes: &'a [u8],
-    /// Bit set of the fields whose number is known.
-    known: u32,
-    /// Bit set of the fields that the entry has.
-    present: u32,
+    /// `.debug_str`.
+    strings: &'a [u8],
+    /// The number of `.debug_str` when it holds each text once.
+    merged: Option<u32>,
+    /// The fields whose number is known.
+    known: Fields,
+    /// The fields that the entry has.
+    present: Fields,
     numbers: [u64; FIELDS],
-    name: Range<usize>,
     /// Values that are no plain numbers, as gimli tells them.
     others: Vec<(Field, Value<'a>)>,
 }
 
 impl<'u, 'a> Attributes<'u, 'a> {
-    pub(super) fn new(dwarf: &'u Dwarf<'a>, unit: &'u Unit<'a>, bytes: &'a [u8]) -> Self {
+    pub(super) fn new(
+        dwarf: &'u Dwarf<'a>,
+        unit: &'u Unit<'a>,
+        bytes: &'a [u8],
+        merged: Option<u32>,
+    ) -> Self {
         Attributes {
             dwarf,
             unit,
             bytes,
-            known: 0,
-            present: 0,
+            strings: dwarf.debug_str.reader().slice(),
+            merged,
+            known: Fields::default(),
+            present: Fields::default(),
             numbers: [0; FIELDS],
-            name: 0..0,
             others: Vec::new(),
         }
     }
 
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        (self.known, self.present) = (0, 0);
+    /// Forgets everything. The numbers of `known` follow.
+    #[inline]
+    pub(super) fn clear(&mut self, known: Fields) {
+        (self.known, self.present) = (known, known);
         self.others.clear();
     }
 
     /// Notes a number: a constant, an offset in the unit or in `.debug_str`, or a flag.
     #[inline]
     pub(super) fn set(&mut self, field: Field, number: u64) {
-        self.known |= field.bit();
-        self.present |= field.bit();
+        self.known = self.known.with(field);
+        self.present = self.present.with(field);
         self.numbers[field as usize] = number;
     }
 
-    /// Notes where in the unit the entry's name is.
-    pub(super) fn set_inline_name(&mut self, name: Range<usize>) {
-        self.set(Field::Name, 0);
-        self.name = name;
+    /// Notes the number of a field that [`Self::clear`] announced.
+    #[inline]
+    pub(super) fn fill(&mut self, field: Field, number: u64) {
+        self.numbers[field as usize] = number;
     }
 
     /// Notes a value as gimli tells it.
     pub(super) fn set_value(&mut self, field: Field, value: Value<'a>) {
+        let field = match (field, &value) {
+            (Field::Selected, Value::Data1(_)) => Field::Selected8,
+            (Field::Selected, Value::Data2(_)) => Field::Selected16,
+            (Field::Selected, Value::Data4(_)) => Field::Selected32,
+            _ => field,
+        };
         match value {
             Value::Flag(is_set) => self.set(field, is_set.into()),
             Value::Encoding(encoding) => self.set(field, encoding.0.into()),
@@ -130,7 +168,7 @@ impl<'u, 'a> Attributes<'u, 'a> {
             other => match constant(other) {
                 Some(number) => self.set(field, number),
                 None => {
-                    self.present |= field.bit();
+                    self.present = self.present.with(field);
                     self.others.push((field, other));
                 }
             },
@@ -139,13 +177,13 @@ impl<'u, 'a> Attributes<'u, 'a> {
 
     /// True when the entry has the attribute, whatever its value.
     pub(super) fn has(&self, field: Field) -> bool {
-        self.present & field.bit() != 0
+        self.present.has(field)
     }
 
     /// The number of an attribute.
     #[inline]
     pub(super) fn number(&self, field: Field) -> Option<u64> {
-        (self.known & field.bit() != 0).then(|| self.numbers[field as usize])
+        self.known.has(field).then(|| self.numbers[field as usize])
     }
 
     pub(super) fn is_set(&self, field: Field) -> bool {
@@ -157,26 +195,36 @@ impl<'u, 'a> Attributes<'u, 'a> {
     }
 
     /// The entry's name.
-    pub(super) fn name(&self) -> Option<&'a [u8]> {
+    #[inline]
+    pub(super) fn name(&self) -> Option<Name<'a>> {
+        let from = |section: &'a [u8], offset: u64| section.get(usize::try_from(offset).ok()?..);
         if let Some(offset) = self.number(Field::NameOffset) {
-            let text = self.dwarf.debug_str.get_str(DebugStrOffset(usize::try_from(offset).ok()?));
-            return text.ok().map(|text| text.slice());
+            let text = from(self.strings, offset)?;
+            return Some(match self.merged {
+                Some(section) => Name::merged(text, section, offset),
+                None => Name::new(text),
+            });
         }
-        if self.known & Field::Name.bit() != 0 {
-            return self.bytes.get(self.name.clone());
+        if let Some(offset) = self.number(Field::Name) {
+            return from(self.bytes, offset).map(Name::new);
         }
         let name = self.dwarf.attr_string(self.unit, self.other(Field::Name)?);
-        name.ok().map(|name| name.slice())
+        name.ok().map(|name| Name::new(name.slice()))
     }
 
     /// What the entry refers to by an attribute; `unit` is the entry's own.
+    #[inline]
     pub(super) fn reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
-        if !self.has(field) {
-            return Ref::Nothing;
+        match self.number(field) {
+            Some(offset) => u32::try_from(offset).map_or(Ref::Broken, Ref::Local),
+            None if self.has(field) => self.other_reference(field, view, unit),
+            None => Ref::Nothing,
         }
-        if let Some(offset) = self.number(field) {
-            return u32::try_from(offset).map_or(Ref::Broken, Ref::Local);
-        }
+    }
+
+    /// A reference that is no offset in the unit.
+    #[cold]
+    fn other_reference(&self, field: Field, view: &View<'a>, unit: u32) -> Ref {
         let elsewhere = match self.other(field) {
             Some(Value::DebugInfoRef(offset)) => view.in_section(unit, offset.0),
             Some(Value::DebugInfoRefSup(offset)) => view.in_supplement(offset.0),

@@ -32,6 +32,14 @@ pub(crate) struct VariableEntry {
     pub(crate) function: Option<u32>,
 }
 
+/// A variable whose description says neither where it is nor what it holds.
+#[derive(Debug)]
+pub(crate) struct UnplacedEntry {
+    pub(crate) at: VariableEntry,
+    /// Of one inside a function, its name.
+    pub(crate) own_name: Option<Box<str>>,
+}
+
 /// The name that an entry carries itself.
 #[derive(Debug)]
 struct NameEntry {
@@ -50,6 +58,8 @@ pub(crate) struct Catalog {
     pub(crate) functions: Vec<FunctionEntry>,
     pub(crate) inlined: Vec<InlinedEntry>,
     pub(crate) variables: Vec<VariableEntry>,
+    /// Empty unless asked for.
+    pub(crate) unplaced: Vec<UnplacedEntry>,
     /// By offset.
     names: Vec<NameEntry>,
 }
@@ -62,13 +72,14 @@ pub(crate) struct Named {
 }
 
 impl Catalog {
-    pub(crate) fn read(view: &View<'_>, index: u32) -> Catalog {
+    /// Reads unit number `index`, variables without a place too if `keeps_unplaced`.
+    pub(crate) fn read(view: &View<'_>, index: u32, keeps_unplaced: bool) -> Catalog {
         let (Some(dwarf), Ok(unit)) = (view.dwarf(index), view.unit(index)) else {
             return Catalog::default();
         };
         let language = super::scan::language(&unit);
         let out = Catalog { language, ..Catalog::default() };
-        let mut reader = Reader { view, dwarf, unit: &unit, index, stack: Vec::new(), out };
+        let mut reader = Reader { view, dwarf, unit: &unit, index, keeps_unplaced, stack: Vec::new(), out };
         // A unit that breaks off keeps what was read up to there; the type table counts it.
         let _ = reader.run();
         reader.out
@@ -107,6 +118,7 @@ struct Reader<'r, 'a> {
     dwarf: &'r Dwarf<'a>,
     unit: &'r Unit<'a>,
     index: u32,
+    keeps_unplaced: bool,
     stack: Vec<Frame>,
     out: Catalog,
 }
@@ -208,6 +220,19 @@ impl<'a> Reader<'_, 'a> {
             if matches!(location, Location::Address(_) | Location::ThreadLocal(_)) {
                 self.out.variables.push(VariableEntry { offset, function });
             }
+        } else if self.keeps_unplaced && entry.attr_value(dw::DW_AT_location).is_none() {
+            self.unplaced(entry, VariableEntry { offset, function });
+        }
+    }
+
+    fn unplaced(&mut self, entry: &Entry<'a>, at: VariableEntry) {
+        let places = [dw::DW_AT_const_value, dw::DW_AT_declaration, dw::DW_AT_abstract_origin];
+        if places.into_iter().any(|name| entry.attr_value(name).is_some()) {
+            return;
+        }
+        let own_name = at.function.and_then(|_| self.string(entry, dw::DW_AT_name));
+        if at.function.is_none() || own_name.is_some() {
+            self.out.unplaced.push(UnplacedEntry { at, own_name: own_name.map(Into::into) });
         }
     }
 }

@@ -3,29 +3,51 @@
 //! A kernel has tens of millions of attributes, and its types need a third of them. gimli decodes each
 //! into a value of one type for all forms and then gives it the meaning of its class; that was half of
 //! the time. Here an abbreviation is turned, when it is first met, into steps that each pass over some
-//! bytes and copy one number, whatever its length, to its place. Only the forms that compilers use for
-//! types are read so. An abbreviation with any other form, and a unit of 64-bit or old DWARF, is left
+//! bytes and copy one number, whatever its length, to its place; where all lengths are fixed, as nearly
+//! always, into the places to copy from. Only the forms that compilers use for types are read so. An abbreviation with any other form, and a unit of 64-bit or old DWARF, is left
 //! to gimli.
 
-use super::attributes::{Attributes, Field};
-use super::{Dwarf, Unit};
-use gimli::{DwForm, DwTag, Format, UnitOffset, constants as dw};
+use super::attributes::{Attributes, Field, Fields};
+use super::raw::{RawKind, belongs_to_type, type_kind};
+use super::{Unit, View};
+use gimli::{
+    Abbreviation, AttributeSpecification, DwForm, DwTag, Encoding, Format, UnitOffset, constants as dw,
+};
 
 /// Abbreviation codes from here on are not compiled. Compilers count from 1.
 const MAX_CODE: u64 = 1 << 14;
 
-/// An entry whose attributes were neither read nor passed over yet.
+/// Abbreviations with more attributes are left to gimli.
+const MAX_ATTRIBUTES: usize = 1 << 8;
+/// Longer attributes of fixed length are read step by step.
+const MAX_FIXED_BYTES: usize = 1 << 12;
+
+/// What an abbreviation says of its entries.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// Offset in the unit.
-    pub(super) offset: usize,
     pub(super) tag: DwTag,
+    /// The kind of type that the entry describes.
+    pub(super) kind: Option<RawKind>,
+    /// True for what may belong to a type.
+    pub(super) may_be_part: bool,
     pub(super) has_children: bool,
-    /// Indices in [`Entries::steps`]; `None` when gimli has to read it.
-    steps: Option<(u32, u32)>,
+    /// False when gimli has to read it.
+    is_simple: bool,
     /// Length of the attributes when it is always the same.
-    fixed_bytes: Option<usize>,
+    fixed_bytes: Option<u16>,
+    /// The fields that loads and constants fill.
+    filled: Fields,
+    /// First index and count in [`Compiled::steps`].
+    steps: (u32, u16),
+    /// First index and count in [`Compiled::loads`].
+    loads: (u32, u16),
+    /// First index and count in [`Compiled::given`].
+    given: (u32, u16),
 }
+
+/// An abbreviation, by its place in [`Compiled::entries`].
+#[derive(Clone, Copy)]
+pub(super) struct Code(u32);
 
 /// Passes over some bytes, then does one thing.
 #[derive(Clone, Copy)]
@@ -45,6 +67,27 @@ enum Then {
     Nothing,
 }
 
+/// Copies a number of up to eight bytes.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Offset in the attributes.
+    at: u16,
+    /// Bits of eight bytes that do not belong to the number.
+    unused_bits: u8,
+    field: Field,
+}
+
+/// The abbreviations of a unit that were met so far.
+#[derive(Default)]
+pub(super) struct Compiled {
+    /// By abbreviation code.
+    entries: Vec<Option<Entry>>,
+    steps: Vec<Step>,
+    loads: Vec<Load>,
+    /// Numbers that abbreviations hold.
+    given: Vec<(Field, u64)>,
+}
+
 /// The entries of a unit in the order of the file.
 pub(super) struct Entries<'u, 'a> {
     unit: &'u Unit<'a>,
@@ -52,9 +95,9 @@ pub(super) struct Entries<'u, 'a> {
     at: usize,
     /// Offset in the unit of the first entry.
     first: usize,
-    /// By abbreviation code.
-    compiled: Vec<Option<Entry>>,
-    steps: Vec<Step>,
+    /// Offset in the unit of the entry that [`Self::next`] told last.
+    pub(super) offset: usize,
+    compiled: Compiled,
     /// Of the entry that was read last.
     pub(super) attributes: Attributes<'u, 'a>,
 }
@@ -62,12 +105,27 @@ pub(super) struct Entries<'u, 'a> {
 type Result<T> = std::result::Result<T, gimli::Error>;
 
 impl<'u, 'a> Entries<'u, 'a> {
-    /// Starts at the unit's first entry.
-    pub(super) fn new(dwarf: &'u Dwarf<'a>, unit: &'u Unit<'a>) -> Result<Self> {
+    /// Starts at the unit's first entry, with what is known of its abbreviations.
+    pub(super) fn new(
+        view: &'u View<'a>,
+        (number, unit): (u32, &'u Unit<'a>),
+        compiled: Compiled,
+    ) -> Result<Self> {
+        let dwarf = view.dwarf(number).ok_or(gimli::Error::MissingUnitDie)?;
         let first = unit.header.header_size();
         let bytes = unit.header.range_from(UnitOffset(first)..)?.slice();
-        let attributes = Attributes::new(dwarf, unit, bytes);
-        Ok(Entries { unit, bytes, at: 0, first, compiled: Vec::new(), steps: Vec::new(), attributes })
+        let attributes = Attributes::new(dwarf, unit, bytes, view.merged_strings(number));
+        Ok(Entries { unit, bytes, at: 0, first, offset: first, compiled, attributes })
+    }
+
+    /// What was learned of the abbreviations.
+    pub(super) fn into_compiled(self) -> Compiled {
+        self.compiled
+    }
+
+    /// Continues at the entry at an offset of the unit.
+    pub(super) fn seek(&mut self, offset: u32) {
+        self.at = (offset as usize).saturating_sub(self.first);
     }
 
     /// True at the end of the unit.
@@ -75,84 +133,91 @@ impl<'u, 'a> Entries<'u, 'a> {
         self.at >= self.bytes.len()
     }
 
-    /// The next entry; `None` for the mark that ends the children of an entry. Its attributes must be
-    /// read or passed over before the one after it.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>> {
-        let offset = self.first + self.at;
+    /// The abbreviation of the next entry; `None` for the mark that ends the children of an entry. Its
+    /// attributes must be read or passed over before the one after it.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Code>> {
+        self.offset = self.first + self.at;
         let code = self.leb128()?;
         if code == 0 {
             return Ok(None);
         }
-        if let Some(&Some(entry)) = self.compiled.get(code as usize) {
-            return Ok(Some(Entry { offset, ..entry }));
+        match self.compiled.entries.get(code as usize) {
+            Some(Some(_)) => Ok(Some(Code(code as u32))),
+            _ => self.learn(code).map(Some),
         }
-        let entry = self.compile(code)?;
-        if code < MAX_CODE {
-            if self.compiled.len() <= code as usize {
-                self.compiled.resize(code as usize + 1, None);
-            }
-            if let Some(slot) = self.compiled.get_mut(code as usize) {
-                *slot = Some(entry);
-            }
-        }
-        Ok(Some(Entry { offset, ..entry }))
     }
 
-    fn compile(&mut self, code: u64) -> Result<Entry> {
+    /// Compiles an abbreviation and keeps it.
+    #[cold]
+    fn learn(&mut self, code: u64) -> Result<Code> {
         let unknown = gimli::Error::InvalidAbbreviationCode(code);
         let abbreviation = self.unit.abbreviations.get(code).ok_or(unknown)?;
-        let encoding = self.unit.encoding();
-        let mut is_simple = encoding.format == Format::Dwarf32 && encoding.version >= 4 && code < MAX_CODE;
-        let start = self.steps.len();
-        let mut fixed_bytes = Some(0_usize);
-        let mut skip = 0;
-        for specification in abbreviation.attributes() {
-            let form = specification.form();
-            let fixed = fixed_len(form, encoding.address_size);
-            fixed_bytes = fixed_bytes.zip(fixed).map(|(sum, len)| sum + len);
-            let field = Field::of(specification.name(), form);
-            let then = match (field, specification.implicit_const_value(), fixed) {
-                (Some(field), Some(value), _) => Then::Given(field, value.cast_unsigned()),
-                (Some(field), _, Some(0)) => Then::Given(field, 1),
-                (Some(field), _, Some(len)) if is_number(form) => Then::Number(field, len as u8),
-                (None, _, Some(len)) => {
-                    skip += len;
-                    continue;
-                }
-                (field, ..) => {
-                    is_simple &= if field.is_some() { is_varying_number(form) } else { is_varying(form) };
-                    Then::Varying(field, form)
-                }
-            };
-            self.steps.push(Step { skip, then });
-            skip = 0;
+        let is_kept = code < MAX_CODE;
+        let entry = if is_kept {
+            self.compiled.compile(abbreviation, self.unit.encoding())
+        } else {
+            let entry = Compiled::default().compile(abbreviation, self.unit.encoding());
+            Entry { is_simple: false, fixed_bytes: None, ..entry }
+        };
+        // No abbreviation has the code 0: its place is for those that are not kept.
+        let at = if is_kept { code as usize } else { 0 };
+        let entries = &mut self.compiled.entries;
+        if entries.len() <= at {
+            entries.resize(at + 1, None);
         }
-        if skip > 0 {
-            self.steps.push(Step { skip, then: Then::Nothing });
+        if let Some(slot) = entries.get_mut(at) {
+            *slot = Some(entry);
         }
-        Ok(Entry {
-            offset: 0,
-            tag: abbreviation.tag(),
-            has_children: abbreviation.has_children(),
-            steps: is_simple.then_some((start as u32, self.steps.len() as u32)),
-            fixed_bytes: fixed_bytes.filter(|_| is_simple),
-        })
+        Ok(Code(at as u32))
+    }
+
+    /// What an abbreviation says of its entries.
+    #[inline]
+    pub(super) fn about(&self, code: Code) -> Option<&Entry> {
+        self.compiled.entries.get(code.0 as usize)?.as_ref()
     }
 
     /// Passes over an entry's attributes.
-    pub(super) fn skip(&mut self, entry: &Entry) -> Result<()> {
-        match entry.fixed_bytes {
-            Some(len) => self.pass(len),
-            None => self.read(entry),
+    #[inline]
+    pub(super) fn skip(&mut self, code: Code) -> Result<()> {
+        match self.about(code).and_then(|entry| entry.fixed_bytes) {
+            Some(len) => self.pass(len.into()),
+            None => self.step_by_step(code),
         }
     }
 
     /// Reads an entry's attributes into [`Self::attributes`].
-    pub(super) fn read(&mut self, entry: &Entry) -> Result<()> {
-        self.attributes.clear();
-        let Some((start, end)) = entry.steps else { return self.by_gimli(entry) };
-        for at in start as usize..end as usize {
-            let Some(&Step { skip, then }) = self.steps.get(at) else { break };
+    #[inline]
+    pub(super) fn read(&mut self, code: Code) -> Result<()> {
+        if let Some(&Some(Entry { fixed_bytes: Some(len), filled, loads, given, .. })) =
+            self.compiled.entries.get(code.0 as usize)
+        {
+            // Every number is copied from eight bytes; the last ones of a unit are read step by step.
+            let end = self.at + usize::from(len);
+            if let Some(bytes) = self.bytes.get(self.at..end + 8) {
+                self.attributes.clear(filled);
+                for load in part(&self.compiled.loads, loads) {
+                    if let Some(&word) = bytes.get(usize::from(load.at)..).and_then(<[u8]>::first_chunk) {
+                        let number = u64::from_le_bytes(word) << load.unused_bits >> load.unused_bits;
+                        self.attributes.fill(load.field, number);
+                    }
+                }
+                for &(field, number) in part(&self.compiled.given, given) {
+                    self.attributes.fill(field, number);
+                }
+                self.at = end;
+                return Ok(());
+            }
+        }
+        self.step_by_step(code)
+    }
+
+    fn step_by_step(&mut self, code: Code) -> Result<()> {
+        self.attributes.clear(Fields::default());
+        let Some(&Entry { steps, is_simple: true, .. }) = self.about(code) else { return self.by_gimli() };
+        for at in steps.0 as usize..steps.0 as usize + usize::from(steps.1) {
+            let Some(&Step { skip, then }) = self.compiled.steps.get(at) else { break };
             self.pass(skip)?;
             match then {
                 Then::Number(field, len) => {
@@ -167,8 +232,8 @@ impl<'u, 'a> Entries<'u, 'a> {
         Ok(())
     }
 
-    fn by_gimli(&mut self, entry: &Entry) -> Result<()> {
-        let mut entries = self.unit.entries_raw(Some(UnitOffset(entry.offset)))?;
+    fn by_gimli(&mut self) -> Result<()> {
+        let mut entries = self.unit.entries_raw(Some(UnitOffset(self.offset)))?;
         if let Some(abbreviation) = entries.read_abbreviation()? {
             for &specification in abbreviation.attributes() {
                 let attribute = entries.read_attribute_inline(specification)?;
@@ -208,7 +273,7 @@ impl<'u, 'a> Entries<'u, 'a> {
                 let rest = self.bytes.get(start..).unwrap_or_default();
                 let len = rest.iter().position(|&byte| byte == 0).ok_or_else(|| self.cut_off())?;
                 if field.is_some() {
-                    self.attributes.set_inline_name(start..start + len);
+                    self.attributes.set(Field::Name, start as u64);
                 }
                 self.pass(len + 1)
             }
@@ -247,6 +312,14 @@ impl<'u, 'a> Entries<'u, 'a> {
     /// An unsigned number of varying length; bits beyond 64 are dropped.
     #[inline]
     fn leb128(&mut self) -> Result<u64> {
+        if let Some(&byte) = self.bytes.get(self.at).filter(|byte| **byte < 0x80) {
+            self.at += 1;
+            return Ok(byte.into());
+        }
+        self.long_leb128()
+    }
+
+    fn long_leb128(&mut self) -> Result<u64> {
         let mut value = 0;
         let mut shift = 0;
         loop {
@@ -273,6 +346,81 @@ impl<'u, 'a> Entries<'u, 'a> {
     fn cut_off(&self) -> gimli::Error {
         gimli::Error::UnexpectedEof(gimli::ReaderOffsetId(self.at as u64))
     }
+}
+
+impl Compiled {
+    fn compile(&mut self, abbreviation: &Abbreviation, encoding: Encoding) -> Entry {
+        let mut is_simple = encoding.format == Format::Dwarf32
+            && encoding.version >= 4
+            && abbreviation.attributes().len() <= MAX_ATTRIBUTES;
+        let starts = (self.steps.len(), self.loads.len(), self.given.len());
+        let mut fixed_bytes = Some(0_usize);
+        let mut filled = Fields::default();
+        let mut skip = 0;
+        for specification in abbreviation.attributes() {
+            let form = specification.form();
+            let fixed = fixed_len(form, encoding.address_size);
+            let at = fixed_bytes.unwrap_or(0);
+            fixed_bytes = fixed_bytes.zip(fixed).map(|(sum, len)| sum + len);
+            let field = Field::of(specification.name(), form);
+            filled = field.map_or(filled, |field| filled.with(field));
+            let then = then(field, specification, fixed);
+            match then {
+                Then::Number(field, len) => {
+                    self.loads.push(Load { at: at as u16, unused_bits: 64 - 8 * len, field });
+                }
+                Then::Given(field, number) => self.given.push((field, number)),
+                Then::Varying(field, form) => is_simple &= is_readable(field, form),
+                Then::Nothing => {
+                    skip += fixed.unwrap_or(0);
+                    continue;
+                }
+            }
+            self.steps.push(Step { skip, then });
+            skip = 0;
+        }
+        if skip > 0 {
+            self.steps.push(Step { skip, then: Then::Nothing });
+        }
+        let tag = abbreviation.tag();
+        let fixed_bytes = fixed_bytes.filter(|len| is_simple && *len <= MAX_FIXED_BYTES);
+        let range = |start: usize, end: usize| (start as u32, (end - start) as u16);
+        Entry {
+            tag,
+            kind: type_kind(tag),
+            may_be_part: belongs_to_type(tag),
+            has_children: abbreviation.has_children(),
+            is_simple,
+            fixed_bytes: fixed_bytes.map(|len| len as u16),
+            filled,
+            steps: range(starts.0, self.steps.len()),
+            loads: range(starts.1, self.loads.len()),
+            given: range(starts.2, self.given.len()),
+        }
+    }
+}
+
+/// What is done with an attribute; `fixed` is its length when that is always the same.
+fn then(field: Option<Field>, specification: &AttributeSpecification, fixed: Option<usize>) -> Then {
+    let form = specification.form();
+    match (field, specification.implicit_const_value(), fixed) {
+        (Some(field), Some(value), _) => Then::Given(field, value.cast_unsigned()),
+        (Some(field), _, Some(0)) => Then::Given(field, 1),
+        (Some(field), _, Some(len)) if is_number(form) => Then::Number(field, len as u8),
+        (None, _, Some(_)) => Then::Nothing,
+        (field, ..) => Then::Varying(field, form),
+    }
+}
+
+/// True for what a step of varying length can read, or pass over when there is no field.
+fn is_readable(field: Option<Field>, form: DwForm) -> bool {
+    if field.is_some() { is_varying_number(form) } else { is_varying(form) }
+}
+
+/// A part of a list by first index and count.
+#[inline]
+fn part<T>(list: &[T], (first, count): (u32, u16)) -> &[T] {
+    list.get(first as usize..first as usize + usize::from(count)).unwrap_or_default()
 }
 
 /// Length of a value in 32-bit DWARF when it is always the same.

@@ -5,6 +5,9 @@ use foldhash::quality::FixedState;
 use gimli::{AttributeValue, LineProgramHeader};
 use std::hash::BuildHasher;
 
+/// A number for each file of a unit that stands for its path in all units.
+pub(super) type FileHashes = Vec<u64>;
+
 /// The files that entries of a unit refer to by number.
 pub(crate) struct Files<'u, 'a> {
     dwarf: &'u Dwarf<'a>,
@@ -17,7 +20,7 @@ impl<'u, 'a> Files<'u, 'a> {
     }
 
     /// A number for each file that stands for its path in all units.
-    pub(crate) fn hashes(&self) -> Vec<u64> {
+    pub(crate) fn hashes(&self) -> FileHashes {
         let count = self.header().map_or(0, |header| header.file_names().len() as u64 + 1);
         let mut path = Vec::new();
         let mut hash = |number| {

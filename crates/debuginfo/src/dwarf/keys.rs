@@ -15,9 +15,10 @@
 //! identities to the key once such a name has turned out to be ambiguous.
 
 use super::MAX_CHAIN;
-use super::scan::{NO_SCOPE, RawChild, RawKind, RawType, Ref, Scan, What};
-use super::store::Die;
-use foldhash::quality::FixedState;
+use super::link::Linked;
+use super::raw::{PackedRef, RawKind, Ref};
+use super::scan::RawType;
+use foldhash::fast::FixedState;
 use lineup_model::types::AggregateKind;
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -25,9 +26,6 @@ use std::hash::{BuildHasher, Hash, Hasher};
 const MAX_DEPTH: u32 = 48;
 /// Marks a key that is not worked out yet.
 const UNKNOWN: u64 = 0;
-
-/// File names of each scanned unit, as numbers.
-pub(super) type FileHashes = Vec<u64>;
 
 /// The keys of one unit's types.
 #[derive(Debug, Default)]
@@ -66,76 +64,76 @@ enum Mode {
     Strict = 2,
 }
 
-/// Works out the keys of the types of some units that refer to no other unit.
+/// Works out the keys of types.
 pub(super) struct Keys<'k, 'a> {
-    scans: &'k [Scan<'a>],
-    files: &'k [FileHashes],
-    /// What is known per unit, type and [`Mode`]; shapes come last.
-    known: Vec<Vec<[u64; 4]>>,
+    linked: &'k Linked<'a>,
+    /// What is known per type and [`Mode`]; shapes come last.
+    known: Vec<[u64; 4]>,
 }
 
 /// Index in a type's entry of [`Keys::known`].
 const SHAPES: usize = 3;
 
-/// A type by position: which scan, which type in it.
-pub(super) type At = (usize, usize);
-
 impl<'k, 'a> Keys<'k, 'a> {
-    /// `files` runs parallel to `scans`, which are sorted by unit.
-    pub(super) fn new(scans: &'k [Scan<'a>], files: &'k [FileHashes]) -> Self {
-        let known = scans.iter().map(|scan| vec![[UNKNOWN; 4]; scan.types.len()]).collect();
-        Keys { scans, files, known }
+    pub(super) fn new(linked: &'k Linked<'a>) -> Self {
+        Keys { linked, known: vec![[UNKNOWN; 4]; linked.types.len()] }
     }
 
-    /// The keys of every type of a scan.
-    pub(super) fn of_scan(&mut self, scan: usize) -> UnitKeys {
-        let count = self.scans.get(scan).map_or(0, |scan| scan.types.len());
-        let mut out = UnitKeys::default();
+    /// The keys of every type.
+    pub(super) fn all(mut self) -> UnitKeys {
+        let count = self.linked.types.len();
+        let mut out = UnitKeys { keys: Vec::with_capacity(count), ..UnitKeys::default() };
         for index in 0..count {
-            let key = self.type_key(unalias(self.scans, (scan, index)), &mut out);
+            let key = self.type_key(self.linked.real(index), &mut out);
             out.keys.push(key);
         }
         out
     }
 
-    fn get(&self, at: At) -> Option<(&'k Scan<'a>, &'k RawType<'a>)> {
-        let scan = self.scans.get(at.0)?;
-        Some((scan, scan.types.get(at.1)?))
+    #[inline]
+    fn get(&self, at: usize) -> Option<&'k RawType> {
+        self.linked.types.get(at)
     }
 
-    fn type_key(&mut self, at: At, out: &mut UnitKeys) -> TypeKey {
+    /// The entry that names a type.
+    #[inline]
+    fn named(&self, at: usize, ty: &'k RawType) -> &'k RawType {
+        if ty.is_named { ty } else { self.get(self.linked.named(at)).unwrap_or(ty) }
+    }
+
+    fn type_key(&mut self, at: usize, out: &mut UnitKeys) -> TypeKey {
         let start = out.names.len() as u32;
-        let Some((scan, ty)) = self.get(at) else { return TypeKey { key: 4, names: (0, 0) } };
+        let Some(ty) = self.get(at) else { return TypeKey { key: 4, names: (0, 0) } };
         if !matches!(ty.kind, RawKind::Aggregate(_)) {
             let key = self.follow(Mode::Strict, at, 0);
             return TypeKey { key, names: (start, start) };
         }
-        if !ty.is_declaration && named(self.scans, (at.0, scan, ty)).1.name.is_some() {
+        if !ty.is_declaration && self.named(at, ty).is_named {
             let name = self.follow(Mode::Name, at, 0);
             out.definitions.push((name, self.follow(Mode::Identity, at, 0)));
         }
         let shape = self.shape(at, 0);
         let mut hasher = FixedState::default().build_hasher();
         hasher.write_u64(shape);
-        let mut visits = VISITS_PER_MEMBER * (scan.children(ty).len() + 1);
-        for child in scan.children(ty) {
-            if let Some(embedded) = self.embedded(at.0, child.target) {
+        let mut visits = VISITS_PER_MEMBER * (ty.parts.count as usize + 1);
+        for target in self.linked.part_targets(ty) {
+            if let Some(embedded) = self.embedded(target) {
                 hasher.write_u64(self.shape(embedded, 0));
             }
-            self.names_behind(at.0, child.target, (false, 0), &mut visits, &mut out.names);
+            self.names_behind(target, (false, 0), &mut visits, &mut out.names);
         }
         TypeKey { key: hasher.finish() | 1 << 63, names: (start, out.names.len() as u32) }
     }
 
     /// The aggregate that a member holds, through arrays, typedefs and qualifiers.
-    fn embedded(&self, from: usize, reference: Ref) -> Option<At> {
-        let mut at = resolve(self.scans, from, reference)?;
+    fn embedded(&self, reference: PackedRef) -> Option<usize> {
+        let mut at = reference.index()?;
         for _ in 0..MAX_CHAIN {
-            let (_, ty) = self.get(at)?;
+            let ty = self.get(at)?;
             match ty.kind {
                 RawKind::Aggregate(_) => return Some(at),
                 RawKind::Typedef | RawKind::Qualifier(_) | RawKind::Array => {
-                    at = resolve(self.scans, at.0, ty.target)?;
+                    at = ty.target.index()?;
                 }
                 _ => return None,
             }
@@ -146,57 +144,70 @@ impl<'k, 'a> Keys<'k, 'a> {
     /// Collects the named aggregates that a reference reaches behind a pointer.
     fn names_behind(
         &mut self,
-        from: usize,
-        reference: Ref,
-        (is_behind, depth): (bool, u32),
+        reference: PackedRef,
+        (mut is_behind, depth): (bool, u32),
         visits: &mut usize,
         names: &mut Vec<(u64, u64)>,
     ) {
-        let is_allowed = *visits > 0 && depth < MAX_DEPTH;
-        let Some(at) = resolve(self.scans, from, reference).filter(|_| is_allowed) else { return };
-        *visits -= 1;
-        let Some((scan, ty)) = self.get(at) else { return };
-        match ty.kind {
-            RawKind::Aggregate(_) if named(self.scans, (at.0, scan, ty)).1.name.is_some() => {
+        let mut next = reference.index();
+        for depth in depth..MAX_DEPTH {
+            let Some(at) = next.filter(|_| *visits > 0) else { return };
+            *visits -= 1;
+            let Some(ty) = self.get(at) else { return };
+            let is_aggregate = matches!(ty.kind, RawKind::Aggregate(_));
+            if is_aggregate && self.named(at, ty).is_named {
                 if is_behind {
                     names.push((self.follow(Mode::Name, at, 0), self.follow(Mode::Identity, at, 0)));
                 }
+                return;
             }
-            _ => {
-                let below = (is_behind || is_pointing(ty.kind), depth + 1);
-                self.names_behind(at.0, ty.target, below, visits, names);
-                for child in scan.children(ty) {
-                    self.names_behind(at.0, child.target, below, visits, names);
+            is_behind |= is_pointing(ty.kind);
+            if ty.parts.count as usize > 0 {
+                let below = (is_behind, depth + 1);
+                self.names_behind(ty.target, below, visits, names);
+                for target in self.linked.part_targets(ty) {
+                    self.names_behind(target, below, visits, names);
                 }
+                return;
             }
+            next = ty.target.index();
         }
     }
 
-    fn reference(&mut self, mode: Mode, from: usize, reference: Ref, depth: u32) -> u64 {
-        match (reference, resolve(self.scans, from, reference)) {
-            (_, Some(at)) => self.follow(mode, at, depth),
-            (Ref::Nothing, None) => 1,
-            (_, None) => 2,
+    #[inline]
+    fn reference(&mut self, mode: Mode, reference: PackedRef, depth: u32) -> u64 {
+        match reference.index() {
+            Some(at) => self.follow(mode, at, depth),
+            None if reference.get() == Ref::Nothing => 1,
+            None => 2,
         }
     }
 
     /// The key of what a reference leads to, in one of the modes.
-    fn follow(&mut self, mode: Mode, at: At, depth: u32) -> u64 {
+    #[inline]
+    fn follow(&mut self, mode: Mode, at: usize, depth: u32) -> u64 {
         if depth > MAX_DEPTH {
             return 3;
         }
-        if let Some(key) = self.remembered(mode as usize, at) {
-            return key;
+        match self.remembered(mode as usize, at) {
+            Some(key) => key,
+            None => self.work_out(mode, at, depth),
         }
-        let Some((scan, ty)) = self.get(at) else { return 4 };
+    }
+
+    fn work_out(&mut self, mode: Mode, at: usize, depth: u32) -> u64 {
+        let Some(ty) = self.get(at) else { return 4 };
+        if mode == Mode::Identity && is_pointing(ty.kind) {
+            return self.follow(Mode::Name, at, depth);
+        }
         let mut hasher = FixedState::default().build_hasher();
-        let (named_scan, named) = named(self.scans, (at.0, scan, ty));
+        let named = self.named(at, ty);
         match ty.kind {
-            RawKind::Aggregate(kind) if named.name.is_some() => {
-                (kind == AggregateKind::Union, named.name).hash(&mut hasher);
-                hash_scope(named_scan, named.scope, &mut hasher);
+            RawKind::Aggregate(kind) if named.is_named => {
+                hasher.write_u64(named.full_name);
+                hasher.write_u8((kind == AggregateKind::Union).into());
                 if mode != Mode::Name {
-                    self.hash_place(at.0, ty, &mut hasher);
+                    hasher.write_u64(ty.outside);
                 }
                 if mode == Mode::Strict {
                     hasher.write_u64(self.shape(at, depth + 1));
@@ -204,14 +215,13 @@ impl<'k, 'a> Keys<'k, 'a> {
             }
             RawKind::Aggregate(_) => hasher.write_u64(self.shape(at, depth + 1)),
             _ => {
-                (ty.kind, scan.language, named.name).hash(&mut hasher);
-                hash_scope(named_scan, named.scope, &mut hasher);
-                self.hash_place(at.0, ty, &mut hasher);
-                let mode = if mode == Mode::Identity && is_pointing(ty.kind) { Mode::Name } else { mode };
-                hasher.write_u64(self.reference(mode, at.0, ty.target, depth + 1));
-                for child in scan.children(ty) {
-                    hash_child(child, &mut hasher);
-                    hasher.write_u64(self.reference(mode, at.0, child.target, depth + 1));
+                hasher.write_u64(named.full_name);
+                hasher.write_u64(ty.outside);
+                hasher.write_u64(ty.inside);
+                (ty.kind, ty.language, named.is_named).hash(&mut hasher);
+                hasher.write_u64(self.reference(mode, ty.target, depth + 1));
+                for target in self.linked.part_targets(ty) {
+                    hasher.write_u64(self.reference(mode, target, depth + 1));
                 }
             }
         }
@@ -219,48 +229,39 @@ impl<'k, 'a> Keys<'k, 'a> {
     }
 
     /// The key of an aggregate and its members.
-    fn shape(&mut self, at: At, depth: u32) -> u64 {
+    fn shape(&mut self, at: usize, depth: u32) -> u64 {
         if depth > MAX_DEPTH {
             return 3;
         }
         if let Some(key) = self.remembered(SHAPES, at) {
             return key;
         }
-        let Some((scan, ty)) = self.get(at) else { return 4 };
+        let Some(ty) = self.get(at) else { return 4 };
         let mut hasher = FixedState::default().build_hasher();
-        (ty.kind, scan.language).hash(&mut hasher);
-        if named(self.scans, (at.0, scan, ty)).1.name.is_some() {
+        (ty.kind, ty.language).hash(&mut hasher);
+        if self.named(at, ty).is_named {
             hasher.write_u64(self.follow(Mode::Identity, at, depth + 1));
         } else {
-            self.hash_place(at.0, ty, &mut hasher);
+            hasher.write_u64(ty.outside);
         }
-        for child in scan.children(ty) {
-            hash_child(child, &mut hasher);
-            hasher.write_u64(self.reference(Mode::Identity, at.0, child.target, depth + 1));
+        hasher.write_u64(ty.inside);
+        for target in self.linked.part_targets(ty) {
+            hasher.write_u64(self.reference(Mode::Identity, target, depth + 1));
         }
         self.remember(SHAPES, at, hasher.finish())
     }
 
-    fn hash_place(&self, from: usize, ty: &RawType<'a>, hasher: &mut impl Hasher) {
-        (ty.size, ty.align, ty.encoding, ty.is_declaration).hash(hasher);
-        // Declarations have no place; file 0 would be the unit's own.
-        let is_placed = matches!(ty.kind, RawKind::Aggregate(_) | RawKind::Typedef | RawKind::Enum);
-        if is_placed && ty.line != 0 {
-            let files = self.files.get(from);
-            let file = files.and_then(|files| files.get(ty.file as usize)).copied().unwrap_or(0);
-            (file, ty.line).hash(hasher);
-        }
-    }
-
-    fn remembered(&self, list: usize, at: At) -> Option<u64> {
-        let key = self.known.get(at.0)?.get(at.1)?[list];
+    #[inline]
+    fn remembered(&self, list: usize, at: usize) -> Option<u64> {
+        let key = self.known.get(at)?[list];
         (key != UNKNOWN).then_some(key)
     }
 
-    fn remember(&mut self, list: usize, at: At, key: u64) -> u64 {
+    #[inline]
+    fn remember(&mut self, list: usize, at: usize, key: u64) -> u64 {
         // Never UNKNOWN, and never one of the small numbers that stand for no type.
         let key = key | 1 << 63;
-        if let Some(keys) = self.known.get_mut(at.0).and_then(|keys| keys.get_mut(at.1)) {
+        if let Some(keys) = self.known.get_mut(at) {
             keys[list] = key;
         }
         key
@@ -280,72 +281,4 @@ fn is_pointing(kind: RawKind) -> bool {
             | RawKind::MemberPointer
             | RawKind::Function
     )
-}
-
-/// The type that a reference leads to.
-pub(super) fn resolve(scans: &[Scan<'_>], from: usize, reference: Ref) -> Option<At> {
-    let at = match reference {
-        Ref::Local(index) => (from, index as usize),
-        Ref::Elsewhere(Die { unit, offset }) => {
-            let scan = scans.binary_search_by_key(&unit, |scan| scan.unit).ok()?;
-            (scan, scans.get(scan)?.at(offset)?)
-        }
-        Ref::Nothing | Ref::Broken => return None,
-    };
-    Some(unalias(scans, at))
-}
-
-/// Follows entries that stand for a type in a type unit.
-pub(super) fn unalias(scans: &[Scan<'_>], mut at: At) -> At {
-    for _ in 0..MAX_CHAIN {
-        let Some(scan) = scans.get(at.0).filter(|scan| scan.has_aliases) else { return at };
-        let Some(ty) = scan.types.get(at.1) else { return at };
-        let target = match ty.alias {
-            Ref::Local(index) => Some((at.0, index as usize)),
-            Ref::Elsewhere(die) => scans
-                .binary_search_by_key(&die.unit, |scan| scan.unit)
-                .ok()
-                .and_then(|scan| Some((scan, scans.get(scan)?.at(die.offset)?))),
-            Ref::Nothing | Ref::Broken => None,
-        };
-        match target {
-            Some(target) => at = target,
-            None => return at,
-        }
-    }
-    at
-}
-
-/// The entry that names a type: the declaration that it completes when it has no name of its own.
-pub(super) fn named<'s, 'a>(
-    scans: &'s [Scan<'a>],
-    (from, scan, ty): (usize, &'s Scan<'a>, &'s RawType<'a>),
-) -> (&'s Scan<'a>, &'s RawType<'a>) {
-    if ty.name.is_some() || ty.completes == Ref::Nothing {
-        return (scan, ty);
-    }
-    resolve(scans, from, ty.completes)
-        .and_then(|at| {
-            let scan = scans.get(at.0)?;
-            Some((scan, scan.types.get(at.1)?))
-        })
-        .unwrap_or((scan, ty))
-}
-
-fn hash_child(child: &RawChild<'_>, hasher: &mut impl Hasher) {
-    child.what.hash(hasher);
-    if matches!(child.what, What::Member(_) | What::Static) {
-        child.name.hash(hasher);
-        child.place.hash(hasher);
-        (child.bit_size, child.align).hash(hasher);
-    }
-}
-
-fn hash_scope(scan: &Scan<'_>, mut scope: u32, hasher: &mut impl Hasher) {
-    while scope != NO_SCOPE {
-        let Some(found) = scan.scopes.get(scope as usize) else { return };
-        found.name.hash(hasher);
-        // A scope's parent is always listed before it, so that this ends.
-        scope = found.parent;
-    }
 }

@@ -1,10 +1,15 @@
 //! From the types of each unit to one table without repetition.
 
+use super::entries::{Compiled, Entries};
 use super::files::Files;
-use super::keys::{At, FileHashes, Keys, TypeKey, UnitKeys, named, resolve, unalias};
-use super::scan::{FromTop, NO_SCOPE, RawChild, RawKind, RawPlace, RawType, Ref, Scan, What, scan};
+use super::in_order::in_order;
+use super::keys::{Keys, TypeKey, UnitKeys};
+use super::link::Linked;
+use super::raw::{Detail, FromTop, RawChild, RawKind, RawPlace, Ref, What};
+use super::scan::{NO_SCOPE, RawType, Rest, Scan, scan};
 use super::store::{Die, View};
 use super::{Unit, unify};
+use foldhash::quality::FixedState;
 use gimli::constants as dw;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, ScalarKind, SourceLocation, Type, TypeId, TypeKind, Types,
@@ -13,12 +18,12 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Bytes of units read at once, per thread, before their types are merged: enough to keep the threads
-/// busy, few enough that what is waiting stays small. Collected types take about twelve times the room
-/// of their entries.
-const BYTES_AT_ONCE: u64 = 1 << 20;
+/// Bytes of units that are read before those before them are merged, per thread: enough for threads not to
+/// wait, few enough that what is ready stays small.
+const BYTES_AHEAD: u64 = 1 << 20;
 
 /// All types of a program, and which entry each comes from.
 #[derive(Debug, Default)]
@@ -38,9 +43,9 @@ impl TypeTable {
             .collect();
         let mut merger = build_in_pieces(view, &units).unwrap_or_else(|| build_whole(view, &units));
         let forward = unify::unify(&mut merger.table.types);
-        for (_, id) in merger.table.by_entry.iter_mut().flatten() {
+        merger.table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
             *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
-        }
+        });
         merger.table
     }
 
@@ -52,110 +57,115 @@ impl TypeTable {
     }
 }
 
-/// A unit read, with what is needed to merge it.
-struct Prepared<'a> {
-    scan: Scan<'a>,
+/// What is needed to read a unit's entries once more.
+struct Source<'a> {
     unit: Unit<'a>,
-    files: FileHashes,
+    compiled: Compiled,
+    /// Paths of files that were asked for, by number.
+    paths: HashMap<u32, Option<Arc<str>>, FixedState>,
 }
 
-fn prepare<'a>(view: &View<'a>, index: u32) -> Option<Prepared<'a>> {
+/// Reads a type's entries once more.
+fn detail<'a>(
+    view: &View<'a>,
+    linked: &Linked<'a>,
+    sources: &mut [Source<'a>],
+    index: usize,
+) -> Option<Detail<'a>> {
+    let unit = linked.types.get(index)?.unit as usize;
+    let (scan, source, start) = (linked.scans.get(unit)?, sources.get_mut(unit)?, linked.starts.get(unit)?);
+    let compiled = std::mem::take(&mut source.compiled);
+    let mut entries = Entries::new(view, (scan.unit, &source.unit), compiled).ok()?;
+    let offset = scan.offsets.get(index.checked_sub(*start)?)?;
+    let detail = Detail::read(&mut entries, view, (scan.unit, offset));
+    source.compiled = entries.into_compiled();
+    Some(detail)
+}
+
+fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, Source<'a>)> {
     let unit = view.unit(index).ok()?;
-    let scan = scan(view, index, &unit)?;
     let files = Files::new(view.dwarf(index)?, &unit).hashes();
-    Some(Prepared { scan, unit, files })
+    let (scan, compiled) = scan(view, index, &unit, &files);
+    Some((scan, Source { unit, compiled, paths: HashMap::default() }))
 }
 
-/// Reads and merges some units at a time. `None` when a unit refers to another: then all must be at
-/// hand at once.
-fn build_in_pieces(view: &View<'_>, units: &[u32]) -> Option<Merger> {
-    let mut merger = Merger::new(view);
-    let read = |piece: &[u32]| -> Vec<Option<(Prepared<'_>, UnitKeys)>> {
-        let one = |&unit: &u32| {
-            let prepared = prepare(view, unit)?;
-            let keys = if prepared.scan.refers_elsewhere {
-                UnitKeys::default()
-            } else {
-                let files = std::slice::from_ref(&prepared.files);
-                Keys::new(std::slice::from_ref(&prepared.scan), files).of_scan(0)
-            };
-            Some((prepared, keys))
-        };
-        piece.par_iter().map(one).collect()
-    };
-    let mut pieces = pieces(view, units);
-    let mut waiting = pieces.next().map(read).unwrap_or_default();
-    while !waiting.is_empty() {
-        if waiting.iter().flatten().any(|(prepared, _)| prepared.scan.refers_elsewhere) {
-            return None;
-        }
-        let next = pieces.next();
-        let merge = || {
-            for prepared in &waiting {
-                match prepared {
-                    Some((prepared, keys)) => {
-                        let scans = std::slice::from_ref(&prepared.scan);
-                        merger.absorb(view, scans, &[&prepared.unit], std::slice::from_ref(keys));
-                    }
-                    None => merger.table.damaged += 1,
-                }
-            }
-            if let Some((last, _)) = waiting.iter().rev().flatten().next() {
-                view.store.release_up_to(last.scan.unit);
-            }
-        };
-        let ((), following) = rayon::join(merge, || next.map(read).unwrap_or_default());
-        waiting = following;
+/// A unit that refers to no other, ready to be merged.
+struct Prepared<'a> {
+    linked: Linked<'a>,
+    source: Source<'a>,
+    keys: UnitKeys,
+}
+
+/// What became of a unit.
+enum Outcome<'a> {
+    Ready(Box<Prepared<'a>>),
+    /// Its types refer to another unit.
+    RefersElsewhere,
+    Damaged,
+}
+
+fn read_alone<'a>(view: &View<'a>, index: u32) -> Outcome<'a> {
+    let Some((scan, source)) = prepare(view, index) else { return Outcome::Damaged };
+    if scan.refers_elsewhere {
+        return Outcome::RefersElsewhere;
     }
-    Some(merger)
+    let linked = Linked::new(vec![scan]);
+    let keys = Keys::new(&linked).all();
+    Outcome::Ready(Box::new(Prepared { linked, source, keys }))
 }
 
-/// Divides the units into pieces of about equal length.
-fn pieces<'u>(view: &View<'_>, units: &'u [u32]) -> impl Iterator<Item = &'u [u32]> {
-    let at_once = BYTES_AT_ONCE * rayon::current_num_threads() as u64;
-    let mut rest = units;
-    std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let is_over = |&unit: &u32| {
-            bytes += view.store.len_bytes(unit);
-            bytes >= at_once
-        };
-        let end = rest.iter().position(is_over).map_or(rest.len(), |last| last + 1);
-        let (piece, following) = rest.split_at(end);
-        rest = following;
-        (!piece.is_empty()).then_some(piece)
-    })
+/// Reads units on all threads and merges them in order. `None` when a unit refers to another: then all
+/// must be at hand at once.
+fn build_in_pieces<'a>(view: &View<'a>, units: &[u32]) -> Option<Merger> {
+    let mut merger = Merger::new(view);
+    let mut is_whole = true;
+    let mut unreleased_bytes = 0;
+    let costs: Vec<u64> = units.iter().map(|&unit| view.store.len_bytes(unit)).collect();
+    let limit = BYTES_AHEAD * rayon::current_num_threads() as u64;
+    let take = |number: usize, outcome: Outcome<'a>| {
+        match outcome {
+            Outcome::Ready(mut unit) => {
+                merger.absorb(view, &unit.linked, std::slice::from_mut(&mut unit.source), &unit.keys);
+            }
+            Outcome::Damaged => merger.table.damaged += 1,
+            Outcome::RefersElsewhere => {
+                is_whole = false;
+                return ControlFlow::Break(());
+            }
+        }
+        unreleased_bytes += costs[number];
+        if unreleased_bytes > limit {
+            unreleased_bytes = 0;
+            view.store.release_up_to(units[number]);
+        }
+        ControlFlow::Continue(())
+    };
+    in_order(&costs, limit, |number| read_alone(view, units[number]), take);
+    is_whole.then_some(merger)
 }
 
 fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
     let mut merger = Merger::new(view);
-    let prepared: Vec<Option<Prepared<'_>>> = units.par_iter().map(|&unit| prepare(view, unit)).collect();
-    let (mut scans, mut units, mut files) = (Vec::new(), Vec::new(), Vec::new());
-    for prepared in prepared {
-        match prepared {
-            Some(prepared) => {
-                scans.push(prepared.scan);
-                units.push(prepared.unit);
-                files.push(prepared.files);
-            }
-            None => merger.table.damaged += 1,
-        }
-    }
-    let mut keys = Keys::new(&scans, &files);
-    let keys: Vec<UnitKeys> = (0..scans.len()).map(|scan| keys.of_scan(scan)).collect();
-    let units: Vec<&Unit<'_>> = units.iter().collect();
-    merger.absorb(view, &scans, &units, &keys);
+    let prepared: Vec<Option<_>> = units.par_iter().map(|&unit| prepare(view, unit)).collect();
+    merger.table.damaged += prepared.iter().filter(|unit| unit.is_none()).count() as u64;
+    let (scans, mut sources): (Vec<Scan<'_>>, Vec<Source<'_>>) = prepared.into_iter().flatten().unzip();
+    let linked = Linked::new(scans);
+    let keys = Keys::new(&linked).all();
+    merger.absorb(view, &linked, &mut sources, &keys);
     merger
 }
 
+/// Names and paths, each kept once.
+type Texts = HashSet<Arc<str>, FixedState>;
+
 struct Merger {
     table: TypeTable,
-    known: HashMap<u64, TypeId, foldhash::quality::FixedState>,
-    names: HashSet<Arc<str>>,
+    known: HashMap<u64, TypeId, FixedState>,
+    names: Texts,
     /// Identity of the first definition of each bare name.
-    defined: HashMap<u64, u64, foldhash::quality::FixedState>,
+    defined: HashMap<u64, u64, FixedState>,
     /// Bare names with several definitions.
-    ambiguous: HashSet<u64, foldhash::quality::FixedState>,
+    ambiguous: HashSet<u64, FixedState>,
 }
 
 /// Stands for types that the debug information refers to but does not describe.
@@ -169,7 +179,7 @@ impl Merger {
         Merger {
             table,
             known: HashMap::default(),
-            names: HashSet::new(),
+            names: Texts::default(),
             defined: HashMap::default(),
             ambiguous: HashSet::default(),
         }
@@ -196,51 +206,62 @@ impl Merger {
     }
 
     /// Adds what is new of some units that refer to no others.
-    fn absorb(&mut self, view: &View<'_>, scans: &[Scan<'_>], units: &[&Unit<'_>], keys: &[UnitKeys]) {
-        let mut ids: Vec<Vec<TypeId>> = Vec::with_capacity(scans.len());
-        let mut fresh: Vec<(At, TypeId)> = Vec::new();
-        for keys in keys {
-            self.note_definitions(keys);
+    fn absorb<'a>(
+        &mut self,
+        view: &View<'a>,
+        linked: &Linked<'a>,
+        sources: &mut [Source<'a>],
+        keys: &UnitKeys,
+    ) {
+        self.note_definitions(keys);
+        let mut ids: Vec<TypeId> = Vec::with_capacity(keys.keys.len());
+        let mut fresh: Vec<(usize, TypeId)> = Vec::new();
+        for (index, key) in keys.keys.iter().enumerate() {
+            let key = self.choose(keys, key);
+            let types = &mut self.table.types;
+            let id = *self.known.entry(key).or_insert_with(|| {
+                let id = types.push(blank());
+                fresh.push((index, id));
+                id
+            });
+            ids.push(id);
         }
-        for (number, (scan, keys)) in scans.iter().zip(keys).enumerate() {
+        for (scan, &start) in linked.scans.iter().zip(&linked.starts) {
             self.table.damaged += u64::from(scan.damaged);
-            let mut of_scan = Vec::with_capacity(keys.keys.len());
-            for (index, key) in keys.keys.iter().enumerate() {
-                let key = self.choose(keys, key);
-                let id = match self.known.get(&key) {
-                    Some(&id) => id,
-                    None => {
-                        let id = self.table.types.push(blank());
-                        self.known.insert(key, id);
-                        fresh.push(((number, index), id));
-                        id
-                    }
-                };
-                of_scan.push(id);
-            }
             if let Some(entries) = self.table.by_entry.get_mut(scan.unit as usize) {
-                *entries = scan.offsets.iter().zip(of_scan.iter().copied()).collect();
+                *entries = scan.offsets.iter().zip(ids.iter().skip(start).copied()).collect();
             }
-            ids.push(of_scan);
         }
-        for ((number, index), id) in fresh {
+        for (index, id) in fresh {
             // An entry that stands for another has its key, and may come first.
-            let (from, index) = unalias(scans, (number, index));
-            let (Some(scan), Some(&unit)) = (scans.get(from), units.get(from)) else { continue };
-            let (Some(ty), Some(dwarf)) = (scan.types.get(index), view.dwarf(scan.unit)) else { continue };
-            let writer = Writer {
-                scans,
-                scan,
-                from,
-                ids: &ids,
-                files: Files::new(dwarf, unit),
-                names: &mut self.names,
-            };
-            let complete = writer.complete(ty);
-            if let Some(slot) = self.table.types.get_mut(id) {
+            let complete = self.complete(view, linked, sources, &ids, linked.real(index));
+            if let (Some(slot), Some(complete)) = (self.table.types.get_mut(id), complete) {
                 *slot = complete;
             }
         }
+    }
+
+    /// A type as the vocabulary has it.
+    fn complete<'a>(
+        &mut self,
+        view: &View<'a>,
+        linked: &Linked<'a>,
+        sources: &mut [Source<'a>],
+        ids: &[TypeId],
+        index: usize,
+    ) -> Option<Type> {
+        let mut own = detail(view, linked, sources, index)?;
+        let named = linked.named(index);
+        if named != index {
+            own.name = detail(view, linked, sources, named).and_then(|named| named.name);
+        }
+        let ty = linked.types.get(index)?;
+        let scan = linked.unit_of(ty)?;
+        let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
+        let files = Files::new(view.dwarf(scan.unit)?, unit);
+        let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, paths, names: &mut self.names };
+        let rest = linked.rests.get(index)?;
+        Some(writer.complete((ty, rest), &own))
     }
 }
 
@@ -258,97 +279,90 @@ fn blank() -> Type {
 
 /// Turns compact types of one unit into the vocabulary's.
 struct Writer<'w, 'a> {
-    scans: &'w [Scan<'a>],
+    linked: &'w Linked<'a>,
     scan: &'w Scan<'a>,
-    from: usize,
-    ids: &'w [Vec<TypeId>],
+    /// Number of the unit in `linked`.
+    unit: u32,
+    /// The entry that has the name.
+    named: usize,
+    ids: &'w [TypeId],
     files: Files<'w, 'a>,
-    names: &'w mut HashSet<Arc<str>>,
+    paths: &'w mut HashMap<u32, Option<Arc<str>>, FixedState>,
+    names: &'w mut Texts,
 }
 
 impl Writer<'_, '_> {
-    fn complete(mut self, ty: &RawType<'_>) -> Type {
+    fn complete(mut self, (ty, rest): (&RawType, &Rest), detail: &Detail<'_>) -> Type {
         let is_declaration = ty.is_declaration;
-        let kind = self.kind(ty);
+        let kind = self.kind(ty, detail);
         let name = match ty.kind {
             RawKind::Qualifier(keyword) => Some(self.intern(keyword.keyword())),
             RawKind::Reference => Some(self.intern("&")),
             RawKind::RvalueReference => Some(self.intern("&&")),
-            _ => self.qualified_name(ty),
+            _ => self.qualified_name(detail),
         };
         Type {
             name,
-            size_bytes: if is_declaration { None } else { self.size(ty) },
-            declared_align: ty.align.map(NonZeroU64::get),
-            declared_at: self.location(ty.file, ty.line),
+            size_bytes: if is_declaration { None } else { self.size(ty, rest.size) },
+            declared_align: detail.align.map(NonZeroU64::get),
+            declared_at: self.location(detail.file, detail.line),
             unit: self.scan.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
             language: self.scan.language,
             kind,
         }
     }
 
-    fn kind(&mut self, ty: &RawType<'_>) -> TypeKind {
-        let target = self.target(ty.target);
+    fn kind(&mut self, ty: &RawType, detail: &Detail<'_>) -> TypeKind {
+        let target = self.target(ty.target.get());
         match ty.kind {
-            RawKind::Base => TypeKind::Scalar(scalar(ty.encoding)),
+            RawKind::Base => TypeKind::Scalar(scalar(detail.encoding)),
             RawKind::Enum => TypeKind::Enum,
             RawKind::Pointer | RawKind::Reference | RawKind::RvalueReference => TypeKind::Pointer(target),
             RawKind::MemberPointer => TypeKind::MemberPointer,
             RawKind::Qualifier(_) => TypeKind::Qualified(target),
             RawKind::Typedef => TypeKind::Typedef(target),
             RawKind::Opaque => TypeKind::Opaque,
-            RawKind::Array => TypeKind::Array { element: target.unwrap_or(UNKNOWN), counts: self.counts(ty) },
+            RawKind::Array => TypeKind::Array { element: target.unwrap_or(UNKNOWN), counts: counts(detail) },
             RawKind::Function => {
-                let children = self.scan.children(ty).iter().filter(|child| child.what == What::Parameter);
-                let parameters = children.map(|child| self.target(child.target).unwrap_or(UNKNOWN)).collect();
+                let children = detail.children.iter().filter(|child| child.what == What::Parameter);
+                let parameters = children.map(|child| self.target_of(child).unwrap_or(UNKNOWN)).collect();
                 TypeKind::Function { returns: target, parameters }
             }
-            RawKind::Aggregate(kind) => TypeKind::Aggregate(self.aggregate(kind, ty)),
+            RawKind::Aggregate(kind) => TypeKind::Aggregate(self.aggregate(kind, ty.is_declaration, detail)),
         }
     }
 
-    fn counts(&self, ty: &RawType<'_>) -> Vec<Option<u64>> {
-        let dimensions: Vec<Option<u64>> = self
-            .scan
-            .children(ty)
-            .iter()
-            .filter_map(|child| if let What::Dimension(count) = child.what { Some(count) } else { None })
-            .collect();
-        if dimensions.is_empty() { vec![None] } else { dimensions }
-    }
-
-    fn aggregate(&mut self, kind: AggregateKind, ty: &RawType<'_>) -> Aggregate {
-        let scan = self.scan;
+    fn aggregate(&mut self, kind: AggregateKind, is_declaration: bool, detail: &Detail<'_>) -> Aggregate {
         let mut members = Vec::new();
         let mut static_members = Vec::new();
-        for child in scan.children(ty) {
+        for child in &detail.children {
             match child.what {
                 What::Member(role) => members.push(Member {
-                    name: child.name.map(|name| self.intern(&String::from_utf8_lossy(name))),
-                    ty: self.target(child.target).unwrap_or(UNKNOWN),
+                    name: child.name.map(|name| self.intern(&String::from_utf8_lossy(name.text()))),
+                    ty: self.target_of(child).unwrap_or(UNKNOWN),
                     offset_bits: self.offset_bits(child),
                     bit_size: child.bit_size,
                     declared_align: child.align.map(NonZeroU64::get),
                     role,
                     declared_at: self.location(child.file, child.line),
                 }),
-                What::Static => static_members.extend(child.name.map(super::text)),
+                What::Static => static_members.extend(child.name.map(|name| super::text(name.text()))),
                 What::Dimension(_) | What::Parameter => {}
             }
         }
-        Aggregate { kind, members, static_members, is_declaration: ty.is_declaration }
+        Aggregate { kind, members, static_members, is_declaration }
     }
 
     /// A member's place in bits. DWARF 3 counts a bit-field from the most significant bit of its
     /// storage unit, which on a little-endian machine is the last bit in memory order (DWARF 4,
     /// section 5.5.6).
     fn offset_bits(&self, child: &RawChild<'_>) -> Option<u64> {
-        match &child.place {
-            RawPlace::Bits(bits) => Some(*bits),
+        match child.place {
+            RawPlace::Bits(bits) => Some(bits),
             RawPlace::Dynamic => None,
-            RawPlace::FromTop(place) => {
-                let FromTop { byte_offset, bit_offset, storage_bytes } = **place;
-                let storage_bytes = storage_bytes.or_else(|| self.size_of(child.target))?;
+            RawPlace::FromTop(FromTop { byte_offset, bit_offset, storage_bytes }) => {
+                let storage_bytes =
+                    storage_bytes.or_else(|| self.size_of(self.linked.resolve(self.unit, child.target)))?;
                 let end = byte_offset.checked_add(storage_bytes)?.checked_mul(8)?;
                 end.checked_add_signed(bit_offset.checked_neg()?)?.checked_sub(child.bit_size?.into())
             }
@@ -357,60 +371,71 @@ impl Writer<'_, '_> {
 
     /// The size of what a reference leads to, through typedefs and qualifiers.
     fn size_of(&self, reference: Ref) -> Option<u64> {
-        let mut at = resolve(self.scans, self.from, reference)?;
+        let mut at = reference.index()?;
         for _ in 0..super::MAX_CHAIN {
-            let ty = self.scans.get(at.0)?.types.get(at.1)?;
+            let ty = self.linked.types.get(at)?;
             match ty.kind {
-                RawKind::Typedef | RawKind::Qualifier(_) => at = resolve(self.scans, at.0, ty.target)?,
-                _ => return ty.size,
+                RawKind::Typedef | RawKind::Qualifier(_) => at = ty.target.index()?,
+                _ => return self.linked.rests.get(at)?.size,
             }
         }
         None
     }
 
-    fn size(&self, ty: &RawType<'_>) -> Option<u64> {
+    fn size(&self, ty: &RawType, own: Option<u64>) -> Option<u64> {
         match ty.kind {
             RawKind::Pointer | RawKind::Reference | RawKind::RvalueReference => {
-                Some(ty.size.unwrap_or(self.scan.pointer_bytes))
+                Some(own.unwrap_or(self.scan.pointer_bytes))
             }
             // Itanium C++ ABI, section 2.3: one word for data members, two for functions.
-            RawKind::MemberPointer => ty.size.or_else(|| {
-                let (scan, index) = resolve(self.scans, self.from, ty.target)?;
-                let target = self.scans.get(scan)?.types.get(index)?;
+            RawKind::MemberPointer => own.or_else(|| {
+                let target = self.linked.types.get(ty.target.index()?)?;
                 let words = if target.kind == RawKind::Function { 2 } else { 1 };
                 Some(words * self.scan.pointer_bytes)
             }),
-            RawKind::Typedef | RawKind::Qualifier(_) => self.size_of(ty.target),
-            _ => ty.size,
+            RawKind::Typedef | RawKind::Qualifier(_) => self.size_of(ty.target.get()),
+            _ => own,
         }
     }
 
     fn target(&self, reference: Ref) -> Option<TypeId> {
-        match (reference, resolve(self.scans, self.from, reference)) {
+        match (reference, reference.index()) {
             (Ref::Nothing, _) => None,
-            (_, Some((scan, index))) => self.ids.get(scan).and_then(|ids| ids.get(index)).copied(),
+            (_, Some(index)) => self.ids.get(index).copied(),
             (_, None) => Some(UNKNOWN),
         }
+    }
+
+    fn target_of(&self, child: &RawChild<'_>) -> Option<TypeId> {
+        self.target(self.linked.resolve(self.unit, child.target))
     }
 
     fn location(&mut self, file: u32, line: u32) -> Option<SourceLocation> {
         if line == 0 {
             return None;
         }
-        let path = self.files.path(file.into())?;
-        Some(SourceLocation { file: self.intern(&path), line })
+        let path = match self.paths.get(&file) {
+            Some(known) => known.clone(),
+            None => {
+                let path = self.files.path(file.into()).map(|path| self.intern(&path));
+                self.paths.insert(file, path.clone());
+                path
+            }
+        };
+        path.map(|file| SourceLocation { file, line })
     }
 
-    fn qualified_name(&mut self, ty: &RawType<'_>) -> Option<Arc<str>> {
-        let (scan, ty) = named(self.scans, (self.from, self.scan, ty));
-        let own = String::from_utf8_lossy(ty.name?);
-        if scan.language == Language::C || ty.scope == NO_SCOPE {
+    fn qualified_name(&mut self, detail: &Detail<'_>) -> Option<Arc<str>> {
+        let own = String::from_utf8_lossy(detail.name?.text());
+        let ty = self.linked.types.get(self.named)?;
+        let scan = self.linked.unit_of(ty)?;
+        let mut scope = self.linked.rests.get(self.named)?.scope;
+        if scan.language == Language::C || scope == NO_SCOPE {
             return Some(self.intern(&own));
         }
         let mut names = vec![own];
-        let mut scope = ty.scope;
         while let Some(found) = scan.scopes.get(scope as usize) {
-            names.push(String::from_utf8_lossy(found.name));
+            names.push(String::from_utf8_lossy(found.name.text()));
             scope = found.parent;
         }
         names.reverse();
@@ -427,6 +452,13 @@ impl Writer<'_, '_> {
             }
         }
     }
+}
+
+fn counts(detail: &Detail<'_>) -> Vec<Option<u64>> {
+    let dimension =
+        |child: &RawChild<'_>| if let What::Dimension(count) = child.what { Some(count) } else { None };
+    let dimensions: Vec<Option<u64>> = detail.children.iter().filter_map(dimension).collect();
+    if dimensions.is_empty() { vec![None] } else { dimensions }
 }
 
 fn scalar(encoding: u8) -> ScalarKind {

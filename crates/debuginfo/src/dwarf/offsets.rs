@@ -1,35 +1,55 @@
 //! From the offset of an entry to its number.
 
-/// Bytes of a unit that share a bucket. Entries of types are seldom shorter than half of it.
-const BUCKET_SHIFT: u32 = 4;
-
 /// The offsets of a unit's types, to be searched many times: every reference is one search.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     sorted: Vec<u32>,
-    /// Number of the first offset at or after the start of each bucket.
-    buckets: Vec<u32>,
+    /// One for every 64 bytes of the unit.
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// A bit for each byte where an entry starts.
+    starts: u64,
+    /// Number of the first of them.
+    first: u32,
 }
 
 impl Offsets {
-    /// Takes offsets in ascending order.
-    pub(super) fn new(sorted: Vec<u32>) -> Self {
-        let count = sorted.last().map_or(0, |&last| (last >> BUCKET_SHIFT) as usize + 1);
-        let mut buckets = Vec::with_capacity(count);
-        for (number, &offset) in (0..).zip(&sorted) {
-            while buckets.len() <= (offset >> BUCKET_SHIFT) as usize {
-                buckets.push(number);
-            }
+    /// With room for the offsets of a unit.
+    pub(super) fn with_capacity(unit_bytes: usize) -> Self {
+        Offsets {
+            sorted: Vec::with_capacity(unit_bytes / 32),
+            blocks: Vec::with_capacity(unit_bytes / 64 + 1),
         }
-        Offsets { sorted, buckets }
+    }
+
+    /// Adds an offset greater than all before.
+    pub(super) fn push(&mut self, offset: u32) {
+        let number = self.sorted.len() as u32;
+        let at = (offset / 64) as usize;
+        if self.blocks.len() <= at {
+            self.blocks.resize(at + 1, Block { starts: 0, first: number });
+        }
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.starts |= 1 << (offset % 64);
+        }
+        self.sorted.push(offset);
     }
 
     /// The number of an offset, when it is listed.
+    #[inline]
     pub(super) fn find(&self, offset: u32) -> Option<u32> {
-        let &from = self.buckets.get((offset >> BUCKET_SHIFT) as usize)?;
-        let at = self.sorted.get(from as usize..)?.iter().position(|&listed| listed >= offset)?;
-        let number = from + at as u32;
-        (self.sorted.get(number as usize) == Some(&offset)).then_some(number)
+        let block = self.blocks.get((offset / 64) as usize)?;
+        let bit = 1_u64 << (offset % 64);
+        let before = (block.starts & (bit - 1)).count_ones();
+        (block.starts & bit != 0).then_some(block.first + before)
+    }
+
+    /// The offset of a number.
+    pub(super) fn get(&self, number: usize) -> Option<u32> {
+        self.sorted.get(number).copied()
     }
 
     /// All offsets, ascending.
@@ -44,12 +64,14 @@ mod tests {
 
     #[test]
     fn each_listed_offset_is_found_and_no_other() {
-        let listed = [0, 1, 15, 16, 17, 300, 301, 4000];
-        let offsets = Offsets::new(listed.to_vec());
+        let listed = [0, 1, 15, 16, 17, 63, 64, 300, 301, 4000];
+        let mut offsets = Offsets::default();
+        listed.into_iter().for_each(|offset| offsets.push(offset));
         for offset in 0..5000 {
             let expected = listed.iter().position(|&other| other == offset).map(|number| number as u32);
             assert_eq!(offsets.find(offset), expected, "{offset}");
         }
-        assert_eq!(Offsets::new(Vec::new()).find(0), None);
+        assert_eq!(offsets.get(7), Some(300));
+        assert_eq!(Offsets::default().find(0), None);
     }
 }

@@ -1,141 +1,87 @@
 //! One pass over a unit that collects its types in a compact form.
 //!
-//! Names stay slices of the section and references stay offsets, so that a unit costs little until
-//! [`super::merge`] knows which of its types are new.
+//! Most of what a unit describes, others have described before. So a type is kept as little more than
+//! the numbers that [`super::keys`] tells it by, and as what it refers to; [`super::merge`] reads the
+//! entries of those that turn out to be new once more, by [`super::raw::Detail`].
 
 use super::attributes::{Attributes, Field};
-use super::entries::Entries;
+use super::entries::{Compiled, Entries, Entry};
+use super::files::FileHashes;
+use super::name::Name;
 use super::offsets::Offsets;
-use super::{Dwarf, Unit, Value, View};
-use crate::dwarf::store::Die;
+use super::raw::{PackedRef, Parent, RawChild, RawKind, Ref, What};
+use super::{Unit, Value, View};
+use foldhash::fast::FixedState;
 use gimli::{DwTag, constants as dw};
-use lineup_model::types::{AggregateKind, Language, MemberRole};
+use lineup_model::types::{AggregateKind, Language};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 
-/// What an entry refers to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ref {
-    Nothing,
-    /// Of a type in the same unit: its offset while the unit is read, then its index in
-    /// [`Scan::types`].
-    Local(u32),
-    Elsewhere(Die),
-    /// A reference that leads nowhere.
-    Broken,
-}
-
-/// Which kind of type an entry describes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum RawKind {
-    Base,
-    Enum,
-    Pointer,
-    Reference,
-    RvalueReference,
-    MemberPointer,
-    Qualifier(Qualifier),
-    Typedef,
-    Aggregate(AggregateKind),
-    Array,
-    Function,
-    Opaque,
-}
-
-/// A qualifier of a type.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Qualifier {
-    Const,
-    Volatile,
-    Restrict,
-    Atomic,
-    Unnamed,
-}
-
-impl Qualifier {
-    pub(super) fn keyword(self) -> &'static str {
-        match self {
-            Qualifier::Const => "const",
-            Qualifier::Volatile => "volatile",
-            Qualifier::Restrict => "restrict",
-            Qualifier::Atomic => "_Atomic",
-            Qualifier::Unnamed => "",
-        }
-    }
-}
-
-/// A type as its entry describes it. Millions of these are made: they are kept small.
+/// A type as far as it is compared and followed. Millions of these are made and looked up in no order:
+/// each has one line of the processor's cache.
 #[derive(Clone, Debug)]
-pub(super) struct RawType<'a> {
+#[repr(align(64))]
+pub(super) struct RawType {
     pub(super) kind: RawKind,
-    pub(super) name: Option<&'a [u8]>,
+    pub(super) language: Language,
+    pub(super) is_declaration: bool,
+    pub(super) is_named: bool,
+    /// Number of the unit among those that are linked together.
+    pub(super) unit: u32,
+    /// Stands for name and scopes.
+    pub(super) full_name: u64,
+    /// Stands for size, alignment, encoding and place of declaration.
+    pub(super) outside: u64,
+    /// Stands for what belongs to the type, but for what that refers to.
+    pub(super) inside: u64,
+    pub(super) target: PackedRef,
+    /// The declaration that this entry completes.
+    pub(super) completes: PackedRef,
+    pub(super) parts: Parts,
+}
+
+const _: () = assert!(size_of::<RawType>() == 64);
+
+/// What is seldom asked of a type.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    pub(super) size: Option<u64>,
     /// Index in [`Scan::scopes`].
     pub(super) scope: u32,
-    pub(super) size: Option<u64>,
-    pub(super) align: Option<NonZeroU64>,
-    pub(super) target: Ref,
-    /// The declaration that this entry completes.
-    pub(super) completes: Ref,
     /// The type in a type unit that this entry stands for.
-    pub(super) alias: Ref,
-    pub(super) file: u32,
-    pub(super) line: u32,
-    pub(super) encoding: u8,
-    pub(super) is_declaration: bool,
-    /// Indices in [`Scan::children`].
-    pub(super) children: (u32, u32),
+    pub(super) alias: PackedRef,
 }
 
-/// Where a member is.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum RawPlace {
-    /// Bits from the start.
-    Bits(u64),
-    /// DWARF 3 bit-field: counted from the most significant bit of a storage unit.
-    FromTop(Box<FromTop>),
-    /// Known at run time only.
-    Dynamic,
+/// First and last index in [`Scan::parts`], and how many there are.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Parts {
+    pub(super) first: u32,
+    last: u32,
+    pub(super) count: u32,
 }
 
-/// Where a DWARF 3 bit-field is.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct FromTop {
-    pub(super) byte_offset: u64,
-    pub(super) bit_offset: i64,
-    pub(super) storage_bytes: Option<u64>,
-}
-
-/// What belongs to a type: a member, a dimension, a parameter.
-#[derive(Clone, Debug)]
-pub(super) struct RawChild<'a> {
-    owner: u32,
-    pub(super) what: What,
-    pub(super) name: Option<&'a [u8]>,
-    pub(super) target: Ref,
-    pub(super) place: RawPlace,
-    pub(super) bit_size: Option<u32>,
-    pub(super) align: Option<NonZeroU64>,
-    pub(super) file: u32,
-    pub(super) line: u32,
-}
-
-/// The kinds of [`RawChild`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum What {
-    Member(MemberRole),
-    Static,
-    Dimension(Option<u64>),
-    Parameter,
+/// What something that belongs to a type refers to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) target: PackedRef,
+    /// Index of the next one of the same type.
+    pub(super) next: u32,
 }
 
 /// A namespace or type that encloses others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) parent: u32,
-    pub(super) name: &'a [u8],
+    pub(super) name: Name<'a>,
+    /// Stands for this name and those of the scopes around it.
+    full_name: u64,
 }
 
 /// The scope of everything that is not enclosed.
 pub(super) const NO_SCOPE: u32 = u32::MAX;
+
+/// Name of a namespace that has none.
+const ANONYMOUS_NAMESPACE: &[u8] = b"(anonymous namespace)";
 
 /// All types of one unit.
 pub(super) struct Scan<'a> {
@@ -143,10 +89,12 @@ pub(super) struct Scan<'a> {
     pub(super) language: Language,
     pub(super) name: Option<&'a [u8]>,
     pub(super) pointer_bytes: u64,
-    pub(super) types: Vec<RawType<'a>>,
+    pub(super) types: Vec<RawType>,
+    /// Runs parallel to `types`.
+    pub(super) rests: Vec<Rest>,
     /// The offsets of the types' entries.
     pub(super) offsets: Offsets,
-    pub(super) children: Vec<RawChild<'a>>,
+    pub(super) parts: Vec<Part>,
     pub(super) scopes: Vec<Scope<'a>>,
     /// True when a type refers to another unit.
     pub(super) refers_elsewhere: bool,
@@ -154,18 +102,6 @@ pub(super) struct Scan<'a> {
     pub(super) has_aliases: bool,
     /// True when the unit broke off.
     pub(super) damaged: bool,
-}
-
-impl<'a> Scan<'a> {
-    /// The index of the type at an offset of this unit.
-    pub(super) fn at(&self, offset: u32) -> Option<usize> {
-        self.offsets.find(offset).map(|index| index as usize)
-    }
-
-    /// What belongs to a type.
-    pub(super) fn children(&self, ty: &RawType<'a>) -> &[RawChild<'a>] {
-        self.children.get(ty.children.0 as usize..ty.children.1 as usize).unwrap_or_default()
-    }
 }
 
 /// The language of a unit.
@@ -191,84 +127,45 @@ pub(crate) fn language(unit: &Unit<'_>) -> Language {
     }
 }
 
-/// Bytes of a unit per type, and per member, at the least in most units.
-const BYTES_PER_TYPE: usize = 20;
+/// Bytes of a unit per type, and per part of a type, at the least in most units.
+const BYTES_PER_TYPE: usize = 32;
+const BYTES_PER_PART: usize = 16;
 
-/// Reads all types of a unit.
-pub(super) fn scan<'a>(view: &View<'a>, index: u32, unit: &Unit<'a>) -> Option<Scan<'a>> {
-    let dwarf = view.dwarf(index)?;
+/// Reads all types of a unit. Also tells what was learned of its abbreviations.
+pub(super) fn scan<'a>(
+    view: &View<'a>,
+    index: u32,
+    unit: &Unit<'a>,
+    files: &FileHashes,
+) -> (Scan<'a>, Compiled) {
     let len_bytes = view.store.len_bytes(index) as usize;
     let mut scanner = Scanner {
         view,
-        dwarf,
-        unit,
+        files,
         stack: Vec::new(),
-        offsets: Vec::new(),
+        offsets: Offsets::with_capacity(len_bytes),
         out: Scan {
             unit: index,
             language: language(unit),
             name: unit.name.map(|name| name.slice()),
             pointer_bytes: u64::from(unit.header.address_size()),
             types: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
+            rests: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
             offsets: Offsets::default(),
-            children: Vec::with_capacity(len_bytes / BYTES_PER_TYPE),
+            parts: Vec::with_capacity(len_bytes / BYTES_PER_PART),
             scopes: Vec::new(),
             refers_elsewhere: false,
             has_aliases: false,
             damaged: false,
         },
     };
-    scanner.out.damaged = scanner.run().is_err();
+    let compiled = scanner.run(unit);
     let mut out = scanner.out;
-    out.offsets = Offsets::new(scanner.offsets);
-    out.link();
-    out.group_children();
-    Some(out)
+    out.offsets = scanner.offsets;
+    (out, compiled)
 }
 
-impl Scan<'_> {
-    /// Turns offsets in the unit into indices, once for all who follow the references.
-    fn link(&mut self) {
-        let offsets = &self.offsets;
-        let link = |reference: &mut Ref| {
-            if let Ref::Local(offset) = *reference {
-                *reference = offsets.find(offset).map_or(Ref::Broken, Ref::Local);
-            }
-        };
-        for ty in &mut self.types {
-            link(&mut ty.target);
-            link(&mut ty.completes);
-            link(&mut ty.alias);
-        }
-        for child in &mut self.children {
-            link(&mut child.target);
-        }
-    }
-
-    /// Brings the children of each type together.
-    fn group_children(&mut self) {
-        self.children.sort_by_key(|child| child.owner);
-        let mut start = 0;
-        while let Some(child) = self.children.get(start) {
-            let owner = child.owner;
-            let len = self.children[start..].iter().take_while(|child| child.owner == owner).count();
-            if let Some(ty) = self.types.get_mut(owner as usize) {
-                ty.children = (start as u32, (start + len) as u32);
-            }
-            start += len;
-        }
-    }
-}
-
-/// What an open entry is to the entries inside it.
 #[derive(Clone, Copy)]
-enum Parent {
-    Type(u32),
-    VariantPart(u32),
-    Variant(u32),
-    Other,
-}
-
 struct Frame {
     parent: Parent,
     scope: u32,
@@ -276,52 +173,113 @@ struct Frame {
 
 struct Scanner<'s, 'a> {
     view: &'s View<'a>,
-    dwarf: &'s Dwarf<'a>,
-    unit: &'s Unit<'a>,
+    files: &'s FileHashes,
     stack: Vec<Frame>,
     /// Of the types found so far.
-    offsets: Vec<u32>,
+    offsets: Offsets,
     out: Scan<'a>,
 }
 
 impl<'a> Scanner<'_, 'a> {
-    fn run(&mut self) -> Result<(), gimli::Error> {
-        let mut entries = Entries::new(self.dwarf, self.unit)?;
+    fn run(&mut self, unit: &Unit<'a>) -> Compiled {
+        match Entries::new(self.view, (self.out.unit, unit), Compiled::default()) {
+            Ok(mut entries) => {
+                self.out.damaged = self.read(&mut entries).is_err();
+                entries.into_compiled()
+            }
+            Err(_) => {
+                self.out.damaged = true;
+                Compiled::default()
+            }
+        }
+    }
+
+    fn read(&mut self, entries: &mut Entries<'_, 'a>) -> Result<(), gimli::Error> {
         while !entries.is_at_end() {
-            let Some(entry) = entries.next()? else {
+            let Some(code) = entries.next()? else {
                 self.stack.pop();
                 continue;
             };
-            if !is_wanted(entry.tag, self.parent()) {
-                entries.skip(&entry)?;
-                if entry.has_children {
-                    self.open(Parent::Other, self.scope());
+            let Some(&Entry { tag, kind, may_be_part, has_children, .. }) = entries.about(code) else {
+                break;
+            };
+            let (parent, scope) =
+                self.stack.last().map_or((Parent::Other, NO_SCOPE), |frame| (frame.parent, frame.scope));
+            let is_part = may_be_part && parent.owner().is_some();
+            if !is_part && kind.is_none() && tag != dw::DW_TAG_namespace {
+                entries.skip(code)?;
+                if has_children {
+                    self.stack.push(Frame { parent: Parent::Other, scope });
                 }
                 continue;
             }
-            entries.read(&entry)?;
-            let Ok(offset) = u32::try_from(entry.offset) else { break };
-            self.entry(entry.tag, offset, &entries.attributes, entry.has_children);
+            entries.read(code)?;
+            let Ok(offset) = u32::try_from(entries.offset) else { break };
+            let found = &entries.attributes;
+            let around = Frame { parent, scope };
+            let opened = match kind {
+                Some(kind) => self.take_type(kind, offset, found, (around, has_children)),
+                None => self.take_other(tag, found, around),
+            };
+            if has_children {
+                self.stack.push(opened);
+            }
         }
         Ok(())
     }
 
-    fn parent(&self) -> Parent {
-        self.stack.last().map_or(Parent::Other, |frame| frame.parent)
+    /// Takes in a type. Returns what it is to the entries inside it.
+    #[inline]
+    fn take_type(
+        &mut self,
+        kind: RawKind,
+        offset: u32,
+        found: &Attributes<'_, 'a>,
+        (around, has_children): (Frame, bool),
+    ) -> Frame {
+        let index = self.push_type(kind, offset, found, around.scope);
+        let scope = match (kind, found.name()) {
+            (RawKind::Aggregate(_), Some(name)) if has_children => self.enter_scope(around.scope, name),
+            _ => around.scope,
+        };
+        Frame { parent: Parent::Type(index), scope }
     }
 
-    fn scope(&self) -> u32 {
-        self.stack.last().map_or(NO_SCOPE, |frame| frame.scope)
+    /// Takes in a namespace or a part of a type. Returns what it is to the entries inside it.
+    #[inline]
+    fn take_other(&mut self, tag: DwTag, found: &Attributes<'_, 'a>, around: Frame) -> Frame {
+        let Frame { parent, scope } = around;
+        if tag == dw::DW_TAG_namespace {
+            let name = found.name().unwrap_or(Name::new(ANONYMOUS_NAMESPACE));
+            return Frame { parent: Parent::Other, scope: self.enter_scope(scope, name) };
+        }
+        let opened = parent.inside(tag, found);
+        if let (dw::DW_TAG_variant_part, Parent::VariantPart(owner)) = (tag, opened)
+            && let Some(ty) = self.out.types.get_mut(owner as usize)
+        {
+            ty.kind = RawKind::Aggregate(AggregateKind::Variants);
+        }
+        let child = RawChild::read(tag, parent, found, self.view, self.out.unit);
+        if let (Some(child), Some(owner)) = (child, parent.owner()) {
+            self.push_part(&child, owner);
+        }
+        Frame { parent: opened, scope }
     }
 
-    fn open(&mut self, parent: Parent, scope: u32) {
-        self.stack.push(Frame { parent, scope });
-    }
-
-    fn enter_scope(&mut self, name: &'a [u8]) -> u32 {
-        let parent = self.scope();
-        self.out.scopes.push(Scope { parent, name });
+    fn enter_scope(&mut self, parent: u32, name: Name<'a>) -> u32 {
+        let full_name = self.full_name(parent, Some(name));
+        self.out.scopes.push(Scope { parent, name, full_name });
         (self.out.scopes.len() - 1) as u32
+    }
+
+    /// A number for a name in a scope.
+    fn full_name(&self, scope: u32, name: Option<Name<'a>>) -> u64 {
+        let around = self.out.scopes.get(scope as usize).map_or(0, |scope| scope.full_name);
+        let Some(name) = name else { return around };
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write_u64(around);
+        hasher.write_u64(name.id());
+        hasher.finish()
     }
 
     fn reference(&mut self, found: &Attributes<'_, 'a>, field: Field) -> Ref {
@@ -330,174 +288,69 @@ impl<'a> Scanner<'_, 'a> {
         reference
     }
 
-    fn entry(&mut self, tag: DwTag, offset: u32, found: &Attributes<'_, 'a>, has_children: bool) {
-        let parent = self.parent();
-        let mut opened = Parent::Other;
-        let mut scope = self.scope();
-        if let Some(kind) = type_kind(tag) {
-            let index = self.push_type(kind, offset, found);
-            opened = Parent::Type(index);
-            if let (RawKind::Aggregate(_), Some(name), true) = (kind, found.name(), has_children) {
-                scope = self.enter_scope(name);
-            }
-        } else {
-            match (tag, parent) {
-                (dw::DW_TAG_namespace, _) if has_children => {
-                    scope = self.enter_scope(found.name().unwrap_or(b"(anonymous namespace)"));
-                }
-                (dw::DW_TAG_variant_part, Parent::Type(owner)) => {
-                    if let Some(ty) = self.out.types.get_mut(owner as usize) {
-                        ty.kind = RawKind::Aggregate(AggregateKind::Variants);
-                    }
-                    opened = Parent::VariantPart(owner);
-                }
-                (dw::DW_TAG_variant, Parent::VariantPart(owner)) => opened = Parent::Variant(owner),
-                _ => self.push_child(tag, parent, found),
-            }
-        }
-        if has_children {
-            self.open(opened, scope);
-        }
-    }
-
-    fn push_type(&mut self, kind: RawKind, offset: u32, found: &Attributes<'_, 'a>) -> u32 {
+    fn push_type(&mut self, kind: RawKind, offset: u32, found: &Attributes<'_, 'a>, scope: u32) -> u32 {
         let target = self.reference(found, Field::Target);
         let completes = self.reference(found, Field::Completes);
         let alias = self.reference(found, Field::Alias);
         self.out.has_aliases |= alias != Ref::Nothing;
         let bit_size = found.number(Field::BitSize);
+        let size = found.number(Field::Size).or(bit_size.map(|bits| bits.div_ceil(8)));
+        let name = found.name();
         self.offsets.push(offset);
+        self.out.rests.push(Rest { size, scope, alias: alias.into() });
         self.out.types.push(RawType {
             kind,
-            name: found.name(),
-            scope: self.scope(),
-            size: found.number(Field::Size).or(bit_size.map(|bits| bits.div_ceil(8))),
-            align: found.number(Field::Align).and_then(NonZeroU64::new),
-            target,
-            completes,
-            alias,
-            file: found.number(Field::File).unwrap_or(0) as u32,
-            line: found.number(Field::Line).unwrap_or(0) as u32,
-            encoding: found.number(Field::Encoding).unwrap_or(0) as u8,
+            language: self.out.language,
             is_declaration: found.is_set(Field::IsDeclaration),
-            children: (0, 0),
+            is_named: name.is_some(),
+            unit: 0,
+            full_name: self.full_name(scope, name),
+            outside: self.outside(kind, size, found),
+            inside: 0,
+            target: target.into(),
+            completes: completes.into(),
+            parts: Parts::default(),
         });
         (self.out.types.len() - 1) as u32
     }
 
-    fn push_child(&mut self, tag: DwTag, parent: Parent, found: &Attributes<'_, 'a>) {
-        let (Parent::Type(owner) | Parent::VariantPart(owner) | Parent::Variant(owner)) = parent else {
-            return;
-        };
-        let name = found.name();
-        let is_static = found.is_set(Field::IsExternal) || found.is_set(Field::IsDeclaration);
-        let role = match parent {
-            Parent::VariantPart(_) => MemberRole::Discriminant,
-            Parent::Variant(_) => MemberRole::Variant,
-            _ if found.is_set(Field::IsArtificial) && name.is_some_and(|name| name.starts_with(b"_vptr")) => {
-                MemberRole::VtablePointer
-            }
-            _ => MemberRole::Field,
-        };
-        let what = match tag {
-            dw::DW_TAG_member if is_static => What::Static,
-            dw::DW_TAG_member => What::Member(role),
-            dw::DW_TAG_variable => What::Static,
-            dw::DW_TAG_inheritance if is_virtual(found) => What::Member(MemberRole::VirtualBase),
-            dw::DW_TAG_inheritance => What::Member(MemberRole::Base),
-            dw::DW_TAG_subrange_type => What::Dimension(dimension(found)),
-            dw::DW_TAG_formal_parameter => What::Parameter,
-            _ => return,
-        };
-        let target = self.reference(found, Field::Target);
-        self.out.children.push(RawChild {
-            owner,
-            what,
-            name,
-            target,
-            place: place(found),
-            bit_size: found.number(Field::BitSize).and_then(|bits| u32::try_from(bits).ok()),
-            align: found.number(Field::Align).and_then(NonZeroU64::new),
-            file: found.number(Field::File).unwrap_or(0) as u32,
-            line: found.number(Field::Line).unwrap_or(0) as u32,
-        });
-    }
-}
-
-/// Elements of one dimension; `None` when the declaration gave none.
-fn dimension(found: &Attributes<'_, '_>) -> Option<u64> {
-    if found.has(Field::Count) {
-        return found.number(Field::Count);
-    }
-    let lower = found.number(Field::Lower).unwrap_or(0);
-    // An upper bound of -1 is how an array of no elements is written.
-    found.number(Field::Upper).map(|upper| upper.wrapping_add(1).wrapping_sub(lower))
-}
-
-fn is_virtual(found: &Attributes<'_, '_>) -> bool {
-    found.has(Field::Virtuality) && found.number(Field::Virtuality) != Some(dw::DW_VIRTUALITY_none.0.into())
-}
-
-fn place(found: &Attributes<'_, '_>) -> RawPlace {
-    let byte_offset = match found.location() {
-        Some(None) => return RawPlace::Dynamic,
-        Some(Some(bytes)) => bytes,
-        // Members of unions have no location.
-        None => 0,
-    };
-    if is_virtual(found) {
-        return RawPlace::Dynamic;
-    }
-    match (found.number(Field::DataBitOffset), found.number(Field::BitOffset)) {
-        (Some(bits), _) => RawPlace::Bits(bits),
-        (None, Some(bit_offset)) => RawPlace::FromTop(Box::new(FromTop {
-            byte_offset,
-            bit_offset: bit_offset.cast_signed(),
-            storage_bytes: found.number(Field::Size),
-        })),
-        (None, None) => byte_offset.checked_mul(8).map_or(RawPlace::Dynamic, RawPlace::Bits),
-    }
-}
-
-/// True for entries whose attributes are read: types wherever they are, and what belongs to a type.
-fn is_wanted(tag: DwTag, parent: Parent) -> bool {
-    match tag {
-        dw::DW_TAG_member
-        | dw::DW_TAG_inheritance
-        | dw::DW_TAG_subrange_type
-        | dw::DW_TAG_variant_part
-        | dw::DW_TAG_variant
-        | dw::DW_TAG_formal_parameter
-        | dw::DW_TAG_variable => !matches!(parent, Parent::Other),
-        dw::DW_TAG_namespace => true,
-        _ => type_kind(tag).is_some(),
-    }
-}
-
-fn type_kind(tag: DwTag) -> Option<RawKind> {
-    Some(match tag {
-        dw::DW_TAG_base_type => RawKind::Base,
-        dw::DW_TAG_enumeration_type => RawKind::Enum,
-        dw::DW_TAG_pointer_type => RawKind::Pointer,
-        dw::DW_TAG_reference_type => RawKind::Reference,
-        dw::DW_TAG_rvalue_reference_type => RawKind::RvalueReference,
-        dw::DW_TAG_ptr_to_member_type => RawKind::MemberPointer,
-        dw::DW_TAG_const_type => RawKind::Qualifier(Qualifier::Const),
-        dw::DW_TAG_volatile_type => RawKind::Qualifier(Qualifier::Volatile),
-        dw::DW_TAG_restrict_type => RawKind::Qualifier(Qualifier::Restrict),
-        dw::DW_TAG_atomic_type => RawKind::Qualifier(Qualifier::Atomic),
-        dw::DW_TAG_immutable_type | dw::DW_TAG_packed_type | dw::DW_TAG_shared_type => {
-            RawKind::Qualifier(Qualifier::Unnamed)
+    fn outside(&self, kind: RawKind, size: Option<u64>, found: &Attributes<'_, 'a>) -> u64 {
+        let align = found.number(Field::Align).and_then(NonZeroU64::new);
+        let encoding = found.number(Field::Encoding).unwrap_or(0) as u8;
+        let mut hasher = FixedState::default().build_hasher();
+        (size, align, encoding, found.is_set(Field::IsDeclaration)).hash(&mut hasher);
+        // Declarations have no place; file 0 would be the unit's own.
+        let line = found.number(Field::Line).unwrap_or(0) as u32;
+        if matches!(kind, RawKind::Aggregate(_) | RawKind::Typedef | RawKind::Enum) && line != 0 {
+            let file = found.number(Field::File).unwrap_or(0) as u32;
+            (self.files.get(file as usize).copied().unwrap_or(0), line).hash(&mut hasher);
         }
-        dw::DW_TAG_typedef | dw::DW_TAG_template_alias => RawKind::Typedef,
-        dw::DW_TAG_structure_type => RawKind::Aggregate(AggregateKind::Struct),
-        dw::DW_TAG_class_type | dw::DW_TAG_interface_type => RawKind::Aggregate(AggregateKind::Class),
-        dw::DW_TAG_union_type => RawKind::Aggregate(AggregateKind::Union),
-        dw::DW_TAG_array_type => RawKind::Array,
-        dw::DW_TAG_subroutine_type => RawKind::Function,
-        dw::DW_TAG_unspecified_type | dw::DW_TAG_string_type | dw::DW_TAG_set_type | dw::DW_TAG_file_type => {
-            RawKind::Opaque
+        hasher.finish()
+    }
+
+    #[inline]
+    fn push_part(&mut self, child: &RawChild<'a>, owner: u32) {
+        self.out.refers_elsewhere |= matches!(child.target, Ref::Elsewhere(_));
+        let index = self.out.parts.len() as u32;
+        self.out.parts.push(Part { target: child.target.into(), next: 0 });
+        let Some(ty) = self.out.types.get_mut(owner as usize) else { return };
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write_u64(ty.inside);
+        child.what.hash(&mut hasher);
+        if matches!(child.what, What::Member(_) | What::Static) {
+            hasher.write_u64(child.name.map_or(0, Name::id));
+            (child.place, child.bit_size, child.align).hash(&mut hasher);
         }
-        _ => return None,
-    })
+        ty.inside = hasher.finish();
+        let Parts { last, count, .. } = &mut ty.parts;
+        if *count > 0
+            && let Some(part) = self.out.parts.get_mut(*last as usize)
+        {
+            part.next = index;
+        }
+        (*last, *count) = (index, *count + 1);
+        if ty.parts.count == 1 {
+            ty.parts.first = index;
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
+use super::name::is_merged;
 use super::{Dwarf, Slice, Unit};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
@@ -7,6 +8,7 @@ use gimli::{
     DebugInfoOffset, DwarfFileType, IndexSectionId, LittleEndian, Section as _, SectionId, UnitType,
 };
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// Sections that belong together: the file's own, its supplementary file's, or one split unit's.
 #[derive(Debug)]
@@ -118,7 +120,8 @@ impl Store {
                 dwarf.set_sup(supplement.dwarf());
             }
         }
-        View { store: self, dwarfs }
+        let merged = dwarfs.iter().map(|_| OnceLock::new()).collect();
+        View { store: self, dwarfs, merged }
     }
 
     /// Adds a source and lists its units.
@@ -347,12 +350,22 @@ fn section_id(part: IndexSectionId) -> SectionId {
 pub(crate) struct View<'a> {
     pub(crate) store: &'a Store,
     dwarfs: Vec<Dwarf<'a>>,
+    /// Per source, whether its `.debug_str` holds each text once.
+    merged: Vec<OnceLock<bool>>,
 }
 
 impl<'a> View<'a> {
     /// The sections that a unit belongs to.
     pub(crate) fn dwarf(&self, unit: u32) -> Option<&Dwarf<'a>> {
         self.dwarfs.get(self.store.units.get(unit as usize)?.source as usize)
+    }
+
+    /// The number of the `.debug_str` that a unit uses, when it holds each text once.
+    pub(crate) fn merged_strings(&self, unit: u32) -> Option<u32> {
+        let source = self.store.units.get(unit as usize)?.source;
+        let dwarf = self.dwarfs.get(source as usize)?;
+        let merged = self.merged.get(source as usize)?;
+        merged.get_or_init(|| is_merged(dwarf.debug_str.reader().slice())).then_some(source)
     }
 
     /// A unit with its abbreviations, ready to be read.

@@ -3,14 +3,15 @@
 mod plt;
 mod relocate;
 mod symbols;
+mod thread_slots;
 
-pub(crate) use symbols::tidy;
 pub use symbols::{Mapping, MappingSymbol};
+pub(crate) use symbols::{Symbols, tidy};
+pub use thread_slots::{SlotValue, ThreadSlot};
 
 use crate::{Bytes, Error};
 use lineup_model::abi::{Abi, Machine};
-use lineup_model::program::Symbol;
-use object::read::elf::ElfFile;
+use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags};
 use std::ops::Range;
 
@@ -62,6 +63,15 @@ pub struct Segment {
     pub is_executable: bool,
 }
 
+/// What every thread gets a copy of (`PT_TLS`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadLocalSegment {
+    /// Link addresses of the image that copies start as; the part that starts as zero has none of its own.
+    pub addresses: Range<u64>,
+    /// Alignment of a copy, a power of two.
+    pub align_bytes: u64,
+}
+
 /// One parsed ELF file, without its debug sections.
 #[derive(Debug)]
 pub(crate) struct Elf {
@@ -71,14 +81,13 @@ pub(crate) struct Elf {
     pub(crate) is_pie: bool,
     pub(crate) entry: u64,
     pub(crate) segments: Vec<Segment>,
+    pub(crate) thread_local: Option<ThreadLocalSegment>,
     pub(crate) sections: Vec<Section>,
     /// File offsets of the sections with the same index; `None` for those without bytes.
     section_files: Vec<Option<Range<usize>>>,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) debug_link: Option<(String, u32)>,
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
-    pub(crate) symbols: Vec<Symbol>,
-    pub(crate) mapping: Vec<MappingSymbol>,
     /// Stub ranges with the names they jump to, sorted.
     pub(crate) plt: Vec<(Range<u64>, String)>,
     /// Addresses given to the sections of a relocatable file, by section index.
@@ -105,7 +114,7 @@ impl Elf {
         check_magic(&bytes)?;
         check_length(&bytes)?;
         let data: &[u8] = &bytes;
-        with_elf!(data, elf => Self::read(&elf, bytes.clone()))
+        with_elf!(data, elf => Ok(Elf { thread_local: thread_local(&elf), ..Self::read(&elf, bytes.clone())? }))
     }
 
     fn read<'data>(elf: &impl Object<'data>, bytes: Bytes) -> Result<Elf, Error> {
@@ -121,7 +130,6 @@ impl Elf {
         };
         let bases = relocate::section_bases(elf, kind == FileKind::Relocatable);
         let (sections, section_files) = sections(elf, &bases);
-        let (symbols, mapping) = symbols::read(elf, &bases, abi.machine);
         let plt = plt::stubs(elf, abi);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let has_interpreter = elf.section_by_name(".interp").is_some();
@@ -131,17 +139,26 @@ impl Elf {
             is_pie: kind == FileKind::Dynamic && (has_interpreter || elf.entry() != 0),
             entry: elf.entry(),
             segments: segments(elf),
+            thread_local: None,
             sections,
             section_files,
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),
             alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),
-            symbols,
-            mapping,
             plt,
             bases,
             bytes,
         })
+    }
+
+    /// Reads the tables of symbols: what takes longest of a large file but for its debug sections.
+    pub(crate) fn symbols(&self) -> Symbols {
+        let data: &[u8] = &self.bytes;
+        let read = || -> Result<Symbols, Error> {
+            Ok(with_elf!(data, elf => symbols::read(&elf, &self.bases, self.abi.machine)))
+        };
+        // The file was sound when it was first parsed.
+        read().unwrap_or_default()
     }
 
     /// The bytes of a section, decompressed and, in a relocatable file, relocated. Empty when there is
@@ -168,6 +185,20 @@ impl Elf {
             relocate::apply(elf, &section, &self.bases, &mut data);
         }
         Ok(data.into())
+    }
+
+    /// The words that the loader fills in for thread-local variables.
+    pub(crate) fn thread_slots(&self) -> Vec<ThreadSlot> {
+        let data: &[u8] = &self.bytes;
+        let len = u64::from(self.abi.pointer_bytes);
+        let word = |address: u64| {
+            let bytes = self.memory(address..address.checked_add(len)?)?;
+            Some(bytes.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte)))
+        };
+        let read = || -> Result<Vec<ThreadSlot>, Error> {
+            with_elf!(data, elf => Ok(thread_slots::read(&elf, self.abi.machine, word)))
+        };
+        read().unwrap_or_default()
     }
 
     /// A slice of the file's bytes as shared bytes.
@@ -276,6 +307,21 @@ fn segments<'data>(elf: &impl Object<'data>) -> Vec<Segment> {
             }
         })
         .collect()
+}
+
+fn thread_local<H>(elf: &ElfFile<'_, H>) -> Option<ThreadLocalSegment>
+where
+    H: object::read::elf::FileHeader<Endian = object::LittleEndian>,
+{
+    let endian = object::LittleEndian;
+    let is_one = |header: &&H::ProgramHeader| header.p_type(endian) == object::elf::PT_TLS;
+    let header = elf.elf_program_headers().iter().find(is_one)?;
+    let start: u64 = header.p_vaddr(endian).into();
+    let align_bytes: u64 = header.p_align(endian).into();
+    Some(ThreadLocalSegment {
+        addresses: start..start.checked_add(header.p_memsz(endian).into())?,
+        align_bytes: align_bytes.max(1).checked_next_power_of_two()?,
+    })
 }
 
 fn sections<'data>(elf: &impl Object<'data>, bases: &[u64]) -> (Vec<Section>, Vec<Option<Range<usize>>>) {

@@ -26,12 +26,17 @@ pub struct MappingSymbol {
     pub mapping: Mapping,
 }
 
-/// The symbols of both tables, sorted by address and without repetition, and the mapping symbols.
-pub(super) fn read<'data>(
-    elf: &impl Object<'data>,
-    bases: &[u64],
-    machine: Machine,
-) -> (Vec<Symbol>, Vec<MappingSymbol>) {
+/// What the tables of symbols hold.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    /// Sorted by address and without repetition.
+    pub(crate) all: Vec<Symbol>,
+    /// By address.
+    pub(crate) mapping: Vec<MappingSymbol>,
+}
+
+/// The symbols of both tables.
+pub(super) fn read<'data>(elf: &impl Object<'data>, bases: &[u64], machine: Machine) -> Symbols {
     let mut symbols = Vec::new();
     let mut mapping = Vec::new();
     for entry in elf.symbols().chain(elf.dynamic_symbols()) {
@@ -64,7 +69,7 @@ pub(super) fn read<'data>(
     tidy(&mut symbols);
     mapping.sort_unstable();
     mapping.dedup();
-    (symbols, mapping)
+    Symbols { all: symbols, mapping }
 }
 
 /// Sorts by address, functions and data before the rest, and drops repetitions.

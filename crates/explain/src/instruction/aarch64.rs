@@ -18,6 +18,7 @@ pub(super) const CONVENTION: Convention = Convention {
     clobbered: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 30],
     registers: 32,
     pointer_bytes: 8,
+    base_holds_itself: false,
 };
 
 pub(super) fn decode(address: u64, bytes: &[u8]) -> Result<Vec<Instruction>, ExplainError> {

@@ -17,6 +17,7 @@ pub(super) const CONVENTION: Convention = Convention {
     clobbered: &[0, 1, 2, 3, 12, 14],
     registers: 16,
     pointer_bytes: 4,
+    base_holds_itself: false,
 };
 
 const SP: Register = Register(13);

@@ -7,7 +7,7 @@
 mod aarch64;
 mod arm;
 mod capstone_session;
-mod x86_64;
+mod x86;
 
 use crate::error::ExplainError;
 use lineup_model::abi::Machine;
@@ -29,6 +29,8 @@ impl Register {
 pub enum InstructionSet {
     /// 64-bit x86.
     X86_64,
+    /// 32-bit x86.
+    I386,
     /// 64-bit Arm.
     AArch64,
     /// 32-bit Arm, four bytes an instruction.
@@ -38,13 +40,13 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// The usual set of a machine (A32 on 32-bit Arm); `None` where instructions are not read.
-    pub fn usual(machine: Machine) -> Option<Self> {
+    /// The usual set of a machine (A32 on 32-bit Arm).
+    pub fn usual(machine: Machine) -> Self {
         match machine {
-            Machine::X86_64 => Some(Self::X86_64),
-            Machine::AArch64 => Some(Self::AArch64),
-            Machine::Arm => Some(Self::A32),
-            Machine::I386 => None,
+            Machine::X86_64 => Self::X86_64,
+            Machine::I386 => Self::I386,
+            Machine::AArch64 => Self::AArch64,
+            Machine::Arm => Self::A32,
         }
     }
 }
@@ -58,7 +60,7 @@ pub struct Address {
     pub index: Option<(Register, i64)>,
     /// Added last; a link address when program-counter relative.
     pub displacement: i64,
-    /// True when the thread's base is added (`fs:` on x86-64).
+    /// True when the thread's base is added (`fs:` on x86-64, `gs:` on i386).
     pub is_thread_local: bool,
 }
 
@@ -217,7 +219,8 @@ impl Instruction {
 /// Decodes `bytes`, which start at link address `address`. Bytes that are no instruction are skipped.
 pub fn decode(set: InstructionSet, address: u64, bytes: &[u8]) -> Result<Vec<Instruction>, ExplainError> {
     match set {
-        InstructionSet::X86_64 => Ok(x86_64::decode(address, bytes)),
+        InstructionSet::X86_64 => Ok(x86::decode(x86::Mode::Bits64, address, bytes)),
+        InstructionSet::I386 => Ok(x86::decode(x86::Mode::Bits32, address, bytes)),
         InstructionSet::AArch64 => aarch64::decode(address, bytes),
         InstructionSet::A32 => arm::decode(address, bytes, false),
         InstructionSet::Thumb => arm::decode(address, bytes, true),
@@ -239,13 +242,16 @@ pub struct Convention {
     pub registers: u16,
     /// Size of a pointer in bytes.
     pub pointer_bytes: u32,
+    /// True when memory at the thread's base holds the base's address.
+    pub base_holds_itself: bool,
 }
 
 impl Convention {
     /// The standard convention of an instruction set (System V, AAPCS64, AAPCS).
     pub fn of(set: InstructionSet) -> Self {
         match set {
-            InstructionSet::X86_64 => x86_64::CONVENTION,
+            InstructionSet::X86_64 => x86::CONVENTION_64,
+            InstructionSet::I386 => x86::CONVENTION_32,
             InstructionSet::AArch64 => aarch64::CONVENTION,
             InstructionSet::A32 | InstructionSet::Thumb => arm::CONVENTION,
         }

@@ -47,6 +47,15 @@ pub(crate) const ARM: Target = Target {
     pointer_bytes: 4,
 };
 
+pub(crate) const I386: Target = Target {
+    name: "i386",
+    compiler: "i686-linux-gnu-gcc",
+    emulator: "qemu-i386",
+    packages: "gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user",
+    guest_base: 0x1_0000_0000,
+    pointer_bytes: 4,
+};
+
 /// Runs a command and fails the test with what it said.
 fn run(command: &mut Command, packages: &str) -> String {
     let shown = format!("{command:?}");
@@ -63,6 +72,8 @@ pub(crate) struct Truth {
     pub(crate) objects: BTreeMap<u64, (String, u64)>,
     /// Arrays of scalars by address: size.
     pub(crate) buffers: BTreeMap<u64, u64>,
+    /// Thread-local variables by name: address and size.
+    pub(crate) thread_locals: BTreeMap<String, (u64, u64)>,
     /// Members by type: path, offset, size.
     pub(crate) parts: BTreeMap<String, Vec<(String, u64, u64)>>,
 }
@@ -72,6 +83,10 @@ impl Truth {
     pub(crate) fn object_at(&self, address: u64) -> Option<(&str, u64)> {
         let (start, (ty, size)) = self.objects.range(..=address).next_back()?;
         (address - start < *size).then(|| (ty.as_str(), address - start))
+    }
+
+    pub(crate) fn is_thread_local(&self, address: u64) -> bool {
+        self.thread_locals.values().any(|(start, size)| (*start..start + size).contains(&address))
     }
 
     pub(crate) fn is_buffer(&self, address: u64) -> bool {
@@ -206,6 +221,9 @@ fn hear(said: &str) -> Heard {
             }
             ["buffer", at, size] => {
                 heard.truth.buffers.insert(number(at), size.parse().unwrap());
+            }
+            ["thread", name, at, size] => {
+                heard.truth.thread_locals.insert((*name).to_owned(), (number(at), size.parse().unwrap()));
             }
             ["block", at, size] => heard.memory(MemoryEventKind::Allocated, number(at), size.parse().ok()),
             ["release", at] => {

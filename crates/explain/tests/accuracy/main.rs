@@ -3,7 +3,7 @@
 mod generator;
 mod harness;
 
-use harness::{AARCH64, ARM, Run, Target, Truth, X86_64, compile, trace};
+use harness::{AARCH64, ARM, I386, Run, Target, Truth, X86_64, compile, trace};
 use lineup_debuginfo::{DebugInfo, NoCompanions};
 use lineup_explain::image::Image;
 use lineup_explain::name::{Class, Evidence, Name, Named};
@@ -18,6 +18,8 @@ struct Score {
     accesses: u64,
     named: u64,
     right: u64,
+    /// Accesses to thread-local variables: those that have a variable's name, and all.
+    thread_local: (u64, u64),
     by_class: BTreeMap<Class, u64>,
     by_evidence: BTreeMap<Evidence, (u64, u64)>,
     wrong: BTreeMap<String, u64>,
@@ -50,6 +52,7 @@ fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, path: &str) ->
 fn is_right(namer: &mut Namer<'_>, run: &Run, truth: &Truth, access: &Access, named: &Named) -> Option<bool> {
     let size = u64::from(access.size_bytes);
     let object = truth.object_at(access.address);
+    let in_thread_local = truth.is_thread_local(access.address);
     let on_stack = run.stacks.iter().any(|stack| (stack.start..stack.end).contains(&access.address));
     match (&named.name, object) {
         (Name::Member { ty, offset, .. }, Some((known, at))) => {
@@ -62,12 +65,16 @@ fn is_right(namer: &mut Namer<'_>, run: &Run, truth: &Truth, access: &Access, na
         (Name::Member { is_on_stack, .. }, None) => on_stack.then_some(*is_on_stack),
         (Name::Variable { image, variable, offset }, _) => {
             let found = &namer.images()[*image].globals()[*variable as usize];
+            if let Some((start, _)) = found.name.as_ref().and_then(|name| truth.thread_locals.get(name)) {
+                return Some(start + offset == access.address);
+            }
             let starts = found.places.iter().filter_map(|place| match place.at {
                 Location::Address(start) => Some(start),
                 _ => None,
             });
             Some(starts.into_iter().any(|start| start + offset == access.address))
         }
+        _ if in_thread_local => Some(false),
         (Name::Stack { .. }, _) => Some(on_stack),
         (Name::Buffer { .. }, _) => Some(truth.is_buffer(access.address)),
         (_, Some(_)) => Some(false),
@@ -118,6 +125,10 @@ impl Score {
         truth: &Truth,
     ) {
         let class = named.class();
+        if truth.is_thread_local(access.address) {
+            self.thread_local.0 += u64::from(matches!(named.name, Name::Variable { .. }));
+            self.thread_local.1 += 1;
+        }
         self.accesses += 1;
         *self.by_class.entry(class).or_default() += 1;
         let place = || format!("{:?} at {:#x}", namer.function_at(access.pc).0, access.pc);
@@ -166,6 +177,8 @@ fn hold(target: &Target) {
         assert!(*right as f64 >= 0.995 * *named as f64, "{evidence:?}: {right} of {named} are right");
     }
     assert!(coverage >= 0.95, "coverage {coverage}");
+    let (named, all) = total.thread_local;
+    assert!(all > 300 && named == all, "{named} of {all} accesses to thread-local variables");
 }
 
 #[test]
@@ -181,4 +194,9 @@ fn names_are_right_on_aarch64() {
 #[test]
 fn names_are_right_on_32_bit_arm() {
     hold(&ARM);
+}
+
+#[test]
+fn names_are_right_on_i386() {
+    hold(&I386);
 }

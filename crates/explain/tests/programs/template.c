@@ -2,6 +2,9 @@
 static struct T@N *head@N, *root@N, *array@N, *table@N[8];
 static struct link ring@N;
 struct T@N single@N, many@N[4];
+static __thread struct T@N own@N;
+static __thread struct T@N *chosen@N;
+__thread long ticks@N[4] = { 1, 2, 3, 4 };
 
 static void make@N(void)
 {
@@ -28,6 +31,10 @@ static void make@N(void)
     for (int i = 0; i < 4; i++)
         printf("object T@N %p %zu\n", (void *)&many@N[i], sizeof many@N[i]);
     printf("object link %p %zu\n", (void *)&ring@N, sizeof ring@N);
+    printf("object T@N %p %zu\n", (void *)&own@N, sizeof own@N);
+    printf("thread own@N %p %zu\n", (void *)&own@N, sizeof own@N);
+    printf("thread chosen@N %p %zu\n", (void *)&chosen@N, sizeof chosen@N);
+    printf("thread ticks@N %p %zu\n", (void *)ticks@N, sizeof ticks@N);
 }
 
 NOINLINE static long walk@N(struct T@N *p, int k)
@@ -127,6 +134,18 @@ NOINLINE static void copy@N(struct T@N *to, const struct T@N *from)
     to->ints = ints;
 }
 
+NOINLINE static long per_thread@N(int k)
+{
+    long sum = ++ticks@N[k & 3];
+    own@N.@A += k;
+    sum += own@N.@B;
+    if (chosen@N)
+        sum += chosen@N->@C;
+    chosen@N = k & 1 ? &own@N : head@N;
+    fill@N(&own@N, k);
+    return sum;
+}
+
 NOINLINE static long run@N(int k)
 {
     long sum = walk@N(head@N, k);
@@ -138,6 +157,7 @@ NOINLINE static long run@N(int k)
     sum += node_sum@N(&ring@N, k);
     sum += indirect@N(k);
     sum += local@N(k);
+    sum += per_thread@N(k);
     copy@N(table@N[3], table@N[k & 7]);
     table@N[k & 7]->other = root@O;
     single@N.@B += k;

@@ -43,17 +43,17 @@ fn loads<'r>(calls: &Calls<'_>, region: &'r Region) -> Vec<&'r RegionRun> {
     if plain.is_empty() { region.runs.iter().filter(is_alike).collect() } else { plain }
 }
 
+/// One series for each load, of the calls that nothing was done to.
+fn per_load(calls: &Calls<'_>, region: &Region, loads: &[&RegionRun], metric: Metric) -> Vec<Series> {
+    let of = |run: &&RegionRun| series(calls, region, run.run, Arm::Untouched, metric, label(calls, run.run));
+    loads.iter().map(of).collect()
+}
+
 pub(super) fn distributions(calls: &Calls<'_>, region: &Region) -> Markup {
     let loads = loads(calls, region);
     let metrics = [Metric::Instructions, Metric::CodeMissesL1, Metric::CodeStallCycles, Metric::Cycles];
-    let of = |metric: Metric| -> Vec<Series> {
-        loads
-            .iter()
-            .map(|run| series(calls, region, run.run, Arm::Untouched, metric, label(calls, run.run)))
-            .collect()
-    };
     html! {
-        @for metric in metrics { (overlay(&capital(metric.name()), &format!("{} per call", metric.name()), &of(metric))) }
+        @for metric in metrics { (overlay(&capital(metric.name()), &format!("{} per call", metric.name()), &per_load(calls, region, &loads, metric))) }
         (tables::distributions(calls, &loads))
         @for run in loads.iter().filter(|run| run.modes.len() > 1) {
             h4 { (label(calls, run.run)) ": the cycles fall into " (run.modes.len()) " groups" }
@@ -206,15 +206,9 @@ fn spans_by_arm(calls: &Calls<'_>, region: &Region, run: usize) -> Vec<Series> {
 
 pub(super) fn spans(calls: &Calls<'_>, region: &Region) -> Markup {
     let loads = loads(calls, region);
-    let of = |metric: Metric| -> Vec<Series> {
-        loads
-            .iter()
-            .map(|run| series(calls, region, run.run, Arm::Untouched, metric, label(calls, run.run)))
-            .collect()
-    };
     html! {
         @for metric in [Metric::Cycles, Metric::Instructions] {
-            (overlay(&capital(metric.name()), &format!("{} per span", metric.name()), &of(metric)))
+            (overlay(&capital(metric.name()), &format!("{} per span", metric.name()), &per_load(calls, region, &loads, metric)))
         }
         @for run in region.runs.iter().filter(|run| was_tried(calls, run.run)) {
             h4 { (label(calls, run.run)) ": spans that hold a recorded call, by what was done before the call" }

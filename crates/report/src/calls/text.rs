@@ -195,21 +195,7 @@ fn second_tail(tail: &SecondTail, style: TextStyle) -> String {
         mean_or_unknown(tail.instructions_per_peak),
         mean_or_unknown(tail.code_stall_per_peak)
     );
-    let mut table =
-        Table::new([("mean per call", Align::Left), ("usual", Align::Right), ("tail", Align::Right)]);
-    for means in tail.means.iter().filter(|means| means.usual + means.tail > 0.0) {
-        table.row([means.metric.name(), &mean(means.usual), &mean(means.tail)]);
-    }
-    for inner in &tail.regions {
-        let name = |what: &str| format!("{}: {what}", inner.region);
-        table.row([name("calls"), mean(inner.calls_per_usual_call), mean(inner.calls_per_tail_call)]);
-        table.row([
-            name("instructions"),
-            mean(inner.instructions_per_usual_call),
-            mean(inner.instructions_per_tail_call),
-        ]);
-    }
-    out.push_str(&table.render(style));
+    out.push_str(&tail_means(tail).render(style));
     out.push_str(&format!(
         "accesses and code kept of {} calls of the tail and {} usual ones\n",
         tail.kept_tail_calls, tail.kept_usual_calls
@@ -225,30 +211,46 @@ fn second_tail(tail: &SecondTail, style: TextStyle) -> String {
         ));
     }
     if !tail.functions.is_empty() {
-        let numbers = [
-            "tail calls",
-            "usual calls",
-            "accesses / tail call",
-            "/ usual",
-            "code bytes / tail call",
-            "/ usual",
-        ];
-        let numbers = numbers.map(|name| (name, Align::Right));
-        let mut table = Table::new([("function", Align::Left)].into_iter().chain(numbers));
-        for function in &tail.functions {
-            table.row([
-                function.function.clone(),
-                function.tail_calls.to_string(),
-                function.usual_calls.to_string(),
-                mean(function.accesses_per_tail_call),
-                mean(function.accesses_per_usual_call),
-                mean(function.code_bytes_per_tail_call),
-                mean(function.code_bytes_per_usual_call),
-            ]);
-        }
-        out.push_str(&table.render(style));
+        out.push_str(&tail_functions(tail).render(style));
     }
     out
+}
+
+fn tail_means(tail: &SecondTail) -> Table {
+    let mut table =
+        Table::new([("mean per call", Align::Left), ("usual", Align::Right), ("tail", Align::Right)]);
+    for means in tail.means.iter().filter(|means| means.usual + means.tail > 0.0) {
+        table.row([means.metric.name(), &mean(means.usual), &mean(means.tail)]);
+    }
+    for inner in &tail.regions {
+        let name = |what: &str| format!("{}: {what}", inner.region);
+        table.row([name("calls"), mean(inner.calls_per_usual_call), mean(inner.calls_per_tail_call)]);
+        table.row([
+            name("instructions"),
+            mean(inner.instructions_per_usual_call),
+            mean(inner.instructions_per_tail_call),
+        ]);
+    }
+    table
+}
+
+fn tail_functions(tail: &SecondTail) -> Table {
+    let numbers =
+        ["tail calls", "usual calls", "accesses / tail call", "/ usual", "code bytes / tail call", "/ usual"];
+    let numbers = numbers.map(|name| (name, Align::Right));
+    let mut table = Table::new([("function", Align::Left)].into_iter().chain(numbers));
+    for function in &tail.functions {
+        table.row([
+            function.function.clone(),
+            function.tail_calls.to_string(),
+            function.usual_calls.to_string(),
+            mean(function.accesses_per_tail_call),
+            mean(function.accesses_per_usual_call),
+            mean(function.code_bytes_per_tail_call),
+            mean(function.code_bytes_per_usual_call),
+        ]);
+    }
+    table
 }
 
 fn longest(spans: &Spans, style: TextStyle) -> String {

@@ -233,7 +233,7 @@ fn expand(
 /// Whether a member is shown as its parts: anonymous members and base classes always, structs when touched.
 fn is_open(types: &Types, member: &Member, is_touched: bool) -> bool {
     match (&member.name, member.role) {
-        (_, MemberRole::Variant | MemberRole::Discriminant | MemberRole::VtablePointer) => false,
+        (_, MemberRole::Variant(_) | MemberRole::Discriminant | MemberRole::VtablePointer) => false,
         (None, MemberRole::Field) => types.aggregate(member.ty).is_some(),
         (_, MemberRole::Base | MemberRole::VirtualBase) => is_struct(types, member.ty),
         _ => is_touched && is_struct(types, member.ty),

@@ -24,20 +24,41 @@ pub(super) fn with_registry<R>(work: impl FnOnce(&mut Registry) -> R) -> R {
     // SAFETY: the lock is held.
     let slot = unsafe { &mut *GUARDED.registry.get() };
     let registry = slot.get_or_insert_with(|| {
-        // SAFETY: registers three functions that live as long as this image; the C library drops the
-        // registration when the image is unloaded.
-        unsafe {
-            libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child))
-        };
+        prepare_for_forks();
         Registry::start()
     });
     let result = work(registry);
     unlock();
-    // SAFETY: restores the mask that this call found.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
+    restore_signals(&mask);
     result
 }
 
+/// Miri knows neither signals nor forks.
+#[cfg(miri)]
+fn block_signals() {}
+
+#[cfg(miri)]
+fn restore_signals((): &()) {}
+
+#[cfg(miri)]
+fn prepare_for_forks() {
+    let _: [extern "C" fn(); 3] = [before_fork, after_fork_in_parent, after_fork_in_child];
+}
+
+#[cfg(not(miri))]
+fn prepare_for_forks() {
+    // SAFETY: registers three functions that live as long as this image; the C library drops the registration when
+    // the image is unloaded.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
+}
+
+#[cfg(not(miri))]
+fn restore_signals(mask: &libc::sigset_t) {
+    // SAFETY: restores the mask that the caller found.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+}
+
+#[cfg(not(miri))]
 fn block_signals() -> libc::sigset_t {
     // SAFETY: signal sets on our stack; changes this thread's mask alone.
     unsafe {

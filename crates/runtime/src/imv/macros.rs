@@ -25,7 +25,7 @@ macro_rules! define_imv {
 }
 
 /// The record of a definition, in the sections that [`record`](crate::imv) reads.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lineup_generic)))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __imv_register {
@@ -54,7 +54,7 @@ macro_rules! __imv_register {
 }
 
 /// Nothing to register where nothing is patched.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), lineup_generic))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __imv_register {
@@ -62,7 +62,7 @@ macro_rules! __imv_register {
 }
 
 /// Reads an immediate value from the instruction stream.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_read {
     ($name:path) => {{
@@ -106,7 +106,7 @@ macro_rules! imv_read {
 }
 
 /// Reads an immediate value from the instruction stream.
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_read {
     ($name:path) => {{
@@ -155,7 +155,7 @@ macro_rules! imv_read {
 }
 
 /// Reads an immediate value: here by a plain load, the fallback for machines without an encoding.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), lineup_generic))]
 #[macro_export]
 macro_rules! imv_read {
     ($name:path) => {
@@ -164,7 +164,7 @@ macro_rules! imv_read {
 }
 
 /// Whether an immediate value is not zero, as a branch that is a `nop` while it is zero.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_cond {
     ($name:path) => {
@@ -209,7 +209,7 @@ macro_rules! imv_cond {
 }
 
 /// Whether an immediate value is not zero, as a branch that is a `nop` while it is zero.
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 #[macro_export]
 macro_rules! imv_cond {
     ($name:path) => {
@@ -254,7 +254,7 @@ macro_rules! imv_cond {
 }
 
 /// Whether an immediate value is not zero: here by a plain load, the fallback for machines without an encoding.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), lineup_generic))]
 #[macro_export]
 macro_rules! imv_cond {
     ($name:path) => {

@@ -93,7 +93,7 @@ fn read(definition: &Definition) -> Defined {
 }
 
 // The linker makes these two from the sections' names, one pair per image. `hidden` keeps each image to its own.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lineup_generic)))]
 std::arch::global_asm!(
     ".hidden __start_lineup_imv_defs",
     ".hidden __stop_lineup_imv_defs",
@@ -101,7 +101,7 @@ std::arch::global_asm!(
     ".hidden __stop_lineup_imv_sites",
 );
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lineup_generic)))]
 unsafe extern "C" {
     #[link_name = "__start_lineup_imv_defs"]
     static DEFINITIONS_START: [usize; 0];
@@ -115,12 +115,12 @@ unsafe extern "C" {
 
 /// The image this copy of the runtime is linked into.
 pub(super) fn own_image() -> Image {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lineup_generic)))]
     let image = Image {
         definitions: &raw const DEFINITIONS_START as usize..&raw const DEFINITIONS_STOP as usize,
         sites: &raw const SITES_START as usize..&raw const SITES_STOP as usize,
     };
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(any(not(any(target_arch = "x86_64", target_arch = "aarch64")), lineup_generic))]
     let image = Image { definitions: 0..0, sites: 0..0 };
     image
 }

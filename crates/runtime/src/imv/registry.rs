@@ -62,7 +62,8 @@ impl Registry {
         {
             return;
         }
-        let writer = if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        let writer = if !cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lineup_generic)))
+        {
             Err(Fallback::Architecture)
         } else if !barrier::register() {
             Err(Fallback::Barrier)

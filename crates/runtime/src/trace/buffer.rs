@@ -1,5 +1,5 @@
-//! A thread's part of the file, and its open regions. Only its own thread touches it, so nothing here locks; a
-//! signal handler on the same thread finds `busy` set and is counted as lost.
+//! A thread's part of the file, and its open regions. Only its own thread touches it, one probe at a time, so nothing
+//! here locks.
 
 use super::counters::Group;
 use super::session::Session;
@@ -86,7 +86,6 @@ pub(super) struct Buffer {
     ring: Ring,
     high_water: Ring,
     histograms: *mut u64,
-    pub(super) busy: Cell<bool>,
     pub(super) depth: Cell<usize>,
     pub(super) open: [Cell<Open>; DEPTH],
     /// Counters at each open region's begin; untouched without counters.
@@ -116,7 +115,6 @@ impl Buffer {
             ring: ring(geometry.ring_offset(), geometry.ring_records),
             high_water: ring(geometry.high_water_offset(), geometry.high_water_records),
             histograms: part(geometry.histograms_offset()).cast(),
-            busy: Cell::new(false),
             depth: Cell::new(0),
             open: [const { Cell::new(NOT_OPEN) }; DEPTH],
             counters_at_begin: [const { Cell::new([0; COUNTERS]) }; DEPTH],

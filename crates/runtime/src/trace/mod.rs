@@ -24,9 +24,12 @@ mod counters;
 mod cpu;
 mod intervene;
 mod lock;
+mod names;
 mod probe;
 mod region;
 mod session;
+#[cfg(test)]
+mod tests;
 
 pub use lock::{TracedGuard, TracedMutex};
 pub use region::Region;
@@ -35,7 +38,7 @@ use crate::imv;
 use lineup_trace::layout::mode;
 use session::Session;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{self, Mutex, Once, PoisonError};
 
 crate::define_imv! {
     /// Whether probes are active.

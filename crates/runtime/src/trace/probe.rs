@@ -7,6 +7,7 @@ use super::session::Session;
 use lineup_trace::layout::COUNTERS;
 use lineup_trace::{Arm, Kind};
 use std::cell::Cell;
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 crate::define_imv! {
     /// Address of the session that probes record into; 0 when there is none.
@@ -14,17 +15,51 @@ crate::define_imv! {
 }
 
 thread_local! {
-    static BUFFER: Cell<*const Buffer> = const { Cell::new(std::ptr::null()) };
-    /// Frees the buffer at the thread's end.
-    static OWNER: Owner = const { Owner(Cell::new(None)) };
+    static STATE: State = const {
+        State { busy: Cell::new(false), buffer: Cell::new(std::ptr::null_mut()), refused_by: Cell::new(0) }
+    };
+    static AT_END: AtEnd = const { AtEnd };
 }
 
-struct Owner(Cell<Option<Box<Buffer>>>);
+/// What a thread knows between probes.
+struct State {
+    /// A probe is running. One in a signal handler that interrupts it is counted as lost, and changes nothing else.
+    busy: Cell<bool>,
+    /// From `Box::into_raw`, or null: the thread's buffer in the session that it entered last.
+    buffer: Cell<*mut Buffer>,
+    /// The last session that had no room for this thread.
+    refused_by: Cell<u64>,
+}
 
-impl Drop for Owner {
+/// Frees the buffer at the thread's end.
+struct AtEnd;
+
+impl Drop for AtEnd {
     fn drop(&mut self) {
-        // Probes in later destructors of this thread find no buffer, cannot enter one, and are counted.
-        let _ = BUFFER.try_with(|buffer| buffer.set(std::ptr::null()));
+        STATE.with(|state| {
+            // Probes in later destructors of this thread are counted as lost.
+            state.busy.set(true);
+            state.own(std::ptr::null_mut());
+        });
+    }
+}
+
+impl State {
+    /// Takes `buffer`, after which no signal handler finds the old one, and frees that.
+    fn own(&self, buffer: *mut Buffer) {
+        let old = self.buffer.replace(buffer);
+        if !old.is_null() {
+            // SAFETY: from `Box::into_raw`. Probes that use it run with `busy` set, and so does this.
+            drop(unsafe { Box::from_raw(old) });
+        }
+    }
+
+    /// The thread's buffer, if it is one of `session`.
+    #[inline(always)]
+    fn buffer_in(&self, session: &Session) -> Option<&Buffer> {
+        // SAFETY: null, or owned by this thread; `own` alone frees it.
+        let buffer = unsafe { self.buffer.get().as_ref() };
+        buffer.filter(|buffer| std::ptr::eq(buffer.session, session))
     }
 }
 
@@ -37,57 +72,47 @@ pub(super) fn session() -> Option<&'static Session> {
 
 /// Runs `work` with this thread's buffer, unless a probe of this thread is already running below.
 #[inline(always)]
-fn with_buffer<R>(work: impl FnOnce(&Buffer) -> R) -> Option<R> {
-    let session = session()?;
-    let buffer = BUFFER.try_with(Cell::get).unwrap_or(std::ptr::null());
-    // SAFETY: null, or this thread's own buffer, which lives until the thread ends or enters another session.
-    let buffer = match unsafe { buffer.as_ref() } {
-        Some(buffer) if std::ptr::eq(buffer.session, session) => buffer,
-        old => enter(session, old)?,
-    };
-    if buffer.busy.replace(true) {
-        buffer.count_nested();
+pub(super) fn with_buffer<R>(work: impl FnOnce(&Buffer) -> R) -> Option<R> {
+    // A closure with the whole of it would not be inlined, and the thread's state be found through a pointer.
+    let state = STATE.with(|state| &raw const *state);
+    // SAFETY: this thread's own and without a destructor, so it outlives this call.
+    let state = unsafe { &*state };
+    if state.busy.replace(true) {
+        count_interrupting(state);
         return None;
     }
     // The flag is for signal handlers on this very thread: order against the compiler is all that is needed.
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-    let result = work(buffer);
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-    buffer.busy.set(false);
-    Some(result)
+    compiler_fence(SeqCst);
+    let result =
+        session().and_then(|session| state.buffer_in(session).or_else(|| enter(session, state))).map(work);
+    compiler_fence(SeqCst);
+    state.busy.set(false);
+    result
 }
 
-/// Gives this thread a buffer in `session`.
 #[cold]
 #[inline(never)]
-fn enter(session: &'static Session, old: Option<&Buffer>) -> Option<&'static Buffer> {
-    thread_local! {
-        static ENTERING: Cell<bool> = const { Cell::new(false) };
-        /// The last session that had no room for this thread.
-        static REFUSED: Cell<u64> = const { Cell::new(0) };
+fn count_interrupting(state: &State) {
+    let Some(session) = session() else { return };
+    match state.buffer_in(session) {
+        Some(buffer) => buffer.count_nested(),
+        None => session.count_without_area(),
     }
-    let is_usable = old.is_none_or(|old| !old.busy.get())
-        && REFUSED.try_with(Cell::get) != Ok(session.number)
-        && !ENTERING.try_with(|entering| entering.replace(true)).unwrap_or(true);
-    let entered = is_usable.then(|| Buffer::claim(session)).flatten().map(Box::new);
-    let pointer = entered.as_deref().map(|buffer| &raw const *buffer);
-    let is_owned = OWNER.try_with(|owner| owner.0.set(entered)).is_ok();
-    if is_usable {
-        let _ = ENTERING.try_with(|entering| entering.set(false));
-    }
-    match pointer.filter(|_| is_owned) {
-        Some(pointer) => {
-            let _ = BUFFER.try_with(|buffer| buffer.set(pointer));
-            // SAFETY: the box was just put where it lives until the thread ends or enters another session, which
-            // no caller of this function outlives.
-            unsafe { pointer.as_ref() }
-        }
+}
+
+/// Gives this thread a buffer in `session`. One that it has no more room for keeps what it has.
+#[cold]
+#[inline(never)]
+fn enter<'a>(session: &'static Session, state: &'a State) -> Option<&'a Buffer> {
+    let is_allowed = state.refused_by.get() != session.number && AT_END.try_with(|_| ()).is_ok();
+    match is_allowed.then(|| Buffer::claim(session)).flatten() {
+        Some(buffer) => state.own(Box::into_raw(Box::new(buffer))),
         None => {
-            let _ = REFUSED.try_with(|refused| refused.set(session.number));
+            state.refused_by.set(session.number);
             session.count_without_area();
-            None
         }
     }
+    state.buffer_in(session)
 }
 
 /// Opens `region`.

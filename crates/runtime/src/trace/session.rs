@@ -1,5 +1,6 @@
 //! One run of the tracer: the mapped file and its table of names.
 
+use super::names::Names;
 use super::region::Region;
 use super::{Config, StartError, WhenFull};
 use lineup_trace::layout::{Geometry, MAGIC, NAME_BYTES, VERSION, header, mode, name, thread};
@@ -7,7 +8,6 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Mutex, PoisonError};
 
 /// One run of the tracer. Never freed: a probe may hold its address for as long as its thread is not scheduled.
 #[derive(Debug)]
@@ -24,7 +24,8 @@ pub(super) struct Session {
     /// Its index + 1, once the region has been met.
     locks_inside_index: AtomicU32,
     pub(super) counters: super::counters::Wanted,
-    names: Mutex<Vec<(Vec<u8>, u32)>>,
+    /// Texts and kinds.
+    names: Names<(Vec<u8>, u32)>,
 }
 
 // SAFETY: the mapping is shared memory written through atomics, or by the one thread that owns an area.
@@ -62,8 +63,9 @@ impl Session {
         file.set_len(geometry.file_bytes()).map_err(file_error)?;
         allocate(&file, 0, geometry.area_at(0)).map_err(file_error)?;
         let base = map(&file, geometry.file_bytes()).map_err(file_error)?;
+        let number = NUMBERS.fetch_add(1, Relaxed) + 1;
         let session = Self {
-            number: NUMBERS.fetch_add(1, Relaxed) + 1,
+            number,
             base,
             file,
             geometry,
@@ -72,7 +74,7 @@ impl Session {
             locks_inside: config.locks_inside.clone(),
             locks_inside_index: AtomicU32::new(0),
             counters: super::counters::Wanted::negotiate(&config.counters),
-            names: Mutex::new(Vec::new()),
+            names: Names::new(number),
         };
         session.write_header();
         Ok(session)
@@ -133,36 +135,20 @@ impl Session {
     /// The index of `region` in the table of names, entered now if it is new; `None` when the table is full.
     #[inline(always)]
     pub(super) fn index_of(&self, region: &Region) -> Option<u16> {
-        let cached = region.cached.load(Relaxed);
-        if cached >> 16 == self.number {
-            return Some(cached as u16).filter(|index| *index != u16::MAX);
-        }
-        self.look_up(region)
+        let name = || {
+            // SAFETY: `name` is a terminated string constant, by the promise of the region's maker.
+            let text = unsafe { CStr::from_ptr(region.name) }.to_bytes();
+            (text[..text.len().min(name::TEXT_BYTES)].to_vec(), region.kind)
+        };
+        self.names.index_of(&region.cached, name, |(text, _)| self.enter(text, region))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn look_up(&self, region: &Region) -> Option<u16> {
-        // SAFETY: `name` is a terminated string constant, by the promise of the region's maker.
-        let text = unsafe { CStr::from_ptr(region.name) }.to_bytes();
-        let index = self.enter(text, region);
-        let stored = index.unwrap_or(u16::MAX);
-        region.cached.store(self.number << 16 | u64::from(stored), Relaxed);
-        index
-    }
-
+    /// Claims the next entry of the table and fills it.
     fn enter(&self, text: &[u8], region: &Region) -> Option<u16> {
-        let text = &text[..text.len().min(name::TEXT_BYTES)];
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = names.iter().position(|(known, kind)| known == text && *kind == region.kind);
-        if let Some(index) = known {
-            return u16::try_from(index).ok();
-        }
         let index = self.at32(header::NAMES_CLAIMED).fetch_add(1, Relaxed);
         if index >= self.geometry.names {
             return None;
         }
-        names.push((text.to_vec(), region.kind));
         if region.kind == 0 && self.locks_inside.as_deref().map(str::as_bytes) == Some(text) {
             self.locks_inside_index.store(index + 1, Relaxed);
         }
@@ -199,13 +185,22 @@ impl Session {
         // SAFETY: plain calls; the name buffer has the 16 bytes that the system asks for.
         let (tid, own_name) = unsafe {
             let mut own_name = [0u8; 16];
-            libc::prctl(libc::PR_GET_NAME, own_name.as_mut_ptr());
-            (libc::syscall(libc::SYS_gettid), own_name)
+            libc::pthread_getname_np(libc::pthread_self(), own_name.as_mut_ptr().cast(), own_name.len());
+            (libc::gettid(), own_name)
         };
         self.put_text(at as usize + thread::NAME, &own_name, own_name.len());
         self.at32(at as usize + thread::TID).store(tid as u32, Release);
         // SAFETY: inside the mapping.
         Some(unsafe { self.base.add(at as usize) })
+    }
+}
+
+/// What is in the mapping while nobody writes.
+#[cfg(test)]
+impl Session {
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: the whole mapping, which is never unmapped; the caller waited for its writers.
+        unsafe { std::slice::from_raw_parts(self.base, self.geometry.file_bytes() as usize) }
     }
 }
 
@@ -219,9 +214,12 @@ fn allocate(file: &File, at: u64, bytes: u64) -> std::io::Result<()> {
 
 fn map(file: &File, bytes: u64) -> std::io::Result<*mut u8> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of a file of ours, of its full length.
-    let base = unsafe {
-        libc::mmap(std::ptr::null_mut(), bytes as usize, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    // Miri maps no files; its tests read what is in memory.
+    let (flags, descriptor) = match cfg!(miri) {
+        true => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        false => (libc::MAP_SHARED, file.as_raw_fd()),
     };
+    // SAFETY: a new mapping of a file of ours, of its full length.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes as usize, protection, flags, descriptor, 0) };
     if base == libc::MAP_FAILED { Err(std::io::Error::last_os_error()) } else { Ok(base.cast()) }
 }

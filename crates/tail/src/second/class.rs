@@ -1,11 +1,11 @@
 //! Kinds of work, recognised by the functions that do it. What is not recognised is left to the list of functions.
 
 use super::Split;
-use super::functions::Functions;
+use super::functions::{Functions, Ran};
 use crate::metric::Metric;
 use crate::run::Run;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A kind of work that makes a call execute more instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -138,71 +138,76 @@ pub struct ClassFound {
 /// The kinds of work that calls of the tail did at least twice as often as others, and the number of kept calls of the
 /// tail with none.
 pub(crate) fn classify(run: &Run, split: &Split, functions: &Functions) -> (Vec<ClassFound>, usize) {
-    let spun = |position: usize| run.measured[position].call.own.spin_instructions > 0;
-    let classes_of = |ran: &BTreeMap<usize, (u64, u64)>| -> BTreeMap<Class, Vec<usize>> {
-        let mut classes: BTreeMap<Class, Vec<usize>> = BTreeMap::new();
-        for function in ran.keys() {
-            if let Some(class) = Class::of_function(run.symbols.name(*function)) {
-                classes.entry(class).or_default().push(*function);
-            }
-        }
-        classes
-    };
-    let tail: Vec<_> = functions.kept_tail.iter().map(|(_, ran)| classes_of(ran)).collect();
-    let usual: Vec<_> = functions.kept_usual.iter().map(|(_, ran)| classes_of(ran)).collect();
-    let mut found: Vec<ClassFound> = Class::ALL
-        .into_iter()
-        .filter_map(|class| {
-            let of = |calls: &[BTreeMap<Class, Vec<usize>>]| {
-                calls.iter().filter(|classes| classes.contains_key(&class)).count()
-            };
-            let did =
-                functions.kept_tail.iter().zip(&tail).filter(|(_, classes)| classes.contains_key(&class));
-            let mut did: Vec<usize> = did.map(|((position, _), _)| *position).collect();
-            let (mut tail_calls, mut usual_calls) = (of(&tail), of(&usual));
-            let (mut all_tail, mut all_usual) = (tail.len(), usual.len());
-            let mut spin = 0.0;
-            if class == Class::Contention {
-                (tail_calls, usual_calls) = (spinning(run, &split.tail), spinning(run, &split.usual));
-                (all_tail, all_usual) = (split.tail.len(), split.usual.len());
-                did = split.tail.iter().copied().filter(|position| spun(*position)).collect();
-                spin = super::means(run, split, Metric::SpinInstructions).tail;
-            }
-            let share = |calls: usize, all: usize| calls as f64 / all.max(1) as f64;
-            let is_telling =
-                tail_calls > 0 && share(tail_calls, all_tail) >= 2.0 * share(usual_calls, all_usual);
-            let mut names: Vec<String> = tail
-                .iter()
-                .filter_map(|classes| classes.get(&class))
-                .flatten()
-                .map(|function| run.symbols.name(*function).to_owned())
-                .collect();
-            names.sort();
-            names.dedup();
-            let instructions = |positions: &[usize]| {
-                super::mean(run, positions, |measured| measured.call.own.instructions as f64)
-            };
-            is_telling.then(|| ClassFound {
-                excess_instructions_per_call: instructions(&did) - instructions(&split.usual),
-                class,
-                tail_calls,
-                usual_calls,
-                spin_instructions_per_tail_call: spin,
-                functions: names,
-            })
-        })
-        .collect();
+    let tail = Classes::of_calls(run, &functions.kept_tail);
+    let usual = Classes::of_calls(run, &functions.kept_usual);
+    let mut found: Vec<ClassFound> =
+        Class::ALL.into_iter().filter_map(|class| found(run, split, class, &tail, &usual)).collect();
     found.sort_by_key(|class| (std::cmp::Reverse(class.tail_calls), class.class));
     let is_known =
-        |classes: &BTreeMap<Class, Vec<usize>>| found.iter().any(|known| classes.contains_key(&known.class));
-    let unclassified = functions.kept_tail.iter().zip(&tail);
+        |ran: &BTreeMap<Class, Vec<usize>>| found.iter().any(|known| ran.contains_key(&known.class));
     let unclassified =
-        unclassified.filter(|((position, _), classes)| !is_known(classes) && !spun(*position)).count();
+        tail.0.iter().filter(|(position, ran)| !is_known(ran) && !spun(run, *position)).count();
     (found, unclassified)
 }
 
-/// Calls that spent instructions spinning.
-fn spinning(run: &Run, positions: &[usize]) -> usize {
-    let spun = |position: &&usize| run.measured[**position].call.own.spin_instructions > 0;
-    positions.iter().filter(spun).count()
+/// Calls by position, each with the functions of every class that ran in it.
+struct Classes(Vec<(usize, BTreeMap<Class, Vec<usize>>)>);
+
+impl Classes {
+    fn of_calls(run: &Run, kept: &[(usize, Ran)]) -> Self {
+        let classes_of = |ran: &Ran| {
+            let mut classes: BTreeMap<Class, Vec<usize>> = BTreeMap::new();
+            for function in ran.keys() {
+                if let Some(class) = Class::of_function(run.symbols.name(*function)) {
+                    classes.entry(class).or_default().push(*function);
+                }
+            }
+            classes
+        };
+        Self(kept.iter().map(|(position, ran)| (*position, classes_of(ran))).collect())
+    }
+
+    /// The calls in which a function of `class` ran.
+    fn with(&self, class: Class) -> Vec<usize> {
+        self.0.iter().filter(|(_, ran)| ran.contains_key(&class)).map(|(position, _)| *position).collect()
+    }
+
+    /// The names of the functions of `class`, each once.
+    fn names(&self, run: &Run, class: Class) -> Vec<String> {
+        let functions = self.0.iter().filter_map(|(_, ran)| ran.get(&class)).flatten();
+        let names: BTreeSet<&str> = functions.map(|function| run.symbols.name(*function)).collect();
+        names.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// `class`, if it was at least twice as frequent in the tail as in usual calls. Contention is counted in every call,
+/// by its spinning; the others in calls whose code was kept.
+fn found(run: &Run, split: &Split, class: Class, tail: &Classes, usual: &Classes) -> Option<ClassFound> {
+    let is_contention = class == Class::Contention;
+    let spinning = |calls: &[usize]| calls.iter().copied().filter(|call| spun(run, *call)).collect();
+    let (did, usual_did, all_tail, all_usual): (Vec<usize>, Vec<usize>, usize, usize) = if is_contention {
+        (spinning(&split.tail), spinning(&split.usual), split.tail.len(), split.usual.len())
+    } else {
+        (tail.with(class), usual.with(class), tail.0.len(), usual.0.len())
+    };
+    let share = |calls: &[usize], all: usize| calls.len() as f64 / all.max(1) as f64;
+    if did.is_empty() || share(&did, all_tail) < 2.0 * share(&usual_did, all_usual) {
+        return None;
+    }
+    let instructions =
+        |calls: &[usize]| super::mean(run, calls, |measured| measured.call.own.instructions as f64);
+    let spin = || super::means(run, split, Metric::SpinInstructions).tail;
+    Some(ClassFound {
+        excess_instructions_per_call: instructions(&did) - instructions(&split.usual),
+        class,
+        tail_calls: did.len(),
+        usual_calls: usual_did.len(),
+        spin_instructions_per_tail_call: if is_contention { spin() } else { 0.0 },
+        functions: tail.names(run, class),
+    })
+}
+
+/// True when the call spent instructions spinning.
+fn spun(run: &Run, position: usize) -> bool {
+    run.measured[position].call.own.spin_instructions > 0
 }

@@ -35,7 +35,7 @@ impl FunctionFound {
 const LISTED: usize = 40;
 
 /// What one kept call ran, by the function's number: accesses, pieces of code.
-type Ran = BTreeMap<usize, (u64, u64)>;
+pub(super) type Ran = BTreeMap<usize, (u64, u64)>;
 
 /// Functions in both kinds of kept calls.
 pub(crate) struct Functions {

@@ -5,7 +5,7 @@ mod text;
 
 use crate::files;
 use crate::interrupt::Interrupts;
-use crate::kernel::boot::{BootOutcome, BootRequest, boot, find_emulator};
+use crate::kernel::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
 use crate::kernel::knowledge::{self, Choice};
 use crate::kernel::region_sets::{self, INTERRUPTS_OFF};
 use crate::kernel::symbols::{self, DebugFile};
@@ -161,7 +161,11 @@ pub(crate) fn prepare(
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
     let folder = std::env::current_dir().context("finding the working directory")?;
     let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
-    let mut list = || list_symbols(options, &file, &kernel, interrupts);
+    let mut list = || {
+        let nothing = Workload::nothing();
+        let request = request(options, &file, &kernel, &nothing, None);
+        list_symbols(&BootRequest { symbols: SymbolsWanted::All, ..request }, interrupts)
+    };
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
     let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
@@ -276,23 +280,6 @@ fn request<'a>(
         plugin,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,
-    }
-}
-
-/// Boots a guest only to have its symbols.
-fn list_symbols(
-    options: &KernelOptions,
-    file: &Path,
-    kernel: &KernelImage,
-    interrupts: &Interrupts,
-) -> Result<Vec<String>> {
-    let nothing = Workload::new("true", Path::new("/"), kernel.machine)?;
-    let request =
-        BootRequest { symbols: SymbolsWanted::All, ..request(options, file, kernel, &nothing, None) };
-    let outcome = boot(&request, interrupts)?;
-    match outcome.problem(&request) {
-        Some(problem) => bail!("the guest did not list its symbols: {problem}"),
-        None => Ok(outcome.symbols),
     }
 }
 

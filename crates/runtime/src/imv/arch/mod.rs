@@ -2,19 +2,22 @@
 //!
 //! A site is born as a read of the ordinary variable (*dormant form*), so it is right before it is registered and
 //! wherever patching is forbidden. Patching turns it into an instruction that carries the value (*immediate form*).
+//!
+//! `--cfg lineup_generic` takes the form for machines without an encoding on every machine: for tools that check what
+//! the program does to memory and know nothing of instructions that change.
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 mod aarch64;
-#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[cfg(any(not(any(target_arch = "aarch64", target_arch = "x86_64")), lineup_generic))]
 mod generic;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(lineup_generic)))]
 mod x86_64;
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(lineup_generic)))]
 pub(super) use aarch64::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
-#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[cfg(any(not(any(target_arch = "aarch64", target_arch = "x86_64")), lineup_generic))]
 pub(super) use generic::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(lineup_generic)))]
 pub(super) use x86_64::{TRAP, analyse, emulate, encode, flush_code, trapped_at};
 
 /// The longest instruction that a site may hold.
@@ -41,6 +44,7 @@ pub(super) struct Site {
     /// Value or branch.
     pub(super) kind: Kind,
     /// Branch: where it goes when the value is not zero. Value: the out-of-line dormant form, where there is one.
+    #[cfg_attr(lineup_generic, expect(dead_code, reason = "nothing is encoded"))]
     pub(super) target: usize,
     /// Number of the register that receives the value.
     pub(super) register: u8,

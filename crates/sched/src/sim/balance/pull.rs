@@ -17,6 +17,15 @@ struct Budget {
     too_hot: bool,
 }
 
+/// Who pulls from whom.
+#[derive(Clone, Copy)]
+struct Route {
+    from: usize,
+    to: usize,
+    level: usize,
+    occupied: Occupied,
+}
+
 impl Sim<'_> {
     /// Pulls from the fullest queue of the busiest group. Returns whether the pass was credited with any load.
     pub(super) fn act(&mut self, cpu: usize, level: usize, occupied: Occupied, pull: Pull) -> bool {
@@ -30,7 +39,8 @@ impl Sim<'_> {
         let mut budget = Budget { looked_at: 0, moved: 0, too_heavy: false, too_hot: false };
         let mut credited = 0;
         if self.cpu_loads[source].tasks > 1 {
-            credited = self.pull(source, cpu, level, occupied, pull.imbalance, &mut budget);
+            let route = Route { from: source, to: cpu, level, occupied };
+            credited = self.pull(route, pull.imbalance, &mut budget);
         }
         self.counts_of(occupied).moved += budget.moved;
         if credited > 0 {
@@ -104,48 +114,32 @@ impl Sim<'_> {
     }
 
     /// Moves tasks worth up to `most` load, group by group, again while that was credited with something.
-    fn pull(
-        &mut self,
-        from: usize,
-        to: usize,
-        level: usize,
-        occupied: Occupied,
-        most: u64,
-        budget: &mut Budget,
-    ) -> u64 {
+    fn pull(&mut self, route: Route, most: u64, budget: &mut Budget) -> u64 {
         let mut total = 0;
         loop {
-            let moved = self.pull_round(from, to, level, occupied, most - total, budget);
+            let moved = self.pull_round(route, most - total, budget);
             total += moved;
-            let enough = occupied == Occupied::NewlyIdle && self.cpu_loads[to].tasks > 0;
+            let enough = route.occupied == Occupied::NewlyIdle && self.cpu_loads[route.to].tasks > 0;
             if moved == 0 || total >= most || enough {
                 return total;
             }
         }
     }
 
-    fn pull_round(
-        &mut self,
-        from: usize,
-        to: usize,
-        level: usize,
-        occupied: Occupied,
-        most: u64,
-        budget: &mut Budget,
-    ) -> u64 {
-        self.update_shares_of_load(from);
+    fn pull_round(&mut self, route: Route, most: u64, budget: &mut Budget) -> u64 {
+        self.update_shares_of_load(route.from);
         let mut left = most;
         for group in 0..self.groups.len() {
-            let q = self.queue_of(group, from);
+            let q = self.queue_of(group, route.from);
             let (share, weight) = (self.queues[q].share_of_load, self.queues[q].load);
             if self.queues[q].tasks == 0 {
                 continue;
             }
-            if occupied != Occupied::Busy {
+            if route.occupied != Occupied::Busy {
                 self.why.steps.hierarchical_load_zero += u64::from(share == 0);
             }
             let here = mul_div(left, weight, share + 1);
-            let moved = self.pull_from_queue(q, to, level, occupied, here, budget);
+            let moved = self.pull_from_queue(q, route, here, budget);
             if moved == 0 {
                 continue;
             }
@@ -159,15 +153,8 @@ impl Sim<'_> {
     }
 
     /// Moves waiting tasks of one queue, each if half its weight is within what remains. Returns their weight.
-    fn pull_from_queue(
-        &mut self,
-        q: usize,
-        to: usize,
-        level: usize,
-        occupied: Occupied,
-        most: u64,
-        budget: &mut Budget,
-    ) -> u64 {
+    fn pull_from_queue(&mut self, q: usize, route: Route, most: u64, budget: &mut Budget) -> u64 {
+        let Route { to, level, occupied, .. } = route;
         let mut candidates = std::mem::take(&mut self.scratch.candidates);
         self.list_waiting_tasks(q, budget, &mut candidates);
         let failed = self.domains[self.domain_at(to, level)].failed;

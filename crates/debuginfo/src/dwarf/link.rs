@@ -1,0 +1,157 @@
+//! The types of some units that refer to no others, with every reference led to its end.
+
+use super::MAX_CHAIN;
+use super::raw::{PackedRef, Ref};
+use super::scan::{Part, RawType, Rest, Scan};
+
+/// Types of one or more units, in the order of the units and their entries.
+pub(super) struct Linked<'a> {
+    /// The units, without their types, in ascending order.
+    pub(super) scans: Vec<Scan<'a>>,
+    /// Index of each unit's first type.
+    pub(super) starts: Vec<usize>,
+    pub(super) types: Vec<RawType>,
+    /// Runs parallel to `types`.
+    pub(super) rests: Vec<Rest>,
+    parts: Vec<Part>,
+    /// True when an entry stands for a type in a type unit.
+    has_aliases: bool,
+}
+
+impl<'a> Linked<'a> {
+    /// Takes the types out of `scans`, which are in ascending order of units.
+    pub(super) fn new(mut scans: Vec<Scan<'a>>) -> Self {
+        let (mut types, mut rests, mut parts, mut starts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (number, scan) in scans.iter_mut().enumerate() {
+            let (first_type, first_part) = (types.len(), parts.len());
+            starts.push(first_type);
+            if number == 0 {
+                types = std::mem::take(&mut scan.types);
+                rests = std::mem::take(&mut scan.rests);
+                parts = std::mem::take(&mut scan.parts);
+                continue;
+            }
+            types.append(&mut scan.types);
+            rests.append(&mut scan.rests);
+            parts.append(&mut scan.parts);
+            for ty in &mut types[first_type..] {
+                ty.unit = number as u32;
+                ty.parts.first += first_part as u32;
+            }
+            for part in &mut parts[first_part..] {
+                part.next += first_part as u32;
+            }
+        }
+        let has_aliases = scans.iter().any(|scan| scan.has_aliases);
+        let mut linked = Linked { scans, starts, types, rests, parts, has_aliases };
+        if has_aliases {
+            linked.link_aliases();
+        }
+        linked.link();
+        linked
+    }
+
+    /// Leads entries that stand for a type in a type unit to that type.
+    fn link_aliases(&mut self) {
+        let mut rests = std::mem::take(&mut self.rests);
+        for (rest, ty) in rests.iter_mut().zip(&self.types) {
+            rest.alias = self.index(ty.unit, rest.alias.get()).into();
+        }
+        for index in 0..rests.len() {
+            let end = end_of_aliases(&rests, index);
+            rests[index].alias = if end == index { Ref::Nothing } else { Ref::Local(end as u32) }.into();
+        }
+        self.rests = rests;
+    }
+
+    /// Turns offsets into indices, once for all who follow the references.
+    fn link(&mut self) {
+        let (mut types, mut parts) = (std::mem::take(&mut self.types), std::mem::take(&mut self.parts));
+        for ty in &mut types {
+            ty.target = self.resolve(ty.unit, ty.target.get()).into();
+            ty.completes = self.resolve(ty.unit, ty.completes.get()).into();
+            let mut at = ty.parts.first as usize;
+            for _ in 0..ty.parts.count {
+                let Some(part) = parts.get_mut(at) else { break };
+                part.target = self.resolve(ty.unit, part.target.get()).into();
+                at = part.next as usize;
+            }
+        }
+        (self.types, self.parts) = (types, parts);
+    }
+
+    /// The index of what a reference of a unit leads to, past entries that stand for others.
+    #[inline]
+    pub(super) fn resolve(&self, unit: u32, reference: Ref) -> Ref {
+        match self.index(unit, reference) {
+            Ref::Local(index) if self.has_aliases => Ref::Local(self.real(index as usize) as u32),
+            other => other,
+        }
+    }
+
+    /// A reference as it was read, by index.
+    #[inline]
+    fn index(&self, unit: u32, reference: Ref) -> Ref {
+        let (unit, offset) = match reference {
+            Ref::Local(offset) => (unit as usize, offset),
+            Ref::Elsewhere(die) => match self.scans.binary_search_by_key(&die.unit, |scan| scan.unit) {
+                Ok(unit) => (unit, die.offset),
+                Err(_) => return Ref::Broken,
+            },
+            Ref::Nothing | Ref::Broken => return reference,
+        };
+        let found = self.scans.get(unit).and_then(|scan| scan.offsets.find(offset));
+        found
+            .zip(self.starts.get(unit))
+            .map_or(Ref::Broken, |(index, start)| Ref::Local(*start as u32 + index))
+    }
+
+    /// The type that an entry stands for: mostly itself.
+    #[inline]
+    pub(super) fn real(&self, index: usize) -> usize {
+        if !self.has_aliases {
+            return index;
+        }
+        self.rests.get(index).and_then(|rest| rest.alias.index()).unwrap_or(index)
+    }
+
+    /// The unit of a type.
+    #[inline]
+    pub(super) fn unit_of(&self, ty: &RawType) -> Option<&Scan<'a>> {
+        self.scans.get(ty.unit as usize)
+    }
+
+    /// The index of the entry that names a type: of the declaration that it completes when it has no
+    /// name of its own.
+    #[inline]
+    pub(super) fn named(&self, index: usize) -> usize {
+        match self.types.get(index) {
+            Some(ty) if !ty.is_named => ty.completes.index().unwrap_or(index),
+            _ => index,
+        }
+    }
+
+    /// What the parts of a type refer to, in the order of the entries.
+    #[inline]
+    pub(super) fn part_targets(&self, ty: &RawType) -> impl Iterator<Item = PackedRef> {
+        let mut at = ty.parts.first;
+        (0..ty.parts.count).map_while(move |_| {
+            let part = self.parts.get(at as usize)?;
+            at = part.next;
+            Some(part.target)
+        })
+    }
+}
+
+/// Follows entries that stand for a type in a type unit.
+fn end_of_aliases(rests: &[Rest], start: usize) -> usize {
+    let mut at = start;
+    for _ in 0..MAX_CHAIN {
+        let next = rests.get(at).and_then(|rest| rest.alias.index());
+        match next {
+            Some(next) => at = next,
+            None => return at,
+        }
+    }
+    at
+}
