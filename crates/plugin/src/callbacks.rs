@@ -87,9 +87,9 @@ pub(crate) unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64,
 pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.enter(data as usize as u32)
+        && !profile.enter_again(data as usize as u32)
     {
-        enter_slowly(profile, data as usize as u32);
+        enter(profile, data as usize as u32);
     }
 }
 
@@ -97,24 +97,22 @@ pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
 pub(crate) unsafe extern "C" fn on_profiled_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.access(data as usize as u32, address, info)
+        && !profile.access_again(data as usize as u32, address, info)
     {
-        access_slowly(profile, data as usize as u32, address, info);
+        access(profile, data as usize as u32, address, info);
     }
 }
 
 // Calls in last place, so that the callbacks above save no registers for them.
 
-#[cold]
 #[inline(never)]
-extern "C" fn enter_slowly(profile: &mut ThreadProfile, run: u32) {
-    profile.enter_slowly(run);
+extern "C" fn enter(profile: &mut ThreadProfile, run: u32) {
+    profile.enter(run);
 }
 
-#[cold]
 #[inline(never)]
-extern "C" fn access_slowly(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
-    profile.access_slowly(counter, address, info);
+extern "C" fn access(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
+    profile.access(counter, address, info);
 }
 
 #[allow(clippy::too_many_arguments, reason = "the emulator's signature")]

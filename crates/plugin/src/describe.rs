@@ -2,8 +2,8 @@
 
 use crate::ffi::Api;
 
-/// Descriptions kept.
-const KEPT: usize = 128;
+/// Descriptions kept: as many as [`place_of`] tells apart.
+const KEPT: usize = 1024;
 
 /// One description of an access.
 #[derive(Clone, Copy)]
@@ -69,9 +69,9 @@ impl Descriptions {
     }
 }
 
-/// Where a description is kept: sizes and kinds differ in the bits from the fifth on, loads and stores in the
-/// seventeenth and eighteenth.
+/// Where a description is kept. Sizes and kinds differ in eight bits from the fifth on, loads and stores in the seventeenth
+/// and eighteenth.
 #[inline]
 fn place_of(info: u32) -> usize {
-    (info >> 4 ^ info >> 11) as usize % KEPT
+    (info >> 4 & 0xff | (info >> 16 & 3) << 8) as usize % KEPT
 }

@@ -5,6 +5,8 @@
 
 mod events;
 mod feed;
+mod filter;
+mod front;
 mod model;
 mod worker;
 
@@ -14,7 +16,7 @@ use crate::recorder::MAX_THREADS;
 pub(crate) use feed::ThreadProfile;
 use lineup_cache::CacheSpec;
 use lineup_recording::{Encoder, Misses, ProfileRun};
-use model::{Counts, Model};
+use model::Counts;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -109,7 +111,7 @@ impl Profile {
         let take = |spare: usize| spare.checked_sub(1);
         let may_run_beside =
             self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        ThreadProfile::new(Model::new(&self.specs), Arc::clone(&self.runs), api, may_run_beside)
+        ThreadProfile::new(&self.specs, Arc::clone(&self.runs), api, may_run_beside)
     }
 
     /// Cuts a block, given the addresses and sizes of its instructions, into runs on one line.

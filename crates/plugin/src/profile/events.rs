@@ -1,4 +1,4 @@
-//! What callbacks leave for the model: the blocks entered and the data accessed, in their order.
+//! What callbacks leave for the model: code fetched and data accessed, in their order.
 //!
 //! All of it passes from one processor to another, so it is packed; and the model goes through each kind in a loop of its
 //! own, so each kind has a list of its own.
@@ -9,15 +9,17 @@ use crate::describe::Description;
 /// Events of each kind in a batch: 320 KiB, so that a few batches stay in the host's caches.
 const EVENTS: usize = 1 << 14;
 
+/// The emulator puts at most so many instructions into a block, so that it has at most so many runs.
+const MOST_RUNS: usize = 512;
+
 /// The lower bits of an access tell its size, which is two to their power.
 const SIZE_BITS: u32 = 4;
 /// In place of a size: the address is in the list of wide ones, at the number in its place.
 const WIDE: u64 = (1 << SIZE_BITS) - 1;
 
-/// Control reached a block.
+/// A run was fetched.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Entered {
-    /// The block's first run.
+pub(super) struct Fetched {
     pub(super) run: u32,
     /// Accesses of the same batch that came before.
     pub(super) accesses_before: u32,
@@ -29,8 +31,8 @@ pub(super) struct Place(u64);
 
 /// Events of one thread.
 pub(super) struct Batch {
-    entered: Box<[Entered; EVENTS]>,
-    entered_count: usize,
+    fetched: Box<[Fetched; EVENTS]>,
+    fetched_count: usize,
     places: Box<[Place; EVENTS]>,
     counters: Box<[u32; EVENTS]>,
     access_count: usize,
@@ -48,8 +50,8 @@ fn places<T: Clone + Default>() -> Box<[T; EVENTS]> {
 impl Batch {
     pub(super) fn new() -> Batch {
         Batch {
-            entered: places(),
-            entered_count: 0,
+            fetched: places(),
+            fetched_count: 0,
             places: places(),
             counters: places(),
             access_count: 0,
@@ -58,26 +60,31 @@ impl Batch {
         }
     }
 
-    /// Notes that a block was entered; false when there is no room left.
+    /// True when every run of a block has room.
     #[inline]
-    pub(super) fn enter(&mut self, run: u32) -> bool {
-        let Some(place) = self.entered.get_mut(self.entered_count) else { return false };
-        *place = Entered { run, accesses_before: self.access_count as u32 };
-        self.entered_count += 1;
-        true
+    pub(super) fn has_room_for_block(&self) -> bool {
+        self.fetched_count <= EVENTS - MOST_RUNS
     }
 
-    /// Notes an access by the instruction whose counters begin at `counter`; false when there is no room left, or the
-    /// address has none.
+    /// Notes that a run was fetched, where there is room.
+    #[inline]
+    pub(super) fn fetch(&mut self, run: u32) {
+        if let Some(place) = self.fetched.get_mut(self.fetched_count) {
+            *place = Fetched { run, accesses_before: self.access_count as u32 };
+            self.fetched_count += 1;
+        }
+    }
+
+    /// Notes an access that `counter` counts; false when there is no room left, or the address has none.
     #[inline]
     pub(super) fn access(&mut self, counter: u32, address: u64, what: &Description) -> bool {
         let has_room = address >> (u64::BITS - SIZE_BITS) == 0;
-        has_room && self.put(counter, Place(address << SIZE_BITS | u64::from(what.size_shift)), what)
+        has_room && self.put(counter, Place(address << SIZE_BITS | u64::from(what.size_shift)))
     }
 
     /// Notes an access whatever its address; false when there is no room left.
     pub(super) fn access_wide(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let is_noted = self.put(counter, Place((self.wide.len() as u64) << SIZE_BITS | WIDE), what);
+        let is_noted = self.put(counter, Place((self.wide.len() as u64) << SIZE_BITS | WIDE));
         if is_noted {
             self.wide.push((address, u64::from(what.size_bytes())));
         }
@@ -85,19 +92,19 @@ impl Batch {
     }
 
     #[inline]
-    fn put(&mut self, counter: u32, place: Place, what: &Description) -> bool {
+    fn put(&mut self, counter: u32, place: Place) -> bool {
         let at = self.access_count;
         let has_room = at < EVENTS;
         if has_room {
             self.places[at] = place;
-            self.counters[at] = counter + u32::from(what.is_store);
+            self.counters[at] = counter;
             self.access_count = at + 1;
         }
         has_room
     }
 
-    pub(super) fn entered(&self) -> &[Entered] {
-        &self.entered[..self.entered_count]
+    pub(super) fn fetched(&self) -> &[Fetched] {
+        &self.fetched[..self.fetched_count]
     }
 
     /// Where data was accessed.
@@ -121,7 +128,7 @@ impl Batch {
     }
 
     pub(super) fn clear(&mut self) {
-        (self.entered_count, self.access_count) = (0, 0);
+        (self.fetched_count, self.access_count) = (0, 0);
         self.wide.clear();
         self.new_runs.clear();
     }
@@ -143,18 +150,21 @@ mod tests {
         assert!(batch.access_wide(20, high, &LOAD_OF_SIXTEEN));
         let unpacked: Vec<_> = batch.places().iter().map(|place| batch.unpack(*place)).collect();
         assert_eq!(unpacked, [(0x7fff_1234_5678, 4), (high, 16)]);
-        assert_eq!(batch.counters(), [11, 20], "stores are counted beside loads");
+        assert_eq!(batch.counters(), [10, 20]);
     }
 
     #[test]
     fn a_full_batch_takes_no_more_until_it_is_cleared() {
         let mut batch = Batch::new();
-        assert!((0..EVENTS as u32).all(|run| batch.enter(run)));
-        assert!(!batch.enter(0));
+        let mut blocks = 0;
+        while batch.has_room_for_block() {
+            (0..MOST_RUNS as u32).for_each(|run| batch.fetch(run));
+            blocks += 1;
+        }
         assert!((0..EVENTS).all(|_| batch.access(0, 8, &STORE_OF_FOUR)));
         assert!(!batch.access(0, 8, &STORE_OF_FOUR) && !batch.access_wide(0, u64::MAX, &STORE_OF_FOUR));
-        assert_eq!((batch.entered().len(), batch.places().len()), (EVENTS, EVENTS));
+        assert_eq!((batch.fetched().len(), batch.places().len()), (blocks * MOST_RUNS, EVENTS));
         batch.clear();
-        assert!(batch.enter(0) && batch.access(0, 8, &STORE_OF_FOUR));
+        assert!(batch.has_room_for_block() && batch.access(0, 8, &STORE_OF_FOUR));
     }
 }

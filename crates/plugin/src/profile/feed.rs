@@ -1,21 +1,20 @@
 //! One guest thread's way to its model: callbacks fill batches, and full ones are modelled in order.
 
 use super::Runs;
-use super::events::Batch;
+use super::front::Front;
 use super::model::{Counts, Model};
 use super::worker::Worker;
-use crate::describe::Descriptions;
+use crate::describe::{Description, Descriptions};
 use crate::ffi::Api;
+use lineup_cache::CacheSpec;
 use std::sync::Arc;
 
 /// One thread's events, and who models them.
 pub(crate) struct ThreadProfile {
-    batch: Batch,
+    front: Front,
     descriptions: Descriptions,
     model: Place,
     runs: Arc<Runs>,
-    /// How many of them the model got.
-    runs_sent: usize,
     may_run_beside: bool,
     process: u32,
 }
@@ -33,13 +32,12 @@ enum Place {
 impl ThreadProfile {
     /// Nothing happened yet. With `may_run_beside` the model gets a thread of its own when the first batch is full, so
     /// that threads that do little start none.
-    pub(super) fn new(model: Box<Model>, runs: Arc<Runs>, api: Api, may_run_beside: bool) -> Box<Self> {
+    pub(super) fn new(specs: &[CacheSpec], runs: Arc<Runs>, api: Api, may_run_beside: bool) -> Box<Self> {
         Box::new(ThreadProfile {
-            batch: Batch::new(),
+            front: Front::new(specs),
             descriptions: Descriptions::new(api),
-            model: Place::Here(model),
+            model: Place::Here(Model::new(specs)),
             runs,
-            runs_sent: 0,
             may_run_beside,
             process: std::process::id(),
         })
@@ -49,35 +47,65 @@ impl ThreadProfile {
         self.may_run_beside
     }
 
-    /// Enters the block that begins with a run; false when that needs [`Self::enter_slowly`].
+    /// Enters the block that begins with a run; false when that needs [`Self::enter`].
     #[inline]
-    pub(crate) fn enter(&mut self, run: u32) -> bool {
-        self.batch.enter(run)
+    pub(crate) fn enter_again(&mut self, run: u32) -> bool {
+        self.front.enter_again(run)
     }
 
-    /// Enters a block with a new batch.
-    pub(crate) fn enter_slowly(&mut self, run: u32) {
-        self.hand_over();
-        self.batch.enter(run);
+    /// Enters the block that begins with a run.
+    pub(crate) fn enter(&mut self, run: u32) {
+        if !self.front.enter(run) {
+            self.enter_slowly(run);
+        }
+    }
+
+    /// Enters a block that is new, or with a new batch.
+    #[cold]
+    fn enter_slowly(&mut self, run: u32) {
+        self.learn();
+        if !self.front.enter(run) {
+            self.hand_over();
+            self.front.enter(run);
+        }
     }
 
     /// Accesses data from the instruction with these counters, as the emulator's `info` describes it; false when
-    /// that needs [`Self::access_slowly`].
+    /// that needs [`Self::access`].
     #[inline]
-    pub(crate) fn access(&mut self, counter: u32, address: u64, info: u32) -> bool {
+    pub(crate) fn access_again(&mut self, counter: u32, address: u64, info: u32) -> bool {
         let what = self.descriptions.kept(info);
-        what.is_of(info) && self.batch.access(counter, address, what)
+        what.is_of(info) && self.front.access_again(counter, address, what)
     }
 
-    /// Accesses data when the description is new, the address wide or the batch full.
-    pub(crate) fn access_slowly(&mut self, counter: u32, address: u64, info: u32) {
-        let what = &self.descriptions.of(info);
-        if self.batch.access(counter, address, what) || self.batch.access_wide(counter, address, what) {
+    /// Accesses data from the instruction with these counters.
+    pub(crate) fn access(&mut self, counter: u32, address: u64, info: u32) {
+        let what = self.descriptions.of(info);
+        if !self.front.access(counter, address, &what) {
+            self.access_slowly(counter, address, &what);
+        }
+    }
+
+    /// Accesses data when the block is new, the address wide or the batch full.
+    #[cold]
+    fn access_slowly(&mut self, counter: u32, address: u64, what: &Description) {
+        self.learn();
+        let front = &mut self.front;
+        if front.access(counter, address, what) || front.access_wide(counter, address, what) {
             return;
         }
         self.hand_over();
-        if !self.batch.access(counter, address, what) {
-            self.batch.access_wide(counter, address, what);
+        let front = &mut self.front;
+        if !front.access(counter, address, what) {
+            front.access_wide(counter, address, what);
+        }
+    }
+
+    /// Takes in the runs made since the last time. The model does not look for itself: its thread would hold a lock that
+    /// a process forked off just then could never take.
+    fn learn(&mut self) {
+        if self.is_ours() {
+            self.front.learn(&self.runs.after(self.front.known_runs()));
         }
     }
 
@@ -86,9 +114,8 @@ impl ThreadProfile {
     #[inline(never)]
     fn hand_over(&mut self) {
         if !self.is_ours() {
-            return self.batch.clear();
+            return self.front.batch.clear();
         }
-        self.send_runs();
         self.model = match std::mem::replace(&mut self.model, Place::Nowhere) {
             Place::Here(model) if self.may_run_beside => {
                 Worker::start(model).map_or_else(Place::Here, Place::Beside)
@@ -97,19 +124,12 @@ impl ThreadProfile {
         };
         match &mut self.model {
             Place::Here(model) => {
-                model.simulate(&self.batch);
-                self.batch.clear();
+                model.simulate(&self.front.batch);
+                self.front.batch.clear();
             }
-            Place::Beside(worker) => worker.exchange(&mut self.batch),
+            Place::Beside(worker) => worker.exchange(&mut self.front.batch),
             Place::Nowhere => {}
         }
-    }
-
-    /// Puts the runs made since the last time into the batch. The model does not look for itself: its thread would hold a
-    /// lock that a process forked off just then could never take.
-    fn send_runs(&mut self) {
-        self.batch.new_runs = self.runs.after(self.runs_sent);
-        self.runs_sent += self.batch.new_runs.len();
     }
 
     /// False in a process that was forked off: the model's thread stayed behind, and nothing is recorded there.
@@ -118,20 +138,19 @@ impl ThreadProfile {
     }
 
     /// Models what is left; gives everything counted, `None` in a process that was forked off.
-    pub(super) fn finish(mut self: Box<Self>) -> Option<Counts> {
+    pub(super) fn finish(self: Box<Self>) -> Option<Counts> {
         if !self.is_ours() {
             // Its worker, which the other process has, can be neither waited for nor dropped.
             std::mem::forget(self);
             return None;
         }
-        self.send_runs();
-        let ThreadProfile { batch, model, .. } = *self;
+        let ThreadProfile { front, model, .. } = *self;
         let mut model = match model {
             Place::Here(model) => model,
             Place::Beside(worker) => worker.finish(),
             Place::Nowhere => return None,
         };
-        model.simulate(&batch);
-        Some(model.into_counts())
+        model.simulate(&front.batch);
+        Some(front.complete(model.into_counts()))
     }
 }

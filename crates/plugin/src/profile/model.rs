@@ -4,7 +4,7 @@
 //! whose branches are easily foretold. Only the misses of both are put in their common order, for the second level.
 
 use super::Run;
-use super::events::{Batch, Entered};
+use super::events::{Batch, Fetched};
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::Misses;
 
@@ -58,11 +58,9 @@ impl Model {
     /// Takes in a batch.
     pub(super) fn simulate(&mut self, batch: &Batch) {
         self.runs.extend(&batch.new_runs);
-        count(&mut self.counts.executions, batch.entered().iter().map(|entered| entered.run));
-        count(&mut self.counts.accesses, batch.counters().iter().copied());
         self.missed_runs.clear();
         if let Some(l1i) = &mut self.l1i {
-            fetch(l1i, &self.runs, batch.entered(), &mut self.missed_runs);
+            fetch(l1i, &self.runs, batch.fetched(), &mut self.missed_runs);
         }
         self.missed_accesses.clear();
         if let Some(l1d) = &mut self.l1d {
@@ -87,16 +85,12 @@ impl Model {
     }
 }
 
-/// Fetches blocks; notes the runs that missed.
-fn fetch(l1i: &mut Cache, runs: &[Run], entered: &[Entered], missed: &mut Vec<(u32, u32)>) {
-    for Entered { run: first, accesses_before } in entered {
-        for (number, run) in (*first..).zip(&runs[*first as usize..]) {
-            if !l1i.access(run.pc, u64::from(run.size_bytes)) {
-                missed.push((*accesses_before, number));
-            }
-            if run.ends_block {
-                break;
-            }
+/// Fetches runs; notes those that missed.
+fn fetch(l1i: &mut Cache, runs: &[Run], fetched: &[Fetched], missed: &mut Vec<(u32, u32)>) {
+    for Fetched { run: number, accesses_before } in fetched {
+        let run = &runs[*number as usize];
+        if !l1i.access(run.pc, u64::from(run.size_bytes)) {
+            missed.push((*accesses_before, *number));
         }
     }
 }
@@ -121,10 +115,6 @@ fn miss(l2: &mut Option<Cache>, misses: &mut Vec<Misses>, number: u32, (address,
     }
 }
 
-fn count(counters: &mut Vec<u64>, numbers: impl Iterator<Item = u32>) {
-    numbers.for_each(|number| *counter(counters, number) += 1);
-}
-
 /// The counter with this number; the list grows to it.
 #[inline]
 fn counter<T: Clone + Default>(counters: &mut Vec<T>, number: u32) -> &mut T {
@@ -145,6 +135,7 @@ fn grow<T: Clone + Default>(counters: &mut Vec<T>, number: usize) {
 mod tests {
     use super::*;
     use crate::describe::Description;
+    use crate::profile::front::Front;
     use lineup_cache::{Hierarchy, Missed};
 
     const LOAD: Description = Description::told(0, 3, false);
@@ -171,13 +162,15 @@ mod tests {
     #[test]
     fn batches_are_counted_as_if_event_after_event_went_through_the_caches() {
         let specs = ["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"].map(|text| text.parse().unwrap());
-        let (mut model, mut whole) = (Model::new(&specs), Hierarchy::new(&specs));
+        let (mut front, mut model) = (Front::new(&specs), Model::new(&specs));
+        let mut whole = Hierarchy::new(&specs);
         let (runs, mut fetched) = (runs(), vec![Misses::default(); 64]);
         let (mut loaded, mut stored) = (Misses::default(), Misses::default());
         let mut random = 1u64;
         for number in 0..50 {
-            let mut batch = Batch::new();
-            batch.new_runs = if number == 0 { runs.clone() } else { Vec::new() };
+            if number == 0 {
+                front.learn(&runs);
+            }
             for _ in 0..1000 {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -185,24 +178,25 @@ mod tests {
                 match random >> 33 & 3 {
                     0 => {
                         let first = (random >> 35 & 31) as u32 * 2;
-                        assert!(batch.enter(first));
+                        assert!(front.enter_again(first) || front.enter(first));
                         for (run, misses) in runs.iter().zip(&mut fetched).skip(first as usize).take(2) {
                             add(misses, whole.fetch(run.pc, 60));
                         }
                     }
                     1 => {
-                        assert!(batch.access(2, address, &STORE));
+                        assert!(front.access_again(2, address, &STORE) || front.access(2, address, &STORE));
                         add(&mut stored, whole.data(address, 8));
                     }
                     _ => {
-                        assert!(batch.access(2, address, &LOAD));
+                        assert!(front.access_again(2, address, &LOAD) || front.access(2, address, &LOAD));
                         add(&mut loaded, whole.data(address, 8));
                     }
                 }
             }
-            model.simulate(&batch);
+            model.simulate(&front.batch);
+            front.batch.clear();
         }
-        let counts = model.into_counts();
+        let counts = front.complete(model.into_counts());
         let differing = fetched.iter().filter(|misses| misses.l1 > misses.l2).count();
         assert!(loaded.l2 > 1000 && stored.l2 > 1000 && differing > 50, "{fetched:?}");
         assert_eq!(counts.fetch_misses, fetched);
