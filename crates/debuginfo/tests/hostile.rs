@@ -6,6 +6,7 @@ use elf::{FIRST_ENTRY, abbreviation, unit, with_sections};
 use lineup_debuginfo::{DebugInfo, Error, FoundFunctions, NoCompanions};
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
+use lineup_model::program::{Location, Piece};
 use lineup_model::types::TypeKind;
 use std::process::Command;
 
@@ -148,6 +149,111 @@ fn a_function_that_would_end_past_the_last_address_has_no_code() {
     entries.push(0);
     let info = parse(&abbreviations, &entries);
     assert_eq!(info.find_functions("f"), FoundFunctions::Unknown { near: Vec::new() });
+}
+
+/// Where a function's only parameter is, by this expression.
+fn place_of(expression: &[u8]) -> Location {
+    const PARAMETER: u8 = 0x05;
+    const EXPRLOC: u8 = 0x18;
+    const LOW_PC: u8 = 0x11;
+    const HIGH_PC: u8 = 0x12;
+    const LOCATION_OF: u8 = 0x02;
+    const ADDR: u8 = 0x01;
+    let abbreviations = [
+        abbreviation(1, COMPILE_UNIT, true, &[(LOW_PC, ADDR), (HIGH_PC, DATA1)]),
+        abbreviation(2, SUBPROGRAM, true, &[(NAME, STRING), (LOW_PC, ADDR), (HIGH_PC, DATA1)]),
+        abbreviation(3, PARAMETER, false, &[(LOCATION_OF, EXPRLOC)]),
+    ];
+    let code = [&0x1000_u64.to_le_bytes()[..], &[16]].concat();
+    let mut entries = vec![1];
+    entries.extend(&code);
+    entries.extend([2, b'f', 0]);
+    entries.extend(&code);
+    entries.extend([3, expression.len() as u8]);
+    entries.extend(expression);
+    entries.extend([0, 0]);
+    let functions = parse(&abbreviations, &entries).functions_covering(&mut [0x1000].into_iter());
+    functions[0].parameters[0].places[0].at.clone()
+}
+
+// DWARF 4, section 7.7.1.
+const DEREF: u8 = 0x06;
+const LITERAL: u8 = 0x30;
+const REGISTER: u8 = 0x50;
+const REGISTER_PLUS: u8 = 0x70;
+const PIECE: u8 = 0x93;
+const BIT_PIECE: u8 = 0x9d;
+const STACK_VALUE: u8 = 0x9f;
+
+#[test]
+fn the_pieces_of_a_variable_are_found_with_their_offsets() {
+    let piece = |offset, size_bytes, at| Piece { offset, size_bytes, at };
+    let (first, second) = (Location::Register(5), Location::RegisterPlus { register: 4, offset: -16 });
+    assert_eq!(
+        place_of(&[REGISTER + 5, PIECE, 8, REGISTER_PLUS + 4, 0x70, STACK_VALUE, PIECE, 8]),
+        Location::Pieces(vec![piece(0, 8, first.clone()), piece(8, 8, second)])
+    );
+    let on_stack = Location::Memory { register: 7, offset: 24 };
+    assert_eq!(
+        place_of(&[
+            PIECE,
+            4,
+            REGISTER + 5,
+            PIECE,
+            4,
+            REGISTER_PLUS + 7,
+            24,
+            PIECE,
+            16,
+            LITERAL + 3,
+            STACK_VALUE,
+            PIECE,
+            8
+        ]),
+        Location::Pieces(vec![
+            piece(4, 4, first.clone()),
+            piece(8, 16, on_stack),
+            piece(24, 8, Location::Constant(3))
+        ])
+    );
+    // One that cannot be told takes its room; so do bits that are no bytes.
+    assert_eq!(
+        place_of(&[REGISTER + 4, DEREF, PIECE, 8, REGISTER + 5, PIECE, 8]),
+        Location::Pieces(vec![piece(8, 8, first.clone())])
+    );
+    assert_eq!(
+        place_of(&[
+            REGISTER + 5,
+            BIT_PIECE,
+            12,
+            0,
+            REGISTER + 4,
+            BIT_PIECE,
+            8,
+            0,
+            REGISTER + 4,
+            BIT_PIECE,
+            64,
+            3
+        ]),
+        Location::Pieces(Vec::new())
+    );
+}
+
+#[test]
+fn pieces_of_absurd_sizes_and_unfinished_ones_say_nothing() {
+    let huge = [REGISTER + 5, PIECE, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    let one = Piece { offset: 0, size_bytes: 1 << 60, at: Location::Register(5) };
+    assert_eq!(place_of(&huge), Location::Pieces(vec![one]));
+    assert_eq!(place_of(&[huge, huge].concat()), Location::Other);
+    assert_eq!(
+        place_of(&[REGISTER + 5, PIECE, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+        Location::Other
+    );
+    assert_eq!(place_of(&[REGISTER + 5, PIECE, 8, REGISTER + 4]), Location::Other);
+    assert_eq!(place_of(&[PIECE]), Location::Other);
+    assert_eq!(place_of(&[PIECE, 0, PIECE, 0]), Location::Other);
+    assert_eq!(place_of(&[REGISTER + 5, PIECE, 1].repeat(40)), Location::Other);
 }
 
 #[test]

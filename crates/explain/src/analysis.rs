@@ -90,7 +90,8 @@ pub fn analyse(
 ) -> Result<HashMap<u64, Vec<Site>>, ExplainError> {
     let Some(described) = world.images.get(image) else { return Ok(HashMap::new()) };
     let Some(graph) = Graph::of(described, function)? else { return Ok(HashMap::new()) };
-    let located = Located::of(world.catalog, world.names, image, function);
+    let pointer_bytes = u64::from(graph.convention.pointer_bytes);
+    let located = Located::of(world.catalog, world.names, image, function, pointer_bytes);
     let facts = facts_by_instruction(&graph, &located);
     let mut pass =
         Pass { world, image, function, graph: &graph, located: &located, facts, popped: HashMap::new() };
@@ -229,8 +230,9 @@ impl Pass<'_, '_, '_> {
         let covering =
             self.located.locals.iter().filter(|local| local.range.contains(&pc)).filter_map(|local| {
                 let start = self.slot_distance(local.slot, state)?;
-                let offset = u64::try_from(distance.checked_sub(start)?).ok()?;
-                (offset < local.size_bytes).then_some((local, offset))
+                let above = u64::try_from(distance.checked_sub(start)?).ok()?;
+                let offset = local.bytes.start.checked_add(above)?;
+                (offset < local.bytes.end).then_some((local, offset))
             });
         let (local, offset) = covering.min_by_key(|(local, _)| local.range.end - local.range.start)?;
         Some(LocalSpot { variable: local.variable, ty: local.ty, offset })
@@ -265,7 +267,9 @@ impl Pass<'_, '_, '_> {
         }
         let spot = self.world.catalog.spot(ty, distance, u64::from(pointer_bytes))?;
         let target = self.world.catalog.pointee_at(ty, spot.offset, u64::from(pointer_bytes))?;
-        Some(fresh(target, origin.unwrap_or(Origin::Member(ty, spot.offset))))
+        let step = self.world.catalog.step_at(ty, spot.offset, u64::from(pointer_bytes), target);
+        let to_first = fresh(target, origin.unwrap_or(Origin::Member(ty, spot.offset)));
+        Some(to_first.plus(Number::any(Symbol(0)).times(step as i64)))
     }
 }
 
@@ -383,12 +387,7 @@ fn popped_bytes(images: &[Image<'_>], image: &Image<'_>, entry: u64) -> Option<i
 /// Combines what the flow says with what debug info says of a register: of two that agree the one with
 /// the outer object, of two that do not, debug info.
 fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
-    let located = Pointer {
-        target: fact.target,
-        offset: Congruence::exactly(fact.offset),
-        origin: Origin::Variable(fact.variable),
-        is_located: true,
-    };
+    let located = Pointer { target: fact.target, offset: fact.offset, origin: fact.origin, is_located: true };
     let pointer = match flow {
         Held::Pointer(pointer) => pointer,
         Held::Stack(_) | Held::Thread(_) => return flow,
@@ -396,18 +395,19 @@ fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
     };
     let keep = Held::Pointer(Pointer { is_located: true, ..pointer });
     if pointer.target == fact.target {
-        return if pointer.offset.exact() == Some(fact.offset) { keep } else { Held::Pointer(located) };
+        return same_target(catalog, pointer, located, fact.is_piece);
     }
-    let inside = |outer: &Pointer, inner: &Pointer| {
-        let distance = outer.offset.exact()?.checked_sub(inner.offset.exact()?)?;
-        u64::try_from(distance).ok()
+    let inside = |catalog: &Catalog<'_>, outer: &Pointer, inner: &Pointer| {
+        let distance = outer.offset.minus(inner.offset);
+        let exact = distance.exact().and_then(|distance| u64::try_from(distance).ok());
+        exact.or_else(|| distance.remainder(catalog.size_bytes(outer.target)?))
     };
-    if let Some(distance) = inside(&pointer, &located)
+    if let Some(distance) = inside(catalog, &pointer, &located)
         && catalog.holds(pointer.target, distance, fact.target)
     {
         return keep;
     }
-    if let Some(distance) = inside(&located, &pointer)
+    if let Some(distance) = inside(catalog, &located, &pointer)
         && catalog.holds(fact.target, distance, pointer.target)
     {
         return Held::Pointer(located);
@@ -417,4 +417,19 @@ fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
         return keep;
     }
     Held::Pointer(located)
+}
+
+/// Combines two pointers to the same type.
+fn same_target(catalog: &Catalog<'_>, flow: Pointer, located: Pointer, is_piece: bool) -> Held {
+    let apart = flow.offset.minus(located.offset);
+    let of_element = catalog.size_bytes(flow.target).and_then(|size| apart.remainder(size));
+    let keep = Pointer { is_located: true, ..flow };
+    Held::Pointer(match (apart.exact(), of_element) {
+        (Some(0), _) => keep,
+        // One of them knows that it is an array.
+        (None, Some(0)) if flow.offset.exact().is_none() => keep,
+        // Compilers describe a piece past the instruction that moves its register into the object.
+        (_, Some(1..)) if is_piece => flow,
+        _ => located,
+    })
 }

@@ -190,6 +190,15 @@ impl<'a> Catalog<'a> {
         }
     }
 
+    /// What the distances of a pointer at an offset of a type are known up to: the size of its target, when it points
+    /// to elements of an array, else 0.
+    pub fn step_at(&self, ty: Ty, offset: u64, pointer_bytes: u64, target: Ty) -> u64 {
+        let is_of_elements = self.table(ty).is_some_and(|(types, described)| {
+            fields::points_to_elements(types, described.id, offset, pointer_bytes)
+        });
+        if is_of_elements { self.size_bytes(target).unwrap_or(0) } else { 0 }
+    }
+
     /// True when `outer` holds an `inner` at `offset`, or is one.
     pub fn holds(&mut self, outer: Ty, offset: u64, inner: Ty) -> bool {
         let key = (outer, offset, inner);

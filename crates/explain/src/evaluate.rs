@@ -96,6 +96,9 @@ impl State {
             return Held::Number(held.as_number().times(factor.wrapping_add(1))).plus(displacement);
         }
         match (held, scaled) {
+            (Held::Pointer(base), Held::Pointer(index)) if factor == 1 && base.target == index.target => {
+                Held::Pointer(element_at(base, index))
+            }
             (_, scaled) if scaled.is_address() && held.is_address() => Held::Number(Number::any(Symbol(0))),
             (held, scaled) if scaled.is_address() && factor == 1 => scaled.plus(held.as_number()),
             (Held::Nothing, Held::Number(number)) if factor == 1 && looks_like_address(number) => {
@@ -243,6 +246,12 @@ impl State {
             _ => None,
         }
     }
+}
+
+/// Compilers describe the index of a loop as the pointer that it stands for: added to the start, it gives that.
+fn element_at(start: Pointer, index: Pointer) -> Pointer {
+    let origin = if start.origin == index.origin { start.origin } else { Origin::Unknown };
+    Pointer { offset: start.offset.plus(index.offset), origin, is_located: false, ..start }
 }
 
 /// A number that is more likely a link address than an index.

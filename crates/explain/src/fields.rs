@@ -1,7 +1,9 @@
 //! Which members bytes of a type belong to.
 
 use crate::catalog::{Catalog, Ty};
-use lineup_model::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeId, TypeKind, Types};
+use lineup_model::types::{
+    Aggregate, AggregateKind, Language, Member, MemberRole, Type, TypeId, TypeKind, Types,
+};
 use std::ops::Range;
 
 /// The member, members or gap that a run of bytes of a type belongs to.
@@ -48,7 +50,7 @@ fn descend(types: &Types, at: Cursor, path: String, stride: Option<u64>, depth: 
     let size = types.size_bytes(id).unwrap_or(at.offset + at.size_bytes);
     let whole = |path: String| Field {
         path,
-        bytes: at.base..at.base + size,
+        bytes: at.base..at.base.saturating_add(size),
         leaf: Some(id),
         stride_bytes: stride,
         members: 1,
@@ -96,7 +98,7 @@ fn in_aggregate(
             id: member.ty,
             offset: at.offset - extent.start,
             size_bytes: at.size_bytes,
-            base: at.base + extent.start,
+            base: at.base.saturating_add(extent.start),
         };
         descend(types, inner, joined(&path, member), stride, depth + 1)
     };
@@ -143,7 +145,7 @@ fn several(touched: &[(&Member, Range<u64>)], at: Cursor, path: String, stride: 
         if single { joined(&path, first) } else { with(&path, &format!("{}..{}", name(first), name(last))) };
     Field {
         path: own,
-        bytes: at.base + from.start..at.base + to.end.max(from.end),
+        bytes: at.base.saturating_add(from.start)..at.base.saturating_add(to.end.max(from.end)),
         leaf: if single { Some(first.ty) } else { leaf },
         stride_bytes: stride,
         members: touched.len(),
@@ -158,7 +160,7 @@ fn gap(types: &Types, aggregate: &Aggregate, at: Cursor, path: String, stride: O
     let end = end.or(types.size_bytes(at.id)).unwrap_or(at.offset + at.size_bytes);
     Field {
         path: with(&path, "(padding)"),
-        bytes: at.base + start..at.base + end.max(start),
+        bytes: at.base.saturating_add(start)..at.base.saturating_add(end.max(start)),
         leaf: None,
         stride_bytes: stride,
         members: 0,
@@ -227,25 +229,63 @@ pub fn has_open_end(types: &Types, id: TypeId) -> bool {
 /// Rust's vectors keep their elements behind a pointer to bytes; the element type is an argument of the
 /// type around it. Its name, when the pointer at `offset` is such a one.
 pub fn erased_element(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> Option<&str> {
+    let arguments = enclosing(types, id, offset, size_bytes, |ty, _| {
+        ty.name.as_deref().and_then(|name| name.strip_prefix("alloc::raw_vec::RawVec<"))
+    });
+    first_argument(arguments?)
+}
+
+/// Rust types whose pointers point to elements of an array.
+const SEQUENCES: &[&str] =
+    &["alloc::raw_vec::RawVec<", "alloc::vec::into_iter::IntoIter<", "core::slice::iter::Iter"];
+
+/// True when the pointer at `offset` is known to point to elements of an array: that of a Rust slice, vector or
+/// iterator over one.
+pub fn points_to_elements(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> bool {
+    let is_sequence = |ty: &Type, offset: u64| {
+        let is_named =
+            ty.name.as_deref().is_some_and(|name| SEQUENCES.iter().any(|start| name.starts_with(start)));
+        let is_slice = match &ty.kind {
+            TypeKind::Aggregate(aggregate) => aggregate.members.iter().any(|member| {
+                member.name.as_deref() == Some("data_ptr") && member.offset_bytes() == Some(offset)
+            }),
+            _ => false,
+        };
+        (is_named || is_slice).then_some(())
+    };
+    enclosing(types, id, offset, size_bytes, is_sequence).is_some()
+}
+
+/// What `choose` gives first of the Rust types that hold the bytes, from the outermost inwards. It is told the
+/// offset of the bytes in each.
+fn enclosing<'t, R>(
+    types: &'t Types,
+    id: TypeId,
+    offset: u64,
+    size_bytes: u64,
+    choose: impl Fn(&'t Type, u64) -> Option<R>,
+) -> Option<R> {
     let (mut id, mut offset) = (types.strip(id)?, offset);
     for _ in 0..MAX_DEPTH {
         let ty = types.get(id)?;
         if ty.language == Language::Rust
-            && let Some(arguments) =
-                ty.name.as_deref().and_then(|name| name.strip_prefix("alloc::raw_vec::RawVec<"))
+            && let Some(chosen) = choose(ty, offset)
         {
-            return first_argument(arguments);
+            return Some(chosen);
         }
         (id, offset) = match &ty.kind {
             TypeKind::Array { element, .. } => {
                 (types.strip(*element)?, offset % types.size_bytes(*element).filter(|size| *size > 0)?)
             }
             TypeKind::Aggregate(aggregate) => {
+                let end = offset.checked_add(size_bytes)?;
                 let holds = |member: &&Member| {
                     let start = member.offset_bytes();
-                    let end = start.zip(types.size_bytes(member.ty)).map(|(start, size)| start + size);
+                    let own_end = start
+                        .zip(types.size_bytes(member.ty))
+                        .map(|(start, size)| start.saturating_add(size));
                     start.is_some_and(|start| start <= offset)
-                        && end.is_some_and(|end| offset + size_bytes <= end)
+                        && own_end.is_some_and(|own_end| end <= own_end)
                 };
                 let member = aggregate.members.iter().find(holds)?;
                 (types.strip(member.ty)?, offset - member.offset_bytes()?)

@@ -33,6 +33,11 @@ impl Congruence {
         Self { residue: self.residue.wrapping_add(other.residue), modulus: gcd(self.modulus, other.modulus) }
     }
 
+    /// Subtracts two sets of integers.
+    pub fn minus(self, other: Congruence) -> Self {
+        self.plus(Self { residue: other.residue.wrapping_neg(), ..other })
+    }
+
     /// The smallest such set that holds both.
     pub fn join(self, other: Congruence) -> Self {
         let apart = self.residue.abs_diff(other.residue);
@@ -42,7 +47,8 @@ impl Congruence {
 
     /// The remainder modulo `size`, when every value has the same.
     pub fn remainder(self, size: u64) -> Option<u64> {
-        (size > 0 && self.modulus.is_multiple_of(size)).then(|| self.residue.rem_euclid(size as i64) as u64)
+        let size_signed = i64::try_from(size).ok().filter(|size| *size > 0)?;
+        self.modulus.is_multiple_of(size).then(|| self.residue.rem_euclid(size_signed) as u64)
     }
 }
 
@@ -240,6 +246,8 @@ mod tests {
         assert_eq!(start.join(next), pointer(1, Congruence::new(8, 24)));
         assert_eq!(Congruence::new(8, 24).remainder(24), Some(8));
         assert_eq!(Congruence::new(8, 24).remainder(48), None);
+        assert_eq!(Congruence::new(8, 24).remainder(u64::MAX), None);
+        assert_eq!(Congruence::new(8, 24).minus(Congruence::exactly(32)).remainder(24), Some(0));
     }
 
     #[test]

@@ -230,8 +230,10 @@ impl<'a> Namer<'a> {
     }
 
     fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: u64) {
-        let distance =
-            crate::held::Congruence { residue: pointer.offset.residue + into as i64, ..pointer.offset };
+        let distance = crate::held::Congruence {
+            residue: pointer.offset.residue.wrapping_add(into as i64),
+            ..pointer.offset
+        };
         let size = u64::from(access.size_bytes);
         let Some(spot) = self.catalog.spot(pointer.target, distance, size) else { return };
         let is_on_stack = self.is_on_stack(access.address);
@@ -465,8 +467,10 @@ impl<'a> Namer<'a> {
     ) -> Named {
         let evidence = if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
         let is_on_stack = self.is_on_stack(access.address);
-        let distance =
-            crate::held::Congruence { residue: pointer.offset.residue + into as i64, ..pointer.offset };
+        let distance = crate::held::Congruence {
+            residue: pointer.offset.residue.wrapping_add(into as i64),
+            ..pointer.offset
+        };
         let size = u64::from(access.size_bytes);
         let spot = self.catalog.spot(pointer.target, distance, size);
         let map = if is_on_stack { None } else { self.object_at(access.address, at) };

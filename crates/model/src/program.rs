@@ -89,8 +89,21 @@ pub enum Location {
     Constant(i64),
     /// The value is the run-time address of this link address: a pointer known to point to a variable.
     AddressOf(u64),
+    /// In several places (`DW_OP_piece`). Bytes that no piece covers have no known place.
+    Pieces(Vec<Piece>),
     /// Described, but by an expression that is not interpreted.
     Other,
+}
+
+/// A run of a variable's bytes that lie together. What debug info claims may exceed the variable's type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Offset of its first byte in the variable.
+    pub offset: u64,
+    /// Its size in bytes; never 0, and `offset + size_bytes` does not overflow.
+    pub size_bytes: u64,
+    /// Where its bytes are. Never [`Location::Pieces`] or [`Location::Other`].
+    pub at: Location,
 }
 
 /// A function with everything needed to name what it touches.

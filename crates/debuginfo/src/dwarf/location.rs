@@ -2,10 +2,10 @@
 
 use super::{Dwarf, Slice, Unit};
 use gimli::{Expression, Operation};
-use lineup_model::program::{FrameBase, Location};
+use lineup_model::program::{FrameBase, Location, Piece};
 
 /// Longer expressions than this are not interpreted.
-const MAX_OPERATIONS: usize = 4;
+const MAX_OPERATIONS: usize = 64;
 
 /// What an expression says, or [`Location::Other`].
 pub(super) fn interpret<'a>(
@@ -13,17 +13,49 @@ pub(super) fn interpret<'a>(
     unit: &Unit<'a>,
     expression: Expression<Slice<'a>>,
 ) -> Location {
+    read(dwarf, unit, expression).unwrap_or(Location::Other)
+}
+
+fn read<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, expression: Expression<Slice<'a>>) -> Option<Location> {
     let mut operations = expression.operations(unit.encoding());
-    let mut all = Vec::with_capacity(MAX_OPERATIONS);
-    loop {
-        match operations.next() {
-            Ok(Some(_)) if all.len() == MAX_OPERATIONS => return Location::Other,
-            Ok(Some(operation)) => all.push(operation),
-            Ok(None) => break,
-            Err(_) => return Location::Other,
+    let mut own = Vec::new();
+    let mut pieces = Pieces::default();
+    for _ in 0..MAX_OPERATIONS {
+        match operations.next().ok()? {
+            Some(Operation::Piece { size_in_bits, bit_offset }) => {
+                let is_start = bit_offset.is_none_or(|offset| offset == 0);
+                let at = is_start.then(|| meaning(dwarf, unit, &own)).flatten();
+                pieces.add(size_in_bits, at)?;
+                own.clear();
+            }
+            Some(operation) => own.push(operation),
+            None if pieces.end_bits == 0 => return meaning(dwarf, unit, &own),
+            None if own.is_empty() => return Some(Location::Pieces(pieces.found)),
+            None => return None,
         }
     }
-    meaning(dwarf, unit, &all).unwrap_or(Location::Other)
+    None
+}
+
+/// The pieces read so far.
+#[derive(Default)]
+struct Pieces {
+    found: Vec<Piece>,
+    end_bits: u64,
+}
+
+impl Pieces {
+    /// Appends a piece; one without a known place, or that is no run of bytes, only takes its room. `None` when
+    /// the sizes add up to more than can be.
+    fn add(&mut self, size_bits: u64, at: Option<Location>) -> Option<()> {
+        let start_bits = self.end_bits;
+        self.end_bits = start_bits.checked_add(size_bits)?;
+        let is_bytes = size_bits > 0 && start_bits.is_multiple_of(8) && size_bits.is_multiple_of(8);
+        if let Some(at) = at.filter(|_| is_bytes) {
+            self.found.push(Piece { offset: start_bits / 8, size_bytes: size_bits / 8, at });
+        }
+        Some(())
+    }
 }
 
 fn meaning<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, operations: &[Operation<Slice<'a>>]) -> Option<Location> {

@@ -113,6 +113,18 @@ pub(crate) fn compile(target: &Target, source: &str, flags: &[&str], folder: &Pa
     program
 }
 
+/// A Rust program for the machine that the test runs on.
+pub(crate) fn compile_rust(source: &str, flags: &[&str], folder: &Path) -> PathBuf {
+    let text = folder.join("program.rs");
+    std::fs::write(&text, source).unwrap();
+    let program = folder.join("program");
+    let mut command = Command::new("rustc");
+    command.args(["--edition", "2024", "--crate-name", "program", "-g", "-A", "warnings"]);
+    command.args(["-C", "target-feature=+crt-static", "-C", "relocation-model=static", "-o"]);
+    run(command.arg(&program).arg(&text).args(flags), "libc6-dev");
+    program
+}
+
 pub(crate) fn trace(target: &Target, program: &Path, folder: &Path) -> Run {
     let tracer = folder.join("tracer.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/tracer.c");
