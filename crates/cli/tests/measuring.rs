@@ -286,7 +286,11 @@ fn weighted_groups_run_in_real_control_groups_or_are_refused() {
         let text = String::from_utf8_lossy(&listing.expect("find").stdout).into_owned();
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    while groups().len() < 2 && child.try_wait().expect("the load's state").is_none() {
+    let has_tasks = |group: &String| {
+        std::fs::read_to_string(format!("{group}/cgroup.procs")).is_ok_and(|tasks| !tasks.is_empty())
+    };
+    let all_work = || groups().iter().filter(|group| has_tasks(group)).count() == 2;
+    while !all_work() && child.try_wait().expect("the load's state").is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let made = groups();
