@@ -7,10 +7,12 @@
 //! time, and is what can be compared on a busy machine: the model runs on a thread of its own, so that wall time falls only
 //! where a second processor is free.
 
+mod setup;
+
 use lineup_recording::{Event, Reader};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wait4::Wait4;
@@ -28,34 +30,12 @@ int main(void) { unsigned sum = 0; for (unsigned n = 0; n < 4000; n++) sum += re
 "#;
 
 fn main() {
-    let lineup = release_build();
+    let lineup = setup::release_build();
     let folder = tempfile::tempdir().expect("a scratch folder");
     region(&lineup, folder.path());
     let text = text_file(folder.path());
     whole_program(&lineup, folder.path(), "gzip -9", &["gzip", "-9", "-k", "-f", &text]);
     lua(&lineup, folder.path());
-}
-
-/// The optimised command, with the recorder beside it.
-fn release_build() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(&workspace).args([
-        "build",
-        "--quiet",
-        "--release",
-        "-p",
-        "lineup",
-        "-p",
-        "lineup-plugin",
-    ]);
-    assert!(cargo.status().expect("cargo").success(), "the build failed");
-    // This very executable lies in the folder `deps` of the release profile.
-    let own = std::env::current_exe().expect("this executable");
-    own.ancestors()
-        .map(|folder| folder.join("lineup"))
-        .find(|file| file.is_file())
-        .expect("the lineup command")
 }
 
 /// What a run took.

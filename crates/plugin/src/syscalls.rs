@@ -60,38 +60,30 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (281, Call::Exec),
             (220, Call::Clone),
         ],
-        Machine::Arm => &[
-            (174, Call::SetHandler),
-            (67, Call::SetHandler),
-            (173, Call::HandlerReturns),
-            (119, Call::HandlerReturns),
-            (91, Call::Unmap),
-            (163, Call::Unmap),
-            (192, Call::Map),
-            (11, Call::Exec),
-            (387, Call::Exec),
-            (2, Call::Fork),
-            (190, Call::Fork),
-            (120, Call::Clone),
-        ],
-        Machine::I386 => &[
-            (174, Call::SetHandler),
-            (67, Call::SetHandler),
-            (173, Call::HandlerReturns),
-            (119, Call::HandlerReturns),
-            (91, Call::Unmap),
-            (163, Call::Unmap),
-            (192, Call::Map),
-            (11, Call::Exec),
-            (358, Call::Exec),
-            (2, Call::Fork),
-            (190, Call::Fork),
-            (120, Call::Clone),
-            (243, Call::SetDescriptor),
-        ],
+        Machine::Arm => &[(387, Call::Exec)],
+        Machine::I386 => &[(358, Call::Exec), (243, Call::SetDescriptor)],
     };
-    table.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
+    let common = match machine {
+        Machine::X86_64 | Machine::AArch64 => &[],
+        Machine::Arm | Machine::I386 => OF_BOTH_OLD,
+    };
+    table.iter().chain(common).find(|(known, _)| *known == number).map(|(_, call)| *call)
 }
+
+/// The numbers that 32-bit Arm took over from i386.
+const OF_BOTH_OLD: &[(i64, Call)] = &[
+    (174, Call::SetHandler),
+    (67, Call::SetHandler),
+    (173, Call::HandlerReturns),
+    (119, Call::HandlerReturns),
+    (91, Call::Unmap),
+    (163, Call::Unmap),
+    (192, Call::Map),
+    (11, Call::Exec),
+    (2, Call::Fork),
+    (190, Call::Fork),
+    (120, Call::Clone),
+];
 
 #[cfg(test)]
 mod tests {

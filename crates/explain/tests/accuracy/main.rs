@@ -171,10 +171,11 @@ fn hold(target: &Target) {
 
 /// Structs of two words that hold pointers, in registers.
 fn hold_views(target: &Target, told_by_code: f64) {
+    let source = concat!(include_str!("../programs/prelude.c"), include_str!("../programs/views.c"));
     let mut total = Score::default();
     for flag in ["-O1", "-O2", "-O3"] {
         let folder = tempfile::tempdir().unwrap();
-        let program = compile(target, include_str!("../programs/views.c"), &[flag], folder.path());
+        let program = compile(target, source, &[flag], folder.path());
         score(target, &program, flag, &mut total);
     }
     is_good(target, &total);

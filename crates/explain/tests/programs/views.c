@@ -1,12 +1,4 @@
-/* Structs of two words, passed and kept in registers, that hold pointers. */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define NOINLINE __attribute__((noinline, noclone))
-
+/* Structs of two words, passed and kept in registers, that hold pointers. Follows prelude.c. */
 struct other {
     short low;
     long total;
@@ -46,40 +38,7 @@ struct numbers {
     int *at, *end;
 };
 
-NOINLINE void trace_on(void) { __asm__ volatile("" ::: "memory"); }
-NOINLINE void trace_off(void) { __asm__ volatile("" ::: "memory"); }
-
-#define PART(type, member)                                                                                   \
-    printf("part %s %s %zu %zu\n", #type, #member, offsetof(struct type, member),                            \
-           sizeof(((struct type *)0)->member))
-
-static void *objects(const char *type, size_t size, size_t count)
-{
-    char *block = calloc(count, size);
-    printf("block %p %zu\n", (void *)block, size * count);
-    for (size_t i = 0; i < count; i++)
-        printf("object %s %p %zu\n", type, (void *)(block + i * size), size);
-    return block;
-}
-
-static void *buffer(size_t size)
-{
-    void *block = calloc(1, size);
-    printf("block %p %zu\nbuffer %p %zu\n", block, size, block, size);
-    return block;
-}
-
-static void maps(void)
-{
-    char line[512];
-    FILE *file = fopen("/proc/self/maps", "r");
-    while (file && fgets(line, sizeof line, file))
-        printf("map %s", line);
-    if (file)
-        fclose(file);
-    int here;
-    printf("stack %p\n", (void *)&here);
-}
+#define MEMBER(type, member) PART(struct type, #type, #member, member)
 
 NOINLINE static long sum(struct view items)
 {
@@ -182,8 +141,8 @@ NOINLINE static long inner(struct view items)
 
 int main(void)
 {
-    struct view items = { objects("item", sizeof(struct item), 12), 12 };
-    struct other *others = objects("other", sizeof(struct other), 12);
+    struct view items = { object("item", sizeof(struct item), 12), 12 };
+    struct other *others = object("other", sizeof(struct other), 12);
     char *letter = buffer(24);
     int *ints = buffer(10 * sizeof(int));
     long total = 0;
@@ -193,8 +152,8 @@ int main(void)
         items.at[i].ints = buffer(4 * sizeof(int));
         items.at[i].next = i & 1 ? &items.at[(i * 5) % 12] : NULL;
     }
-    PART(item, key), PART(item, weight), PART(item, other), PART(item, kind), PART(item, next);
-    PART(item, ints), PART(other, low), PART(other, total), PART(other, count);
+    MEMBER(item, key), MEMBER(item, weight), MEMBER(item, other), MEMBER(item, kind), MEMBER(item, next);
+    MEMBER(item, ints), MEMBER(other, low), MEMBER(other, total), MEMBER(other, count);
     maps();
     for (int k = 0; k < 4; k++) {
         struct pair one = { &items.at[k], &others[k] }, two = { &items.at[k + 4], &others[k + 5] };
