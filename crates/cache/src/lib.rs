@@ -21,9 +21,11 @@
 mod host;
 mod model;
 mod pressure;
+mod recent;
 mod spec;
 
 pub use host::{HostCache, host_specs};
 pub use model::{Cache, Hierarchy, Missed};
 pub use pressure::expected_misses;
+pub use recent::{Lines, MostRecent};
 pub use spec::{CacheLevel, CacheSpec, SpecError};

@@ -1,9 +1,7 @@
 //! The cache itself, and two levels of it.
 
+use crate::recent::{Lines, MostRecent, NO_LINE};
 use crate::spec::{CacheLevel, CacheSpec};
-
-/// No line has this number: addresses are 64 bits wide and lines at least 8 bytes.
-const EMPTY: u64 = u64::MAX;
 
 /// One cache.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,48 +9,42 @@ pub struct Cache {
     /// Line numbers, set after set, each set with the most recently used first.
     lines: Vec<u64>,
     /// The most recently used line of each set once more: most accesses are to it, and need no more than this.
-    most_recent: Box<[u64]>,
+    most_recent: MostRecent,
     ways: usize,
-    set_mask: u64,
-    line_shift: u32,
 }
 
 impl Cache {
     /// An empty cache.
     pub fn new(spec: &CacheSpec) -> Self {
         Cache {
-            lines: vec![EMPTY; (spec.sets() * u64::from(spec.ways())) as usize],
-            most_recent: vec![EMPTY; spec.sets() as usize].into(),
+            lines: vec![NO_LINE; (spec.sets() * u64::from(spec.ways())) as usize],
+            most_recent: MostRecent::new(spec),
             ways: spec.ways() as usize,
-            set_mask: spec.sets() - 1,
-            line_shift: spec.line().bytes().trailing_zeros(),
         }
     }
 
     /// The number of the line that holds `address`.
     #[inline]
     pub fn line_of(&self, address: u64) -> u64 {
-        address >> self.line_shift
+        self.most_recent.line_of(address)
     }
 
     /// Uses a line; true when it was there.
     #[inline]
     pub fn touch(&mut self, line: u64) -> bool {
-        self.most_recent[(line & self.set_mask) as usize] == line || self.touch_older(line)
+        self.most_recent.is_most_recent(line) || self.touch_older(line)
     }
 
     /// True when all bytes lie on the most recently used line of its set: using it again changes nothing.
     #[inline]
     fn is_most_recent(&self, address: u64, size_bytes: u64) -> bool {
-        let line = self.line_of(address);
-        line == self.line_of(address.wrapping_add(size_bytes).wrapping_sub(1))
-            && self.most_recent[(line & self.set_mask) as usize] == line
+        self.most_recent.passes_over(self.most_recent.lines(address, size_bytes))
     }
 
     #[inline]
     fn touch_older(&mut self, line: u64) -> bool {
-        let set = (line & self.set_mask) as usize;
-        self.most_recent[set] = line;
+        let set = self.most_recent.set(line);
+        self.most_recent.use_line(line);
         let set = &mut self.lines[set * self.ways..(set + 1) * self.ways];
         let mut moved = set[0];
         set[0] = line;
@@ -73,8 +65,7 @@ impl Cache {
 
     #[inline(never)]
     fn access_older(&mut self, address: u64, size_bytes: u64) -> bool {
-        let first = self.line_of(address);
-        let last = self.line_of(address.saturating_add(size_bytes.max(1) - 1));
+        let Lines { first, last } = self.most_recent.lines(address, size_bytes);
         if first == last {
             return self.touch(first);
         }
@@ -93,13 +84,13 @@ impl Cache {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.lines.fill(EMPTY);
-        self.most_recent.fill(EMPTY);
+        self.lines.fill(NO_LINE);
+        self.most_recent.clear();
     }
 
     /// True when the line is present. Does not use it.
     pub fn holds(&self, line: u64) -> bool {
-        let first = (line & self.set_mask) as usize * self.ways;
+        let first = self.most_recent.set(line) * self.ways;
         self.lines[first..first + self.ways].contains(&line)
     }
 }

@@ -5,7 +5,6 @@
 
 mod events;
 mod feed;
-mod filter;
 mod front;
 mod model;
 mod worker;

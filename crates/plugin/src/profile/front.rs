@@ -2,10 +2,9 @@
 
 use super::Run;
 use super::events::Batch;
-use super::filter::{Filter, Lines};
 use super::model::Counts;
 use crate::describe::Description;
-use lineup_cache::{CacheLevel, CacheSpec};
+use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
 
 /// What is needed of a run: where its code lies.
 #[derive(Clone, Copy)]
@@ -22,8 +21,8 @@ struct Known {
 pub(super) struct Front {
     pub(super) batch: Batch,
     /// A level left out always hits.
-    l1i: Option<Filter>,
-    l1d: Option<Filter>,
+    l1i: Option<MostRecent>,
+    l1d: Option<MostRecent>,
     /// The runs known so far.
     runs: Vec<Known>,
     /// Loads and stores of the same runs' instructions, in turn; see [`Run::counters`].
@@ -32,11 +31,11 @@ pub(super) struct Front {
 
 impl Front {
     pub(super) fn new(specs: &[CacheSpec]) -> Front {
-        let filter = |level| specs.iter().rfind(|spec| spec.level() == level).map(Filter::new);
+        let recent = |level| specs.iter().rfind(|spec| spec.level() == level).map(MostRecent::new);
         Front {
             batch: Batch::new(),
-            l1i: filter(CacheLevel::L1i),
-            l1d: filter(CacheLevel::L1d),
+            l1i: recent(CacheLevel::L1i),
+            l1d: recent(CacheLevel::L1d),
             runs: Vec::new(),
             accesses: Vec::new(),
         }

@@ -1,6 +1,6 @@
 //! The stream for later replays: fetches and accesses, without those that no cache would notice.
 
-use lineup_cache::{CacheLevel, CacheSpec};
+use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_recording::stream::{Step, StreamEncoder};
 
 /// Sets of the filters at most: any cache with more has the same lines in more sets.
@@ -17,10 +17,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(specs: &[CacheSpec], level: CacheLevel) -> Filter {
-        let spec = specs.iter().rfind(|spec| spec.level() == level);
-        let sets = spec.map_or(1, |spec| spec.sets().min(MAX_SETS));
-        let line_bytes = spec.map_or(64, |spec| spec.line().bytes());
+    fn new((sets, line_bytes): (u64, u64)) -> Filter {
         Filter { recent: vec![(u64::MAX, 0); sets as usize], line_bytes }
     }
 
@@ -48,24 +45,26 @@ impl Filter {
         *seen |= parts;
         is_new
     }
+}
 
-    /// Notes a fetch, whose code no layout moves; true when a cache may notice it.
-    #[inline]
-    fn moves(&mut self, address: u64, size_bytes: u64) -> bool {
-        let line = address / self.line_bytes;
-        let sets = self.recent.len() as u64;
-        let last = address.wrapping_add(size_bytes.max(1) - 1) / self.line_bytes;
-        let place = (last % sets) as usize;
-        let is_recent = line == last && self.recent[place].0 == line;
-        self.recent[(line % sets) as usize] = (line, 0);
-        self.recent[place] = (last, 0);
-        !is_recent
-    }
+/// Notes a fetch, whose code no layout moves; true when a cache may notice it.
+#[inline]
+fn moves(code: &mut MostRecent, address: u64, size_bytes: u64) -> bool {
+    let lines = code.lines(address, size_bytes);
+    let is_recent = code.passes_over(lines);
+    code.use_lines(lines);
+    !is_recent
+}
+
+/// Sets, and bytes of a line, that a filter for one level tells apart.
+fn geometry(specs: &[CacheSpec], level: CacheLevel) -> (u64, u64) {
+    let spec = specs.iter().rfind(|spec| spec.level() == level);
+    spec.map_or((1, 64), |spec| (spec.sets().min(MAX_SETS), spec.line().bytes()))
 }
 
 /// The stream of one CPU.
 pub(crate) struct Stream {
-    code: Filter,
+    code: MostRecent,
     data: Filter,
     pub(crate) encoder: StreamEncoder,
     left: u64,
@@ -74,9 +73,10 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(specs: &[CacheSpec], steps: u64) -> Stream {
+        let (code_sets, code_line_bytes) = geometry(specs, CacheLevel::L1i);
         Stream {
-            code: Filter::new(specs, CacheLevel::L1i),
-            data: Filter::new(specs, CacheLevel::L1d),
+            code: MostRecent::of_sets(code_sets, code_line_bytes),
+            data: Filter::new(geometry(specs, CacheLevel::L1d)),
             encoder: StreamEncoder::default(),
             left: steps,
             inside: Vec::new(),
@@ -85,7 +85,7 @@ impl Stream {
 
     #[inline]
     pub(crate) fn fetch(&mut self, address: u64, size_bytes: u64) {
-        if self.code.moves(address, size_bytes) {
+        if moves(&mut self.code, address, size_bytes) {
             self.put(&Step::Fetch { address, size_bytes: size_bytes as u32 });
         }
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn filter() -> Filter {
-        Filter::new(&["l1d=512,1,64".parse().unwrap()], CacheLevel::L1d)
+        Filter::new(geometry(&["l1d=512,1,64".parse().unwrap()], CacheLevel::L1d))
     }
 
     #[test]
@@ -149,10 +149,10 @@ mod tests {
 
     #[test]
     fn code_is_left_out_by_the_line() {
-        let mut filter = filter();
-        assert!(filter.moves(0x1000, 16));
-        assert!(!filter.moves(0x1010, 16));
-        assert!(filter.moves(0x1200, 16));
-        assert!(filter.moves(0x1000, 16));
+        let mut code = MostRecent::of_sets(8, 64);
+        assert!(moves(&mut code, 0x1000, 16));
+        assert!(!moves(&mut code, 0x1010, 16));
+        assert!(moves(&mut code, 0x1200, 16));
+        assert!(moves(&mut code, 0x1000, 16));
     }
 }
