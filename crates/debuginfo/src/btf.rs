@@ -74,7 +74,10 @@ pub fn parse(bytes: &[u8], base: Option<&[u8]>) -> Result<Btf, Error> {
     reader.image(bytes, base.is_none())?;
     reader.btf.first_own = if base.is_some() { first_own } else { TypeId(0) };
     reader.finish();
-    Ok(reader.btf)
+    match reader.btf.types.break_containment().first() {
+        Some(id) => Err(Error::damaged("BTF", format!("type {} holds itself, or more than any can", id.0))),
+        None => Ok(reader.btf),
+    }
 }
 
 const HEADER_BYTES: usize = 24;

@@ -188,12 +188,26 @@ fn cycles_end() {
     let mut image = Image::new();
     image.ty("a", 8, false, 0, 2, &[]);
     image.ty("b", 8, false, 0, 1, &[]);
-    let name = image.string("me");
-    image.ty("s", 4, false, 1, 8, &[name, 3, 0]);
     // An array of itself.
-    image.ty("", 3, false, 0, 0, &[4, 1, 2]);
+    image.ty("", 3, false, 0, 0, &[3, 1, 2]);
     let btf = parse(&image.bytes(), None).unwrap();
     assert_eq!(btf.types.size_bytes(TypeId(1)), None);
-    assert_eq!(btf.types.size_bytes(TypeId(4)), None);
-    assert_eq!(layout(&btf, "s").rows.len(), 1);
+    assert_eq!(btf.types.size_bytes(TypeId(3)), None);
+}
+
+#[test]
+fn a_struct_that_holds_itself_is_refused_by_its_id() {
+    let mut image = Image::new();
+    let name = image.string("me");
+    image.ty("s", 4, false, 1, 8, &[name, 1, 0]);
+    let error = parse(&image.bytes(), None).unwrap_err();
+    assert!(error.to_string().contains("type 1 holds itself"), "{error}");
+}
+
+#[test]
+fn functions_that_take_themselves_are_spelt_to_an_end() {
+    let mut image = Image::new();
+    image.ty("", 13, false, 8, 1, &[0, 1].repeat(8));
+    let btf = parse(&image.bytes(), None).unwrap();
+    assert!(btf.types.spell(Some(TypeId(1)), "f").len() < 100_000);
 }

@@ -226,7 +226,8 @@ impl DebugInfo {
         &self.missing
     }
 
-    /// How many units and lists of units are damaged. What they held up to there is used.
+    /// How many units and lists of units are damaged, and how many types hold themselves. What the units held up
+    /// to there is used; such a type is taken for a declaration.
     pub fn damage(&self) -> u64 {
         self.store.damaged + self.table().damaged
     }

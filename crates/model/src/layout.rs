@@ -106,14 +106,21 @@ impl Layout {
     /// The layout of a type, through typedefs and qualifiers. `None` unless it is a complete struct,
     /// class, union or Rust enum.
     pub fn of(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
-        Self::nested(types, id, line_size, 0)
+        let mut layout = Self::without_inner_padding(types, id, line_size)?;
+        for row in &mut layout.rows {
+            // A variant's room belongs to all of them.
+            if !matches!(row.role, MemberRole::Variant(_)) {
+                row.inner_padding_bytes = inner_padding(types, row.ty, line_size);
+            }
+        }
+        Some(layout)
     }
 
-    fn nested(types: &Types, id: TypeId, line_size: LineSize, depth: u32) -> Option<Layout> {
+    fn without_inner_padding(types: &Types, id: TypeId, line_size: LineSize) -> Option<Layout> {
         let (id, aggregate) = types.aggregate(id)?;
         let ty = types.get(id)?;
         let size_bytes = ty.size_bytes.filter(|_| !aggregate.is_declaration)?;
-        let mut rows = rows(types, aggregate, line_size, depth);
+        let mut rows = rows(types, aggregate);
         let mut padding = Gap::default();
         if matches!(aggregate.kind, AggregateKind::Struct | AggregateKind::Class) {
             padding = fill_gaps(&mut rows, size_bytes);
@@ -184,10 +191,11 @@ impl Layout {
     }
 }
 
-/// Types nested deeper than this are not searched for their own padding.
+/// Base classes and anonymous members nested deeper than this are not searched.
 const MAX_NESTING: u32 = 8;
 
-fn rows(types: &Types, aggregate: &Aggregate, line_size: LineSize, depth: u32) -> Vec<Row> {
+/// The members in memory order, without gaps and padding.
+fn rows(types: &Types, aggregate: &Aggregate) -> Vec<Row> {
     let row = |(index, member): (usize, &Member)| Row {
         member: index,
         name: member.name.clone(),
@@ -197,11 +205,7 @@ fn rows(types: &Types, aggregate: &Aggregate, line_size: LineSize, depth: u32) -
         size_bytes: member_size(types, member.ty),
         bit_size: member.bit_size,
         gap_before: Gap::default(),
-        inner_padding_bytes: match member.role {
-            // A variant's room belongs to all of them.
-            MemberRole::Variant(_) => 0,
-            _ => inner_padding(types, member.ty, line_size, depth),
-        },
+        inner_padding_bytes: 0,
     };
     let mut rows: Vec<Row> = aggregate.members.iter().enumerate().map(row).collect();
     // Stable, so that members of no size stay before the member they share their offset with.
@@ -228,17 +232,14 @@ fn member_size(types: &Types, id: TypeId) -> Option<u64> {
     })
 }
 
-fn inner_padding(types: &Types, id: TypeId, line_size: LineSize, depth: u32) -> u64 {
+fn inner_padding(types: &Types, id: TypeId, line_size: LineSize) -> u64 {
     use crate::types::TypeKind;
-    if depth >= MAX_NESTING {
-        return 0;
-    }
     let mut id = id;
     for _ in 0..MAX_NESTING {
         match types.strip(id).and_then(|id| types.get(id)).map(|ty| &ty.kind) {
             Some(TypeKind::Array { element, .. }) => id = *element,
             Some(TypeKind::Aggregate(_)) => {
-                return Layout::nested(types, id, line_size, depth + 1)
+                return Layout::without_inner_padding(types, id, line_size)
                     .map_or(0, |layout| layout.padding.bytes);
             }
             _ => return 0,

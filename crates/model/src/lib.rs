@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod access;
+mod containment;
 mod declaration;
 pub mod image;
 pub mod layout;

@@ -5,6 +5,9 @@ use crate::types::{AggregateKind, Language, Type, TypeId, TypeKind, Types};
 /// Deeper nesting is cut short (corrupt input).
 const MAX_DEPTH: u32 = 32;
 
+/// A declaration of more types is cut short: functions that take themselves have no end (corrupt input).
+const MOST_TYPES: u32 = 1_000;
+
 impl Types {
     /// A declaration of `name` with this type, as C writes it: `int (*name)(void)`. With an empty name,
     /// the type alone. `None` is `void`.
@@ -14,12 +17,14 @@ impl Types {
     /// assert_eq!(Types::new().spell(None, "x"), "void x");
     /// ```
     pub fn spell(&self, id: Option<TypeId>, name: &str) -> String {
-        self.declare(id, name.to_owned(), 0)
+        self.declare(id, name.to_owned(), 0, &mut 0)
     }
 
-    fn declare(&self, id: Option<TypeId>, inner: String, depth: u32) -> String {
+    fn declare(&self, id: Option<TypeId>, inner: String, depth: u32, spelt: &mut u32) -> String {
         let Some(id) = id else { return join("void", &inner) };
-        let Some(ty) = self.get(id).filter(|_| depth < MAX_DEPTH) else { return join("?", &inner) };
+        *spelt += 1;
+        let is_open = depth < MAX_DEPTH && *spelt <= MOST_TYPES;
+        let Some(ty) = self.get(id).filter(|_| is_open) else { return join("?", &inner) };
         match &ty.kind {
             // Rust gives pointers names of their own.
             TypeKind::Pointer(_) if ty.language == Language::Rust && ty.name.is_some() => {
@@ -32,10 +37,10 @@ impl Types {
                 });
                 let inner =
                     if needs_parentheses { format!("({mark}{inner})") } else { format!("{mark}{inner}") };
-                self.declare(*target, inner, depth + 1)
+                self.declare(*target, inner, depth + 1, spelt)
             }
             TypeKind::Array { element, counts } if ty.language == Language::Rust => {
-                let element = self.declare(Some(*element), String::new(), depth + 1);
+                let element = self.declare(Some(*element), String::new(), depth + 1, spelt);
                 let dimension = |text: String, count: &Option<u64>| match count {
                     Some(count) => format!("[{text}; {count}]"),
                     None => format!("[{text}]"),
@@ -50,13 +55,16 @@ impl Types {
                         None => inner.push_str("[]"),
                     }
                 }
-                self.declare(Some(*element), inner, depth + 1)
+                self.declare(Some(*element), inner, depth + 1, spelt)
             }
             TypeKind::Function { returns, parameters } => {
-                let parameters: Vec<String> =
-                    parameters.iter().map(|&id| self.declare(Some(id), String::new(), depth + 1)).collect();
+                let parameters: Vec<String> = parameters
+                    .iter()
+                    .take(MOST_TYPES as usize)
+                    .map(|&id| self.declare(Some(id), String::new(), depth + 1, spelt))
+                    .collect();
                 let list = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-                self.declare(*returns, format!("{inner}({list})"), depth + 1)
+                self.declare(*returns, format!("{inner}({list})"), depth + 1, spelt)
             }
             TypeKind::Qualified(target) => {
                 let keyword = ty.name.as_deref().unwrap_or_default();
@@ -64,9 +72,9 @@ impl Types {
                     .and_then(|target| self.get(target))
                     .is_some_and(|target| matches!(target.kind, TypeKind::Pointer(_)));
                 if is_pointer {
-                    self.declare(*target, join(keyword, &inner), depth + 1)
+                    self.declare(*target, join(keyword, &inner), depth + 1, spelt)
                 } else {
-                    join(keyword, &self.declare(*target, inner, depth + 1))
+                    join(keyword, &self.declare(*target, inner, depth + 1, spelt))
                 }
             }
             _ => join(&head(ty), &inner),
@@ -143,5 +151,13 @@ mod tests {
         let mut types = Types::new();
         let id = push(&mut types, None, TypeKind::Pointer(Some(TypeId(0))));
         assert!(types.spell(Some(id), "x").starts_with('?'));
+    }
+
+    #[test]
+    fn a_function_that_takes_itself_many_times_is_cut_short() {
+        let mut types = Types::new();
+        let parameters = vec![TypeId(0); 20];
+        let id = push(&mut types, None, TypeKind::Function { returns: Some(TypeId(0)), parameters });
+        assert!(types.spell(Some(id), "f").len() < 100_000);
     }
 }

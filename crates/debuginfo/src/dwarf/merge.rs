@@ -31,7 +31,7 @@ pub(crate) struct TypeTable {
     pub(crate) types: Types,
     /// Per unit: entry offset and type, by offset.
     by_entry: Vec<Vec<(u32, TypeId)>>,
-    /// Units that could not be read to their end.
+    /// Units that could not be read to their end, and types that hold themselves.
     pub(crate) damaged: u64,
 }
 
@@ -46,6 +46,7 @@ impl TypeTable {
         merger.table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
             *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
         });
+        merger.table.damaged += merger.table.types.break_containment().len() as u64;
         merger.table
     }
 
