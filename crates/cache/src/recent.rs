@@ -4,7 +4,6 @@ use crate::spec::CacheSpec;
 
 /// No line has these numbers: addresses are 64 bits wide and lines at least 8 bytes.
 pub(crate) const NO_LINE: u64 = u64::MAX;
-const SEVERAL_LINES: u64 = u64::MAX - 1;
 
 /// The most recently used line of each set.
 ///
@@ -33,12 +32,24 @@ impl Lines {
     /// No line at all.
     pub const NONE: Lines = Lines { first: NO_LINE, last: NO_LINE };
 
-    /// The line, if it is only one; else a number that no line has.
-    pub fn only(self) -> u64 {
-        if self.first == self.last { self.first } else { SEVERAL_LINES }
+    /// The line with this number and so many after it.
+    #[inline]
+    pub fn starting(first: u64, more: u64) -> Lines {
+        Lines { first, last: first.wrapping_add(more) }
     }
 
-    /// The lines of both, as far as [`Self::only`] tells.
+    /// The first of them.
+    pub fn first(self) -> u64 {
+        self.first
+    }
+
+    /// How many there are after the first.
+    #[inline]
+    pub fn more(self) -> u64 {
+        self.last.wrapping_sub(self.first)
+    }
+
+    /// The lines of both, and those between.
     pub fn with(self, other: Lines) -> Lines {
         Lines { first: self.first.min(other.first), last: self.last.max(other.last) }
     }
@@ -55,6 +66,11 @@ impl MostRecent {
         MostRecent { lines: vec![NO_LINE; sets as usize].into(), line_shift: line_bytes.trailing_zeros() }
     }
 
+    /// Bytes of a line.
+    pub fn line_bytes(&self) -> u64 {
+        1 << self.line_shift
+    }
+
     /// The number of the line that holds `address`.
     #[inline]
     pub fn line_of(&self, address: u64) -> u64 {
@@ -68,16 +84,41 @@ impl MostRecent {
         Lines { first: self.line_of(address), last: self.line_of(last) }
     }
 
-    /// True when using these lines changes nothing.
+    /// True when using these lines changes nothing: one or two, each the most recently used of its set. Using some of them
+    /// only, or often, changes nothing either.
     #[inline]
     pub fn passes_over(&self, lines: Lines) -> bool {
-        lines.first == lines.last && self.is_most_recent(lines.first)
+        let Lines { first, last } = lines;
+        self.is_most_recent(first)
+            && (first == last || (last == first.wrapping_add(1) && self.is_most_recent(last)))
     }
 
     /// True when the line is the most recently used of its set.
     #[inline]
     pub fn is_most_recent(&self, line: u64) -> bool {
         self.lines[self.set(line)] == line
+    }
+
+    /// Takes in that these lines were used; true when that changed nothing, as [`Self::passes_over`] tells it.
+    #[inline]
+    pub fn uses_again(&mut self, lines: Lines) -> bool {
+        let is_first = self.replace(lines.first);
+        if lines.first == lines.last {
+            return is_first;
+        }
+        if lines.more() > 1 {
+            self.use_others(lines);
+            return false;
+        }
+        self.replace(lines.last) && is_first
+    }
+
+    /// Uses a line; true when it was the most recently used of its set.
+    #[inline]
+    fn replace(&mut self, line: u64) -> bool {
+        let set = self.set(line);
+        let place = &mut self.lines[set];
+        std::mem::replace(place, line) == line
     }
 
     /// Takes in that these lines were used, first to last.

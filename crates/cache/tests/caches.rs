@@ -1,6 +1,6 @@
 //! What holds for every cache, and a slow model that the fast one must agree with.
 
-use lineup_cache::{Cache, CacheLevel, CacheSpec, Hierarchy, Missed, SpecError, expected_misses};
+use lineup_cache::{Cache, CacheLevel, CacheSpec, Hierarchy, Missed, MostRecent, SpecError, expected_misses};
 use lineup_model::line::LineSize;
 use proptest::prelude::*;
 
@@ -69,6 +69,24 @@ proptest! {
         let distinct = lines.iter().collect::<std::collections::BTreeSet<_>>().len();
         prop_assert!(misses(&spec(4, ways, 64), &lines) >= distinct);
         prop_assert_eq!(misses(&spec(1, 64, 64), &lines), distinct);
+    }
+
+    /// What the filter passes over, the cache would not have noticed.
+    #[test]
+    fn uses_of_the_most_recent_lines_are_hits_that_change_nothing(
+        accesses in prop::collection::vec((0u64..1024, 1u64..200), 0..400), sets in 0u32..4, ways in 1u32..6,
+    ) {
+        let spec = spec(1 << sets, ways, 64);
+        let (mut cache, mut recent) = (Cache::new(&spec), MostRecent::new(&spec));
+        for (address, size_bytes) in accesses {
+            let lines = recent.lines(address, size_bytes);
+            let before = cache.clone();
+            let passes_over = recent.passes_over(lines);
+            let hit = cache.access(address, size_bytes);
+            prop_assert!(!passes_over || (hit && cache == before));
+            prop_assert_eq!(recent.uses_again(lines), passes_over);
+            prop_assert!(lines.more() > 0 || recent.passes_over(lines));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::guest::read_value;
 use crate::images::Special;
 use crate::isa::Flow;
 use crate::output::BLOCK_BYTES;
-use crate::profile::{self, ThreadProfile};
+use crate::profile::{self, Handle, ThreadProfile};
 use crate::recorder::{self, Recorder};
 use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VM, Call, MAP_FIXED, meaning};
 use crate::thread::Thread;
@@ -87,9 +87,9 @@ pub(crate) unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64,
 pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.enter_again(data as usize as u32)
+        && !profile.enter(data as usize as u32)
     {
-        enter(profile, data as usize as u32);
+        enter_slowly(profile, data as usize as u32);
     }
 }
 
@@ -97,22 +97,58 @@ pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
 pub(crate) unsafe extern "C" fn on_profiled_access(vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.access_again(data as usize as u32, address, info)
+        && !profile.access(data as usize as u32, address, info)
     {
-        access(profile, data as usize as u32, address, info);
+        access_slowly(profile, data as usize as u32, address, info);
+    }
+}
+
+/// A chain of accesses begins, in whole-program mode, and with `BEGINS` the block. `data` is the chain's [`Handle`].
+pub(crate) unsafe extern "C" fn on_chain<const BEGINS: bool>(
+    vcpu: c_uint,
+    _info: u32,
+    address: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(profile) = unsafe { profile::current(vcpu) }
+        && !profile.chain::<BEGINS>(Handle::from_data(data as u64), address)
+    {
+        chain_slowly::<BEGINS>(profile, data as u64, address);
+    }
+}
+
+/// As [`on_chain`], for an instruction that loads and stores, one of which begins the chain: with `STORES` the store.
+pub(crate) unsafe extern "C" fn on_chain_of<const BEGINS: bool, const STORES: bool>(
+    vcpu: c_uint,
+    info: u32,
+    address: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(profile) = unsafe { profile::current(vcpu) }
+        && profile.is_store(info) == STORES
+        && !profile.chain::<BEGINS>(Handle::from_data(data as u64), address)
+    {
+        chain_slowly::<BEGINS>(profile, data as u64, address);
     }
 }
 
 // Calls in last place, so that the callbacks above save no registers for them.
 
 #[inline(never)]
-extern "C" fn enter(profile: &mut ThreadProfile, run: u32) {
-    profile.enter(run);
+extern "C" fn enter_slowly(profile: &mut ThreadProfile, run: u32) {
+    profile.enter_slowly(run);
 }
 
 #[inline(never)]
-extern "C" fn access(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
-    profile.access(counter, address, info);
+extern "C" fn chain_slowly<const BEGINS: bool>(profile: &mut ThreadProfile, data: u64, address: u64) {
+    profile.chain_slowly::<BEGINS>(Handle::from_data(data), address);
+}
+
+#[inline(never)]
+extern "C" fn access_slowly(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
+    profile.access_slowly(counter, address, info);
 }
 
 #[allow(clippy::too_many_arguments, reason = "the emulator's signature")]

@@ -2,6 +2,7 @@
 //! needs.
 
 mod arm;
+pub(crate) mod certain;
 mod x86;
 
 use lineup_model::abi::Machine;

@@ -3,51 +3,28 @@
 //! Callbacks only note what happened, in batches. Full batches go to the model, on a thread of its own where the host
 //! has processors to spare: a guest thread's model depends on that thread alone, so the counts are the same.
 
+mod chains;
+mod code;
 mod events;
 mod feed;
 mod front;
+mod handle;
 mod model;
 mod worker;
 
 use crate::ffi::Api;
 use crate::output::BLOCK_BYTES;
 use crate::recorder::MAX_THREADS;
+use chains::Chains;
+pub(crate) use chains::{Kind, chains};
+use code::{Run, SharedCode};
 pub(crate) use feed::ThreadProfile;
-use lineup_cache::CacheSpec;
+pub(crate) use handle::Handle;
+use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_recording::{Encoder, Misses, ProfileRun};
 use model::Counts;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The part of a block that lies on one line. They are numbered in the order of their making, those of a block in its
-/// order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Run {
-    pc: u64,
-    size_bytes: u32,
-    instructions: u32,
-    /// Where the counters of its accesses begin: two for each instruction, its loads and its stores.
-    counters: u32,
-    ends_block: bool,
-}
-
-/// All runs.
-#[derive(Default)]
-struct Runs {
-    all: Mutex<Vec<Run>>,
-    /// Their number, to be seen without the lock.
-    count: AtomicUsize,
-}
-
-impl Runs {
-    /// Those made after the first `count`.
-    fn after(&self, count: usize) -> Vec<Run> {
-        match self.count.load(Ordering::Acquire) > count {
-            true => lock(&self.all)[count..].to_vec(),
-            false => Vec::new(),
-        }
-    }
-}
 
 /// What callbacks need of a block.
 pub(crate) struct Block {
@@ -55,6 +32,8 @@ pub(crate) struct Block {
     pub(crate) run: u32,
     /// The first counter of its first instruction; the next one's is two further.
     pub(crate) counters: u32,
+    /// Its chains.
+    pub(crate) handles: Vec<Handle>,
 }
 
 /// The profile of the thread on each virtual CPU, where callbacks find it with one load.
@@ -83,8 +62,11 @@ pub(crate) unsafe fn current<'a>(vcpu: u32) -> Option<&'a mut ThreadProfile> {
 /// What threads share: the runs, and the sums of threads that ended.
 pub(crate) struct Profile {
     specs: Vec<CacheSpec>,
+    /// Of the shortest lines.
     line_bytes: u64,
-    runs: Arc<Runs>,
+    /// Of the lines that code is fetched by.
+    code_line_bytes: u64,
+    code: Arc<SharedCode>,
     sums: Mutex<Counts>,
     /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
     spare_processors: AtomicUsize,
@@ -95,11 +77,13 @@ impl Profile {
         let specs = specs.iter().map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
         let specs: Vec<CacheSpec> = specs.collect::<Result<_, String>>()?;
         let line_bytes = specs.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64);
+        let code_line_bytes = front::first_level(&specs, CacheLevel::L1i).line_bytes();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Profile {
             specs,
             line_bytes,
-            runs: Arc::default(),
+            code_line_bytes,
+            code: Arc::default(),
             sums: Mutex::default(),
             spare_processors: AtomicUsize::new(processors / 2),
         })
@@ -110,30 +94,20 @@ impl Profile {
         let take = |spare: usize| spare.checked_sub(1);
         let may_run_beside =
             self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        ThreadProfile::new(&self.specs, Arc::clone(&self.runs), api, may_run_beside)
+        ThreadProfile::new(&self.specs, Arc::clone(&self.code), api, may_run_beside)
     }
 
-    /// Cuts a block, given the addresses and sizes of its instructions, into runs on one line.
-    pub(crate) fn block(&self, insns: &[(u64, u64)]) -> Block {
-        let mut runs = lock(&self.runs.all);
-        let counters = runs.last().map_or(0, Run::counters_end);
-        let block = Block { run: runs.len() as u32, counters };
-        for (counters, (pc, size)) in (counters..).step_by(2).zip(insns) {
-            let line = pc / self.line_bytes;
-            match runs.last_mut().filter(|run| !run.ends_block && run.pc / self.line_bytes == line) {
-                Some(run) => {
-                    run.size_bytes += *size as u32;
-                    run.instructions += 1;
-                }
-                None => {
-                    let size_bytes = *size as u32;
-                    runs.push(Run { pc: *pc, size_bytes, instructions: 1, counters, ends_block: false });
-                }
-            }
-        }
-        runs.last_mut().into_iter().for_each(|run| run.ends_block = true);
-        self.runs.count.store(runs.len(), Ordering::Release);
-        block
+    /// Takes in a block, given the addresses and sizes of its instructions and how its accesses are seen.
+    pub(crate) fn block(&self, insns: &[(u64, u64)], chains: &Chains) -> Block {
+        let numbers = self.code.add(self.line_bytes, insns, chains);
+        let line_of = |pc: u64| pc / self.code_line_bytes;
+        let ends = insns.first().zip(insns.last());
+        let more_lines = ends.map_or(0, |((first, _), (last, size))| {
+            line_of(last.saturating_add(size.max(&1) - 1)) - line_of(*first)
+        });
+        let handles = chains.all.iter().zip(numbers.chain..);
+        let handles = handles.map(|(chain, number)| Handle::new(number, chain, more_lines)).collect();
+        Block { run: numbers.run, counters: numbers.counters, handles }
     }
 
     /// Takes over what a thread counted; gives the instructions it executed.
@@ -142,7 +116,7 @@ impl Profile {
         let may_run_beside = thread.may_run_beside();
         let Some(counts) = thread.finish() else { return 0 };
         self.spare_processors.fetch_add(usize::from(may_run_beside), Ordering::Relaxed);
-        let runs = lock(&self.runs.all);
+        let runs = self.code.runs();
         let executed = counts.executed(&runs).map(|(_, run, times)| u64::from(run.instructions) * times);
         let executed = executed.sum();
         lock(&self.sums).add(&counts);
@@ -151,19 +125,13 @@ impl Profile {
 
     /// Packs all counts, handing full blocks over.
     pub(crate) fn write(&self, encoder: &mut Encoder, mut flush: impl FnMut(&mut Encoder)) {
-        let (runs, sums) = (lock(&self.runs.all), lock(&self.sums));
+        let (runs, sums) = (self.code.runs(), lock(&self.sums));
         for (number, run, executions) in sums.executed(&runs) {
             encoder.profile(&sums.of_run(number, run, executions));
             if encoder.packed_bytes() >= BLOCK_BYTES {
                 flush(encoder);
             }
         }
-    }
-}
-
-impl Run {
-    fn counters_end(&self) -> u32 {
-        self.counters + 2 * self.instructions
     }
 }
 

@@ -1,10 +1,13 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
 use crate::blocks::{Block, BlockKey, BlockParts, Site};
-use crate::callbacks::{on_access, on_block, on_profiled, on_profiled_access, on_unwatched};
-use crate::ffi::{self, INLINE_ADD, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::callbacks::{
+    on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access, on_unwatched,
+};
+use crate::ffi::{self, INLINE_ADD, MemCallback, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::isa::certain::Follower;
 use crate::isa::{self, Flow};
-use crate::profile::Profile;
+use crate::profile::{Kind, Profile, chains};
 use crate::recorder::{self, Recorder, Translation};
 use lineup_model::abi::Machine;
 use lineup_model::access::CODE_GRANULE_BYTES;
@@ -14,10 +17,11 @@ use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering;
 
 /// An instruction of a block.
-struct Insn {
+struct Insn<'tb> {
     handle: *mut ffi::Insn,
     pc: u64,
     size_bytes: u64,
+    bytes: &'tb [u8],
     decoded: isa::Insn,
 }
 
@@ -45,14 +49,14 @@ impl Recorder {
     /// The block's instructions.
     ///
     /// # Safety
-    /// `tb` must be the block under translation.
-    unsafe fn insns(&self, tb: *mut Tb) -> Vec<Insn> {
+    /// `tb` must be the block under translation, and `'tb` no longer than that.
+    unsafe fn insns<'tb>(&self, tb: *mut Tb) -> Vec<Insn<'tb>> {
         let api = &self.api;
         // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
         let raw = |index| unsafe {
             let handle = (api.block_insn)(tb, index);
             let (data, size) = ((api.insn_data)(handle), (api.insn_size)(handle));
-            let bytes: &[u8] =
+            let bytes: &'tb [u8] =
                 if data.is_null() { &[] } else { std::slice::from_raw_parts(data.cast::<u8>(), size) };
             (handle, (api.insn_vaddr)(handle), bytes)
         };
@@ -64,11 +68,11 @@ impl Recorder {
                 raw.last().map_or_else(String::new, |(handle, _, _)| self.text(*handle))
             })
         };
-        let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &[u8])| {
+        let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &'tb [u8])| {
             let decoded = isa::decode(self.machine, bytes, is_thumb);
             // SAFETY: the handle is valid for the translation under way.
             let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
-            Insn { handle, pc, size_bytes, decoded }
+            Insn { handle, pc, size_bytes, bytes, decoded }
         };
         let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {
             !isa::is_only_listed(self.machine, *index, *pc, bytes)
@@ -103,19 +107,36 @@ impl Recorder {
 
     /// # Safety
     /// `tb` must be the block under translation and `insns` its instructions.
-    unsafe fn profile_block(&self, profile: &Profile, tb: *mut Tb, insns: &[Insn]) {
+    unsafe fn profile_block(&self, profile: &Profile, tb: *mut Tb, insns: &[Insn<'_>]) {
         let places: Vec<(u64, u64)> = insns.iter().map(|insn| (insn.pc, insn.size_bytes)).collect();
-        let block = profile.block(&places);
-        for (counter, insn) in (block.counters as usize..).step_by(2).zip(insns) {
-            let number = counter as *mut c_void;
-            // SAFETY: the caller's promise; the number is not followed.
-            unsafe {
-                (self.api.insn_mem)(insn.handle, on_profiled_access, NO_REGISTERS, READS_AND_WRITES, number)
-            };
+        let mut follower = Follower::new(self.machine);
+        let chains = chains(insns.iter().map(|insn| follower.step(insn.pc, insn.bytes)));
+        let block = profile.block(&places, &chains);
+        let ask = |insn: usize, callback: MemCallback, data: u64| {
+            let (insn, data) = (insns[insn].handle, data as usize as *mut c_void);
+            // SAFETY: the caller's promise; the data is not followed.
+            unsafe { (self.api.insn_mem)(insn, callback, NO_REGISTERS, READS_AND_WRITES, data) };
+        };
+        for insn in &chains.alone {
+            ask(*insn, on_profiled_access, u64::from(block.counters) + 2 * *insn as u64);
         }
-        let run = block.run as usize as *mut c_void;
-        // SAFETY: as above.
-        unsafe { (self.api.block_exec)(tb, on_profiled, NO_REGISTERS, run) };
+        for (number, (chain, handle)) in chains.all.iter().zip(&block.handles).enumerate() {
+            let begins = number == 0 && chains.begin_block;
+            let callback = match (chain.only, begins) {
+                (None, true) => on_chain::<true>,
+                (None, false) => on_chain::<false>,
+                (Some(Kind::Load), true) => on_chain_of::<true, false>,
+                (Some(Kind::Load), false) => on_chain_of::<false, false>,
+                (Some(Kind::Store), true) => on_chain_of::<true, true>,
+                (Some(Kind::Store), false) => on_chain_of::<false, true>,
+            };
+            ask(chain.links[0].insn, callback, handle.data());
+        }
+        if !chains.begin_block {
+            let run = block.run as usize as *mut c_void;
+            // SAFETY: the caller's promise; the number is not followed.
+            unsafe { (self.api.block_exec)(tb, on_profiled, NO_REGISTERS, run) };
+        }
     }
 
     /// # Safety
@@ -124,7 +145,7 @@ impl Recorder {
         &self,
         translation: &mut Translation,
         tb: *mut Tb,
-        insns: &[Insn],
+        insns: &[Insn<'_>],
         guest_base: u64,
     ) {
         let (Some(first), Some(last)) = (insns.first(), insns.last()) else { return };
@@ -192,7 +213,7 @@ impl Recorder {
     }
 }
 
-fn site(translation: &mut Translation, insn: &Insn, guest_base: u64) -> &'static Site {
+fn site(translation: &mut Translation, insn: &Insn<'_>, guest_base: u64) -> &'static Site {
     let next_pc = insn.pc + insn.size_bytes;
     translation.registry.site(insn.pc, next_pc, || Site {
         pc: insn.pc,
@@ -205,7 +226,7 @@ fn site(translation: &mut Translation, insn: &Insn, guest_base: u64) -> &'static
 }
 
 /// First addresses of the granules that instructions lie on.
-fn granules(insns: &[Insn]) -> Vec<u64> {
+fn granules(insns: &[Insn<'_>]) -> Vec<u64> {
     let mut granules: Vec<u64> = Vec::new();
     for insn in insns {
         let (first, last) =

@@ -1,6 +1,7 @@
 //! Exact accesses, instructions, limits.
 
 use crate::program::{MACHINES, Machine, Recorded, X86_64, c};
+use lineup_model::access::AccessKind;
 use lineup_model::access::CallEnd::Returned;
 use std::process::Command;
 
@@ -124,4 +125,43 @@ fn instructions_in_a_region_equal_those_callgrind_counts() {
         std::fs::read_to_string(program.folder.path().join("callgrind.out")).expect("callgrind's output");
     let totals = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a line of totals");
     assert_eq!(ours, totals.trim().parse::<u64>().expect("a count"));
+}
+
+/// Accesses whose addresses follow from others in their block, and some that do not, in one function without a C library.
+const CHAINED: &str = r#"
+asm(".globl _start\n_start: lea stack+8192(%rip), %rsp\n call run\n mov $60, %eax\n xor %edi, %edi\n syscall");
+__attribute__((aligned(64))) char stack[16384];
+__attribute__((aligned(64))) long cells[64];
+__attribute__((naked, noinline)) void leaf(void) { asm("push %rbp\n mov %rsp, %rbp\n sub $32, %rsp\n movq $1, -8(%rbp)\n leave\n ret"); }
+void (*const pointer)(void) = leaf;
+__attribute__((naked, noinline)) void run(void) {
+    asm("push %rbx\n push %r12\n push %r13\n mov $1000, %ebx\n lea cells(%rip), %r12\n"
+        "1: addq $1, (%r12)\n negl 60(%r12)\n"          // a load and a store each, the second across lines
+        "pushq 8(%r12)\n popq 16(%r12)\n"               // two addresses each
+        "mov 24(%r12), %rax\n mov %rax, 200(%r12)\n movzwl 26(%r12), %eax\n"
+        "movsd 8(%r12), %xmm1\n call *pointer(%rip)\n call leaf\n"
+        "mov %r12, %rdi\n lea 256(%r12), %rsi\n mov $5, %ecx\n rep movsb\n"
+        "xchg %rax, (%r12)\n lock incq 32(%r12)\n"
+        "mov (%r12,%rbx,0x1), %al\n mov 1(%r12,%rbx,1), %cl\n"
+        "dec %ebx\n jnz 1b\n pop %r13\n pop %r12\n pop %rbx\n ret");
+}
+"#;
+
+/// One callback for several accesses counts what one for each does.
+#[test]
+fn a_whole_program_s_accesses_are_those_of_its_calls() {
+    let program =
+        c(X86_64, CHAINED, &["-nostdlib", "-static", "-fno-pie", "-no-pie", "-fcf-protection=none"]);
+    let calls = program.record(&["--region", "run"]);
+    let of_calls =
+        |kind| calls.calls()[0].accesses.iter().filter(|access| access.kind == kind).count() as u64;
+    let whole = program.record(&["--whole-program", "--cache", "l1d=1K,2,64", "--cache", "l1i=1K,2,64"]);
+    let sum = |count: fn(&lineup_recording::ProfileRun) -> u64| -> u64 {
+        whole.recording.profile.iter().map(count).sum()
+    };
+    // Besides, the call that begins all stores a return address.
+    assert_eq!(sum(|run| run.loads), of_calls(AccessKind::Load));
+    assert_eq!(sum(|run| run.stores), of_calls(AccessKind::Store) + 1);
+    assert!(sum(|run| run.loads) > 20_000 && sum(|run| run.stores) > 18_000);
+    assert!(sum(|run| run.load_misses.l1) > 0);
 }

@@ -1,170 +1,179 @@
-//! What callbacks leave for the model: code fetched and data accessed, in their order.
+//! What callbacks leave for the model: what happened, in its order, as words.
 //!
-//! All of it passes from one processor to another, so it is packed; and the model goes through each kind in a loop of its
-//! own, so each kind has a list of its own.
+//! All of it passes from one processor to another, so it is packed. A block is one word, an access two, a chain one and
+//! its addresses.
 
-use super::Run;
-use crate::describe::Description;
+use super::chains::SLOTS;
+use super::code::Code;
 
-/// Events of each kind in a batch: 320 KiB, so that a few batches stay in the host's caches.
-const EVENTS: usize = 1 << 14;
+/// Words in a batch: 256 KiB, so that a few batches stay in the host's caches.
+const WORDS: usize = 1 << 15;
 
-/// The emulator puts at most so many instructions into a block, so that it has at most so many runs.
-const MOST_RUNS: usize = 512;
+/// Words of the longest event.
+const MOST_WORDS: usize = 1 + SLOTS;
 
-/// The lower bits of an access tell its size, which is two to their power.
+/// The lower bits of an event's first word tell its kind.
+const KIND_BITS: u32 = 3;
+const BLOCK: u64 = 0;
+const ACCESS: u64 = 1;
+/// With the two bits after it: which of code and data may change the caches.
+const CHAIN: u64 = 4;
+
+/// Bits for the size of a lone access, which is two to their power.
 const SIZE_BITS: u32 = 4;
-/// In place of a size: the address is in the list of wide ones, at the number in its place.
-const WIDE: u64 = (1 << SIZE_BITS) - 1;
 
-/// A run was fetched.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Fetched {
-    pub(super) run: u32,
-    /// Accesses of the same batch that came before.
-    pub(super) accesses_before: u32,
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event<'a> {
+    /// The block that begins with this run was fetched.
+    Block { run: u32 },
+    /// Data was accessed.
+    Access { counter: u32, size_shift: u8, address: u64 },
+    /// A chain of accesses happened, and the block that it begins.
+    Chain {
+        chain: u32,
+        /// False when fetching the block changes nothing.
+        with_code: bool,
+        /// What its links are measured from; empty when accessing data changes nothing.
+        addresses: &'a [u64],
+    },
 }
-
-/// Where and how much was accessed, packed.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Place(u64);
 
 /// Events of one thread.
 pub(super) struct Batch {
-    fetched: Box<[Fetched; EVENTS]>,
-    fetched_count: usize,
-    places: Box<[Place; EVENTS]>,
-    counters: Box<[u32; EVENTS]>,
-    access_count: usize,
-    /// Addresses, with the sizes of their accesses, that have no room in a [`Place`].
-    wide: Vec<(u64, u64)>,
-    /// Runs that this thread's model does not know yet.
-    pub(super) new_runs: Vec<Run>,
-}
-
-/// `EVENTS` empty places, made on the heap: stacks of guest threads are small.
-fn places<T: Clone + Default>() -> Box<[T; EVENTS]> {
-    vec![T::default(); EVENTS].try_into().unwrap_or_else(|_| unreachable!("of this very length"))
+    words: Box<[u64; WORDS]>,
+    count: usize,
+    /// Code that this thread's model does not know yet.
+    pub(super) new_code: Code,
 }
 
 impl Batch {
     pub(super) fn new() -> Batch {
-        Batch {
-            fetched: places(),
-            fetched_count: 0,
-            places: places(),
-            counters: places(),
-            access_count: 0,
-            wide: Vec::new(),
-            new_runs: Vec::new(),
-        }
+        // Made on the heap: stacks of guest threads are small.
+        let words = vec![0; WORDS].try_into().unwrap_or_else(|_| unreachable!("of this very length"));
+        Batch { words, count: 0, new_code: Code::default() }
     }
 
-    /// True when every run of a block has room.
+    /// True when any event has room.
     #[inline]
-    pub(super) fn has_room_for_block(&self) -> bool {
-        self.fetched_count <= EVENTS - MOST_RUNS
+    pub(super) fn has_room(&self) -> bool {
+        self.count <= WORDS - MOST_WORDS
     }
 
-    /// Notes that a run was fetched, where there is room.
+    /// Notes that the block that begins with a run was fetched, where there is room.
     #[inline]
-    pub(super) fn fetch(&mut self, run: u32) {
-        if let Some(place) = self.fetched.get_mut(self.fetched_count) {
-            *place = Fetched { run, accesses_before: self.access_count as u32 };
-            self.fetched_count += 1;
-        }
+    pub(super) fn block(&mut self, run: u32) {
+        self.put(u64::from(run) << KIND_BITS | BLOCK);
     }
 
-    /// Notes an access that `counter` counts; false when there is no room left, or the address has none.
+    /// Notes an access that `counter` counts, of two to the power of `size_shift` bytes, where there is room.
     #[inline]
-    pub(super) fn access(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let has_room = address >> (u64::BITS - SIZE_BITS) == 0;
-        has_room && self.put(counter, Place(address << SIZE_BITS | u64::from(what.size_shift)))
+    pub(super) fn access(&mut self, counter: u32, address: u64, size_shift: u8) {
+        self.put((u64::from(counter) << SIZE_BITS | u64::from(size_shift)) << KIND_BITS | ACCESS);
+        self.put(address);
     }
 
-    /// Notes an access whatever its address; false when there is no room left.
-    pub(super) fn access_wide(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let is_noted = self.put(counter, Place((self.wide.len() as u64) << SIZE_BITS | WIDE));
-        if is_noted {
-            self.wide.push((address, u64::from(what.size_bytes())));
-        }
-        is_noted
+    /// Notes a chain, where there is room. With data, its addresses follow, by [`Self::put`].
+    #[inline]
+    pub(super) fn chain(&mut self, chain: u32, with_code: bool, with_data: bool) {
+        let kind = CHAIN | u64::from(with_code) << 1 | u64::from(with_data);
+        self.put(u64::from(chain) << KIND_BITS | kind);
     }
 
     #[inline]
-    fn put(&mut self, counter: u32, place: Place) -> bool {
-        let at = self.access_count;
-        let has_room = at < EVENTS;
-        if has_room {
-            self.places[at] = place;
-            self.counters[at] = counter;
-            self.access_count = at + 1;
+    pub(super) fn put(&mut self, word: u64) {
+        if let Some(place) = self.words.get_mut(self.count) {
+            *place = word;
+            self.count += 1;
         }
-        has_room
     }
 
-    pub(super) fn fetched(&self) -> &[Fetched] {
-        &self.fetched[..self.fetched_count]
-    }
-
-    /// Where data was accessed.
-    pub(super) fn places(&self) -> &[Place] {
-        &self.places[..self.access_count]
-    }
-
-    /// What counts each of these accesses.
-    pub(super) fn counters(&self) -> &[u32] {
-        &self.counters[..self.access_count]
-    }
-
-    /// Address and size of an access.
+    /// Passes every event to `take`, in order. `code` holds all that is named.
     #[inline]
-    pub(super) fn unpack(&self, place: Place) -> (u64, u64) {
-        let (address, size) = (place.0 >> SIZE_BITS, place.0 & WIDE);
-        if size == WIDE {
-            return self.wide.get(address as usize).copied().unwrap_or_default();
+    pub(super) fn for_each(&self, code: &Code, mut take: impl FnMut(Event<'_>)) {
+        let mut words = &self.words[..self.count];
+        while let [first, rest @ ..] = words {
+            let value = first >> KIND_BITS;
+            let taken = match first & ((1 << KIND_BITS) - 1) {
+                BLOCK => {
+                    take(Event::Block { run: value as u32 });
+                    0
+                }
+                ACCESS => {
+                    let (counter, size_shift) =
+                        ((value >> SIZE_BITS) as u32, value as u8 & ((1 << SIZE_BITS) - 1));
+                    take(Event::Access { counter, size_shift, address: rest[0] });
+                    1
+                }
+                kind => {
+                    let slots = if kind & 1 == 1 { code.chains[value as usize].slots as usize } else { 0 };
+                    let addresses = &rest[..slots];
+                    take(Event::Chain { chain: value as u32, with_code: kind & 2 != 0, addresses });
+                    slots
+                }
+            };
+            words = &rest[taken..];
         }
-        (address, 1 << size)
     }
 
     pub(super) fn clear(&mut self) {
-        (self.fetched_count, self.access_count) = (0, 0);
-        self.wide.clear();
-        self.new_runs.clear();
+        self.count = 0;
+        self.new_code.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::chains::{Chain, Chains, Link};
     use super::*;
 
-    const STORE_OF_FOUR: Description = Description::told(0, 2, true);
-    const LOAD_OF_SIXTEEN: Description = Description::told(0, 4, false);
-
-    #[test]
-    fn accesses_come_back_as_they_were_noted() {
-        let mut batch = Batch::new();
-        let high = u64::MAX - 7;
-        assert!(batch.access(10, 0x7fff_1234_5678, &STORE_OF_FOUR));
-        assert!(!batch.access(20, high, &LOAD_OF_SIXTEEN), "an address of 64 bits has no room");
-        assert!(batch.access_wide(20, high, &LOAD_OF_SIXTEEN));
-        let unpacked: Vec<_> = batch.places().iter().map(|place| batch.unpack(*place)).collect();
-        assert_eq!(unpacked, [(0x7fff_1234_5678, 4), (high, 16)]);
-        assert_eq!(batch.counters(), [10, 20]);
+    /// A run, and a chain measured from two addresses.
+    fn code() -> Code {
+        let link = |slot| Link { insn: 0, slot, distance: 8, is_store: false, size_shift: 3 };
+        let chain = Chain { links: vec![link(3), link(1), link(3)], only: None };
+        let mut code = Code::default();
+        code.add(64, &[(0x1000, 4)], &Chains { all: vec![chain], alone: Vec::new(), begin_block: false });
+        code
     }
 
     #[test]
-    fn a_full_batch_takes_no_more_until_it_is_cleared() {
-        let mut batch = Batch::new();
+    fn events_come_back_as_they_were_noted() {
+        let (code, mut batch) = (code(), Batch::new());
+        batch.block(u32::MAX);
+        batch.access(u32::MAX, u64::MAX - 7, 12);
+        batch.chain(0, false, true);
+        batch.put(0x7fff_1234_5678);
+        batch.put(u64::MAX);
+        batch.chain(0, true, false);
+        batch.access(0, 0, 0);
+        let mut noted = Vec::new();
+        batch.for_each(&code, |event| noted.push(format!("{event:x?}")));
+        assert_eq!(
+            noted,
+            [
+                "Block { run: ffffffff }",
+                "Access { counter: ffffffff, size_shift: c, address: fffffffffffffff8 }",
+                "Chain { chain: 0, with_code: false, addresses: [7fff12345678, ffffffffffffffff] }",
+                "Chain { chain: 0, with_code: true, addresses: [] }",
+                "Access { counter: 0, size_shift: 0, address: 0 }",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_batch_has_no_room_until_it_is_cleared() {
+        let (code, mut batch) = (code(), Batch::new());
         let mut blocks = 0;
-        while batch.has_room_for_block() {
-            (0..MOST_RUNS as u32).for_each(|run| batch.fetch(run));
+        while batch.has_room() {
+            batch.block(blocks);
             blocks += 1;
         }
-        assert!((0..EVENTS).all(|_| batch.access(0, 8, &STORE_OF_FOUR)));
-        assert!(!batch.access(0, 8, &STORE_OF_FOUR) && !batch.access_wide(0, u64::MAX, &STORE_OF_FOUR));
-        assert_eq!((batch.fetched().len(), batch.places().len()), (blocks * MOST_RUNS, EVENTS));
+        (0..MOST_WORDS).for_each(|_| batch.block(0));
+        let mut noted = 0;
+        batch.for_each(&code, |_| noted += 1);
+        assert_eq!(noted, WORDS);
         batch.clear();
-        assert!(batch.has_room_for_block() && batch.access(0, 8, &STORE_OF_FOUR));
+        assert!(batch.has_room());
+        batch.for_each(&code, |event| panic!("{event:?}"));
     }
 }

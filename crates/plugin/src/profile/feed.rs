@@ -1,10 +1,11 @@
 //! One guest thread's way to its model: callbacks fill batches, and full ones are modelled in order.
 
-use super::Runs;
+use super::code::SharedCode;
 use super::front::Front;
+use super::handle::Handle;
 use super::model::{Counts, Model};
 use super::worker::Worker;
-use crate::describe::{Description, Descriptions};
+use crate::describe::Descriptions;
 use crate::ffi::Api;
 use lineup_cache::CacheSpec;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ pub(crate) struct ThreadProfile {
     front: Front,
     descriptions: Descriptions,
     model: Place,
-    runs: Arc<Runs>,
+    code: Arc<SharedCode>,
     may_run_beside: bool,
     process: u32,
 }
@@ -32,12 +33,17 @@ enum Place {
 impl ThreadProfile {
     /// Nothing happened yet. With `may_run_beside` the model gets a thread of its own when the first batch is full, so
     /// that threads that do little start none.
-    pub(super) fn new(specs: &[CacheSpec], runs: Arc<Runs>, api: Api, may_run_beside: bool) -> Box<Self> {
+    pub(super) fn new(
+        specs: &[CacheSpec],
+        code: Arc<SharedCode>,
+        api: Api,
+        may_run_beside: bool,
+    ) -> Box<Self> {
         Box::new(ThreadProfile {
             front: Front::new(specs),
             descriptions: Descriptions::new(api),
             model: Place::Here(Model::new(specs)),
-            runs,
+            code,
             may_run_beside,
             process: std::process::id(),
         })
@@ -47,65 +53,67 @@ impl ThreadProfile {
         self.may_run_beside
     }
 
-    /// Enters the block that begins with a run; false when that needs [`Self::enter`].
+    /// Enters the block that begins with a run; false when that needs [`Self::enter_slowly`].
     #[inline]
-    pub(crate) fn enter_again(&mut self, run: u32) -> bool {
-        self.front.enter_again(run)
-    }
-
-    /// Enters the block that begins with a run.
-    pub(crate) fn enter(&mut self, run: u32) {
-        if !self.front.enter(run) {
-            self.enter_slowly(run);
-        }
+    pub(crate) fn enter(&mut self, run: u32) -> bool {
+        self.front.enter(run)
     }
 
     /// Enters a block that is new, or with a new batch.
-    #[cold]
-    fn enter_slowly(&mut self, run: u32) {
-        self.learn();
-        if !self.front.enter(run) {
-            self.hand_over();
-            self.front.enter(run);
-        }
+    pub(crate) fn enter_slowly(&mut self, run: u32) {
+        self.prepare();
+        self.front.enter(run);
+    }
+
+    /// Takes in a chain of accesses whose first is to `address`, and with `BEGINS` the block that it begins; false when that
+    /// needs [`Self::chain_slowly`].
+    #[inline]
+    pub(crate) fn chain<const BEGINS: bool>(&mut self, chain: Handle, address: u64) -> bool {
+        self.front.chain::<BEGINS>(chain, address)
+    }
+
+    /// Takes in a chain that is new, or with a new batch.
+    pub(crate) fn chain_slowly<const BEGINS: bool>(&mut self, chain: Handle, address: u64) {
+        self.prepare();
+        self.front.chain::<BEGINS>(chain, address);
+    }
+
+    /// Whether the emulator's `info` describes a store.
+    #[inline]
+    pub(crate) fn is_store(&mut self, info: u32) -> bool {
+        self.descriptions.of(info).is_store
     }
 
     /// Accesses data from the instruction with these counters, as the emulator's `info` describes it; false when
-    /// that needs [`Self::access`].
+    /// that needs [`Self::access_slowly`].
     #[inline]
-    pub(crate) fn access_again(&mut self, counter: u32, address: u64, info: u32) -> bool {
+    pub(crate) fn access(&mut self, counter: u32, address: u64, info: u32) -> bool {
         let what = self.descriptions.kept(info);
-        what.is_of(info) && self.front.access_again(counter, address, what)
+        what.is_of(info) && self.front.access(counter, address, what)
     }
 
-    /// Accesses data from the instruction with these counters.
-    pub(crate) fn access(&mut self, counter: u32, address: u64, info: u32) {
+    /// Accesses data when the block or the description is new, or with a new batch.
+    pub(crate) fn access_slowly(&mut self, counter: u32, address: u64, info: u32) {
         let what = self.descriptions.of(info);
         if !self.front.access(counter, address, &what) {
-            self.access_slowly(counter, address, &what);
+            self.prepare();
+            self.front.access(counter, address, &what);
         }
     }
 
-    /// Accesses data when the block is new, the address wide or the batch full.
-    #[cold]
-    fn access_slowly(&mut self, counter: u32, address: u64, what: &Description) {
+    /// Takes in new code, and hands a full batch over.
+    fn prepare(&mut self) {
         self.learn();
-        let front = &mut self.front;
-        if front.access(counter, address, what) || front.access_wide(counter, address, what) {
-            return;
-        }
-        self.hand_over();
-        let front = &mut self.front;
-        if !front.access(counter, address, what) {
-            front.access_wide(counter, address, what);
+        if !self.front.batch.has_room() {
+            self.hand_over();
         }
     }
 
-    /// Takes in the runs made since the last time. The model does not look for itself: its thread would hold a lock that
+    /// Takes in the code met since the last time. The model does not look for itself: its thread would hold a lock that
     /// a process forked off just then could never take.
     fn learn(&mut self) {
         if self.is_ours() {
-            self.front.learn(&self.runs.after(self.front.known_runs()));
+            self.front.learn(&self.code);
         }
     }
 

@@ -1,148 +1,182 @@
 //! What callbacks do themselves: counting, and noting for the model what may change its caches.
 
-use super::Run;
+use super::chains::SLOTS;
+use super::code::{Code, Run, SharedCode};
 use super::events::Batch;
+use super::handle::Handle;
 use super::model::Counts;
 use crate::describe::Description;
 use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
 
-/// What is needed of a run: where its code lies.
+/// What is needed of a block.
 #[derive(Clone, Copy)]
-struct Known {
-    /// Of a block's first run: how often the block was executed.
+struct Block {
+    /// How often it was executed, but for the times that its first chain tells.
     executions: u64,
-    /// Of a block's first run: the only line of the whole block, as [`Lines::only`] tells it.
-    only_line: u64,
     lines: Lines,
-    ends_block: bool,
+}
+
+/// What is needed of any chain of accesses: little, since there are many.
+#[derive(Clone, Copy)]
+struct Chained {
+    /// How often all of it happened.
+    count: u64,
+    /// Of the chain that begins a block: the block's first line.
+    block_line: u64,
 }
 
 /// One thread's counts that need no model, and its events under way.
 pub(super) struct Front {
     pub(super) batch: Batch,
-    /// A level left out always hits.
-    l1i: Option<MostRecent>,
-    l1d: Option<MostRecent>,
-    /// The runs known so far.
-    runs: Vec<Known>,
-    /// Loads and stores of the same runs' instructions, in turn; see [`Run::counters`].
+    l1i: MostRecent,
+    l1d: MostRecent,
+    /// Addresses that accesses of chains are measured from.
+    slots: [u64; SLOTS],
+    /// Blocks, in the places of their first runs.
+    blocks: Vec<Block>,
+    chains: Vec<Chained>,
+    /// Loads and stores of the same runs' instructions, in turn, but for those in chains; see [`Run::counters`].
     accesses: Vec<u64>,
+    /// The code known so far.
+    code: Code,
 }
 
 impl Front {
     pub(super) fn new(specs: &[CacheSpec]) -> Front {
-        let recent = |level| specs.iter().rfind(|spec| spec.level() == level).map(MostRecent::new);
         Front {
             batch: Batch::new(),
-            l1i: recent(CacheLevel::L1i),
-            l1d: recent(CacheLevel::L1d),
-            runs: Vec::new(),
+            l1i: first_level(specs, CacheLevel::L1i),
+            l1d: first_level(specs, CacheLevel::L1d),
+            slots: [0; SLOTS],
+            blocks: Vec::new(),
+            chains: Vec::new(),
             accesses: Vec::new(),
+            code: Code::default(),
         }
     }
 
-    /// Takes in runs made since the last time.
-    pub(super) fn learn(&mut self, runs: &[Run]) {
-        let lines = |run: &Run| match &self.l1i {
-            Some(l1i) => l1i.lines(run.pc, u64::from(run.size_bytes)),
-            None => Lines::NONE,
-        };
+    /// Takes in code met since the last time.
+    pub(super) fn learn(&mut self, shared: &SharedCode) {
+        let more = shared.after(&self.code);
+        self.learn_runs(&more.runs);
+        self.code.append(&more);
+        self.batch.new_code.append(&more);
+        for chain in &more.chains {
+            let lines = chain.begins.map_or(Lines::NONE, |run| self.blocks[run as usize].lines);
+            self.chains.push(Chained { count: 0, block_line: lines.first() });
+        }
+    }
+
+    fn learn_runs(&mut self, runs: &[Run]) {
+        let lines = |run: &Run| self.l1i.lines(run.pc, u64::from(run.size_bytes));
         for block in runs.chunk_by(|run, _| !run.ends_block) {
-            let whole = block.iter().map(lines).reduce(Lines::with).unwrap_or(Lines::NONE);
-            self.runs.extend(block.iter().map(|run| Known {
-                executions: 0,
-                only_line: whole.only(),
-                lines: lines(run),
-                ends_block: run.ends_block,
-            }));
+            let lines = block.iter().map(lines).reduce(Lines::with).unwrap_or(Lines::NONE);
+            self.blocks.extend(block.iter().map(|_| Block { executions: 0, lines }));
         }
         self.accesses.resize(runs.last().map_or(self.accesses.len(), |run| run.counters_end() as usize), 0);
-        self.batch.new_runs.extend(runs);
     }
 
-    /// How many runs it knows.
-    pub(super) fn known_runs(&self) -> usize {
-        self.runs.len()
-    }
-
-    /// Enters the block that begins with a run, if that changes nothing in the cache; else false, and nothing done.
+    /// Enters the block that begins with a run; false, and nothing done, when it is unknown or the batch full.
     #[inline]
-    pub(super) fn enter_again(&mut self, run: u32) -> bool {
-        let (Some(block), Some(l1i)) = (self.runs.get_mut(run as usize), &self.l1i) else { return false };
-        let changes_nothing = l1i.is_most_recent(block.only_line);
-        block.executions += u64::from(changes_nothing);
-        changes_nothing
-    }
-
-    /// Enters the block that begins with a run; false, and nothing done, when the run is unknown or the batch full.
     pub(super) fn enter(&mut self, run: u32) -> bool {
-        let Some(block) = self.runs.get_mut(run as usize) else { return false };
-        let Some(l1i) = &mut self.l1i else {
-            block.executions += 1;
-            return true;
-        };
-        if !self.batch.has_room_for_block() {
-            return false;
-        }
+        let has_room = self.batch.has_room();
+        let Some(block) = self.blocks.get_mut(run as usize).filter(|_| has_room) else { return false };
         block.executions += 1;
-        for (number, run) in (run..).zip(&self.runs[run as usize..]) {
-            if !l1i.passes_over(run.lines) {
-                l1i.use_lines(run.lines);
-                self.batch.fetch(number);
-            }
-            if run.ends_block {
-                break;
-            }
+        if !self.l1i.uses_again(block.lines) {
+            self.batch.block(run);
         }
         true
     }
 
-    /// Accesses data from the instruction with these counters, if that changes nothing in the cache; else false, and
-    /// nothing done.
+    /// Accesses data from the instruction with these counters; false, and nothing done, when they are unknown or the batch
+    /// is full.
     #[inline]
-    pub(super) fn access_again(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let counter = counter + u32::from(what.is_store);
-        let (Some(count), Some(l1d)) = (self.accesses.get_mut(counter as usize), &self.l1d) else {
-            return false;
-        };
-        let changes_nothing = l1d.passes_over(l1d.lines(address, u64::from(what.size_bytes())));
-        if changes_nothing {
-            *count += 1;
-        }
-        changes_nothing
-    }
-
-    /// Accesses data from the instruction with these counters; false, and nothing done, when they are unknown, the batch
-    /// is full, or the address is a wide one.
     pub(super) fn access(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let counter = counter + u32::from(what.is_store);
-        let Some(count) = self.accesses.get_mut(counter as usize) else { return false };
-        if let Some(l1d) = &mut self.l1d {
-            if !self.batch.access(counter, address, what) {
-                return false;
-            }
-            l1d.use_lines(l1d.lines(address, u64::from(what.size_bytes())));
-        }
+        let (counter, has_room) = (counter + u32::from(what.is_store), self.batch.has_room());
+        let Some(count) = self.accesses.get_mut(counter as usize).filter(|_| has_room) else { return false };
         *count += 1;
+        if !self.l1d.uses_again(self.l1d.lines(address, u64::from(what.size_bytes()))) {
+            self.batch.access(counter, address, what.size_shift);
+        }
         true
     }
 
-    /// As [`Self::access`], whatever the address.
-    pub(super) fn access_wide(&mut self, counter: u32, address: u64, what: &Description) -> bool {
-        let counter = counter + u32::from(what.is_store);
-        let Some(count) = self.accesses.get_mut(counter as usize) else { return false };
-        let Some(l1d) = &mut self.l1d else { return false };
-        let is_noted = self.batch.access_wide(counter, address, what);
-        if is_noted {
-            l1d.use_lines(l1d.lines(address, u64::from(what.size_bytes())));
-            *count += 1;
+    /// Takes in a chain whose first access is to `address`, and with `BEGINS` the block that it begins; false, and nothing
+    /// done, when it is unknown or the batch full.
+    #[inline(always)]
+    pub(super) fn chain<const BEGINS: bool>(&mut self, handle: Handle, address: u64) -> bool {
+        let (number, has_room) = (handle.chain(), self.batch.has_room());
+        let Some(chain) = self.chains.get_mut(number as usize).filter(|_| has_room) else { return false };
+        chain.count += 1;
+        let block_line = chain.block_line;
+        self.slots[handle.slot() % SLOTS] = address;
+        let is_fetched = !BEGINS
+            || match handle.more_lines() {
+                more @ 0..=1 => self.l1i.uses_again(Lines::starting(block_line, more)),
+                _ => self.fetch_long_block(number),
+            };
+        let lines = handle.lines(&self.l1d, address);
+        if handle.is_long() || lines.more() > 1 {
+            self.note_long_chain(number, is_fetched);
+            return true;
         }
-        is_noted
+        let is_there = self.l1d.uses_again(lines);
+        if !(is_fetched && is_there) {
+            self.batch.chain(number, !is_fetched, !is_there);
+            if !is_there {
+                self.batch.put(address);
+            }
+        }
+        true
+    }
+
+    /// Fetches a block of many lines; always false, since that may change something.
+    #[inline(never)]
+    fn fetch_long_block(&mut self, chain: u32) -> bool {
+        if let Some(run) = self.code.chains[chain as usize].begins {
+            self.l1i.use_lines(self.blocks[run as usize].lines);
+        }
+        false
+    }
+
+    /// Takes in the data of a chain that is measured from several addresses, or may not use all lines from its first to
+    /// its last.
+    #[inline(never)]
+    fn note_long_chain(&mut self, number: u32, is_fetched: bool) {
+        let chain = &self.code.chains[number as usize];
+        let slots = self.code.slots_of(chain);
+        let mut is_there = true;
+        for link in self.code.links_of(chain) {
+            let slot = usize::from(slots[usize::from(link.from)]) % SLOTS;
+            let address = self.slots[slot].wrapping_add_signed(link.distance.into());
+            is_there &= self.l1d.uses_again(self.l1d.lines(address, link.size_bytes()));
+        }
+        if !(is_fetched && is_there) {
+            self.batch.chain(number, !is_fetched, !is_there);
+            if !is_there {
+                slots.iter().for_each(|slot| self.batch.put(self.slots[usize::from(*slot) % SLOTS]));
+            }
+        }
     }
 
     /// The model's counts with its own.
-    pub(super) fn complete(self, counts: Counts) -> Counts {
-        let executions = self.runs.iter().map(|run| run.executions).collect();
+    pub(super) fn complete(mut self, counts: Counts) -> Counts {
+        let mut executions: Vec<u64> = self.blocks.iter().map(|block| block.executions).collect();
+        for (chain, Chained { count, .. }) in self.code.chains.iter().zip(&self.chains) {
+            if let Some(run) = chain.begins {
+                executions[run as usize] += count;
+            }
+            for link in self.code.links_of(chain) {
+                self.accesses[link.counter as usize] += count;
+            }
+        }
         Counts { executions, accesses: self.accesses, ..counts }
     }
+}
+
+/// The most recently used lines of a first level. The last specification of a level counts. Without one, what uses another
+/// line than before is noted, and the model takes no notice.
+pub(super) fn first_level(specs: &[CacheSpec], level: CacheLevel) -> MostRecent {
+    let spec = specs.iter().rfind(|spec| spec.level() == level);
+    spec.map_or_else(|| MostRecent::of_sets(1, 64), MostRecent::new)
 }

@@ -1,11 +1,8 @@
 //! The cache model of one thread, fed by batches of events.
-//!
-//! The two first levels do not know of each other, so each goes through its own events in a loop of its own: short loops
-//! whose branches are easily foretold. Only the misses of both are put in their common order, for the second level.
 
-use super::Run;
-use super::events::{Batch, Fetched};
-use lineup_cache::{Cache, CacheLevel, CacheSpec};
+use super::code::{Code, Run};
+use super::events::{Batch, Event};
+use lineup_cache::{CacheSpec, Hierarchy, Missed};
 use lineup_recording::Misses;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
@@ -23,134 +20,108 @@ pub(super) struct Counts {
 
 /// One thread's caches and counts.
 pub(super) struct Model {
-    l1i: Option<Cache>,
-    l1d: Option<Cache>,
-    l2: Option<Cache>,
-    counts: Counts,
-    /// All runs that batches so far could name.
-    runs: Vec<Run>,
-    /// Runs of the batch whose fetch missed, with the number of accesses before.
-    missed_runs: Vec<(u32, u32)>,
-    /// Accesses of the batch that missed, by number.
-    missed_accesses: Vec<u32>,
+    caches: Hierarchy,
+    fetch_misses: Vec<Misses>,
+    access_misses: Vec<Misses>,
+    /// All code that batches so far could name.
+    code: Code,
 }
 
 impl Model {
     /// Empty caches. A level without specification always hits; the last specification of a level counts.
     pub(super) fn new(specs: &[CacheSpec]) -> Box<Model> {
-        let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
         Box::new(Model {
-            l1i: cache(CacheLevel::L1i),
-            l1d: cache(CacheLevel::L1d),
-            l2: cache(CacheLevel::L2),
-            counts: Counts::default(),
-            runs: Vec::new(),
-            missed_runs: Vec::new(),
-            missed_accesses: Vec::new(),
+            caches: Hierarchy::new(specs),
+            fetch_misses: Vec::new(),
+            access_misses: Vec::new(),
+            code: Code::default(),
         })
     }
 
     /// Everything counted.
     pub(super) fn into_counts(self: Box<Self>) -> Counts {
-        self.counts
+        let Model { fetch_misses, access_misses, .. } = *self;
+        Counts { fetch_misses, access_misses, ..Counts::default() }
     }
 
     /// Takes in a batch.
     pub(super) fn simulate(&mut self, batch: &Batch) {
-        self.runs.extend(&batch.new_runs);
-        self.missed_runs.clear();
-        if let Some(l1i) = &mut self.l1i {
-            fetch(l1i, &self.runs, batch.fetched(), &mut self.missed_runs);
-        }
-        self.missed_accesses.clear();
-        if let Some(l1d) = &mut self.l1d {
-            access(l1d, batch, &mut self.missed_accesses);
-        }
-        self.miss(batch);
-    }
-
-    /// Counts the misses of both first levels in their order, and asks the second.
-    fn miss(&mut self, batch: &Batch) {
-        let Model { l2, counts, runs, missed_runs, missed_accesses, .. } = self;
-        let code = |run: u32| (runs[run as usize].pc, u64::from(runs[run as usize].size_bytes));
-        let mut missed_runs = missed_runs.iter().peekable();
-        for number in missed_accesses {
-            while let Some((_, run)) = missed_runs.next_if(|(before, _)| before <= number) {
-                miss(l2, &mut counts.fetch_misses, *run, code(*run));
+        self.code.append(&batch.new_code);
+        let Model { caches, fetch_misses, access_misses, code } = self;
+        fetch_misses.resize(code.runs.len(), Misses::default());
+        access_misses.resize(code.runs.last().map_or(0, Run::counters_end) as usize, Misses::default());
+        let mut access = |caches: &mut Hierarchy, counter: u32, address: u64, size_bytes: u64| {
+            let missed = caches.data(address, size_bytes);
+            if missed != Missed::Nothing {
+                count(&mut access_misses[counter as usize], missed);
             }
-            let at = *number as usize;
-            miss(l2, &mut counts.access_misses, batch.counters()[at], batch.unpack(batch.places()[at]));
-        }
-        missed_runs.for_each(|(_, run)| miss(l2, &mut counts.fetch_misses, *run, code(*run)));
+        };
+        batch.for_each(code, |event| match event {
+            Event::Block { run } => fetch(caches, code, run, fetch_misses),
+            Event::Access { counter, size_shift, address } => {
+                access(caches, counter, address, 1 << size_shift)
+            }
+            Event::Chain { chain, with_code, addresses } => {
+                let chain = &code.chains[chain as usize];
+                if let Some(run) = chain.begins.filter(|_| with_code) {
+                    fetch(caches, code, run, fetch_misses);
+                }
+                let links = if addresses.is_empty() { &[] } else { code.links_of(chain) };
+                for link in links {
+                    access(caches, link.counter, link.address(addresses), link.size_bytes());
+                }
+            }
+        });
     }
 }
 
-/// Fetches runs; notes those that missed.
-fn fetch(l1i: &mut Cache, runs: &[Run], fetched: &[Fetched], missed: &mut Vec<(u32, u32)>) {
-    for Fetched { run: number, accesses_before } in fetched {
-        let run = &runs[*number as usize];
-        if !l1i.access(run.pc, u64::from(run.size_bytes)) {
-            missed.push((*accesses_before, *number));
-        }
-    }
-}
-
-/// Accesses data; notes the accesses that missed.
-fn access(l1d: &mut Cache, batch: &Batch, missed: &mut Vec<u32>) {
-    for (number, place) in (0..).zip(batch.places()) {
-        let (address, size_bytes) = batch.unpack(*place);
-        if !l1d.access(address, size_bytes) {
-            missed.push(number);
-        }
-    }
-}
-
-/// Counts what missed the first level, and the second where there is one.
+/// Fetches the block that begins with a run.
 #[inline]
-fn miss(l2: &mut Option<Cache>, misses: &mut Vec<Misses>, number: u32, (address, size_bytes): (u64, u64)) {
-    let misses = counter(misses, number);
-    misses.l1 += 1;
-    if let Some(l2) = l2 {
-        misses.l2 += u64::from(!l2.access(address, size_bytes));
+fn fetch(caches: &mut Hierarchy, code: &Code, first: u32, misses: &mut [Misses]) {
+    let first = first as usize;
+    for (run, misses) in code.runs[first..].iter().zip(&mut misses[first..]) {
+        let missed = caches.fetch(run.pc, run.size_bytes.into());
+        if missed != Missed::Nothing {
+            count(misses, missed);
+        }
+        if run.ends_block {
+            break;
+        }
     }
-}
-
-/// The counter with this number; the list grows to it.
-#[inline]
-fn counter<T: Clone + Default>(counters: &mut Vec<T>, number: u32) -> &mut T {
-    let number = number as usize;
-    if number >= counters.len() {
-        grow(counters, number);
-    }
-    &mut counters[number]
 }
 
 #[cold]
-#[inline(never)]
-fn grow<T: Clone + Default>(counters: &mut Vec<T>, number: usize) {
-    counters.resize((number + 1).next_power_of_two(), T::default());
+fn count(misses: &mut Misses, missed: Missed) {
+    misses.l1 += 1;
+    misses.l2 += u64::from(missed == Missed::L2);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::describe::Description;
+    use crate::profile::chains::{Chain, Chains, Link};
     use crate::profile::front::Front;
+    use crate::profile::{Handle, Profile};
     use lineup_cache::{Hierarchy, Missed};
 
     const LOAD: Description = Description::told(0, 3, false);
     const STORE: Description = Description::told(0, 3, true);
 
-    /// Blocks of two runs each, the first of which reaches into the line of the second.
-    fn runs() -> Vec<Run> {
-        let run = |number: u32| Run {
-            pc: 0x40_0000 + u64::from(number) * 60,
-            size_bytes: 60,
-            instructions: 2,
-            counters: number * 4,
-            ends_block: number % 2 == 1,
-        };
-        (0..64).map(run).collect()
+    /// Blocks of a few runs each, some reaching into the line of the next, the first access of which begins them: a load,
+    /// a store and a load, the last further away than a line. With the handles of their chains.
+    fn profile(specs: &[&str]) -> (Profile, Vec<Handle>) {
+        let link =
+            |insn: usize, distance| Link { insn, slot: 0, distance, is_store: insn == 1, size_shift: 3 };
+        let chain = Chain { links: vec![link(0, 0), link(1, 8), link(2, -70)], only: None };
+        let chains = Chains { all: vec![chain], alone: Vec::new(), begin_block: true };
+        let profile = Profile::new(&specs.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+        let handles = (0..32).flat_map(|block| {
+            let insns: Vec<_> = (0..4).map(|insn| (0x40_0000 + block * 120 + insn * 30, 30)).collect();
+            profile.block(&insns, &chains).handles
+        });
+        let handles = handles.collect();
+        (profile, handles)
     }
 
     fn add(misses: &mut Misses, missed: Missed) {
@@ -161,35 +132,57 @@ mod tests {
     /// Loops of their own for code and data, batch after batch, against one model that sees everything in its order.
     #[test]
     fn batches_are_counted_as_if_event_after_event_went_through_the_caches() {
-        let specs = ["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"].map(|text| text.parse().unwrap());
-        let (mut front, mut model) = (Front::new(&specs), Model::new(&specs));
-        let mut whole = Hierarchy::new(&specs);
-        let (runs, mut fetched) = (runs(), vec![Misses::default(); 64]);
-        let (mut loaded, mut stored) = (Misses::default(), Misses::default());
+        let (profile, handles) = profile(&["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"]);
+        let (mut front, mut model) = (Front::new(&profile.specs), Model::new(&profile.specs));
+        let mut whole = Hierarchy::new(&profile.specs);
+        let runs = profile.code.runs();
+        let blocks: Vec<usize> =
+            (0..runs.len()).filter(|run| *run == 0 || runs[run - 1].ends_block).collect();
+        let (mut fetched, mut executions) = (vec![Misses::default(); runs.len()], vec![0; runs.len()]);
+        let counters = runs.last().map_or(0, Run::counters_end) as usize;
+        let (mut missed, mut accesses) = (vec![Misses::default(); counters], vec![0; counters]);
         let mut random = 1u64;
-        for number in 0..50 {
-            if number == 0 {
-                front.learn(&runs);
-            }
+        front.learn(&profile.code);
+        for _ in 0..50 {
             for _ in 0..1000 {
                 random =
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let address = 0x40_0000 + (random >> 40) % 8192;
-                match random >> 33 & 3 {
-                    0 => {
-                        let first = (random >> 35 & 31) as u32 * 2;
-                        assert!(front.enter_again(first) || front.enter(first));
-                        for (run, misses) in runs.iter().zip(&mut fetched).skip(first as usize).take(2) {
-                            add(misses, whole.fetch(run.pc, 60));
+                let block = (random >> 35) as u32 & 31;
+                let first = blocks[block as usize];
+                let mut fetch = |whole: &mut Hierarchy| {
+                    executions[first] += 1;
+                    for (run, misses) in runs.iter().zip(&mut fetched).skip(first) {
+                        add(misses, whole.fetch(run.pc, run.size_bytes.into()));
+                        if run.ends_block {
+                            break;
                         }
                     }
-                    1 => {
-                        assert!(front.access_again(2, address, &STORE) || front.access(2, address, &STORE));
-                        add(&mut stored, whole.data(address, 8));
+                };
+                let mut access = |whole: &mut Hierarchy, counter: u32, address| {
+                    accesses[counter as usize] += 1;
+                    add(&mut missed[counter as usize], whole.data(address, 8));
+                };
+                let counter = runs[first].counters;
+                match random >> 33 & 3 {
+                    0 => {
+                        let run = first as u32;
+                        assert!(front.enter(run));
+                        fetch(&mut whole);
                     }
-                    _ => {
-                        assert!(front.access_again(2, address, &LOAD) || front.access(2, address, &LOAD));
-                        add(&mut loaded, whole.data(address, 8));
+                    1 => {
+                        assert!(front.chain::<true>(handles[block as usize], address));
+                        fetch(&mut whole);
+                        access(&mut whole, counter, address);
+                        access(&mut whole, counter + 3, address + 8);
+                        access(&mut whole, counter + 4, address - 70);
+                    }
+                    kind => {
+                        let (what, counter) =
+                            if kind == 2 { (STORE, counter + 7) } else { (LOAD, counter + 6) };
+                        let number = counter & !1;
+                        assert!(front.access(number, address, &what));
+                        access(&mut whole, counter, address);
                     }
                 }
             }
@@ -198,9 +191,38 @@ mod tests {
         }
         let counts = front.complete(model.into_counts());
         let differing = fetched.iter().filter(|misses| misses.l1 > misses.l2).count();
-        assert!(loaded.l2 > 1000 && stored.l2 > 1000 && differing > 50, "{fetched:?}");
+        assert!(missed.iter().filter(|misses| misses.l2 > 100).count() > 100 && differing > 50, "{missed:?}");
         assert_eq!(counts.fetch_misses, fetched);
-        assert_eq!(counts.access_misses[2..4], [loaded, stored]);
-        assert_eq!(counts.executions.iter().sum::<u64>() + counts.accesses.iter().sum::<u64>(), 50_000);
+        assert_eq!(counts.access_misses, missed);
+        assert_eq!((counts.executions, counts.accesses), (executions, accesses));
+    }
+
+    /// Slots outlive the chain that filled them, and an address far away has room too.
+    #[test]
+    fn an_access_is_measured_from_a_chain_before() {
+        let profile = Profile::new(&["l1i=1K,2,64", "l1d=1K,4,32"].map(str::to_owned)).unwrap();
+        let link = |slot, distance| Link { insn: 0, slot, distance, is_store: false, size_shift: 2 };
+        let first = Chain { links: vec![link(0, 0)], only: None };
+        let second = Chain { links: vec![link(1, 0), link(0, 64), link(1, -4)], only: None };
+        let chains = Chains { all: vec![first, second], alone: Vec::new(), begin_block: false };
+        let mut front = Front::new(&profile.specs);
+        let handles = profile.block(&[(0x1000, 4)], &chains).handles;
+        front.learn(&profile.code);
+        assert!(front.chain::<false>(handles[0], 0x2000) && front.chain::<false>(handles[1], u64::MAX - 3));
+        // Nothing new: all lines are the most recently used of their sets.
+        assert!(front.chain::<false>(handles[0], 0x2000) && front.chain::<false>(handles[1], u64::MAX - 3));
+        // Another line of the set was used.
+        assert!(front.access(0, 0x2000 + (1 << 10), &LOAD) && front.chain::<false>(handles[0], 0x2000));
+        let mut noted = Vec::new();
+        front
+            .batch
+            .for_each(&profile.code.after(&Code::default()), |event| noted.push(format!("{event:x?}")));
+        let expected = [
+            "Chain { chain: 0, with_code: false, addresses: [2000] }",
+            "Chain { chain: 1, with_code: false, addresses: [fffffffffffffffc, 2000] }",
+            "Access { counter: 0, size_shift: 3, address: 2400 }",
+            "Chain { chain: 0, with_code: false, addresses: [2000] }",
+        ];
+        assert_eq!(noted, expected);
     }
 }

@@ -1,0 +1,191 @@
+//! The code that was translated: what the callbacks' numbers mean. Numbers are given in the order of making, so that a
+//! thread knows a code up to some number and takes in the rest when it meets a higher one.
+
+use super::chains::{self, Chains};
+use super::lock;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The part of a block that lies on one line. Those of a block come in its order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    pub(super) pc: u64,
+    pub(super) size_bytes: u32,
+    pub(super) instructions: u32,
+    /// Where the counters of its accesses begin: two for each instruction, its loads and its stores.
+    pub(super) counters: u32,
+    pub(super) ends_block: bool,
+}
+
+impl Run {
+    pub(super) fn counters_end(&self) -> u32 {
+        self.counters + 2 * self.instructions
+    }
+}
+
+/// Accesses that one callback takes in; see [`super::chains`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Chain {
+    first_link: u32,
+    links: u32,
+    first_slot: u32,
+    /// How many addresses its links are measured from.
+    pub(super) slots: u32,
+    /// The first run of the block, when the chain's callback is the block's too.
+    pub(super) begins: Option<u32>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    pub(super) counter: u32,
+    /// From one of the chain's addresses, by its number.
+    pub(super) from: u8,
+    pub(super) distance: i32,
+    pub(super) size_shift: u8,
+}
+
+impl Link {
+    pub(super) fn size_bytes(&self) -> u64 {
+        1 << self.size_shift
+    }
+
+    /// Where the access goes, given the chain's addresses.
+    #[inline]
+    pub(super) fn address(&self, addresses: &[u64]) -> u64 {
+        addresses[usize::from(self.from)].wrapping_add_signed(self.distance.into())
+    }
+}
+
+/// Runs and chains of some blocks.
+#[derive(Clone, Default)]
+pub(super) struct Code {
+    pub(super) runs: Vec<Run>,
+    pub(super) chains: Vec<Chain>,
+    pub(super) links: Vec<Link>,
+    slots: Vec<u8>,
+}
+
+/// The first numbers of a block's.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers {
+    pub(super) run: u32,
+    /// Of its first instruction; the next one's is two further.
+    pub(super) counters: u32,
+    pub(super) chain: u32,
+}
+
+impl Code {
+    /// Adds a block, given the addresses and sizes of its instructions, cut into runs on one line.
+    pub(super) fn add(&mut self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
+        let Code { runs, .. } = self;
+        let counters = runs.last().map_or(0, Run::counters_end);
+        let block = Numbers { run: runs.len() as u32, counters, chain: self.chains.len() as u32 };
+        for (counters, (pc, size)) in (counters..).step_by(2).zip(insns) {
+            let line = pc / line_bytes;
+            match runs.last_mut().filter(|run| !run.ends_block && run.pc / line_bytes == line) {
+                Some(run) => {
+                    run.size_bytes += *size as u32;
+                    run.instructions += 1;
+                }
+                None => {
+                    let size_bytes = *size as u32;
+                    runs.push(Run { pc: *pc, size_bytes, instructions: 1, counters, ends_block: false });
+                }
+            }
+        }
+        runs.last_mut().into_iter().for_each(|run| run.ends_block = true);
+        for (number, chain) in chains.all.iter().enumerate() {
+            let begins = (number == 0 && chains.begin_block).then_some(block.run);
+            self.add_chain(chain, begins, counters);
+        }
+        block
+    }
+
+    fn add_chain(&mut self, chain: &chains::Chain, begins: Option<u32>, counters: u32) {
+        let (first_link, first_slot) = (self.links.len() as u32, self.slots.len());
+        for link in &chain.links {
+            let slots = &self.slots[first_slot..];
+            let from = slots.iter().position(|slot| usize::from(*slot) == link.slot).unwrap_or_else(|| {
+                self.slots.push(link.slot as u8);
+                self.slots.len() - 1 - first_slot
+            });
+            self.links.push(Link {
+                counter: counters + 2 * link.insn as u32 + u32::from(link.is_store),
+                from: from as u8,
+                distance: link.distance,
+                size_shift: link.size_shift,
+            });
+        }
+        let (links, slots) = (chain.links.len() as u32, (self.slots.len() - first_slot) as u32);
+        self.chains.push(Chain { first_link, links, first_slot: first_slot as u32, slots, begins });
+    }
+
+    /// The accesses of a chain.
+    pub(super) fn links_of(&self, chain: &Chain) -> &[Link] {
+        let first = chain.first_link as usize;
+        &self.links[first..first + chain.links as usize]
+    }
+
+    /// Where the addresses are kept that a chain's links are measured from; the first link's is the first.
+    pub(super) fn slots_of(&self, chain: &Chain) -> &[u8] {
+        let first = chain.first_slot as usize;
+        &self.slots[first..first + chain.slots as usize]
+    }
+
+    /// What comes after another, which is the beginning of this.
+    fn after(&self, known: &Code) -> Code {
+        Code {
+            runs: self.runs[known.runs.len()..].to_vec(),
+            chains: self.chains[known.chains.len()..].to_vec(),
+            links: self.links[known.links.len()..].to_vec(),
+            slots: self.slots[known.slots.len()..].to_vec(),
+        }
+    }
+
+    /// Adds what comes after.
+    pub(super) fn append(&mut self, more: &Code) {
+        self.runs.extend(&more.runs);
+        self.chains.extend(&more.chains);
+        self.links.extend(&more.links);
+        self.slots.extend(&more.slots);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
+        self.chains.clear();
+        self.links.clear();
+        self.slots.clear();
+    }
+}
+
+/// All code, for all threads.
+#[derive(Default)]
+pub(super) struct SharedCode {
+    all: Mutex<Code>,
+    /// The number of runs, to be seen without the lock.
+    runs: AtomicUsize,
+}
+
+impl SharedCode {
+    /// Adds a block.
+    pub(super) fn add(&self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
+        let mut all = lock(&self.all);
+        let block = all.add(line_bytes, insns, chains);
+        self.runs.store(all.runs.len(), Ordering::Release);
+        block
+    }
+
+    /// What comes after what a thread knows.
+    pub(super) fn after(&self, known: &Code) -> Code {
+        match self.runs.load(Ordering::Acquire) > known.runs.len() {
+            true => lock(&self.all).after(known),
+            false => Code::default(),
+        }
+    }
+
+    /// All of it, as it is now.
+    pub(super) fn runs(&self) -> Vec<Run> {
+        lock(&self.all).runs.clone()
+    }
+}

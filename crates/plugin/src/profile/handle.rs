@@ -1,0 +1,112 @@
+//! What a chain's callback is given: all that it needs in the usual case, so that it loads little.
+
+use super::chains::{Chain, SLOTS};
+use lineup_cache::{Lines, MostRecent};
+
+/// A chain's number, and its shape where that has room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Handle(u64);
+
+const SLOT_AT: u32 = 32;
+const LOW_AT: u32 = 36;
+const LENGTH_AT: u32 = 44;
+const MORE_LINES_AT: u32 = 52;
+const LONG_AT: u32 = 54;
+
+impl Handle {
+    /// The handle of a chain. `more_lines` are those that its block has after the first.
+    pub(super) fn new(number: u32, chain: &Chain, more_lines: u64) -> Handle {
+        let slot = chain.links.first().map_or(0, |link| link.slot);
+        let low = chain.links.iter().map(|link| i64::from(link.distance)).min().unwrap_or(0);
+        let ends = chain.links.iter().map(|link| i64::from(link.distance) + (1 << link.size_shift) - 1);
+        let length = ends.max().unwrap_or(0) - low;
+        let shape = i8::try_from(low).ok().zip(u8::try_from(length).ok());
+        let is_long = shape.is_none() || chain.links.iter().any(|link| link.slot != slot);
+        let (low, length) = shape.unwrap_or_default();
+        Handle(
+            u64::from(number)
+                | ((slot % SLOTS) as u64) << SLOT_AT
+                | u64::from(low as u8) << LOW_AT
+                | u64::from(length) << LENGTH_AT
+                | more_lines.min(2) << MORE_LINES_AT
+                | u64::from(is_long) << LONG_AT,
+        )
+    }
+
+    /// As it comes back from a callback.
+    #[inline]
+    pub(crate) fn from_data(data: u64) -> Handle {
+        Handle(data)
+    }
+
+    /// As it is given to one.
+    pub(crate) fn data(self) -> u64 {
+        self.0
+    }
+
+    /// The chain's number.
+    #[inline]
+    pub(super) fn chain(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Where the first access's address is kept.
+    #[inline]
+    pub(super) fn slot(self) -> usize {
+        (self.0 >> SLOT_AT) as usize % SLOTS
+    }
+
+    /// How many lines the block has after the first: 2 stands for more as well.
+    #[inline]
+    pub(super) fn more_lines(self) -> u64 {
+        self.0 >> MORE_LINES_AT & 3
+    }
+
+    /// True when not all accesses are measured from the first, or too far.
+    #[inline]
+    pub(super) fn is_long(self) -> bool {
+        self.0 >> LONG_AT & 1 == 1
+    }
+
+    /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain, nothing
+    /// that means anything.
+    #[inline]
+    pub(super) fn lines(self, caches: &MostRecent, address: u64) -> Lines {
+        let low = address.wrapping_add_signed(i64::from((self.0 >> LOW_AT) as i8));
+        let high = low.wrapping_add(self.0 >> LENGTH_AT & 0xff);
+        let first = caches.line_of(low);
+        Lines::starting(first, caches.line_of(high).wrapping_sub(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chains::Link;
+    use super::*;
+
+    fn link(slot: usize, distance: i32, size_shift: u8) -> Link {
+        Link { insn: 0, slot, distance, is_store: false, size_shift }
+    }
+
+    fn handle(links: &[Link]) -> Handle {
+        Handle::from_data(Handle::new(u32::MAX, &Chain { links: links.to_vec(), only: None }, 7).data())
+    }
+
+    #[test]
+    fn a_chain_around_one_address_is_told_by_its_handle() {
+        let caches = MostRecent::of_sets(8, 64);
+        let handle = handle(&[link(15, 0, 3), link(15, -128, 0), link(15, 120, 3)]);
+        assert_eq!((handle.chain(), handle.slot(), handle.more_lines()), (u32::MAX, 15, 2));
+        assert!(!handle.is_long());
+        assert_eq!(handle.lines(&caches, 0x1080), caches.lines(0x1000, 256));
+        assert_eq!(handle.lines(&caches, 0x1084), caches.lines(0x1004, 256));
+    }
+
+    #[test]
+    fn what_has_no_room_is_long() {
+        assert!(handle(&[link(0, 0, 3), link(1, 0, 3)]).is_long());
+        assert!(handle(&[link(0, 0, 3), link(0, -129, 0)]).is_long());
+        assert!(handle(&[link(0, 0, 3), link(0, 249, 3)]).is_long());
+        assert!(!handle(&[link(0, 0, 3), link(0, 248, 3)]).is_long());
+    }
+}
