@@ -102,10 +102,10 @@ impl Cpu {
     /// A block of note begins.
     pub(crate) fn begin(&mut self, system: &System, run: &Run) {
         if std::mem::take(&mut self.is_returning) && run.role != Role::User {
-            match is_programs_vector(system.machine, run.pc) {
-                // The program's first instruction faulted.
-                true => self.leave_kernel(system, run.pc),
-                false => self.flag.lose(),
+            match shown_by_vector(system.machine, run.pc) {
+                Some(Returned::ToProgram) => self.leave_kernel(system, run.pc),
+                Some(Returned::WithInterruptsOn) => self.turn_on(system, run.pc),
+                None => self.flag.lose(),
             }
         }
         if run.is_landing {
@@ -468,13 +468,20 @@ impl Cpu {
     }
 }
 
-/// True for vectors that, right after a return from an exception, tell that it was one to a program: those of 64-bit
-/// Arm for lower exception levels, and 32-bit Arm's for instructions that are not in memory.
-fn is_programs_vector(machine: Machine, pc: u64) -> bool {
+/// What a vector that comes right after a return from an exception shows of it.
+enum Returned {
+    ToProgram,
+    WithInterruptsOn,
+}
+
+/// 64-bit Arm has vectors of their own for lower exception levels; a kernel's next instruction is in memory.
+fn shown_by_vector(machine: Machine, pc: u64) -> Option<Returned> {
     match machine {
-        Machine::AArch64 => pc & 0x47f == 0x400,
-        Machine::Arm => pc == 0xffff_000c,
-        Machine::X86_64 | Machine::I386 => false,
+        Machine::AArch64 if pc & 0x47f == 0x400 => Some(Returned::ToProgram),
+        Machine::AArch64 if pc & 0x7ff == 0x280 => Some(Returned::WithInterruptsOn),
+        Machine::Arm if pc == 0xffff_000c => Some(Returned::ToProgram),
+        Machine::Arm if pc == 0xffff_0018 => Some(Returned::WithInterruptsOn),
+        _ => None,
     }
 }
 

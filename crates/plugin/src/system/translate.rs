@@ -66,9 +66,11 @@ impl System {
         insns
     }
 
+    /// A program's code is none: on Arm it may be in another instruction set.
     fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
         let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
-        privileged::decode(self.machine, bytes).filter(|_| !is_vector)
+        let is_kernel = pc >= self.kernel.kernel_start && !is_vector;
+        is_kernel.then(|| privileged::decode(self.machine, bytes)).flatten()
     }
 
     /// Says of the instructions that move the interrupt flag through a register what they do, by those around them.
