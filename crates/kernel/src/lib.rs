@@ -8,6 +8,7 @@
 
 pub mod btf;
 mod error;
+pub mod flag_saves;
 pub mod guest;
 pub mod image;
 pub mod initramfs;

@@ -6,7 +6,7 @@ use crate::header::{
 };
 use crate::reader::Event;
 use crate::stream;
-use crate::system::{Arm, Counts, Latency, MeasuredCall, SystemSummary};
+use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
@@ -234,6 +234,7 @@ fn system(cursor: &mut Cursor<'_>) -> Option<SystemSummary> {
         switches: cursor.int()?,
         complete: flag(cursor)?,
         has_whole_stream: flag(cursor)?,
+        flag: FlagCounts { checks: cursor.int()?, failed_checks: cursor.int()?, lost: cursor.int()? },
     })
 }
 

@@ -148,6 +148,9 @@ impl Encoder {
             summary.switches,
             u64::from(summary.complete),
             u64::from(summary.has_whole_stream),
+            summary.flag.checks,
+            summary.flag.failed_checks,
+            summary.flag.lost,
         ] {
             put(out, value);
         }

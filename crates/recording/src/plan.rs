@@ -360,6 +360,7 @@ mod tests {
                 stack_bytes: 16 << 10,
                 interrupts: vec![1, 2],
                 task_switch: 0x10..0x40,
+                flag_saves: vec![(0x10, 0x18), (0x40, 0x20)],
                 spins: vec![5..9, 12..20],
                 cpus: 2,
                 arms: vec![Arm::Untouched, Arm::PrefetchedCode],

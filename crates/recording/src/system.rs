@@ -21,6 +21,9 @@ pub struct SystemPlan {
     pub system_calls: Vec<u64>,
     /// The function that changes stacks from one task to another.
     pub task_switch: Range<u64>,
+    /// Where the kernel saves its interrupt flag and turns interrupts off only if they are on: from the instruction that
+    /// reads the flag to the one that turns them off, which may stand before it.
+    pub flag_saves: Vec<(u64, u64)>,
     /// Functions that wait for a lock by spinning.
     pub spins: Vec<Range<u64>>,
     /// Virtual CPUs.
@@ -187,6 +190,29 @@ impl Counts {
     }
 }
 
+/// How well the tracked interrupt flag agrees with what the kernel did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlagCounts {
+    /// Times that the kernel looked at its flag and what it did next showed it (64-bit Arm before 6.4).
+    pub checks: u64,
+    /// Of these, how many showed another flag than the tracked one.
+    pub failed_checks: u64,
+    /// Times that the flag could not be told, until something told it again.
+    pub lost: u64,
+}
+
+impl FlagCounts {
+    /// The sum.
+    #[must_use]
+    pub fn plus(&self, other: &FlagCounts) -> FlagCounts {
+        FlagCounts {
+            checks: self.checks + other.checks,
+            failed_checks: self.failed_checks + other.failed_checks,
+            lost: self.lost + other.lost,
+        }
+    }
+}
+
 /// What happened on the whole system while it was recorded.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SystemSummary {
@@ -198,6 +224,8 @@ pub struct SystemSummary {
     pub interrupts: u64,
     /// Hardware interrupts that came while the tracked state said that interrupts were off: 0 when it is exact.
     pub interrupts_while_off: u64,
+    /// What else tells how exact the tracked state is.
+    pub flag: FlagCounts,
     /// Exceptions.
     pub exceptions: u64,
     /// Returns from interrupts whose entry was not seen.

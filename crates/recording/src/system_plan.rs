@@ -31,6 +31,7 @@ impl SystemPlan {
             entries.iter().for_each(|entry| put(key, format!("{entry:x}")));
         }
         put("task-switch", format!("{:x}-{:x}", self.task_switch.start, self.task_switch.end));
+        self.flag_saves.iter().for_each(|(read, mask)| put("flag-save", format!("{read:x}-{mask:x}")));
         self.spins.iter().for_each(|spin| put("spin", format!("{:x}-{:x}", spin.start, spin.end)));
         put("cpus", self.cpus.to_string());
         put("time-shift", self.time_shift.to_string());
@@ -53,6 +54,10 @@ impl SystemPlan {
             "exception" => self.exceptions.push(hex(value)?),
             "system-call" => self.system_calls.push(hex(value)?),
             "task-switch" => self.task_switch = range(value)?,
+            "flag-save" => {
+                let Range { start, end } = range(value)?;
+                self.flag_saves.push((start, end));
+            }
             "spin" => self.spins.push(range(value)?),
             "cpus" => self.cpus = value.parse().ok()?,
             "time-shift" => self.time_shift = value.parse().ok()?,

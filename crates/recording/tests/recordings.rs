@@ -6,8 +6,9 @@ use lineup_model::access::{
 };
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    Arm, CallHead, Counts, Encoder, Ending, Header, MAX_BLOCK_BYTES, MeasuredCall, Misses, Mode, ProfileRun,
-    ProgramExit, Reader, RecordingError, RegionCounts, RegionInfo, Summary, SystemSummary, Writer, read_all,
+    Arm, CallHead, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall, Misses, Mode,
+    ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, RegionInfo, Summary, SystemSummary,
+    Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -290,6 +291,7 @@ proptest! {
     ) {
         let summary = SystemSummary {
             cpus: calls.iter().map(|call| call.own).collect(), interrupts, complete: is_complete,
+            flag: FlagCounts { checks: interrupts, failed_checks: 1, lost: interrupts / 2 },
             ..SystemSummary::default()
         };
         let mut writer = Writer::new(Vec::new(), &header()).unwrap();

@@ -43,6 +43,10 @@ pub struct Facts {
     pub interrupts: Option<u64>,
     /// Of these, how many came while the tracked state said off: 0 when spans with interrupts off are exact.
     pub interrupts_while_off: Option<u64>,
+    /// How often the kernel showed another flag than the tracked one: 0 when spans with interrupts off are exact.
+    pub failed_flag_checks: Option<u64>,
+    /// How often the flag could not be told: spans that this cut are not in the recording.
+    pub flag_lost: Option<u64>,
     /// Task switches; `None` when the recording was cut off.
     pub switches: Option<u64>,
     /// True when the recording's end was reached.
@@ -189,6 +193,8 @@ fn facts(label: String, recording: &Recording, symbols: &Symbols) -> Facts {
         instructions: system.map(|system| system.cpus.iter().map(|cpu| cpu.instructions).sum()),
         interrupts: system.map(|system| system.interrupts),
         interrupts_while_off: system.map(|system| system.interrupts_while_off),
+        failed_flag_checks: system.map(|system| system.flag.failed_checks),
+        flag_lost: system.map(|system| system.flag.lost),
         switches: system.map(|system| system.switches),
         is_complete: system.is_some_and(|system| system.complete),
         damage: recording.damage.as_ref().map(ToString::to_string),

@@ -63,7 +63,7 @@ const ARM: Names = Names {
     stack_bytes: 8 << 10,
     interrupts: &["__irq_svc", "__irq_usr"],
     exceptions: &["__dabt_svc", "__dabt_usr", "__pabt_svc", "__pabt_usr", "__und_svc", "__und_usr"],
-    system_calls: &["vector_swi"],
+    system_calls: &["vector_swi", "vector_bhb_loop8_swi", "vector_bhb_bpiall_swi"],
     task_switch: "__switch_to",
     spins: &["osq_lock", "mutex_spin_on_owner"],
 };
@@ -79,7 +79,7 @@ pub(crate) struct Choice {
     pub(crate) arms: Vec<Arm>,
 }
 
-/// The plan but for the region of interrupt-off spans.
+/// The plan but for the region of interrupt-off spans and where the interrupt flag is saved.
 ///
 /// # Errors
 /// When the kernel lacks a function without which nothing can be told apart.
@@ -104,6 +104,7 @@ pub(crate) fn system_plan(machine: Machine, symbols: &KernelSymbols, choice: &Ch
         exceptions: starts(symbols, names.exceptions),
         system_calls: starts(symbols, names.system_calls),
         task_switch,
+        flag_saves: Vec::new(),
         spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
         cpus: choice.cpus,
         time_shift: TIME_SHIFT,

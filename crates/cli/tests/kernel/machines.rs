@@ -1,10 +1,11 @@
 //! Kernels of other machines, and of other kinds, recorded.
 
 use crate::guests::{busybox, kernel};
-use crate::record::{SHORT, bench, code_lines, data_lines, kept, measured, range, read};
+use crate::record::{SHORT, bench, code_lines, data_lines, kept, measured, printed, range, read};
 use lineup_model::abi::Machine;
 use lineup_model::access::CallEnd;
-use lineup_recording::Recording;
+use lineup_recording::{MeasuredCall, Recording};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 #[test]
@@ -27,25 +28,67 @@ fn a_real_time_kernel_idles_and_its_ticks_are_recorded() {
     assert!(ticks.iter().all(|call| call.end == CallEnd::Returned));
 }
 
-/// Another machine's kernel, recorded twice alike.
-fn recorded_elsewhere(name: &str) -> Recording {
+/// Another machine's kernel, recorded twice alike, and what the report says of it.
+fn recorded_elsewhere(name: &str) -> (Recording, Value) {
     let bench = bench();
     let fetched = kernel(name);
     let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
     let record = |out: &str| {
         let own = ["--busybox", &busybox, "--workload", SHORT, "--calls", "60", "--out", out];
-        let regions = ["--region", "sched_clock", "--region", "hrtimer_interrupt", "--region", "__schedule"];
+        let functions =
+            ["--region", "sched_clock", "--region", "hrtimer_interrupt", "--region", "__schedule"];
+        let regions = [&functions[..], &["--region", "irqs-off"]].concat();
         bench.json(&image, &[&own[..], &regions].concat())
     };
     let report = record("one.rec");
-    assert_eq!(report["interrupts_while_off"], serde_json::Value::Null, "not observed on this machine");
+    the_flag_is_exact(&report);
     assert!(report["interrupts"].as_u64() > Some(5), "{report}");
     assert!(report["switches"].as_u64() > Some(5), "{report}");
     record("two.rec");
     let (one, two) = (bench.folder.path().join("one.rec"), bench.folder.path().join("two.rec"));
     let bytes = |path| std::fs::read(path).expect("a recording");
     assert!(bytes(&one) == bytes(&two), "two runs of one command differ");
-    read(&one)
+    (read(&one), printed(&bench, &["trace", "report", "one.rec", "--region", "irqs-off"]))
+}
+
+/// The tracked flag agrees with everything that shows the kernel's: interrupts, and what it does after a test of it.
+fn the_flag_is_exact(report: &Value) {
+    let count = |name: &str| report[name].as_u64();
+    assert_eq!((count("interrupts_while_off"), count("flag_lost")), (Some(0), Some(0)), "{report}");
+    if report["guest"]["release"].as_str().is_some_and(|release| release.ends_with("arm64")) {
+        assert!(count("flag_checks") > Some(1000), "{report}");
+        assert_eq!(count("failed_flag_checks"), Some(0), "{report}");
+    }
+}
+
+/// Spans with interrupts off are where a kernel has them: around every timer interrupt, short, and few of all instructions.
+fn interrupts_are_off_in_interrupts_and_not_for_long(recording: &Recording, entry: &str, report: &Value) {
+    let spans = measured(recording, "irqs-off");
+    assert!(spans.len() > 1000, "{} spans", spans.len());
+    assert!(spans.iter().all(|span| span.begun_at + span.own.instructions == span.ended_at));
+    assert!(spans.windows(2).all(|pair| pair[0].ended_at <= pair[1].begun_at), "spans overlap");
+    let ticks = measured(recording, "hrtimer_interrupt");
+    let is_inside = |tick: &MeasuredCall| {
+        spans.iter().any(|span| span.begun_at < tick.begun_at && tick.ended_at < span.ended_at)
+    };
+    assert!(ticks.iter().all(|tick| is_inside(tick)), "a timer interrupt with interrupts on");
+    // Between two ticks are two million instructions.
+    let longest = spans.iter().map(|span| span.own.instructions).max();
+    assert!(longest < Some(100_000), "{longest:?} instructions");
+    let total: u64 =
+        recording.system.iter().flat_map(|system| &system.cpus).map(|cpu| cpu.instructions).sum();
+    let off: u64 = spans.iter().map(|span| span.own.instructions).sum();
+    // A guest without entropy makes its random numbers with interrupts off, for every system call on 64-bit Arm.
+    assert!(off * 4 < total * 3, "off for {off} of {total} instructions");
+    let span = report["regions"]
+        .as_array()
+        .and_then(|regions| regions.iter().find(|region| region["is_span"] == true));
+    let longest =
+        span.and_then(|span| span["runs"][0]["spans"]["longest"].as_array()).expect("the longest spans");
+    let is_tick =
+        |span: &Value| span["from"]["function"] == entry && span["inside"][0] == "hrtimer_interrupt";
+    assert!(longest.iter().any(is_tick), "{longest:#?}");
+    assert!(longest.iter().all(|span| span["to"]["function"].is_string()), "{longest:#?}");
 }
 
 fn calls_return_and_the_clock_always_costs_the_same(recording: &Recording) {
@@ -66,9 +109,10 @@ fn calls_return_and_the_clock_always_costs_the_same(recording: &Recording) {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
-    let recording = recorded_elsewhere("armmp");
+    let (recording, report) = recorded_elsewhere("armmp");
     assert_eq!(recording.header.abi.machine, Machine::Arm);
     calls_return_and_the_clock_always_costs_the_same(&recording);
+    interrupts_are_off_in_interrupts_and_not_for_long(&recording, "__irq_svc", &report);
     let clock = kept(&recording, "sched_clock");
     for (line_bytes, most) in [(64, 5), (32, 6)] {
         let (least_data, most_data) = range(clock.iter().map(|call| data_lines(call, line_bytes)));
@@ -81,7 +125,8 @@ fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn sixty_four_bit_arm_is_recorded_alike() {
-    let recording = recorded_elsewhere("arm64");
+    let (recording, report) = recorded_elsewhere("arm64");
     assert_eq!(recording.header.abi.machine, Machine::AArch64);
     calls_return_and_the_clock_always_costs_the_same(&recording);
+    interrupts_are_off_in_interrupts_and_not_for_long(&recording, "el1h_64_irq", &report);
 }

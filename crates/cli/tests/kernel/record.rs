@@ -50,10 +50,11 @@ pub(crate) fn range<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> (
     (values.clone().min().expect("a call"), values.max().expect("a call"))
 }
 
-fn explained(bench: &Bench, file: &str) -> Value {
+/// What another command prints as JSON.
+pub(crate) fn printed(bench: &Bench, arguments: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
     command.current_dir(bench.folder.path()).env("XDG_CACHE_HOME", bench.folder.path().join("cache"));
-    let output = command.args(["explain", file, "--json"]).output().expect("lineup runs");
+    let output = command.args(arguments).arg("--json").output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -74,7 +75,7 @@ fn the_same_command_gives_the_same_recording_and_it_holds_what_the_kernel_did() 
     let recording = read(&path("one.rec"));
     the_figures_are_those_of_the_recording(&report, &recording);
     calls_return_and_the_clock_costs_what_a_count_by_hand_says(&recording);
-    most_accesses_have_names(&explained(&bench, "one.rec"));
+    most_accesses_have_names(&printed(&bench, &["explain", "one.rec"]));
 }
 
 fn the_figures_are_those_of_the_recording(report: &Value, recording: &Recording) {

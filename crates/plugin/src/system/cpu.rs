@@ -1,7 +1,8 @@
 //! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
 
 use super::System;
-use super::privileged::Privileged;
+use super::flag::{Flag, Span};
+use super::privileged::{Privileged, Written};
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
@@ -9,21 +10,9 @@ use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::output::BLOCK_BYTES;
+use lineup_model::abi::Machine;
 use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
-
-/// A span with interrupts off.
-struct Off {
-    sequence: u64,
-    from_pc: u64,
-    totals: Counts,
-}
-
-/// The processor's interrupt flag, as the instruction stream tells it.
-enum Interrupts {
-    On,
-    Off(Off),
-}
 
 pub(crate) struct Cpu {
     index: u16,
@@ -34,7 +23,7 @@ pub(crate) struct Cpu {
     /// The stack of the task that runs, once a switch told it.
     stack: Option<u64>,
     in_kernel: bool,
-    interrupts: Interrupts,
+    flag: Flag,
     /// Where the stack was used last, on machines without slots.
     last_on_stack: Option<u64>,
     /// Set at a task switch, until the first load from the other stack.
@@ -43,6 +32,8 @@ pub(crate) struct Cpu {
     awaits_frame: bool,
     /// Set from an interrupt's entry to its first push.
     awaits_push: bool,
+    /// Set at a return from an exception whose entry was not seen, on machines without slots, until control is somewhere.
+    is_returning: bool,
     /// True when accesses of the level under way are kept.
     keeps: bool,
     /// Tells addresses of one program from those of another.
@@ -70,11 +61,12 @@ impl Cpu {
             task: Task::default(),
             stack: None,
             in_kernel: true,
-            interrupts: Interrupts::On,
+            flag: Flag::new(),
             last_on_stack: None,
             is_switching: false,
             awaits_frame: false,
             awaits_push: false,
+            is_returning: false,
             keeps: false,
             salt: 0,
             last_repeated: 0,
@@ -109,6 +101,13 @@ impl Cpu {
 
     /// A block of note begins.
     pub(crate) fn begin(&mut self, system: &System, run: &Run) {
+        if std::mem::take(&mut self.is_returning) && run.role != Role::User {
+            match shown_by_vector(system.machine, run.pc) {
+                Some(Returned::ToProgram) => self.leave_kernel(system, run.pc),
+                Some(Returned::WithInterruptsOn) => self.turn_on(system, run.pc),
+                None => self.flag.lose(),
+            }
+        }
         if run.is_landing {
             let ended = self.task.came_to(run.pc, &self.processor.totals);
             self.write(system, ended);
@@ -194,13 +193,37 @@ impl Cpu {
     pub(crate) fn note(&mut self, system: &System, site: &NotedSite) {
         match site.what {
             Noted::Call => self.task.called_without_slot(site.next_pc),
-            Noted::Privileged(Privileged::InterruptsOff) => self.turn_off(system, site.pc),
+            Noted::Privileged(Privileged::InterruptsOff) => {
+                if !system.uses_slots() {
+                    self.task.saves().mask(&mut self.flag, site.pc);
+                }
+                self.turn_off(system, site.pc);
+            }
             Noted::Privileged(Privileged::InterruptsOn | Privileged::SystemCallReturn) => {
+                self.task.saves().unmask(&mut self.flag);
                 self.turn_on(system, site.pc);
             }
             Noted::Privileged(Privileged::InterruptReturn) if system.uses_slots() => self.awaits_frame = true,
             Noted::Privileged(Privileged::InterruptReturn) => self.interrupt_returns(system, site.pc, None),
+            Noted::Privileged(Privileged::FlagSave(mask)) => self.task.saves().save(&mut self.flag, mask),
+            Noted::Privileged(Privileged::FlagWrite(written)) => self.flag_written(system, site.pc, written),
         }
+    }
+
+    fn flag_written(&mut self, system: &System, pc: u64, written: Written) {
+        let is_on = match written {
+            Written::Constant { is_on: true } => {
+                self.task.saves().unmask(&mut self.flag);
+                Some(true)
+            }
+            Written::Constant { is_on: false } => {
+                self.task.saves().mask(&mut self.flag, pc);
+                Some(false)
+            }
+            Written::AtEntry => self.task.interrupts_were_on(),
+            Written::Saved => self.task.saves().restore(&mut self.flag),
+        };
+        self.set_flag(system, pc, is_on);
     }
 
     /// Writes where the stack lies that a kept call uses, once.
@@ -228,7 +251,9 @@ impl Cpu {
             return;
         }
         self.in_kernel = false;
+        self.is_returning = false;
         self.turn_on(system, pc);
+        self.task.saves().clear();
         if self.task.is_busy() {
             let ended = self.task.end_all(CallEnd::Abandoned, &self.processor.totals);
             self.write(system, ended);
@@ -236,16 +261,14 @@ impl Cpu {
     }
 
     fn interrupt(&mut self, system: &System, run: &Run) {
-        let were_on = !self.in_kernel || matches!(self.interrupts, Interrupts::On);
         self.in_kernel = true;
-        match run.role {
-            Role::Interrupt => {
-                self.seen.interrupts += 1;
-                self.seen.interrupts_while_off += u64::from(!were_on);
-            }
-            _ => self.seen.exceptions += 1,
+        if run.role == Role::Interrupt {
+            self.seen.interrupts += 1;
+            self.seen.interrupts_while_off += u64::from(self.flag.interrupted());
+        } else {
+            self.seen.exceptions += 1;
         }
-        self.task.interrupt(were_on, &self.processor.totals);
+        self.task.interrupt(self.flag.is_on(), &self.processor.totals);
         self.look_inside();
         self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
@@ -255,10 +278,12 @@ impl Cpu {
         let returned = self.task.interrupt_returns(frame, &self.processor.totals);
         self.awaits_push = self.task.awaits_push();
         match returned.interrupts_were_on {
-            Some(true) => self.turn_on(system, pc),
-            Some(false) => {}
+            Some(were_on) => self.set_flag(system, pc, were_on),
             // Without frames, a return that ends no interrupt is one from a system call.
-            None => self.seen.unmatched_returns += u64::from(frame.is_some()),
+            None => {
+                self.seen.unmatched_returns += u64::from(frame.is_some());
+                self.is_returning = frame.is_none();
+            }
         }
         self.write(system, returned.ended);
     }
@@ -279,21 +304,23 @@ impl Cpu {
     }
 
     fn turn_off(&mut self, system: &System, pc: u64) {
-        if !system.uses_slots() {
-            return;
-        }
-        if let (Interrupts::On, Some(region)) = (&self.interrupts, system.kernel.interrupts_off) {
-            let Some(sequence) = system.count_entry(region.0) else { return };
-            self.interrupts = Interrupts::Off(Off { sequence, from_pc: pc, totals: self.processor.totals });
-        } else if matches!(self.interrupts, Interrupts::On) {
-            self.interrupts =
-                Interrupts::Off(Off { sequence: 0, from_pc: pc, totals: self.processor.totals });
+        let totals = self.processor.totals;
+        self.flag.turn_off(|| {
+            let sequence = system.count_entry(system.kernel.interrupts_off?.0)?;
+            Some(Span { sequence, from_pc: pc, totals })
+        });
+    }
+
+    fn set_flag(&mut self, system: &System, pc: u64, is_on: Option<bool>) {
+        match is_on {
+            Some(true) => self.turn_on(system, pc),
+            Some(false) => self.turn_off(system, pc),
+            None => self.flag.lose(),
         }
     }
 
     fn turn_on(&mut self, system: &System, pc: u64) {
-        let Interrupts::Off(off) = std::mem::replace(&mut self.interrupts, Interrupts::On) else { return };
-        let Some(region) = system.kernel.interrupts_off else { return };
+        let (Some(off), Some(region)) = (self.flag.turn_on(), system.kernel.interrupts_off) else { return };
         let totals = self.processor.totals;
         self.encoder.measured(&MeasuredCall {
             region,
@@ -435,8 +462,26 @@ impl Cpu {
         summary.interrupts += self.seen.interrupts;
         summary.interrupts_while_off += self.seen.interrupts_while_off;
         summary.exceptions += self.seen.exceptions;
+        summary.flag = summary.flag.plus(&self.flag.counts);
         summary.unmatched_returns += self.seen.unmatched_returns;
         summary.switches += self.seen.switches;
+    }
+}
+
+/// What a vector that comes right after a return from an exception shows of it.
+enum Returned {
+    ToProgram,
+    WithInterruptsOn,
+}
+
+/// 64-bit Arm has vectors of their own for lower exception levels; a kernel's next instruction is in memory.
+fn shown_by_vector(machine: Machine, pc: u64) -> Option<Returned> {
+    match machine {
+        Machine::AArch64 if pc & 0x47f == 0x400 => Some(Returned::ToProgram),
+        Machine::AArch64 if pc & 0x7ff == 0x280 => Some(Returned::WithInterruptsOn),
+        Machine::Arm if pc == 0xffff_000c => Some(Returned::ToProgram),
+        Machine::Arm if pc == 0xffff_0018 => Some(Returned::WithInterruptsOn),
+        _ => None,
     }
 }
 

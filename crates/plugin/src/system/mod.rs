@@ -14,10 +14,11 @@
 //!   resumes those of the other.
 //! * *Interrupts off* is a shadow of the processor's flag, kept from the instruction stream. It is checked: a
 //!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow. On Arm the flag is
-//!   written from registers, which no plugin sees: there is no shadow.
+//!   written from registers, which no plugin sees: saves and restores are matched, see [`flag`].
 
 mod callbacks;
 mod cpu;
+mod flag;
 mod privileged;
 mod processor;
 mod sites;
@@ -76,6 +77,9 @@ pub(crate) struct System {
     line_bytes: u64,
     /// Regions by the addresses of their entries.
     entries: HashMap<u64, u16>,
+    /// Where the flag is saved and interrupts are turned off only if they are on: by the reading instruction, the one
+    /// that turns them off.
+    flag_saves: HashMap<u64, u64>,
     output: Output,
     pub(crate) sites: Mutex<Sites>,
     /// Stacks that are in the recording, by their lowest addresses.
@@ -127,6 +131,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         machine,
         line_bytes: caches.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64),
         entries: entries_of(&plan),
+        flag_saves: kernel.flag_saves.iter().copied().collect(),
         caches,
         output,
         sites: Mutex::default(),

@@ -1,6 +1,7 @@
 //! What one task has open: calls of regions, on the task's own level and on those of interrupts above it. Knows no
 //! emulator.
 
+use super::flag::Saves;
 use lineup_model::access::{Access, AccessKind, CallEnd};
 use lineup_recording::{Arm, Counts};
 use std::collections::BTreeSet;
@@ -57,7 +58,9 @@ pub(crate) struct Level {
     /// Where the interrupt's first push went: just below its frame. `None` until then, and for the task itself.
     first_push: Option<u64>,
     is_interrupt: bool,
-    interrupts_were_on: bool,
+    interrupts_were_on: Option<bool>,
+    /// Interrupt flags that its code saved.
+    saves: Saves,
     calls: Vec<CallSite>,
     open: Vec<Open>,
     accesses: Vec<Access>,
@@ -79,8 +82,8 @@ pub(crate) struct Task {
 pub(crate) struct Returned {
     /// Calls that the interrupt left open.
     pub(crate) ended: Vec<Ended>,
-    /// Whether interrupts were on when it came; `None` when its entry was not seen.
-    pub(crate) interrupts_were_on: Option<bool>,
+    /// Whether interrupts were on when it came, if that was known; `None` when its entry was not seen.
+    pub(crate) interrupts_were_on: Option<Option<bool>>,
 }
 
 impl Level {
@@ -119,6 +122,16 @@ impl Level {
 impl Task {
     fn top(&mut self) -> &mut Level {
         self.interrupts.last_mut().unwrap_or(&mut self.own)
+    }
+
+    /// Interrupt flags that the level under way saved.
+    pub(crate) fn saves(&mut self) -> &mut Saves {
+        &mut self.top().saves
+    }
+
+    /// Whether interrupts were on when the interrupt or exception under way came, if that was known.
+    pub(crate) fn interrupts_were_on(&mut self) -> Option<bool> {
+        self.top().interrupts_were_on
     }
 
     /// True when the level under way has a call whose accesses are kept.
@@ -249,7 +262,7 @@ impl Task {
     }
 
     /// An interrupt or exception begins.
-    pub(crate) fn interrupt(&mut self, interrupts_were_on: bool, totals: &Counts) {
+    pub(crate) fn interrupt(&mut self, interrupts_were_on: Option<bool>, totals: &Counts) {
         let level = self.top();
         level.settle(totals);
         level.open.iter_mut().for_each(|open| open.interrupts += 1);
@@ -407,12 +420,12 @@ mod tests {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
         task.touch(access(1, 0x10, 8, false), 100);
-        task.interrupt(true, &at(10));
+        task.interrupt(Some(true), &at(10));
         task.pushed(0x7f8);
         task.pushed(0x700);
         task.touch(access(2, 0x20, 8, false), 100);
         let returned = task.interrupt_returns(Some(0x800), &at(110));
-        assert_eq!(returned.interrupts_were_on, Some(true));
+        assert_eq!(returned.interrupts_were_on, Some(Some(true)));
         let ended = task.returned(0x900, &at(115), ON_ONE_STACK);
         let call = &ended[0].open;
         assert_eq!((call.own.instructions, call.interrupts, call.interrupt_instructions), (15, 1, 100));
@@ -422,10 +435,10 @@ mod tests {
     #[test]
     fn an_error_code_between_frame_and_push_is_allowed_for() {
         let mut task = Task::default();
-        task.interrupt(false, &at(0));
+        task.interrupt(Some(false), &at(0));
         task.pushed(0x7f0);
         assert_eq!(task.interrupt_returns(Some(0x900), &at(1)).interrupts_were_on, None, "another frame");
-        assert_eq!(task.interrupt_returns(Some(0x800), &at(1)).interrupts_were_on, Some(false));
+        assert_eq!(task.interrupt_returns(Some(0x800), &at(1)).interrupts_were_on, Some(Some(false)));
     }
 
     #[test]
@@ -443,7 +456,7 @@ mod tests {
     fn a_switch_inside_an_interrupt_is_one_of_the_calls_below_as_well() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        task.interrupt(true, &at(10));
+        task.interrupt(Some(true), &at(10));
         task.enter(open(1, 0x700, 10), &at(10));
         task.suspend(&at(12));
         task.resume(&at(100));
@@ -475,7 +488,7 @@ mod tests {
     fn the_user_mode_ends_everything() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        task.interrupt(true, &at(10));
+        task.interrupt(Some(true), &at(10));
         task.enter(open(1, 0x500, 10), &at(10));
         let ended = task.end_all(CallEnd::Abandoned, &at(30));
         let own: Vec<_> = ended.iter().map(|call| (call.open.region, call.open.own.instructions)).collect();

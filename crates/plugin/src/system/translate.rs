@@ -1,12 +1,17 @@
 //! What the emulator calls when it translates a block of a whole system.
 
 use super::callbacks::{on_data, on_noted, on_noted_run, on_run, on_transfer};
-use super::privileged::{self, Privileged};
+use super::flag::Mask;
+use super::privileged::{self, FlagAccess, Privileged};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::{System, get, lock};
 use crate::ffi::{self, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
+use lineup_model::abi::Machine;
 use std::ffi::c_void;
+
+/// Where 32-bit Arm's vectors lie, which change modes by a return from an exception that is none.
+const ARM_VECTORS: u64 = 0xffff_0000;
 
 /// An instruction of a block.
 struct Insn {
@@ -45,16 +50,52 @@ impl System {
             let size = (api.insn_size)(handle);
             let bytes = std::slice::from_raw_parts((api.insn_data)(handle).cast::<u8>(), size);
             let pc = (api.insn_vaddr)(handle);
-            (!isa::is_only_listed(self.machine, index, pc, bytes)).then(|| Insn {
+            let insn = Insn {
                 handle,
                 pc,
                 size_bytes: size as u64,
                 decoded: isa::decode(self.machine, bytes, false),
-                privileged: privileged::decode(self.machine, bytes),
-            })
+                privileged: self.privileged(pc, bytes),
+            };
+            (!isa::is_only_listed(self.machine, index, pc, bytes)).then_some((insn, bytes))
         };
         // SAFETY: the caller's promise.
-        (0..unsafe { (api.block_insns)(tb) }).filter_map(insn).collect()
+        let insns = (0..unsafe { (api.block_insns)(tb) }).filter_map(insn);
+        let (mut insns, bytes): (Vec<Insn>, Vec<&[u8]>) = insns.unzip();
+        self.find_flag_accesses(&mut insns, &bytes);
+        insns
+    }
+
+    /// A program's code is none: on Arm it may be in another instruction set.
+    fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
+        let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
+        let is_kernel = pc >= self.kernel.kernel_start && !is_vector;
+        is_kernel.then(|| privileged::decode(self.machine, bytes)).flatten()
+    }
+
+    /// Says of the instructions that move the interrupt flag through a register what they do, by those around them.
+    /// A read counts if interrupts are turned off next; others only look.
+    fn find_flag_accesses(&self, insns: &mut [Insn], bytes: &[&[u8]]) {
+        for index in 0..insns.len() {
+            let Some(insn) = insns.get(index).filter(|insn| insn.pc >= self.kernel.kernel_start) else {
+                continue;
+            };
+            let next = insns.get(index + 1).filter(|next| next.privileged == Some(Privileged::InterruptsOff));
+            let mask = match (next, self.flag_saves.get(&insn.pc)) {
+                (Some(next), _) => Some(Mask { pc: next.pc, is_conditional: false }),
+                (None, pc) => pc.map(|pc| Mask { pc: *pc, is_conditional: true }),
+            };
+            let found = match bytes.get(index).and_then(|bytes| privileged::flag_access(self.machine, bytes))
+            {
+                Some(FlagAccess::Read) => mask.map(Privileged::FlagSave),
+                Some(FlagAccess::Write { register }) => {
+                    let before = bytes.iter().take(index).rev().copied();
+                    Some(Privileged::FlagWrite(privileged::written(self.machine, register, before)))
+                }
+                None => continue,
+            };
+            insns[index].privileged = found;
+        }
     }
 
     /// Cuts a block into runs that lie on one line and end at instructions that change the interrupt flag: the index of

@@ -49,6 +49,15 @@ pub(super) fn notes(facts: &lineup_tail::run::Facts) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if facts.failed_flag_checks.is_some_and(|count| count > 0) {
+        notes.push("the kernel showed another interrupt flag than the tracked one: spans with interrupts off are not exact".to_owned());
+    }
+    if let Some(count) = facts.flag_lost.filter(|count| *count > 0) {
+        notes.push(format!(
+            "the interrupt flag could not be told {} times: spans that this cut are left out",
+            whole(count)
+        ));
+    }
     if !facts.has_symbols {
         notes.push("no symbols: functions are shown by address; give --symbols".to_owned());
     }

@@ -15,6 +15,7 @@ use crate::recorder::{plugin_argument, prepare_output};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
+use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols};
 use lineup_model::abi::{Abi, Machine};
@@ -195,6 +196,7 @@ fn plan(
         arms: if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() },
     };
     let mut system = knowledge::system_plan(kernel.machine, symbols, &choice)?;
+    system.flag_saves = flag_saves::conditional(kernel, symbols);
     if options.stream > 0 && (options.cpus > 1 || choice.arms != [Arm::Untouched]) {
         bail!(
             "--stream goes with one CPU and no --intervene: a replay knows neither the other CPUs nor what was done"
@@ -202,11 +204,6 @@ fn plan(
     }
     system.stream_steps = options.stream * 1_000_000;
     let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
-    if off.is_some() && kernel.machine != Machine::X86_64 {
-        bail!(
-            "spans with interrupts off are told on x86_64 only: elsewhere the flag is written from registers"
-        );
-    }
     system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
     let abi = abi_of(kernel.machine)?;
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);

@@ -1,6 +1,5 @@
 //! The figures of a recorded kernel.
 
-use lineup_model::abi::Machine;
 use lineup_model::access::CallEnd;
 use lineup_recording::{Counts, MeasuredCall, Recording, SystemPlan};
 use serde::Serialize;
@@ -22,9 +21,15 @@ pub(crate) struct Report {
     pub(crate) memory_cycles: u32,
     /// Instructions of all virtual CPUs between begin and end of the workload.
     pub(crate) total_instructions: u64,
-    /// Hardware interrupts, and how many came while the tracked flag said off; `None` where it is not tracked.
+    /// Hardware interrupts, and how many came while the tracked flag said off.
     pub(crate) interrupts: u64,
-    pub(crate) interrupts_while_off: Option<u64>,
+    pub(crate) interrupts_while_off: u64,
+    /// How often the kernel showed its interrupt flag; `None` where it never does.
+    pub(crate) flag_checks: Option<u64>,
+    /// How often that was not the tracked one.
+    pub(crate) failed_flag_checks: Option<u64>,
+    /// How often the flag could not be told.
+    pub(crate) flag_lost: u64,
     pub(crate) exceptions: u64,
     pub(crate) unmatched_returns: u64,
     pub(crate) switches: u64,
@@ -112,11 +117,10 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
     if recording.system.is_none() {
         notes.push("the recorder did not get to its last words: totals are not observed".to_owned());
     }
-    if system.interrupts_while_off > 0 {
-        notes.push(
-            "spans with interrupts off are not exact: interrupts came while the tracked flag said off".into(),
-        );
+    if system.interrupts_while_off + system.flag.failed_checks > 0 {
+        notes.push("spans with interrupts off are not exact: the tracked flag was found to be wrong".into());
     }
+    let shows_flag = system.flag.checks > 0;
     let names = recording.header.regions.iter().enumerate();
     Report {
         schema: "lineup.record-kernel/1",
@@ -128,8 +132,10 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
         memory_cycles: plan.latency.memory_cycles,
         total_instructions: system.cpus.iter().map(|cpu| cpu.instructions).sum(),
         interrupts: system.interrupts,
-        interrupts_while_off: matches!(recording.header.abi.machine, Machine::X86_64)
-            .then_some(system.interrupts_while_off),
+        interrupts_while_off: system.interrupts_while_off,
+        flag_checks: shows_flag.then_some(system.flag.checks),
+        failed_flag_checks: shows_flag.then_some(system.flag.failed_checks),
+        flag_lost: system.flag.lost,
         exceptions: system.exceptions,
         unmatched_returns: system.unmatched_returns,
         switches: system.switches,

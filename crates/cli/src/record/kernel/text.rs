@@ -19,12 +19,7 @@ pub(crate) fn text(report: &Report) -> String {
         "  {} instructions, {} interrupts, {} exceptions, {} task switches",
         report.total_instructions, report.interrupts, report.exceptions, report.switches
     );
-    match report.interrupts_while_off {
-        Some(count) => {
-            let _ = writeln!(out, "  {count} interrupts came while the tracked flag said off");
-        }
-        None => out.push_str("  whether interrupts were off: not observed on this machine\n"),
-    }
+    let _ = writeln!(out, "  {}", flag(report));
     let _ = writeln!(
         out,
         "  modelled: {}; a miss stalls {} cycles to the second level, {} to memory",
@@ -43,6 +38,18 @@ pub(crate) fn text(report: &Report) -> String {
         let _ = writeln!(out, "note: {note}");
     });
     out
+}
+
+/// How exact the tracked interrupt flag is.
+fn flag(report: &Report) -> String {
+    let mut line = format!("{} interrupts came while the tracked flag said off", report.interrupts_while_off);
+    if let (Some(checks), Some(failed)) = (report.flag_checks, report.failed_flag_checks) {
+        let _ = write!(line, "; the kernel showed its flag {checks} times, {failed} times another");
+    }
+    if report.flag_lost > 0 {
+        let _ = write!(line, "; the flag could not be told {} times", report.flag_lost);
+    }
+    line
 }
 
 fn table(out: &mut String, regions: &[Region]) {
