@@ -27,6 +27,11 @@ const ALLOC: u64 = 2;
 const EXECUTE: u64 = 4;
 const THREAD_LOCAL: u64 = 0x400;
 
+/// `jmp *0x7fffffff(%rip)`.
+const X86_STUB: &[u8] = &[0xff, 0x25, 0xff, 0xff, 0xff, 0x7f, 0, 0];
+/// `adrp x16, .; ldr x17, [x16]`.
+const ARM_STUB: &[u8] = &[0x10, 0, 0, 0x90, 0x11, 2, 0x40, 0xf9];
+
 /// Takes pieces off the front of some bytes.
 pub(crate) struct Cutter<'d>(pub(crate) &'d [u8]);
 
@@ -87,12 +92,13 @@ pub(crate) fn elf(bytes: &[u8]) -> Vec<u8> {
     let (shape, mut cut) = (*shape, Cutter(&others));
     let is_v5 = shape & 0x10 != 0;
     let [text, data, thread, plt] = [(); 4].map(|()| cut.address());
+    let (machine, stub) = if shape & 0x80 == 0 { (62, X86_STUB) } else { (183, ARM_STUB) };
     let strings = [b"\0s\0main\0f\0", cut.piece(), b"\0"].concat();
     let mut sections = vec![
         section(".text", ALLOC | EXECUTE, text, cut.piece()),
         section(".data", ALLOC | WRITE, data, cut.piece()),
         section(".tdata", ALLOC | WRITE | THREAD_LOCAL, thread, cut.piece()),
-        section(".plt", ALLOC | EXECUTE, plt, cut.piece()),
+        section(".plt", ALLOC | EXECUTE, plt, &[stub, cut.piece()].concat()),
         Section { kind: STRTAB, ..section(".strtab", 0, 0, &strings) },
         Section { kind: SYMTAB, link: 5, ..section(".symtab", 0, 0, &cut.table(24)) },
         Section { kind: DYNSYM, link: 5, ..section(".dynsym", 0, 0, &cut.table(24)) },
@@ -120,7 +126,6 @@ pub(crate) fn elf(bytes: &[u8]) -> Vec<u8> {
     sections.push(section(".debug_info", 0, 0, &crate::dwarf::units(&entries, is_v5, is_raw)));
     let info = sections.len() as u32;
     sections.push(Section { kind: RELA, link: 6, info, ..section(".rela.debug_info", 0, 0, &relocations) });
-    let machine = if shape & 0x80 == 0 { 62 } else { 183 };
     write(u16::from(1 + shape % 3), machine, &sections)
 }
 
