@@ -10,6 +10,7 @@ use lineup_model::abi::{Abi, Machine};
 use lineup_model::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Size and alignment of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,9 @@ pub struct DataModel<'a> {
 
 const MAX_DEPTH: u32 = 64;
 const MAX_ALIGN_BYTES: u64 = 4096;
+
+/// Members and elements beyond this many are not translated.
+const MOST_TRANSLATED: u32 = 4096;
 
 /// The other data model that advice is judged under besides the recorded one.
 pub fn counterpart(abi: Abi) -> Abi {
@@ -110,7 +114,7 @@ impl<'a> DataModel<'a> {
     fn member_pointer(&self, recorded_bytes: u64) -> Shape {
         let words = recorded_bytes / u64::from(self.recorded.pointer_bytes).max(1);
         let word = u64::from(self.target.pointer_bytes);
-        Shape { size_bytes: words * word, align_bytes: word }
+        Shape { size_bytes: words.saturating_mul(word), align_bytes: word }
     }
 
     fn named_scalar(&self, name: Option<&str>, recorded_bytes: u64) -> Shape {
@@ -189,7 +193,7 @@ impl<'a> DataModel<'a> {
         if matches!(aggregate.kind, AggregateKind::Union | AggregateKind::Variants) {
             let largest = fields.iter().map(|field| field.size_bytes).max().unwrap_or(0);
             let offsets_bits = vec![0; fields.len()];
-            let size_bytes = largest.next_multiple_of(align);
+            let size_bytes = largest.checked_next_multiple_of(align)?;
             return Some(Laid { offsets_bits, shape: Shape { size_bytes, align_bytes: align } });
         }
         let order: Vec<usize> = (0..fields.len()).collect();
@@ -208,7 +212,7 @@ impl<'a> DataModel<'a> {
         }
         (0..=12)
             .map(|power| 1u64 << power)
-            .find(|&align| align > natural && placed.size_bytes.next_multiple_of(align) == size)
+            .find(|&align| align > natural && placed.size_bytes.checked_next_multiple_of(align) == Some(size))
             .unwrap_or(natural)
     }
 
@@ -284,52 +288,59 @@ impl<'a> DataModel<'a> {
             return vec![(offset, size_bytes)];
         }
         let recorded = DataModel::new(self.types, self.recorded, self.recorded);
-        let mut ranges = Vec::new();
-        self.translate_into(&recorded, id, offset..offset.saturating_add(size_bytes), 0, &mut ranges, 0);
-        ranges
+        let mut translation = Translation { recorded, target: self, visits: 0, ranges: Vec::new() };
+        translation.add(id, offset..offset.saturating_add(size_bytes), 0, 0);
+        translation.ranges
     }
+}
 
-    fn translate_into(
-        &self,
-        recorded: &DataModel<'_>,
-        id: TypeId,
-        bytes: std::ops::Range<u64>,
-        base: u64,
-        out: &mut Vec<(u64, u64)>,
-        depth: u32,
-    ) -> Option<()> {
-        if depth > MAX_DEPTH || out.len() > 4096 || bytes.is_empty() {
+/// Byte ranges on their way from one data model to another.
+struct Translation<'t, 'a> {
+    recorded: DataModel<'a>,
+    target: &'t DataModel<'a>,
+    visits: u32,
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Translation<'_, '_> {
+    /// Adds some bytes of a value of type `id` that starts at `base` in the target's layout.
+    fn add(&mut self, id: TypeId, bytes: Range<u64>, base: u64, depth: u32) -> Option<()> {
+        self.visits += 1;
+        if depth > MAX_DEPTH || self.visits > MOST_TRANSLATED || bytes.is_empty() {
             return None;
         }
-        let stripped = self.types.strip(id)?;
-        match &self.types.get(stripped)?.kind {
+        let types = self.target.types;
+        let stripped = types.strip(id)?;
+        match &types.get(stripped)?.kind {
             TypeKind::Aggregate(aggregate) => {
-                let (from, to) = (recorded.layout(stripped)?, self.layout(stripped)?);
+                let (from, to) = (self.recorded.layout(stripped)?, self.target.layout(stripped)?);
                 for (index, member) in aggregate.members.iter().enumerate() {
                     let start = from.offsets_bits.get(index)? / 8;
-                    let size = recorded.shape(member.ty)?.size_bytes;
+                    let size = self.recorded.shape(member.ty)?.size_bytes;
                     let part = overlap(&bytes, start..start.saturating_add(size));
-                    let target = base + to.offsets_bits.get(index)? / 8;
+                    let target = base.checked_add(to.offsets_bits.get(index)? / 8)?;
                     if !part.is_empty() {
-                        let inner = part.start - start..part.end - start;
-                        self.translate_into(recorded, member.ty, inner, target, out, depth + 1);
+                        self.add(member.ty, part.start - start..part.end - start, target, depth + 1);
                     }
                 }
             }
             TypeKind::Array { element, .. } => {
-                let (from, to) = (recorded.shape(*element)?.size_bytes, self.shape(*element)?.size_bytes);
+                let from = self.recorded.shape(*element)?.size_bytes;
+                let to = self.target.shape(*element)?.size_bytes;
                 let first = bytes.start.checked_div(from)?;
                 let last = (bytes.end - 1).checked_div(from)?;
                 for index in first..=last.min(first.saturating_add(4096)) {
-                    let part = overlap(&bytes, index * from..(index + 1) * from);
-                    let inner = part.start - index * from..part.end - index * from;
-                    self.translate_into(recorded, *element, inner, base + index * to, out, depth + 1);
+                    let start = index * from;
+                    let part = overlap(&bytes, start..start.saturating_add(from));
+                    let target = index.checked_mul(to).and_then(|offset| offset.checked_add(base))?;
+                    self.add(*element, part.start - start..part.end - start, target, depth + 1);
                 }
             }
             _ => {
-                let size = self.shape(id)?.size_bytes;
+                let size = self.target.shape(id)?.size_bytes;
                 let start = bytes.start.min(size.saturating_sub(1));
-                out.push((base + start, (bytes.end - bytes.start).min(size - start).max(1)));
+                let len = (bytes.end - bytes.start).min(size - start).max(1);
+                self.ranges.push((base.checked_add(start)?, len));
             }
         }
         Some(())
@@ -356,12 +367,15 @@ fn explain_gap(field: &mut Field, wanted_bits: u64, end_bits: u64) {
         return;
     }
     let align = 1u64 << (wanted_bits / 8).trailing_zeros().min(12);
-    let fits = |align: u64| end_bits.div_ceil(8).next_multiple_of(align) * 8 == wanted_bits;
+    let fits = |align: u64| {
+        let start = end_bits.div_ceil(8).checked_next_multiple_of(align);
+        start.and_then(|start| start.checked_mul(8)) == Some(wanted_bits)
+    };
     let least = (0..=12).map(|power| 1u64 << power).find(|&align| align > field.align_bytes && fits(align));
     field.align_bytes = least.unwrap_or(align).max(field.align_bytes);
 }
 
-fn overlap(a: &std::ops::Range<u64>, b: std::ops::Range<u64>) -> std::ops::Range<u64> {
+fn overlap(a: &Range<u64>, b: Range<u64>) -> Range<u64> {
     let start = a.start.max(b.start);
     start..a.end.min(b.end).max(start)
 }

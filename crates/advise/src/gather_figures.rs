@@ -183,7 +183,7 @@ impl Gathered<'_> {
         let (candidate, base) = (&self.order[index], self.bases[index]);
         let Some(members_bits) = &self.placements[index].members_bits else {
             for (offset, size) in self.data_model.translate(candidate.ty, offset, size_bytes) {
-                granules.add(base + offset, size);
+                granules.add(base.saturating_add(offset), size);
             }
             return;
         };
@@ -192,11 +192,11 @@ impl Gathered<'_> {
         for (field, part) in
             members_in(self.types, aggregate, &recorded, &(offset..offset.saturating_add(size_bytes)))
         {
-            let at = base + members_bits.get(field).map_or(0, |bits| bits / 8);
+            let at = base.saturating_add(members_bits.get(field).map_or(0, |bits| bits / 8));
             for (offset, size) in
                 self.data_model.translate(aggregate.members[field].ty, part.start, part.end - part.start)
             {
-                granules.add(at + offset, size);
+                granules.add(at.saturating_add(offset), size);
             }
         }
     }

@@ -287,7 +287,10 @@ fn find_member(types: &Types, id: TypeId, path: &str) -> Option<(u64, u64)> {
     let (offset, size, ty) = find_direct(types, id, head, 0)?;
     match rest {
         None => Some((offset, size)),
-        Some(rest) => find_member(types, ty, rest).map(|(inner, size)| (offset + inner, size)),
+        Some(rest) => {
+            let (inner, size) = find_member(types, ty, rest)?;
+            Some((offset.checked_add(inner)?, size))
+        }
     }
 }
 
@@ -305,7 +308,7 @@ fn find_direct(types: &Types, id: TypeId, name: &str, depth: u32) -> Option<(u64
         if member.name.is_none()
             && let Some((inner, size, ty)) = find_direct(types, member.ty, name, depth + 1)
         {
-            return Some((bits / 8 + inner, size, ty));
+            return Some(((bits / 8).checked_add(inner)?, size, ty));
         }
     }
     None

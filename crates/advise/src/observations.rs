@@ -2,7 +2,7 @@
 
 use crate::member_order::spelling;
 use crate::options::Options;
-use crate::problem::Subject;
+use crate::problem::{Subject, merge_spans};
 use crate::proposal::{ImmediateAdvice, SplitAdvice};
 use crate::reasons::member_name;
 use crate::usage::Usage;
@@ -24,16 +24,15 @@ fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<
     let line_bytes = options.primary.bytes();
     let models = subject.models().ok()?;
     let demands = &models.models.first()?.demands;
-    let mut touched: BTreeSet<(usize, u64)> = BTreeSet::new();
-    for (field, offset, size) in demands.iter().flat_map(|demand| demand.spans.iter().copied()) {
-        touched.extend((offset..offset.saturating_add(size.min(size_bytes))).map(|byte| (field, byte)));
-    }
-    let hot_bytes = touched.len() as u64;
-    let fields: BTreeSet<usize> = touched.into_iter().map(|(field, _)| field).collect();
+    let spans = demands.iter().flat_map(|demand| &demand.spans).filter(|(_, _, size)| *size > 0);
+    let touched = merge_spans(spans.map(|&(field, at, size)| (field, at, size.min(size_bytes))).collect());
+    let hot_bytes = touched.iter().fold(0_u64, |sum, (_, _, size)| sum.saturating_add(*size));
+    let fields: BTreeSet<usize> = touched.into_iter().map(|(field, ..)| field).collect();
     let objects_per_call: f64 =
         demands.iter().map(|demand| demand.per_call as f64 / crate::score::ONE as f64).sum();
-    let worth = size_bytes > 2 * line_bytes && hot_bytes * 4 < size_bytes && objects_per_call >= 2.0;
-    (worth && hot_bytes > 0 && hot_bytes * 2 <= line_bytes).then(|| SplitAdvice {
+    let worth =
+        size_bytes > 2 * line_bytes && hot_bytes.saturating_mul(4) < size_bytes && objects_per_call >= 2.0;
+    (worth && hot_bytes > 0 && hot_bytes <= line_bytes / 2).then(|| SplitAdvice {
         type_name: spelling(types, id).map_or("(anonymous)".to_string(), |spelling| spelling.name),
         hot: fields.into_iter().map(|field| member_name(subject.aggregate, field)).collect(),
         hot_bytes,

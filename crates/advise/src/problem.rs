@@ -239,12 +239,12 @@ fn member_bytes(types: &Types, id: TypeId, touched: u64) -> u64 {
 }
 
 /// Sorts spans and joins those of one field that touch or overlap.
-fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
+pub(crate) fn merge_spans(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut merged: Vec<Span> = Vec::new();
     for (field, offset, size) in spans {
         match merged.last_mut() {
-            Some((last, start, length)) if *last == field && *start + *length >= offset => {
+            Some((last, start, length)) if *last == field && start.saturating_add(*length) >= offset => {
                 *length = (*length).max(offset.saturating_add(size) - *start);
             }
             _ => merged.push((field, offset, size)),

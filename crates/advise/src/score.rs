@@ -223,15 +223,15 @@ pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
 /// Which 32-byte granules are touched.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Granules {
-    touched: Vec<u64>,
+    /// First and last of each run.
+    touched: Vec<(u64, u64)>,
 }
 
 impl Granules {
     pub(crate) fn add(&mut self, start: u64, size_bytes: u64) {
-        for granule in LineSize::B32.lines(start, size_bytes) {
-            if self.touched.last() != Some(&granule) {
-                self.touched.push(granule);
-            }
+        let run = LineSize::B32.lines(start, size_bytes).into_inner();
+        if self.touched.last() != Some(&run) {
+            self.touched.push(run);
         }
     }
 
@@ -240,9 +240,11 @@ impl Granules {
         self.touched.sort_unstable();
         let mut counts = [0; 3];
         for (shift, count) in counts.iter_mut().enumerate() {
-            let mut last = None;
-            for line in self.touched.iter().map(|granule| granule >> shift) {
-                *count += u64::from(last.replace(line) != Some(line));
+            // The first line that is not counted yet.
+            let mut next = 0;
+            for (first, last) in self.touched.iter().map(|(first, last)| (first >> shift, last >> shift)) {
+                *count += (last + 1).saturating_sub(first.max(next));
+                next = next.max(last + 1);
             }
         }
         counts
@@ -289,5 +291,17 @@ mod tests {
             Demand { region: 0, base: 56, per_call: ONE, weight: ONE, spans: vec![(0, 0, 8), (1, 0, 8)] };
         assert_eq!(demand_lines(&demand, &[0, 64]), [2, 2, 1]);
         assert_eq!(demand_lines(&Demand { base: 0, ..demand }, &[0, 64]), [1, 1, 1]);
+    }
+
+    #[test]
+    fn spans_that_overlap_count_once_and_a_span_of_all_bytes_is_counted_at_once() {
+        let mut granules = Granules::default();
+        for (start, size) in [(256, 96), (0, 200), (40, 8), (190, 40)] {
+            granules.add(start, size);
+        }
+        // Granules 0 to 10.
+        assert_eq!(granules.counts(), [11, 6, 3]);
+        granules.add(0, u64::MAX);
+        assert_eq!(granules.counts(), [1 << 59, 1 << 58, 1 << 57]);
     }
 }

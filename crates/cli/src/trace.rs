@@ -6,8 +6,9 @@ use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_report::text::TextStyle;
+use lineup_stats::interval::IntervalEstimate;
 use lineup_trace::attribution::{Attribution, Evidence, attribute};
-use lineup_trace::estimate::{Estimate, Level};
+use lineup_trace::estimate::Level;
 use lineup_trace::modes::Mode;
 use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
 use lineup_trace::tail::Tail;
@@ -247,7 +248,7 @@ fn run_explain(explain: &Explain) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn percent(share: &Estimate) -> String {
+fn percent(share: &IntervalEstimate) -> String {
     format!("{:>6.1} %  ({:.1} to {:.1} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
 }
 

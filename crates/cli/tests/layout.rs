@@ -152,6 +152,22 @@ fn what_cannot_be_used_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn members_further_on_than_bits_can_be_counted_are_shown() {
+    let source = "struct far { char a[1L << 60]; struct { char b[1L << 60]; int c : 3; struct { char d[1L << 59]; int e; }; }; } *p;";
+    let program = Program::new();
+    let file = program.compile("far", source, &["-g"]);
+    let printed = shown(&["layout", &file, "far"]);
+    for (member, place) in [("int c:3", 1_u64 << 61), ("int e", (5 << 59) + 4)] {
+        let line = printed.lines().find(|line| line.contains(member)).unwrap_or_default();
+        assert!(line.contains(&format!(" {place}")), "{member}: {printed}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&shown(&["layout", &file, "far", "--json"])).expect("JSON");
+    assert_eq!(json["types"][0]["size_bytes"], (5_u64 << 59) + 8);
+    shown(&["layout", &file, "--diff", &file]);
+}
+
+#[test]
 fn a_type_that_is_only_declared_says_so() {
     let program = Program::new();
     let file = program.compile("opaque", "struct hidden; struct hidden *p;", &["-g"]);

@@ -63,9 +63,9 @@ fn functions(symbols: &[Symbol], btf: &Btf, machine: Machine) -> BTreeMap<u64, F
     let prototypes = unambiguous(symbols, btf);
     let registers = argument_registers(machine);
     let code = symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function && symbol.size_bytes > 0);
-    code.map(|symbol| {
+    code.filter_map(|symbol| {
         let prototype = prototypes.get(symbol.name.as_str());
-        let range = symbol.address..symbol.address + symbol.size_bytes;
+        let range = symbol.address..symbol.address.checked_add(symbol.size_bytes)?;
         let parameters = prototype.map(|function| parameters(function, &btf.types, registers, range.start));
         let function = Function {
             name: symbol.name.clone(),
@@ -79,7 +79,7 @@ fn functions(symbols: &[Symbol], btf: &Btf, machine: Machine) -> BTreeMap<u64, F
             inlined: Vec::new(),
             declared_at: None,
         };
-        (symbol.address, function)
+        Some((symbol.address, function))
     })
     .collect()
 }

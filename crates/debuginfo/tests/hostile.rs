@@ -3,11 +3,12 @@
 mod elf;
 
 use elf::{FIRST_ENTRY, abbreviation, unit, with_sections};
+use lineup_debuginfo::btf::Btf;
 use lineup_debuginfo::{DebugInfo, Error, FoundFunctions, NoCompanions};
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
-use lineup_model::program::{Location, Piece};
-use lineup_model::types::TypeKind;
+use lineup_model::program::{Location, Piece, Symbol, SymbolKind};
+use lineup_model::types::{TypeId, TypeKind, Types};
 use std::process::Command;
 
 // DWARF 4, section 7.5: tags, attributes and forms used here.
@@ -284,6 +285,38 @@ fn references_that_lead_nowhere_become_unknown_types() {
     let target = info.types().strip(id).and_then(|id| info.types().get(id)).unwrap();
     assert_eq!(target.kind, TypeKind::Opaque);
     assert_eq!(info.types().size_bytes(id), None);
+}
+
+#[test]
+fn stubs_may_lie_where_addresses_end() {
+    // x86-64: `jmp *0x7fffffff(%rip)`. 64-bit Arm: `adrp x16, .; ldr x17, [x16]`.
+    let stub = [&[0xff, 0x25, 0xff, 0xff, 0xff, 0x7f][..], &[0; 10]].concat();
+    let arm_stub = [0x9000_0010_u32.to_le_bytes(), 0xf940_0211_u32.to_le_bytes()].concat();
+    for (machine, code) in [(62, stub), (183, arm_stub)] {
+        let mut file = with_sections(&[(".plt", &code.repeat(4))]);
+        file[18] = machine;
+        let table = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
+        file[table + 64 + 16..table + 64 + 24].copy_from_slice(&(u64::MAX - 20).to_le_bytes());
+        let info = DebugInfo::parse(file, &mut NoCompanions).unwrap();
+        assert_eq!(info.plt_name(u64::MAX - 18), None);
+    }
+}
+
+#[test]
+fn a_function_symbol_that_ends_past_the_last_address_is_no_function_of_a_kernel() {
+    let symbol = |name: &str, address, size_bytes| Symbol {
+        name: name.to_owned(),
+        address,
+        size_bytes,
+        kind: SymbolKind::Function,
+        is_global: true,
+    };
+    let symbols = vec![symbol("f", 0x1000, 16), symbol("g", u64::MAX - 8, 16)];
+    let types = Btf { types: Types::new(), first_own: TypeId(0), functions: vec![], variables: vec![] };
+    let info = DebugInfo::with_btf(with_sections(&[]), symbols, types).unwrap();
+    let found = info.functions_covering(&mut [0x1001, u64::MAX - 4].into_iter());
+    let names: Vec<&str> = found.iter().map(|function| function.name.as_str()).collect();
+    assert_eq!(names, ["f"]);
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn joined(path: &str, member: &Member) -> String {
 fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Range<u64>> {
     let bits = member.offset_bits?;
     if let Some(width) = member.bit_size {
-        return Some(bits / 8..(bits + u64::from(width)).div_ceil(8));
+        return Some(bits / 8..bits.checked_add(u64::from(width))?.div_ceil(8));
     }
     let start = bits / 8;
     let end = if is_last && is_open(types, member.ty) {
@@ -210,15 +210,23 @@ fn is_empty(types: &Types, id: TypeId, depth: usize) -> bool {
 }
 
 fn is_open(types: &Types, id: TypeId) -> bool {
-    let kind = types.strip(id).and_then(|id| types.get(id)).map(|ty| &ty.kind);
-    match kind {
-        Some(TypeKind::Array { counts, .. }) => matches!(counts.as_slice(), [None | Some(0 | 1)] | []),
-        Some(TypeKind::Aggregate(aggregate)) => {
-            aggregate.kind != AggregateKind::Union
-                && aggregate.members.last().is_some_and(|last| is_open(types, last.ty))
-        }
-        _ => false,
+    let mut id = id;
+    for _ in 0..MAX_DEPTH {
+        let kind = types.strip(id).and_then(|id| types.get(id)).map(|ty| &ty.kind);
+        id = match kind {
+            Some(TypeKind::Array { counts, .. }) => {
+                return matches!(counts.as_slice(), [None | Some(0 | 1)] | []);
+            }
+            Some(TypeKind::Aggregate(aggregate)) if aggregate.kind != AggregateKind::Union => {
+                match aggregate.members.last() {
+                    Some(last) => last.ty,
+                    None => return false,
+                }
+            }
+            _ => return false,
+        };
     }
+    false
 }
 
 /// True when a type's last member is an array of unknown length.
@@ -362,10 +370,13 @@ pub fn begins_with(catalog: &Catalog<'_>, outer: Ty, view: Ty) -> bool {
 }
 
 /// The scalar members, arrays and unions that make up a type, in memory order: path, offset, size.
-/// A type that is no aggregate is one leaf with an empty path.
+/// A type that is no aggregate is one leaf with an empty path. Members that end past the type (corrupt input) are left
+/// out: `offset + size` does not overflow.
 pub fn leaves(types: &Types, id: TypeId) -> Vec<(String, u64, u64)> {
     let mut out = Vec::new();
     collect_leaves(types, id, String::new(), 0, 0, &mut out);
+    let whole = types.size_bytes(id).unwrap_or(u64::MAX);
+    out.retain(|(_, offset, size)| offset.checked_add(*size).is_some_and(|end| end <= whole));
     out.sort_by_key(|(_, offset, _)| *offset);
     out
 }
@@ -385,11 +396,12 @@ fn collect_leaves(
         {
             for member in &aggregate.members {
                 let Some(extent) = extent(types, member, false) else { continue };
+                let Some(start) = base.checked_add(extent.start) else { continue };
                 let path = joined(&path, member);
                 if member.bit_size.is_some() {
-                    out.push((path, base + extent.start, extent.end - extent.start));
+                    out.push((path, start, extent.end - extent.start));
                 } else {
-                    collect_leaves(types, member.ty, path, base + extent.start, depth + 1, out);
+                    collect_leaves(types, member.ty, path, start, depth + 1, out);
                 }
             }
         }

@@ -11,7 +11,7 @@ pub struct Global {
     pub variable: u32,
     /// First link address, or offset in the thread-local block.
     pub start: u64,
-    /// Size in bytes.
+    /// Size in bytes; `start + size_bytes` does not overflow.
     pub size_bytes: u64,
     /// Its type.
     pub ty: Ty,
@@ -32,7 +32,11 @@ impl Globals {
             let Some(ty) = variable.ty.and_then(|id| catalog.intern(index, id)) else { continue };
             let size_bytes = variable.ty.and_then(|id| image.types().size_bytes(id)).unwrap_or(0);
             for place in &variable.places {
-                let global = |start| Global { variable: number as u32, start, size_bytes, ty };
+                let global = |start: u64| {
+                    // One that would go on past the last address ends there.
+                    let size_bytes = size_bytes.min(u64::MAX - start);
+                    Global { variable: number as u32, start, size_bytes, ty }
+                };
                 match place.at {
                     Location::Address(start) => globals.fixed.push(global(start)),
                     Location::ThreadLocal(start) => globals.thread_local.push(global(start)),
@@ -81,6 +85,6 @@ fn find(sorted: &[Global], address: u64) -> Option<&Global> {
 fn widen_unsized(globals: &mut [Global], image: &Image<'_>) {
     for global in globals.iter_mut().filter(|global| global.size_bytes == 0) {
         let symbol = image.symbols().iter().find(|symbol| symbol.address == global.start);
-        global.size_bytes = symbol.map_or(0, |symbol| symbol.size_bytes);
+        global.size_bytes = symbol.map_or(0, |symbol| symbol.size_bytes.min(u64::MAX - global.start));
     }
 }

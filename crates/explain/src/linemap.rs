@@ -262,7 +262,8 @@ fn cold_variables(
             _ => vec![(String::new(), 0, reference.size_bytes)],
         };
         for (path, offset, size_bytes) in parts {
-            let (from, to) = (reference.address + offset, reference.address + offset + size_bytes);
+            let from = reference.address.saturating_add(offset);
+            let to = from.saturating_add(size_bytes);
             let is_touched = of_line.sums.touched.iter().any(|(at, count)| *at < to && from < at + count);
             if from < end && to > start && !is_touched {
                 cold.push(ColdPart { name: with_path(&reference.name, &path), offset: from, size_bytes });

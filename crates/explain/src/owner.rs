@@ -105,7 +105,8 @@ pub fn variable_ref(
         VariableId::Symbol(index) => {
             let Symbol { name, address, size_bytes, .. } = symbol(namer, image, index)?;
             let name = lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone());
-            return Some((VariableRef { name, address: *address, size_bytes: *size_bytes }, None));
+            let size_bytes = (*size_bytes).min(u64::MAX - address);
+            return Some((VariableRef { name, address: *address, size_bytes }, None));
         }
     };
     let found = namer.images().get(image)?.globals().get(variable as usize)?;
@@ -115,6 +116,7 @@ pub fn variable_ref(
     })?;
     let name = found.name.clone().unwrap_or_else(|| "(unnamed)".to_owned());
     let size_bytes = found.ty.and_then(|id| namer.images().get(image)?.types().size_bytes(id)).unwrap_or(0);
+    let size_bytes = size_bytes.min(u64::MAX - address);
     let id = found.ty;
     let ty = id.and_then(|id| namer.catalog().intern(image, id));
     Some((VariableRef { name, address, size_bytes }, ty))

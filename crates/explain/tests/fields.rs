@@ -1,6 +1,6 @@
 //! Which member bytes of a type belong to.
 
-use lineup_explain::fields::{field_at, leaves};
+use lineup_explain::fields::{field_at, has_open_end, leaves};
 use lineup_model::types::{
     Aggregate, AggregateKind, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };
@@ -139,4 +139,34 @@ fn leaves_are_what_a_line_can_hold() {
     let (types, id) = subject();
     let names: Vec<String> = leaves(&types, id).into_iter().map(|(path, ..)| path).collect();
     assert_eq!(names, ["id", "in.x", "in.y", "grid", "a", "b", "(union)", "tail"]);
+}
+
+#[test]
+fn members_that_lie_where_no_memory_is_are_no_leaves() {
+    let mut table = Table(Types::new());
+    let int = table.integer(4);
+    let huge = table.integer(u64::MAX);
+    let far = |name, ty| Member { offset_bits: Some(u64::MAX), ..member(Some(name), ty, 0) };
+    let mut inner =
+        table.aggregate(AggregateKind::Struct, 8, vec![member(Some("m"), int, 0), far("far", int)]);
+    for _ in 0..20 {
+        // Each is at the greatest offset in the next: in the outermost they are past all addresses.
+        inner = table.aggregate(AggregateKind::Struct, 8, vec![member(Some("m"), int, 0), far("in", inner)]);
+    }
+    let wide = bits("wide", int, u64::MAX - 3, 32);
+    let members = vec![member(Some("m"), int, 0), member(Some("huge"), huge, 4), far("in", inner), wide];
+    let id = table.aggregate(AggregateKind::Struct, 8, members);
+    assert_eq!(leaves(&table.0, id), [("m".to_owned(), 0, 4)]);
+    assert_eq!(field_at(&table.0, id, 4, 4).unwrap().path, "huge");
+}
+
+#[test]
+fn structs_nested_very_deeply_are_searched_for_an_open_end_without_recursion() {
+    let mut table = Table(Types::new());
+    let mut inner = table.integer(4);
+    for _ in 0..200_000 {
+        inner = table.aggregate(AggregateKind::Struct, 4, vec![member(Some("m"), inner, 0)]);
+    }
+    assert_eq!(table.0.break_containment(), []);
+    assert!(!has_open_end(&table.0, inner));
 }

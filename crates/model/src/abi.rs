@@ -57,11 +57,23 @@ impl Abi {
 
     /// The alignment of a scalar of `size_bytes` inside an aggregate.
     pub fn scalar_align(self, size_bytes: u64) -> u64 {
-        let natural = size_bytes.max(1).next_power_of_two().min(16);
+        let natural = size_bytes.clamp(1, 16).next_power_of_two();
         match self.machine {
             Machine::I386 => natural.min(4),
             Machine::Arm => natural.min(8),
             Machine::X86_64 | Machine::AArch64 => natural,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_of_any_size_have_an_alignment() {
+        assert_eq!([0, 1, 3, 8, 16, 32].map(|bytes| Abi::X86_64.scalar_align(bytes)), [1, 1, 4, 8, 16, 16]);
+        assert_eq!(Abi::X86_64.scalar_align(u64::MAX), 16);
+        assert_eq!(Abi::I386.scalar_align(u64::MAX), 4);
     }
 }

@@ -40,18 +40,22 @@ impl Types {
 
     /// The aggregate without name that a type is, or is an array of, with the array's dimensions.
     fn nameless(&self, id: TypeId) -> Option<(&Aggregate, String)> {
-        let ty = self.get(id)?;
-        match &ty.kind {
-            TypeKind::Aggregate(aggregate) if ty.name.is_none() => Some((aggregate, String::new())),
-            TypeKind::Array { element, counts } => {
-                let (aggregate, inner) = self.nameless(*element)?;
-                let dimension =
-                    |count: &Option<u64>| count.map_or("[]".to_owned(), |count| format!("[{count}]"));
-                let arrays: String = counts.iter().map(dimension).collect();
-                Some((aggregate, arrays + &inner))
+        let mut arrays = String::new();
+        let mut id = id;
+        for _ in 0..MAX_DEPTH {
+            let ty = self.get(id)?;
+            match &ty.kind {
+                TypeKind::Aggregate(aggregate) if ty.name.is_none() => return Some((aggregate, arrays)),
+                TypeKind::Array { element, counts } => {
+                    let dimension =
+                        |count: &Option<u64>| count.map_or("[]".to_owned(), |count| format!("[{count}]"));
+                    arrays.extend(counts.iter().map(dimension));
+                    id = *element;
+                }
+                _ => return None,
             }
-            _ => None,
         }
+        None
     }
 }
 
@@ -89,21 +93,32 @@ mod tests {
         TypeKind::Aggregate(Aggregate { kind, members, static_members: Vec::new(), is_declaration: false })
     }
 
+    fn push(types: &mut Types, name: Option<&str>, kind: TypeKind) -> TypeId {
+        types.push(Type {
+            name: name.map(Into::into),
+            kind,
+            size_bytes: Some(4),
+            declared_align: None,
+            unit: None,
+            language: Language::C,
+            declared_at: None,
+        })
+    }
+
+    #[test]
+    fn an_array_of_itself_ends() {
+        let mut types = Types::new();
+        let array = push(&mut types, None, TypeKind::Array { element: TypeId(0), counts: vec![Some(2)] });
+        let whole =
+            push(&mut types, Some("s"), aggregate(AggregateKind::Struct, vec![member(Some("m"), array)]));
+        let text = types.declaration(whole).unwrap();
+        assert!(text.starts_with("struct s {\n\t? m[2][2]"), "{text}");
+    }
+
     #[test]
     fn a_struct_is_written_as_c_declares_it() {
         let mut types = Types::new();
-        let mut add = |name: Option<&str>, kind: TypeKind| {
-            let name = name.map(Into::into);
-            types.push(Type {
-                name,
-                kind,
-                size_bytes: Some(4),
-                declared_align: None,
-                unit: None,
-                language: Language::C,
-                declared_at: None,
-            })
-        };
+        let mut add = |name, kind| push(&mut types, name, kind);
         let int = add(Some("int"), TypeKind::Scalar(ScalarKind::Integer { signed: true }));
         let call = add(None, TypeKind::Function { returns: None, parameters: vec![int] });
         let pointer = add(None, TypeKind::Pointer(Some(call)));

@@ -182,6 +182,11 @@ impl Layout {
         self.rows.iter().filter_map(|row| row.bit_size).map(u64::from).sum()
     }
 
+    /// Padding at the end of members' own types.
+    pub fn inner_padding_bytes(&self) -> u64 {
+        self.rows.iter().map(|row| row.inner_padding_bytes).fold(0, u64::saturating_add)
+    }
+
     /// Members that lie on more lines than their size needs.
     pub fn straddling(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| {

@@ -200,3 +200,15 @@ fn diff_tells_what_grew_moved_came_and_went() {
     );
     assert!(diff((&old.types, before), (&old.types, before), LineSize::B64).unwrap().is_empty());
 }
+
+#[test]
+fn paddings_of_members_add_up_to_no_more_than_can_be_counted() {
+    let mut types = Builder::new();
+    let byte = types.int(1);
+    let padded = types.structure(1 << 60, vec![field("m", byte, 0)]);
+    let members = (0..17).map(|_| field("m", padded, 0)).collect();
+    let whole = types.structure(1 << 60, members);
+    let layout = Layout::of(&types.types, whole, LineSize::B64).unwrap();
+    assert_eq!(layout.rows[0].inner_padding_bytes, (1 << 60) - 1);
+    assert_eq!(layout.inner_padding_bytes(), u64::MAX);
+}

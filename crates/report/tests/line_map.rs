@@ -95,3 +95,10 @@ fn a_huge_object_is_cut_not_drawn() {
     assert_eq!(lines.lines.len() as u64, MOST_LINES);
     assert_eq!(lines.lines_not_listed, (1 << 58) - MOST_LINES);
 }
+
+#[test]
+fn members_that_fill_all_addresses_have_as_many_lines_as_can_be_counted() {
+    let members: Vec<MemberUse> = (0..40).map(|_| member("a", 0, u64::MAX, 1.0, 0.0)).collect();
+    let lines = ObjectLines::at_addresses(32, &members);
+    assert_eq!((lines.lines.len() as u64, lines.lines_not_listed), (MOST_LINES, u64::MAX));
+}

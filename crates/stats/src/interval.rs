@@ -1,7 +1,9 @@
 //! Confidence intervals and the distributions behind them.
 
+use crate::bootstrap::Resampled;
 use crate::error::{StatsError, require, require_level};
 use crate::summary::{deviation, mean};
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// A range that should hold the truth with probability `level`.
@@ -34,6 +36,40 @@ impl Interval {
     /// Both ends through a function that grows with its argument.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Interval {
         Interval { low: f(self.low), high: f(self.high), level: self.level }
+    }
+}
+
+/// An estimate with its interval, at a level that is told elsewhere. In JSON: `value`, `low`, `high`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct IntervalEstimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl IntervalEstimate {
+    /// True when the interval lies wholly above zero.
+    pub fn is_above_zero(&self) -> bool {
+        self.low > 0.0
+    }
+
+    /// True when the interval leaves out zero.
+    pub fn excludes_zero(&self) -> bool {
+        self.is_above_zero() || self.high < 0.0
+    }
+
+    /// True when the interval holds `truth`.
+    pub fn covers(&self, truth: f64) -> bool {
+        (self.low..=self.high).contains(&truth)
+    }
+}
+
+impl From<Resampled> for IntervalEstimate {
+    fn from(found: Resampled) -> Self {
+        IntervalEstimate { value: found.estimate.value, low: found.interval.low, high: found.interval.high }
     }
 }
 
@@ -97,6 +133,17 @@ mod tests {
         assert!((interval.low - (2.0 - half)).abs() < 1e-5);
         assert!((interval.high - (2.0 + half)).abs() < 1e-5);
         assert!(interval.contains(2.0) && !interval.contains(5.0));
+    }
+
+    #[test]
+    fn an_interval_that_touches_zero_does_not_exclude_it() {
+        let estimate = |low, high| IntervalEstimate { value: (low + high) / 2.0, low, high };
+        let excludes = |low, high| (estimate(low, high).is_above_zero(), estimate(low, high).excludes_zero());
+        assert_eq!(excludes(0.5, 1.0), (true, true));
+        assert_eq!(excludes(-1.0, -0.5), (false, true));
+        assert_eq!(excludes(0.0, 1.0), (false, false));
+        assert_eq!(excludes(-1.0, 1.0), (false, false));
+        assert!(estimate(0.0, 1.0).covers(0.0) && !estimate(0.0, 1.0).covers(1.5));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use lineup_recording::Arm;
 use lineup_stats::bootstrap::Resampling;
 use lineup_stats::contrast::{self, Of};
 use lineup_stats::correlation::correlate;
+use lineup_stats::interval::IntervalEstimate;
 use lineup_stats::modes;
 use lineup_stats::series::run_length;
 use lineup_stats::summary::{Summary, quantile};
@@ -81,30 +82,6 @@ fn peak(mut sample: Vec<f64>) -> Option<f64> {
     quantile(shortest_half(&sample, |first, last| (last + 1.0) / (first + 1.0))?, 0.5).ok()
 }
 
-/// An estimate with its 95 % interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Estimate {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Estimate {
-    /// True when the interval leaves out zero.
-    pub fn excludes_zero(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
-
-impl From<lineup_stats::bootstrap::Resampled> for Estimate {
-    fn from(found: lineup_stats::bootstrap::Resampled) -> Self {
-        Estimate { value: found.estimate.value, low: found.interval.low, high: found.interval.high }
-    }
-}
-
 /// How far a count goes together with cycles.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Correlation {
@@ -112,10 +89,10 @@ pub struct Correlation {
     pub with: Metric,
     /// Calls.
     pub calls: usize,
-    /// Pearson's coefficient.
-    pub pearson: Estimate,
-    /// Spearman's coefficient.
-    pub spearman: Estimate,
+    /// Pearson's coefficient, with its 95 % interval.
+    pub pearson: IntervalEstimate,
+    /// Spearman's coefficient, with its 95 % interval.
+    pub spearman: IntervalEstimate,
 }
 
 /// Resamples fewer of a large sample: 200 at least.
@@ -192,8 +169,8 @@ pub struct Difference {
     pub statistic: Statistic,
     /// Of the first sample.
     pub first: f64,
-    /// Second less first.
-    pub difference: Estimate,
+    /// Second less first, with its 95 % interval.
+    pub difference: IntervalEstimate,
 }
 
 /// The counts by which treatments and runs are compared; spans, which are many, by cycles alone.

@@ -1,6 +1,6 @@
 //! New maxima: each call that took more cycles than any before it, with what ran inside.
 
-use crate::metric::Metric;
+use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
 use crate::symbols::Place;
 use lineup_recording::Arm;
@@ -15,14 +15,9 @@ pub struct Mark {
     pub cpu: u16,
     /// Instructions that the CPU had executed when it began.
     pub begun_at: u64,
-    /// Modelled cycles.
-    pub cycles: u64,
-    /// Of these, stalled for code.
-    pub code_stall_cycles: u64,
-    /// Of these, stalled for data.
-    pub data_stall_cycles: u64,
-    /// Instructions.
-    pub instructions: u64,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Where it began: the return address of a call, or the instruction that turned interrupts off.
     pub from: Place,
     /// Where it ended.
@@ -44,14 +39,9 @@ pub struct Inner {
     pub after_instructions: u64,
     /// The same to its end.
     pub until_instructions: u64,
-    /// Modelled cycles.
-    pub cycles: u64,
-    /// Of these, stalled for code.
-    pub code_stall_cycles: u64,
-    /// Of these, stalled for data.
-    pub data_stall_cycles: u64,
-    /// Instructions.
-    pub instructions: u64,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
 }
 
 /// Inner calls listed at most for one mark.
@@ -86,20 +76,14 @@ fn mark(run: &Run, position: usize, measured: &Measured, number: usize) -> Mark 
             depth: *depth,
             after_instructions: inner.begun_at.saturating_sub(call.begun_at),
             until_instructions: inner.ended_at.saturating_sub(call.begun_at),
-            cycles: Metric::Cycles.of(inner),
-            code_stall_cycles: inner.own.code_stall_cycles,
-            data_stall_cycles: inner.own.data_stall_cycles,
-            instructions: inner.own.instructions,
+            cost: Cost::of(inner),
         })
     };
     Mark {
         number,
         cpu: call.cpu,
         begun_at: call.begun_at,
-        cycles: Metric::Cycles.of(call),
-        code_stall_cycles: call.own.code_stall_cycles,
-        data_stall_cycles: call.own.data_stall_cycles,
-        instructions: call.own.instructions,
+        cost: Cost::of(call),
         from: run.place(call.from_pc),
         to: run.place(call.to_pc),
         inner: inside.iter().take(INNER_LISTED).filter_map(inner).collect(),

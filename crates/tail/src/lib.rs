@@ -20,6 +20,6 @@ pub mod spans;
 pub mod symbols;
 
 pub use analysis::{Analysis, analyse};
-pub use metric::Metric;
+pub use metric::{Cost, Metric};
 pub use run::{Measured, Run};
 pub use symbols::{Place, Symbols};

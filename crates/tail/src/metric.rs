@@ -96,6 +96,31 @@ impl Metric {
     }
 }
 
+/// What a call or span cost: the counts that lists of single ones show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Cost {
+    /// Modelled cycles.
+    pub cycles: u64,
+    /// Of these, stalled for code.
+    pub code_stall_cycles: u64,
+    /// Of these, stalled for data.
+    pub data_stall_cycles: u64,
+    /// Instructions.
+    pub instructions: u64,
+}
+
+impl Cost {
+    /// Of a call or span.
+    pub fn of(call: &MeasuredCall) -> Self {
+        Cost {
+            cycles: Metric::Cycles.of(call),
+            code_stall_cycles: Metric::CodeStallCycles.of(call),
+            data_stall_cycles: Metric::DataStallCycles.of(call),
+            instructions: Metric::Instructions.of(call),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Spans with interrupts off: the longest, and where such spans begin and end.
 
-use crate::metric::Metric;
+use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
 use crate::symbols::Place;
 use serde::Serialize;
@@ -18,14 +18,9 @@ pub struct Spans {
 /// One span.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Span {
-    /// Modelled cycles.
-    pub cycles: u64,
-    /// Of these, stalled for code.
-    pub code_stall_cycles: u64,
-    /// Of these, stalled for data.
-    pub data_stall_cycles: u64,
-    /// Instructions.
-    pub instructions: u64,
+    /// What it cost.
+    #[serde(flatten)]
+    pub cost: Cost,
     /// Where interrupts were turned off.
     pub from: Place,
     /// Where they were turned on.
@@ -96,13 +91,5 @@ fn span(run: &Run, position: usize, measured: &Measured) -> Span {
             inside.push(region.name.clone());
         }
     }
-    Span {
-        cycles: Metric::Cycles.of(call),
-        code_stall_cycles: call.own.code_stall_cycles,
-        data_stall_cycles: call.own.data_stall_cycles,
-        instructions: call.own.instructions,
-        from: run.place(call.from_pc),
-        to: run.place(call.to_pc),
-        inside,
-    }
+    Span { cost: Cost::of(call), from: run.place(call.from_pc), to: run.place(call.to_pc), inside }
 }

@@ -177,12 +177,15 @@ fn every_new_maximum_is_listed_with_what_ran_inside() {
     recorded.nested(OUTER, 500, 400, &[]);
     let region = analyse(&[run(&recorded)]).regions[0].runs[0].clone();
     let marks: Vec<_> =
-        region.high_water.iter().map(|mark| (mark.number, mark.cycles, mark.inner.len())).collect();
+        region.high_water.iter().map(|mark| (mark.number, mark.cost.cycles, mark.inner.len())).collect();
     assert_eq!(marks, [(1, 100, 0), (2, 900, 2)]);
     let mark = &region.high_water[1];
     assert_eq!(mark.from.text(), "timer_entry+0x10");
-    let inner: Vec<_> =
-        mark.inner.iter().map(|i| (i.region.as_str(), i.depth, i.after_instructions, i.cycles)).collect();
+    let inner: Vec<_> = mark
+        .inner
+        .iter()
+        .map(|i| (i.region.as_str(), i.depth, i.after_instructions, i.cost.cycles))
+        .collect();
     assert_eq!(inner, [("wake", 1, 10, 550), ("wake", 1, 310, 50)]);
 }
 
@@ -204,7 +207,7 @@ fn the_longest_spans_are_named_by_where_they_begin_and_end() {
     assert!(region.is_span);
     let spans = region.runs[0].spans.as_ref().unwrap();
     let longest = &spans.longest[0];
-    assert_eq!((longest.cycles, longest.from.text().as_str()), (540, "timer_entry+0x4"));
+    assert_eq!((longest.cost.cycles, longest.from.text().as_str()), (540, "timer_entry+0x4"));
     assert_eq!(
         (longest.to.function_text().as_str(), &longest.inside[..]),
         ("user mode", &["outer".to_owned()][..])

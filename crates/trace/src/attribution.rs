@@ -10,10 +10,11 @@
 //! nothing was done and then held fixed: a share speaks of calls beyond that many nanoseconds.
 
 use crate::error::TraceError;
-use crate::estimate::{Estimate, Level, Moment, RareMean, difference, ratio};
+use crate::estimate::{Level, Moment, RareMean, difference, ratio};
 use crate::event::{Arm, Event, Kind};
 use crate::reader::{Rung, Trace};
 use crate::tail::{Sample, Tail, Window};
+use lineup_stats::interval::IntervalEstimate;
 use serde::Serialize;
 
 /// A possible cause.
@@ -74,11 +75,11 @@ pub enum Evidence {
         /// Calls of the arm that removed the cause.
         calls: usize,
         /// Nanoseconds of the median that the cause makes up.
-        median_ns: Estimate,
+        median_ns: IntervalEstimate,
         /// Nanoseconds of the tail mean that it makes up.
-        tail_ns: Estimate,
+        tail_ns: IntervalEstimate,
         /// Share of the time beyond the threshold.
-        tail_share: Estimate,
+        tail_share: IntervalEstimate,
     },
     /// By association with a counter: slow calls of no arm executed more instructions.
     Association {
@@ -104,12 +105,12 @@ pub struct Finding {
     /// What is known.
     pub evidence: Evidence,
     /// Nanoseconds by which a flush of the region's lines raises the median; `None` where nothing was flushed.
-    pub flush_raises_median_ns: Option<Estimate>,
+    pub flush_raises_median_ns: Option<IntervalEstimate>,
 }
 
 impl Finding {
     /// The tail's share by intervention.
-    pub fn tail_share(&self) -> Option<Estimate> {
+    pub fn tail_share(&self) -> Option<IntervalEstimate> {
         match &self.evidence {
             Evidence::Intervention { tail_share, .. } => Some(*tail_share),
             _ => None,
@@ -142,7 +143,7 @@ pub struct Attribution {
     pub first_cause: Option<Cause>,
     /// Share of the time beyond the threshold that stays when every tested cause is removed at once; `None` when the
     /// trace has too few such calls.
-    pub unexplained_tail_share: Option<Estimate>,
+    pub unexplained_tail_share: Option<IntervalEstimate>,
 }
 
 impl Attribution {
@@ -237,7 +238,7 @@ impl Study<'_> {
     }
 
     /// The share of the time beyond the threshold that `arm` leaves.
-    fn left_share(&self, arm: Arm) -> Option<Estimate> {
+    fn left_share(&self, arm: Arm) -> Option<IntervalEstimate> {
         ratio(&self.beyond(arm)?, &self.beyond(Arm::None)?, self.level)
     }
 
@@ -272,12 +273,16 @@ impl Study<'_> {
             calls: self.sample(arm).len(),
             median_ns: difference(&self.median(Arm::None)?, &self.median(arm)?, 1.0, self.level),
             tail_ns: difference(&base.mean, &removed.mean, scale, self.level),
-            tail_share: Estimate { value: 1.0 - left.value, low: 1.0 - left.high, high: 1.0 - left.low },
+            tail_share: IntervalEstimate {
+                value: 1.0 - left.value,
+                low: 1.0 - left.high,
+                high: 1.0 - left.low,
+            },
         })
     }
 
     /// How far a flush raises the median.
-    fn raise(&self, arm: Arm) -> Option<Estimate> {
+    fn raise(&self, arm: Arm) -> Option<IntervalEstimate> {
         Some(difference(&self.median(arm)?, &self.median(Arm::None)?, 1.0, self.level))
     }
 

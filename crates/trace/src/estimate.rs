@@ -1,7 +1,7 @@
 //! Estimates with intervals, from means and medians of independent samples: closed forms, so that any confidence level
 //! can be asked for and the same file gives the same numbers.
 
-use lineup_stats::interval::{normal_quantile, t_critical};
+use lineup_stats::interval::{IntervalEstimate, normal_quantile, t_critical};
 use serde::Serialize;
 
 /// A confidence level.
@@ -25,29 +25,6 @@ impl Level {
     /// As a fraction of one.
     pub fn fraction(self) -> f64 {
         self.0
-    }
-}
-
-/// An estimate with its interval, at the level that was asked for.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Estimate {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Estimate {
-    /// True when the interval lies wholly above zero.
-    pub fn is_above_zero(&self) -> bool {
-        self.low > 0.0
-    }
-
-    /// True when the interval holds `truth`.
-    pub fn covers(&self, truth: f64) -> bool {
-        (self.low..=self.high).contains(&truth)
     }
 }
 
@@ -77,10 +54,10 @@ impl Moment {
 }
 
 /// `a - b`, both times `scale`, of independent samples: the normal interval.
-pub fn difference(a: &Moment, b: &Moment, scale: f64, level: Level) -> Estimate {
+pub fn difference(a: &Moment, b: &Moment, scale: f64, level: Level) -> IntervalEstimate {
     let value = (a.value - b.value) * scale;
     let half = normal_quantile(0.5 + level.0 / 2.0) * (a.variance + b.variance).sqrt() * scale.abs();
-    Estimate { value, low: value - half, high: value + half }
+    IntervalEstimate { value, low: value - half, high: value + half }
 }
 
 /// The mean of values that are zero but for a few: times beyond a threshold.
@@ -119,7 +96,7 @@ impl RareMean {
 /// interval for a proportion (JASA 22, 1927), it takes the variance of `a` from the ratio that is tested and not from
 /// the few values that were seen, and so holds when next to none are left; as Fieller's for a ratio (JRSS B 16, 1954),
 /// it does not pretend that `b` is known. `None` where `b` is not above zero at this level: then no bound exists.
-pub fn ratio(a: &RareMean, b: &RareMean, level: Level) -> Option<Estimate> {
+pub fn ratio(a: &RareMean, b: &RareMean, level: Level) -> Option<IntervalEstimate> {
     let (numerator, denominator) = (a.mean.value, b.mean.value);
     let count = a.mean.count as f64;
     let t2 = t_critical(a.mean.count.min(b.mean.count) as f64 - 1.0, level.0).powi(2);
@@ -132,7 +109,11 @@ pub fn ratio(a: &RareMean, b: &RareMean, level: Level) -> Option<Estimate> {
     }
     let root = (linear * linear - 4.0 * square * numerator.powi(2)).max(0.0).sqrt();
     let value = numerator / denominator;
-    Some(Estimate { value, low: (linear - root) / (2.0 * square), high: (linear + root) / (2.0 * square) })
+    Some(IntervalEstimate {
+        value,
+        low: (linear - root) / (2.0 * square),
+        high: (linear + root) / (2.0 * square),
+    })
 }
 
 #[cfg(test)]

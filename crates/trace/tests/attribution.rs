@@ -136,7 +136,7 @@ fn replicate_of(calls: u64, case: usize, number: u64, level: Level) -> Attributi
 }
 
 /// The estimates in the order of [`truth`].
-fn estimates(found: &Attribution) -> [lineup_trace::estimate::Estimate; 4] {
+fn estimates(found: &Attribution) -> [lineup_stats::interval::IntervalEstimate; 4] {
     let share = |cause: Cause| {
         found.findings.iter().find(|finding| finding.cause == cause).unwrap().tail_share().unwrap()
     };

@@ -68,20 +68,21 @@ fn keyword(kind: AggregateKind, language: Language) -> &'static str {
     }
 }
 
+/// Nested types begin further on than 64 bits can count bits: such sums have 128.
 struct Printer<'p> {
     subject: &'p Subject,
     layout: &'p Layout,
     out: String,
     /// Number of the next line boundary to be announced.
-    next_line: u64,
+    next_line: u128,
 }
 
 impl Printer<'_> {
-    fn rows(&mut self, layout: &Layout, language: Language, base_bits: u64, depth: usize) {
+    fn rows(&mut self, layout: &Layout, language: Language, base_bits: u128, depth: usize) {
         for row in &layout.rows {
             self.gap(row.gap_before, depth);
             if let Some(offset) = row.offset_bits {
-                self.boundaries((base_bits + offset) / 8, depth);
+                self.boundaries((base_bits + u128::from(offset)) / 8, depth);
             }
             self.row(layout, row, language, base_bits, depth);
         }
@@ -109,8 +110,8 @@ impl Printer<'_> {
     }
 
     /// Announces the line boundaries up to an offset.
-    fn boundaries(&mut self, offset: u64, depth: usize) {
-        let line = self.layout.line_size.bytes();
+    fn boundaries(&mut self, offset: u128, depth: usize) {
+        let line = u128::from(self.layout.line_size.bytes());
         let reached = offset / line;
         if reached < self.next_line {
             return;
@@ -128,7 +129,7 @@ impl Printer<'_> {
         self.next_line = reached + 1;
     }
 
-    fn row(&mut self, layout: &Layout, row: &Row, language: Language, base_bits: u64, depth: usize) {
+    fn row(&mut self, layout: &Layout, row: &Row, language: Language, base_bits: u128, depth: usize) {
         let nested = match row.role {
             _ if depth >= MAX_NESTING => None,
             MemberRole::Variant(_) => layout
@@ -146,7 +147,7 @@ impl Printer<'_> {
             _ => keyword(nested.kind, language).to_owned(),
         };
         let _ = writeln!(self.out, "{}{prefix}{keyword} {{", indent(depth));
-        self.rows(&nested, language, base_bits + offset, depth + 1);
+        self.rows(&nested, language, base_bits + u128::from(offset), depth + 1);
         let close = row.name.as_deref().map_or("};".to_owned(), |name| format!("}} {name}{counts};"));
         self.member(&close, row, base_bits, depth);
     }
@@ -229,22 +230,22 @@ impl Printer<'_> {
         text
     }
 
-    fn member(&mut self, declaration: &str, row: &Row, base_bits: u64, depth: usize) {
+    fn member(&mut self, declaration: &str, row: &Row, base_bits: u128, depth: usize) {
         let place = match (row.offset_bits, row.bit_size) {
             (None, _) => "known at run time only".to_owned(),
             (Some(offset), None) => {
                 let size = row.size_bytes.map_or("?".to_owned(), |size| size.to_string());
-                format!("{:>5} {size:>5}", (base_bits + offset) / 8)
+                format!("{:>5} {size:>5}", (base_bits + u128::from(offset)) / 8)
             }
-            (Some(offset), Some(_)) => self.bit_place(row, base_bits + offset),
+            (Some(offset), Some(_)) => self.bit_place(row, base_bits + u128::from(offset)),
         };
         let left = format!("{}{declaration}", indent(depth));
         let _ = writeln!(self.out, "{left:<COMMENT_COLUMN$} /* {place} */");
     }
 
     /// A bit-field's storage unit, and the first bit in it.
-    fn bit_place(&self, row: &Row, offset_bits: u64) -> String {
-        let width = row.size_bytes.unwrap_or(1).max(1) * 8;
+    fn bit_place(&self, row: &Row, offset_bits: u128) -> String {
+        let width = u128::from(row.size_bytes.unwrap_or(1).max(1)) * 8;
         let unit = offset_bits - offset_bits % width;
         format!("{:>5}:{:>2} {:>2}", unit / 8, offset_bits - unit, width / 8)
     }
@@ -277,10 +278,9 @@ impl Printer<'_> {
         if layout.padding.bytes > 0 {
             note(format!("padding: {}", layout.padding.bytes));
         }
-        let inner: Vec<u64> =
-            layout.rows.iter().map(|row| row.inner_padding_bytes).filter(|&bytes| bytes > 0).collect();
-        if !inner.is_empty() {
-            note(format!("paddings: {}, sum paddings: {}", inner.len(), inner.iter().sum::<u64>()));
+        let padded = layout.rows.iter().filter(|row| row.inner_padding_bytes > 0).count();
+        if padded > 0 {
+            note(format!("paddings: {padded}, sum paddings: {}", layout.inner_padding_bytes()));
         }
         if layout.padding.bits > 0 {
             note(format!("bit_padding: {} bits", layout.padding.bits));

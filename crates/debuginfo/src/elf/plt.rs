@@ -57,7 +57,7 @@ impl Code<'_> {
         match machine {
             Machine::X86_64 => self.x86(|code, offset| {
                 let displacement = code.word(offset + 2)?.cast_signed();
-                Some((code.address + offset as u64 + 6).wrapping_add_signed(i64::from(displacement)))
+                Some(code.at(offset).wrapping_add(6).wrapping_add_signed(i64::from(displacement)))
             }),
             Machine::I386 => self.x86(|code, offset| match code.data.get(offset + 1)? {
                 0x25 => code.word(offset + 2).map(u64::from),
@@ -66,6 +66,11 @@ impl Code<'_> {
             Machine::AArch64 => self.aarch64(),
             Machine::Arm => self.arm(),
         }
+    }
+
+    /// The link address of a byte. A section may claim to lie where addresses end.
+    fn at(&self, offset: usize) -> u64 {
+        self.address.wrapping_add(offset as u64)
     }
 
     fn word(&self, offset: usize) -> Option<u32> {
@@ -94,8 +99,8 @@ impl Code<'_> {
                     && is_jump
                     && let Some(slot) = slot(self, at)
                 {
-                    let address = self.address + start as u64;
-                    found.push((address..address + 16, slot));
+                    let address = self.at(start);
+                    found.push((address..address.saturating_add(16), slot));
                 }
             }
         }
@@ -116,9 +121,12 @@ impl Code<'_> {
             }
             let pages = i64::from((adrp >> 29) & 3 | ((adrp >> 5) & 0x7_ffff) << 2);
             let pages = (pages << 43) >> 43;
-            let address = self.address + offset as u64;
+            let address = self.at(offset);
             let page = (address & !0xfff).wrapping_add_signed(pages << 12);
-            found.push((address..address + 16, page.wrapping_add(u64::from((ldr >> 10) & 0xfff) * 8)));
+            found.push((
+                address..address.saturating_add(16),
+                page.wrapping_add(u64::from((ldr >> 10) & 0xfff) * 8),
+            ));
         }
         found
     }
@@ -139,13 +147,13 @@ impl Code<'_> {
             {
                 continue;
             }
-            let address = self.address + offset as u64;
+            let address = self.at(offset);
             let slot = (address as u32)
                 .wrapping_add(8)
                 .wrapping_add(immediate(first))
                 .wrapping_add(immediate(second))
                 .wrapping_add(load & 0xfff);
-            found.push((address..address + 12, u64::from(slot)));
+            found.push((address..address.saturating_add(12), u64::from(slot)));
         }
         found
     }

@@ -3,17 +3,18 @@
 use super::Calls;
 use crate::figure::{mean, share, whole};
 use lineup_recording::Arm;
+use lineup_stats::interval::IntervalEstimate;
 use lineup_tail::analysis::{Region, RegionRun};
-use lineup_tail::distribution::{Difference, Estimate, Statistic};
+use lineup_tail::distribution::{Difference, Statistic};
 use lineup_tail::{Metric, Run};
 
 /// An estimate with its interval.
-pub(super) fn estimate(found: &Estimate) -> String {
+pub(super) fn estimate(found: &IntervalEstimate) -> String {
     format!("{} [{}, {}]", mean(found.value), mean(found.low), mean(found.high))
 }
 
 /// A coefficient with its interval.
-pub(super) fn coefficient(found: &Estimate) -> String {
+pub(super) fn coefficient(found: &IntervalEstimate) -> String {
     let two = |value: f64| format!("{value:.2}").replace('-', "−");
     format!("{} [{}, {}]", two(found.value), two(found.low), two(found.high))
 }

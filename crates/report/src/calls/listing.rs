@@ -26,7 +26,7 @@ fn list(text: &mut String, mark: &Mark) {
         text.push_str(words.trim_end());
         text.push('\n');
     };
-    line(format!("#mark          : ----- {} max: {:>12} cycles -----", mark.number, whole(mark.cycles)));
+    line(format!("#mark          : ----- {} max: {:>12} cycles -----", mark.number, whole(mark.cost.cycles)));
     line(format!("# start pc: {}", place(&mark.from)));
     line(format!("# {:>9} {:<44} {:>10} {:>10} {:>8}", "instr", "", "cycles", "I-stall", "instr"));
     for inner in &mark.inner {
@@ -38,16 +38,19 @@ fn list(text: &mut String, mark: &Mark) {
         );
         line(format!(
             "# {:>9} {name:<44} {:>10} {:>10} {:>8}",
-            inner.after_instructions, inner.cycles, inner.code_stall_cycles, inner.instructions
+            inner.after_instructions,
+            inner.cost.cycles,
+            inner.cost.code_stall_cycles,
+            inner.cost.instructions
         ));
     }
     if mark.inner_not_listed > 0 {
         line(format!("#           and {} more calls", mark.inner_not_listed));
     }
-    let share = 100.0 * mark.code_stall_cycles as f64 / mark.cycles.max(1) as f64;
+    let share = 100.0 * mark.cost.code_stall_cycles as f64 / mark.cost.cycles.max(1) as f64;
     line(format!(
         "#           {:<44} {:>10} {:>10} {:>8}  I-stall {share:.0}%",
-        "in all", mark.cycles, mark.code_stall_cycles, mark.instructions
+        "in all", mark.cost.cycles, mark.cost.code_stall_cycles, mark.cost.instructions
     ));
     line(format!("# end   pc: {}", place(&mark.to)));
 }

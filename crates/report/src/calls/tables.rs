@@ -182,7 +182,7 @@ pub(super) fn spans(spans: &Spans) -> Markup {
             thead { tr { th.n scope="col" { "cycles" } th.n scope="col" { "I-stall" } th.n scope="col" { "D-stall" } th.n scope="col" { "instructions" }
                 th.first scope="col" { "turned off in" } th scope="col" { "turned on in" } th scope="col" { "regions inside" } } }
             tbody { @for span in &spans.longest { tr {
-                td.n { (whole(span.cycles)) } td.n { (whole(span.code_stall_cycles)) } td.n { (whole(span.data_stall_cycles)) } td.n { (whole(span.instructions)) }
+                td.n { (whole(span.cost.cycles)) } td.n { (whole(span.cost.code_stall_cycles)) } td.n { (whole(span.cost.data_stall_cycles)) } td.n { (whole(span.cost.instructions)) }
                 td.first { (name(&span.from.text())) } td { (name(&span.to.text())) }
                 td { @if span.inside.is_empty() { (UNKNOWN) } @for (at, region) in span.inside.iter().enumerate() { @if at > 0 { ", " } (name(region)) } }
             } } }

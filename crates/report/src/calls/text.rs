@@ -268,9 +268,9 @@ fn longest(spans: &Spans, style: TextStyle) -> String {
     let mut table = Table::new(numbers.into_iter().chain(words));
     for span in &spans.longest {
         table.row([
-            whole(span.cycles),
-            whole(span.code_stall_cycles),
-            whole(span.instructions),
+            whole(span.cost.cycles),
+            whole(span.cost.code_stall_cycles),
+            whole(span.cost.instructions),
             span.from.text(),
             span.to.text(),
             span.inside.join(" "),

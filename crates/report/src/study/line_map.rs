@@ -257,11 +257,11 @@ impl ObjectLines {
         let width = u64::from(line_bytes);
         let units = units(u64::MAX, members);
         let mut touched = BTreeSet::new();
-        let mut not_listed = 0;
+        let mut not_listed = 0_u64;
         for span in members.iter().flat_map(MemberUse::touched_spans).filter(|span| span.start < span.end) {
             for index in span.start / width..=(span.end - 1) / width {
                 if touched.len() as u64 == MOST_LINES && !touched.contains(&index) {
-                    not_listed += (span.end - 1) / width - index + 1;
+                    not_listed = not_listed.saturating_add((span.end - 1) / width - index + 1);
                     break;
                 }
                 touched.insert(index);
