@@ -16,10 +16,13 @@ const MOST_WORDS: usize = 1 + SLOTS;
 const KIND_BITS: u32 = 3;
 const BLOCK: u64 = 0;
 const ACCESS: u64 = 1;
+/// A chain of one access, and with the code of the block that it begins.
+const LONE: u64 = 2;
+const LONE_WITH_CODE: u64 = 3;
 /// With the two bits after it: which of code and data may change the caches.
 const CHAIN: u64 = 4;
 
-/// Bits for the size of a lone access, which is two to their power.
+/// Bits for the size of an access, which is two to their power.
 const SIZE_BITS: u32 = 4;
 
 /// What happened.
@@ -29,6 +32,8 @@ pub(super) enum Event<'a> {
     Block { run: u32 },
     /// Data was accessed.
     Access { counter: u32, size_shift: u8, address: u64 },
+    /// A chain of one access happened, and the block that it begins.
+    Lone { chain: u32, with_code: bool, size_shift: u8, address: u64 },
     /// A chain of accesses happened, and the block that it begins.
     Chain {
         chain: u32,
@@ -73,6 +78,14 @@ impl Batch {
         self.put(address);
     }
 
+    /// Notes a chain of one access, where there is room.
+    #[inline]
+    pub(super) fn lone(&mut self, chain: u32, with_code: bool, size_shift: u8, address: u64) {
+        let named = u64::from(chain) << SIZE_BITS | u64::from(size_shift);
+        self.put(named << KIND_BITS | LONE | u64::from(with_code));
+        self.put(address);
+    }
+
     /// Notes a chain, where there is room. With data, its addresses follow, by [`Self::put`].
     #[inline]
     pub(super) fn chain(&mut self, chain: u32, with_code: bool, with_data: bool) {
@@ -94,15 +107,19 @@ impl Batch {
         let mut words = &self.words[..self.count];
         while let [first, rest @ ..] = words {
             let value = first >> KIND_BITS;
+            let (sized, size_shift) = ((value >> SIZE_BITS) as u32, value as u8 & ((1 << SIZE_BITS) - 1));
             let taken = match first & ((1 << KIND_BITS) - 1) {
+                kind @ (LONE | LONE_WITH_CODE) => {
+                    let with_code = kind == LONE_WITH_CODE;
+                    take(Event::Lone { chain: sized, with_code, size_shift, address: rest[0] });
+                    1
+                }
                 BLOCK => {
                     take(Event::Block { run: value as u32 });
                     0
                 }
                 ACCESS => {
-                    let (counter, size_shift) =
-                        ((value >> SIZE_BITS) as u32, value as u8 & ((1 << SIZE_BITS) - 1));
-                    take(Event::Access { counter, size_shift, address: rest[0] });
+                    take(Event::Access { counter: sized, size_shift, address: rest[0] });
                     1
                 }
                 kind => {
@@ -146,6 +163,8 @@ mod tests {
         batch.put(u64::MAX);
         batch.chain(0, true, false);
         batch.access(0, 0, 0);
+        batch.lone(u32::MAX, false, 3, u64::MAX);
+        batch.lone(0, true, 0, 8);
         let mut noted = Vec::new();
         batch.for_each(&code, |event| noted.push(format!("{event:x?}")));
         assert_eq!(
@@ -156,6 +175,8 @@ mod tests {
                 "Chain { chain: 0, with_code: false, addresses: [7fff12345678, ffffffffffffffff] }",
                 "Chain { chain: 0, with_code: true, addresses: [] }",
                 "Access { counter: 0, size_shift: 0, address: 0 }",
+                "Lone { chain: ffffffff, with_code: false, size_shift: 3, address: ffffffffffffffff }",
+                "Lone { chain: 0, with_code: true, size_shift: 0, address: 8 }",
             ]
         );
     }

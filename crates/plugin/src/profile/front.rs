@@ -122,12 +122,23 @@ impl Front {
         }
         let is_there = self.l1d.uses_again(lines);
         if !(is_fetched && is_there) {
-            self.batch.chain(number, !is_fetched, !is_there);
-            if !is_there {
+            self.note_chain(handle, address, is_fetched, is_there);
+        }
+        true
+    }
+
+    /// Notes a chain around one address. Kept apart, so that the others need fewer registers.
+    #[inline(never)]
+    fn note_chain(&mut self, handle: Handle, address: u64, is_fetched: bool, is_there: bool) {
+        let number = handle.chain();
+        match handle.lone_size_shift() {
+            _ if is_there => self.batch.chain(number, true, false),
+            Some(size_shift) => self.batch.lone(number, !is_fetched, size_shift, address),
+            None => {
+                self.batch.chain(number, !is_fetched, true);
                 self.batch.put(address);
             }
         }
-        true
     }
 
     /// Fetches a block of many lines; always false, since that may change something.

@@ -12,6 +12,7 @@ const LOW_AT: u32 = 36;
 const LENGTH_AT: u32 = 44;
 const MORE_LINES_AT: u32 = 52;
 const LONG_AT: u32 = 54;
+const LONE_AT: u32 = 55;
 
 impl Handle {
     /// The handle of a chain. `more_lines` are those that its block has after the first.
@@ -29,7 +30,8 @@ impl Handle {
                 | u64::from(low as u8) << LOW_AT
                 | u64::from(length) << LENGTH_AT
                 | more_lines.min(2) << MORE_LINES_AT
-                | u64::from(is_long) << LONG_AT,
+                | u64::from(is_long) << LONG_AT
+                | u64::from(chain.links.len() == 1) << LONE_AT,
         )
     }
 
@@ -66,6 +68,13 @@ impl Handle {
     #[inline]
     pub(super) fn is_long(self) -> bool {
         self.0 >> LONG_AT & 1 == 1
+    }
+
+    /// The size of the only access, as a power of two.
+    #[inline]
+    pub(super) fn lone_size_shift(self) -> Option<u8> {
+        let length = self.0 >> LENGTH_AT & 0xff;
+        (self.0 >> LONE_AT & 1 == 1).then(|| length.trailing_ones() as u8)
     }
 
     /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain, nothing
@@ -108,5 +117,14 @@ mod tests {
         assert!(handle(&[link(0, 0, 3), link(0, -129, 0)]).is_long());
         assert!(handle(&[link(0, 0, 3), link(0, 249, 3)]).is_long());
         assert!(!handle(&[link(0, 0, 3), link(0, 248, 3)]).is_long());
+    }
+
+    #[test]
+    fn an_access_alone_tells_its_size() {
+        assert_eq!(
+            [0, 1, 2, 3].map(|shift| handle(&[link(0, 0, shift)]).lone_size_shift()),
+            [0, 1, 2, 3].map(Some)
+        );
+        assert_eq!(handle(&[link(0, 0, 1), link(0, 2, 1)]).lone_size_shift(), None);
     }
 }

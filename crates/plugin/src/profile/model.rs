@@ -1,8 +1,11 @@
 //! The cache model of one thread, fed by batches of events.
+//!
+//! A batch goes through the first levels in one loop, and what missed there through the second in another: short loops,
+//! whose branches are more easily foretold.
 
 use super::code::{Code, Run};
 use super::events::{Batch, Event};
-use lineup_cache::{CacheSpec, Hierarchy, Missed};
+use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::Misses;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
@@ -20,80 +23,145 @@ pub(super) struct Counts {
 
 /// One thread's caches and counts.
 pub(super) struct Model {
-    caches: Hierarchy,
+    first: FirstLevel,
+    l2: Option<Cache>,
     fetch_misses: Vec<Misses>,
     access_misses: Vec<Misses>,
+    /// Of chains of one access.
+    lone_misses: Vec<Misses>,
     /// All code that batches so far could name.
     code: Code,
 }
 
+/// Both first levels. One that is not specified always hits.
+struct FirstLevel {
+    l1i: Option<Cache>,
+    l1d: Option<Cache>,
+    /// What missed in this batch, in its order.
+    missed: Vec<Missed>,
+}
+
+/// A fetch or an access that missed the first level.
+struct Missed {
+    address: u64,
+    size_bytes: u32,
+    number: u32,
+    what: What,
+}
+
+/// What the number of a [`Missed`] is.
+enum What {
+    Run,
+    Counter,
+    LoneChain,
+}
+
 impl Model {
-    /// Empty caches. A level without specification always hits; the last specification of a level counts.
+    /// Empty caches. The last specification of a level counts.
     pub(super) fn new(specs: &[CacheSpec]) -> Box<Model> {
+        let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
+        let (l1i, l1d) = (cache(CacheLevel::L1i), cache(CacheLevel::L1d));
         Box::new(Model {
-            caches: Hierarchy::new(specs),
+            first: FirstLevel { l1i, l1d, missed: Vec::new() },
+            l2: cache(CacheLevel::L2),
             fetch_misses: Vec::new(),
             access_misses: Vec::new(),
+            lone_misses: Vec::new(),
             code: Code::default(),
         })
     }
 
     /// Everything counted.
     pub(super) fn into_counts(self: Box<Self>) -> Counts {
-        let Model { fetch_misses, access_misses, .. } = *self;
+        let Model { fetch_misses, mut access_misses, lone_misses, code, .. } = *self;
+        for (chain, misses) in code.chains.iter().zip(&lone_misses) {
+            for link in code.links_of(chain) {
+                let sum = &mut access_misses[link.counter as usize];
+                *sum = Misses { l1: sum.l1 + misses.l1, l2: sum.l2 + misses.l2 };
+            }
+        }
         Counts { fetch_misses, access_misses, ..Counts::default() }
     }
 
     /// Takes in a batch.
     pub(super) fn simulate(&mut self, batch: &Batch) {
         self.code.append(&batch.new_code);
-        let Model { caches, fetch_misses, access_misses, code } = self;
+        let Model { first, l2, fetch_misses, access_misses, lone_misses, code } = self;
         fetch_misses.resize(code.runs.len(), Misses::default());
         access_misses.resize(code.runs.last().map_or(0, Run::counters_end) as usize, Misses::default());
-        let mut access = |caches: &mut Hierarchy, counter: u32, address: u64, size_bytes: u64| {
-            let missed = caches.data(address, size_bytes);
-            if missed != Missed::Nothing {
-                count(&mut access_misses[counter as usize], missed);
+        lone_misses.resize(code.chains.len(), Misses::default());
+        batch.for_each(code, |event| first.take(code, event));
+        for missed in first.missed.drain(..) {
+            let misses = match missed.what {
+                What::Run => &mut *fetch_misses,
+                What::Counter => &mut *access_misses,
+                What::LoneChain => &mut *lone_misses,
+            };
+            let misses = &mut misses[missed.number as usize];
+            misses.l1 += 1;
+            if let Some(l2) = l2 {
+                misses.l2 += u64::from(!l2.access(missed.address, missed.size_bytes.into()));
             }
-        };
-        batch.for_each(code, |event| match event {
-            Event::Block { run } => fetch(caches, code, run, fetch_misses),
+        }
+    }
+}
+
+impl FirstLevel {
+    #[inline]
+    fn take(&mut self, code: &Code, event: Event<'_>) {
+        match event {
+            Event::Block { run } => self.fetch(code, run),
             Event::Access { counter, size_shift, address } => {
-                access(caches, counter, address, 1 << size_shift)
+                self.access(What::Counter, counter, address, 1 << size_shift);
+            }
+            Event::Lone { chain, with_code, size_shift, address } => {
+                if with_code {
+                    self.begin(code, chain);
+                }
+                self.access(What::LoneChain, chain, address, 1 << size_shift);
             }
             Event::Chain { chain, with_code, addresses } => {
-                let chain = &code.chains[chain as usize];
-                if let Some(run) = chain.begins.filter(|_| with_code) {
-                    fetch(caches, code, run, fetch_misses);
+                if with_code {
+                    self.begin(code, chain);
                 }
+                let chain = &code.chains[chain as usize];
                 let links = if addresses.is_empty() { &[] } else { code.links_of(chain) };
                 for link in links {
-                    access(caches, link.counter, link.address(addresses), link.size_bytes());
+                    self.access(What::Counter, link.counter, link.address(addresses), link.size_bytes());
                 }
             }
-        });
-    }
-}
-
-/// Fetches the block that begins with a run.
-#[inline]
-fn fetch(caches: &mut Hierarchy, code: &Code, first: u32, misses: &mut [Misses]) {
-    let first = first as usize;
-    for (run, misses) in code.runs[first..].iter().zip(&mut misses[first..]) {
-        let missed = caches.fetch(run.pc, run.size_bytes.into());
-        if missed != Missed::Nothing {
-            count(misses, missed);
-        }
-        if run.ends_block {
-            break;
         }
     }
-}
 
-#[cold]
-fn count(misses: &mut Misses, missed: Missed) {
-    misses.l1 += 1;
-    misses.l2 += u64::from(missed == Missed::L2);
+    /// Fetches the block that a chain begins.
+    fn begin(&mut self, code: &Code, chain: u32) {
+        if let Some(run) = code.chains[chain as usize].begins {
+            self.fetch(code, run);
+        }
+    }
+
+    /// Fetches the block that begins with a run.
+    #[inline]
+    fn fetch(&mut self, code: &Code, first: u32) {
+        let Some(l1i) = &mut self.l1i else { return };
+        for (number, run) in (first..).zip(&code.runs[first as usize..]) {
+            let Run { pc, size_bytes, ends_block, .. } = *run;
+            if !l1i.access(pc, size_bytes.into()) {
+                self.missed.push(Missed { address: pc, size_bytes, number, what: What::Run });
+            }
+            if ends_block {
+                break;
+            }
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, what: What, number: u32, address: u64, size_bytes: u64) {
+        let Some(l1d) = &mut self.l1d else { return };
+        if !l1d.access(address, size_bytes) {
+            self.missed.push(Missed { address, size_bytes: size_bytes as u32, number, what });
+        }
+    }
 }
 
 #[cfg(test)]
@@ -218,10 +286,10 @@ mod tests {
             .batch
             .for_each(&profile.code.after(&Code::default()), |event| noted.push(format!("{event:x?}")));
         let expected = [
-            "Chain { chain: 0, with_code: false, addresses: [2000] }",
+            "Lone { chain: 0, with_code: false, size_shift: 2, address: 2000 }",
             "Chain { chain: 1, with_code: false, addresses: [fffffffffffffffc, 2000] }",
             "Access { counter: 0, size_shift: 3, address: 2400 }",
-            "Chain { chain: 0, with_code: false, addresses: [2000] }",
+            "Lone { chain: 0, with_code: false, size_shift: 2, address: 2000 }",
         ];
         assert_eq!(noted, expected);
     }
