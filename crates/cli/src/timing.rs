@@ -5,7 +5,7 @@ use crate::interrupt::{Interrupted, Interrupts};
 use crate::printed::PrintedMetrics;
 use crate::process::{Finished, Invocation, Streams, Waiting};
 use anyhow::{Context, Result};
-use lineup_prove::run::{RunResult, Runner, Slot};
+use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::error::Error;
@@ -71,6 +71,15 @@ impl Default for RunnerOptions {
 /// A program that uses no more than this many CPUs on average is taken for single-threaded.
 const ONE_CPU: f64 = 1.05;
 
+/// So much more a single-threaded program may use, however short: starting it is counted a little longer than it is timed.
+const STARTING_NS: f64 = 2e6;
+
+/// True when what a run used needed more than one CPU.
+fn kept_several_busy(usage: &Usage, wall_ns: u64) -> bool {
+    let busy_ns = usage.user_ns.saturating_add(usage.system_ns) as f64;
+    busy_ns > ONE_CPU * wall_ns as f64 + STARTING_NS
+}
+
 /// The variable whose length varies the environment, and how long it may get.
 const PADDING: (&str, u64) = ("LINEUP_PADDING", 4096);
 
@@ -132,8 +141,7 @@ impl ProcessRunner {
         let counters = Counters::attach(waiting.pid(), &self.options.events);
         let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file } = waiting.run()?;
         if slot.block.is_none() {
-            let busy_ns = usage.user_ns.saturating_add(usage.system_ns) as f64;
-            self.is_parallel |= busy_ns > ONE_CPU * wall_ns as f64;
+            self.is_parallel |= kept_several_busy(&usage, wall_ns);
         }
         let printed = match stdout_file {
             Some(file) => self.options.printed.pick(file)?,
@@ -171,5 +179,14 @@ mod tests {
         assert_eq!("none".parse(), Ok(Placing::Anywhere));
         assert_eq!("0, 3".parse(), Ok(Placing::Cpus(vec![0, 3])));
         assert!("some".parse::<Placing>().is_err());
+    }
+
+    #[test]
+    fn a_short_program_is_not_parallel_because_of_what_starting_it_took() {
+        let used = |user_ns, system_ns| Usage { user_ns, system_ns, ..Usage::default() };
+        assert!(!kept_several_busy(&used(300_000, 400_000), 500_000));
+        assert!(!kept_several_busy(&used(900_000_000, 100_000_000), 1_000_000_000));
+        assert!(kept_several_busy(&used(8_000_000, 0), 4_000_000));
+        assert!(kept_several_busy(&used(1_000_000_000, 100_000_000), 1_000_000_000));
     }
 }
