@@ -12,10 +12,10 @@ test: setup-test
 	cargo build --workspace
 	cargo test --workspace
 
-# Kernels of every machine, and everything that can go wrong with one.
+# Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
 test-kernel: setup-test
 	cargo build -p lineup -p lineup-plugin
-	cargo test -p lineup --test kernel -- --include-ignored
+	cargo test -p lineup --test kernel -- --ignored
 
 # The workspace's own rules.
 lint: setup-test
