@@ -51,6 +51,27 @@ pub(crate) fn decode(machine: Machine, bytes: &[u8], is_thumb: bool) -> Insn {
     }
 }
 
+/// True for instructions that leave their block for the kernel or for where a register says, and access no memory. Such a
+/// one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper, and frees it
+/// when the first thread is started.
+pub(crate) fn only_leaves(machine: Machine, bytes: &[u8], is_thumb: bool) -> bool {
+    match (machine, bytes) {
+        // SYSCALL, SYSENTER, UD2; INT; INT3, HLT
+        (Machine::X86_64 | Machine::I386, [0x0f, 0x05 | 0x34 | 0x0b] | [0xcd, _] | [0xcc | 0xf4]) => true,
+        // SVC and its like, BRK, HLT; BR, BLR, RET
+        (Machine::AArch64, [_, _, _, 0xd4 | 0xd6 | 0xd7]) => true,
+        // SVC, UDF, BKPT; BX, BLX and moves among all registers
+        (Machine::Arm, [_, 0xdf | 0xde | 0xbe | 0x44..=0x47]) => true,
+        (Machine::Arm, &[a, b, c, d]) if !is_thumb => {
+            let word = u32::from_le_bytes([a, b, c, d]);
+            let is_exchange = matches!(word & 0x0fff_fff0, 0x012f_ff10 | 0x012f_ff30 | 0x01a0_f000);
+            let is_trap = matches!(word & 0xfff0_00f0, 0xe120_0070 | 0xe7f0_00f0);
+            is_exchange || is_trap || (word & 0x0f00_0000 == 0x0f00_0000 && word >> 28 != 0xf)
+        }
+        _ => false,
+    }
+}
+
 /// True when a block of a 32-bit Arm program is Thumb, from the addresses and bytes of its instructions. `text` is the
 /// emulator's disassembly of the last one, asked for only where the bytes could be either.
 pub(crate) fn is_thumb(insns: &[(u64, &[u8])], text: impl FnOnce() -> String) -> bool {
@@ -107,6 +128,28 @@ mod tests {
     #[test]
     fn what_no_long_thumb_instruction_begins_with_is_a32() {
         assert!(!thumb(0x1000, &[&[0x10, 0x40, 0x2d, 0xe9]], "push"));
+    }
+
+    #[test]
+    fn what_only_leaves_its_block_is_known() {
+        let leaves = |machine, bytes: &[u8]| only_leaves(machine, bytes, false);
+        for bytes in [&[0x0f, 0x05][..], &[0xcd, 0x80], &[0x0f, 0x34], &[0x0f, 0x0b], &[0xcc]] {
+            assert!(leaves(Machine::X86_64, bytes), "{bytes:x?}");
+        }
+        assert!(!leaves(Machine::X86_64, &[0xc3]) && !leaves(Machine::X86_64, &[0x0f, 0x0b, 0x00]));
+        assert!(leaves(Machine::AArch64, &[0x01, 0x00, 0x00, 0xd4])); // svc #0
+        assert!(leaves(Machine::AArch64, &[0x00, 0x00, 0x20, 0xd4])); // brk #0
+        assert!(leaves(Machine::AArch64, &[0xc0, 0x03, 0x5f, 0xd6])); // ret
+        assert!(!leaves(Machine::AArch64, &[0xfd, 0x7b, 0xc1, 0xa8])); // ldp x29, x30, [sp], #16
+        assert!(leaves(Machine::Arm, &[0x1e, 0xff, 0x2f, 0xe1])); // bx lr
+        assert!(!leaves(Machine::Arm, &[0x10, 0x80, 0xbd, 0xe8])); // pop {r4, pc}
+        assert!(only_leaves(Machine::Arm, &[0x70, 0x47], true)); // bx lr
+        assert!(leaves(Machine::Arm, &[0x00, 0x00, 0x00, 0xef])); // svc 0
+        assert!(leaves(Machine::Arm, &[0xf0, 0x00, 0xf0, 0xe7])); // udf #0
+        assert!(leaves(Machine::Arm, &[0x70, 0x00, 0x20, 0xe1])); // bkpt #0
+        assert!(!leaves(Machine::Arm, &[0x10, 0x40, 0x2d, 0xe9])); // push {r4, lr}
+        assert!(only_leaves(Machine::Arm, &[0x00, 0xdf], true)); // svc 0
+        assert!(!only_leaves(Machine::Arm, &[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
     }
 
     #[test]

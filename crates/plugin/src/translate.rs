@@ -23,6 +23,7 @@ struct Insn<'tb> {
     size_bytes: u64,
     bytes: &'tb [u8],
     decoded: isa::Insn,
+    only_leaves: bool,
 }
 
 /// A block is translated.
@@ -72,7 +73,8 @@ impl Recorder {
             let decoded = isa::decode(self.machine, bytes, is_thumb);
             // SAFETY: the handle is valid for the translation under way.
             let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
-            Insn { handle, pc, size_bytes, bytes, decoded }
+            let only_leaves = isa::only_leaves(self.machine, bytes, is_thumb);
+            Insn { handle, pc, size_bytes, bytes, decoded, only_leaves }
         };
         let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {
             !isa::is_only_listed(self.machine, *index, *pc, bytes)
@@ -117,7 +119,7 @@ impl Recorder {
             // SAFETY: the caller's promise; the data is not followed.
             unsafe { (self.api.insn_mem)(insn, callback, NO_REGISTERS, READS_AND_WRITES, data) };
         };
-        for insn in &chains.alone {
+        for insn in chains.alone.iter().filter(|insn| !insns[**insn].only_leaves) {
             ask(*insn, on_profiled_access, u64::from(block.counters) + 2 * *insn as u64);
         }
         for (number, (chain, handle)) in chains.all.iter().zip(&block.handles).enumerate() {
@@ -180,7 +182,7 @@ impl Recorder {
         // SAFETY: the caller's promise; the block is never freed.
         unsafe { (self.api.block_exec)(tb, on_block, NO_REGISTERS, data.cast_mut().cast()) };
         let tracks_calls = self.uses_slots() && (self.watches_all() || roles.has(BlockRoles::APPROACH));
-        for insn in insns {
+        for insn in insns.iter().filter(|insn| !insn.only_leaves) {
             let is_transfer = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
             if (watched && !self.is_discovery) || is_in_free || (tracks_calls && is_transfer) {
                 let site: *const Site = site(translation, insn, guest_base);
