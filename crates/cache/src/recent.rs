@@ -12,7 +12,7 @@ pub(crate) const NO_LINE: u64 = u64::MAX;
 /// let mut recent = MostRecent::of_sets(8, 64);
 /// let lines = recent.lines(0x1000, 8);
 /// assert!(!recent.passes_over(lines));
-/// recent.use_lines(lines);
+/// assert!(!recent.uses_again(lines));
 /// assert!(recent.passes_over(lines));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,7 +102,7 @@ impl MostRecent {
     /// Takes in that these lines were used; true when that changed nothing, as [`Self::passes_over`] tells it.
     #[inline]
     pub fn uses_again(&mut self, lines: Lines) -> bool {
-        let is_first = self.replace(lines.first);
+        let is_first = self.use_line(lines.first);
         if lines.first == lines.last {
             return is_first;
         }
@@ -110,35 +110,22 @@ impl MostRecent {
             self.use_others(lines);
             return false;
         }
-        self.replace(lines.last) && is_first
-    }
-
-    /// Uses a line; true when it was the most recently used of its set.
-    #[inline]
-    fn replace(&mut self, line: u64) -> bool {
-        let set = self.set(line);
-        let place = &mut self.lines[set];
-        std::mem::replace(place, line) == line
-    }
-
-    /// Takes in that these lines were used, first to last.
-    #[inline]
-    pub fn use_lines(&mut self, lines: Lines) {
-        self.use_line(lines.first);
-        if lines.first != lines.last {
-            self.use_others(lines);
-        }
+        self.use_line(lines.last) && is_first
     }
 
     #[cold]
     fn use_others(&mut self, lines: Lines) {
-        (lines.first + 1..=lines.last).for_each(|line| self.use_line(line));
+        (lines.first + 1..=lines.last).for_each(|line| {
+            self.use_line(line);
+        });
     }
 
+    /// Uses a line; true when it was the most recently used of its set.
     #[inline]
-    pub(crate) fn use_line(&mut self, line: u64) {
+    pub(crate) fn use_line(&mut self, line: u64) -> bool {
         let set = self.set(line);
-        self.lines[set] = line;
+        let place = &mut self.lines[set];
+        std::mem::replace(place, line) == line
     }
 
     /// The set that a line belongs to.

@@ -63,17 +63,16 @@ impl Types {
                 states[id.0 as usize] = State::Counted(members);
                 continue;
             };
-            open.next += 1;
             match states[inner.0 as usize] {
                 State::Unseen => {
                     // Counted by the time this member is looked at again.
-                    open.next -= 1;
                     self.enter(inner, states, &mut path);
                     continue;
                 }
                 State::Open => open.members = u32::MAX,
                 State::Counted(members) => open.members = open.members.saturating_add(members),
             }
+            open.next += 1;
             if open.members > MOST_MEMBERS {
                 impossible.push(open.id);
                 open.members = 0;

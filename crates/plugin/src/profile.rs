@@ -116,8 +116,8 @@ impl Profile {
         let may_run_beside = thread.may_run_beside();
         let Some(counts) = thread.finish() else { return 0 };
         self.spare_processors.fetch_add(usize::from(may_run_beside), Ordering::Relaxed);
-        let runs = self.code.runs();
-        let executed = counts.executed(&runs).map(|(_, run, times)| u64::from(run.instructions) * times);
+        let code = self.code.whole();
+        let executed = counts.executed(&code.runs).map(|(_, run, times)| u64::from(run.instructions) * times);
         let executed = executed.sum();
         lock(&self.sums).add(&counts);
         executed
@@ -125,8 +125,8 @@ impl Profile {
 
     /// Packs all counts, handing full blocks over.
     pub(crate) fn write(&self, encoder: &mut Encoder, mut flush: impl FnMut(&mut Encoder)) {
-        let (runs, sums) = (self.code.runs(), lock(&self.sums));
-        for (number, run, executions) in sums.executed(&runs) {
+        let (code, sums) = (self.code.whole(), lock(&self.sums));
+        for (number, run, executions) in sums.executed(&code.runs) {
             encoder.profile(&sums.of_run(number, run, executions));
             if encoder.packed_bytes() >= BLOCK_BYTES {
                 flush(encoder);

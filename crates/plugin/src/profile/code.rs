@@ -3,8 +3,8 @@
 
 use super::chains::{self, Chains};
 use super::lock;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// The part of a block that lies on one line. Those of a block come in its order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,7 +170,7 @@ pub(super) struct SharedCode {
 impl SharedCode {
     /// Adds a block.
     pub(super) fn add(&self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
-        let mut all = lock(&self.all);
+        let mut all = self.whole();
         let block = all.add(line_bytes, insns, chains);
         self.runs.store(all.runs.len(), Ordering::Release);
         block
@@ -179,13 +179,13 @@ impl SharedCode {
     /// What comes after what a thread knows.
     pub(super) fn after(&self, known: &Code) -> Code {
         match self.runs.load(Ordering::Acquire) > known.runs.len() {
-            true => lock(&self.all).after(known),
+            true => self.whole().after(known),
             false => Code::default(),
         }
     }
 
-    /// All of it, as it is now.
-    pub(super) fn runs(&self) -> Vec<Run> {
-        lock(&self.all).runs.clone()
+    /// All of it. Nothing is added before the guard is dropped.
+    pub(super) fn whole(&self) -> MutexGuard<'_, Code> {
+        lock(&self.all)
     }
 }

@@ -141,13 +141,11 @@ impl Front {
         }
     }
 
-    /// Fetches a block of many lines; always false, since that may change something.
+    /// Fetches a block of many lines; false when that may change something.
     #[inline(never)]
     fn fetch_long_block(&mut self, chain: u32) -> bool {
-        if let Some(run) = self.code.chains[chain as usize].begins {
-            self.l1i.use_lines(self.blocks[run as usize].lines);
-        }
-        false
+        let begun = self.code.chains[chain as usize].begins;
+        begun.is_some_and(|run| self.l1i.uses_again(self.blocks[run as usize].lines))
     }
 
     /// Takes in the data of a chain that is measured from several addresses, or may not use all lines from its first to

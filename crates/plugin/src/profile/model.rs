@@ -203,7 +203,7 @@ mod tests {
         let (profile, handles) = profile(&["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"]);
         let (mut front, mut model) = (Front::new(&profile.specs), Model::new(&profile.specs));
         let mut whole = Hierarchy::new(&profile.specs);
-        let runs = profile.code.runs();
+        let runs = profile.code.whole().runs.clone();
         let blocks: Vec<usize> =
             (0..runs.len()).filter(|run| *run == 0 || runs[run - 1].ends_block).collect();
         let (mut fetched, mut executions) = (vec![Misses::default(); runs.len()], vec![0; runs.len()]);

@@ -50,10 +50,7 @@ impl Filter {
 /// Notes a fetch, whose code no layout moves; true when a cache may notice it.
 #[inline]
 fn moves(code: &mut MostRecent, address: u64, size_bytes: u64) -> bool {
-    let lines = code.lines(address, size_bytes);
-    let is_recent = code.passes_over(lines);
-    code.use_lines(lines);
-    !is_recent
+    !code.uses_again(code.lines(address, size_bytes))
 }
 
 /// Sets, and bytes of a line, that a filter for one level tells apart.
