@@ -11,6 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-debuginfo", &["lineup-model"]),
     ("lineup-recording", &["lineup-model"]),
     ("lineup-kernel", &["lineup-model"]),
+    ("lineup-sources", &[]),
     ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording"]),
     (
         "lineup-explain",
@@ -44,6 +45,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-debuginfo",
             "lineup-recording",
             "lineup-kernel",
+            "lineup-sources",
             "lineup-explain",
             "lineup-tail",
             "lineup-advise",
@@ -67,6 +69,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
     ("iced-x86", &["lineup-explain", "lineup-plugin"]),
     ("capstone", &["lineup-explain"]),
+    ("clang-sys", &["lineup-sources"]),
     ("tree-sitter", &["lineup-advise"]),
     ("tree-sitter-c", &["lineup-advise"]),
     ("tree-sitter-cpp", &["lineup-advise"]),
