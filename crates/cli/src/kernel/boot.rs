@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
-use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, emulator, emulator_version};
+use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
 use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
@@ -155,7 +155,8 @@ pub(crate) fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result
 
 /// The emulator for a machine, if it is new enough.
 pub(crate) fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
-    let (name, package) = emulator(machine)?;
+    let board = board(machine)?;
+    let (name, package) = (board.emulator, board.package);
     let command = on_path(name)
         .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
     let output =
