@@ -117,7 +117,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
     ) -> Option<SourceLocation> {
         let file = constant(entry.attr_value(file)?)?;
         let line = u32::try_from(constant(entry.attr_value(line)?)?).ok()?;
-        let path = Files::new(self.view.dwarf(index)?, unit).path(file)?;
+        let path = Files::new(self.view.file_names_of(index)?, unit).path(file)?;
         Some(SourceLocation { file: path.into(), line })
     }
 }

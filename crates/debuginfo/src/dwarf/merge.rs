@@ -85,7 +85,7 @@ fn detail<'a>(
 
 fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, Source<'a>)> {
     let unit = view.unit(index).ok()?;
-    let files = Files::new(view.dwarf(index)?, &unit).hashes();
+    let files = Files::new(view.file_names_of(index)?, &unit).hashes();
     let (scan, compiled) = scan(view, index, &unit, &files);
     Some((scan, Source { unit, compiled, paths: HashMap::default() }))
 }
@@ -259,7 +259,7 @@ impl Merger {
         let ty = linked.types.get(index)?;
         let scan = linked.unit_of(ty)?;
         let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
-        let files = Files::new(view.dwarf(scan.unit)?, unit);
+        let files = Files::new(view.file_names_of(scan.unit)?, unit);
         let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, paths, names: &mut self.names };
         let rest = linked.rests.get(index)?;
         Some(writer.complete((ty, rest), &own))

@@ -360,6 +360,13 @@ impl<'a> View<'a> {
         self.dwarfs.get(self.store.units.get(unit as usize)?.source as usize)
     }
 
+    /// The sections that the names of a unit's files are in: a split unit uses the line table of its skeleton, whose
+    /// strings are in the main file. Split type units have a line table of their own.
+    pub(crate) fn file_names_of(&self, unit: u32) -> Option<&Dwarf<'a>> {
+        let entry = self.store.units.get(unit as usize)?;
+        self.dwarf(entry.skeleton.filter(|_| !entry.is_type_unit).unwrap_or(unit))
+    }
+
     /// The number of the `.debug_str` that a unit uses, when it holds each text once.
     pub(crate) fn merged_strings(&self, unit: u32) -> Option<u32> {
         let source = self.store.units.get(unit as usize)?.source;
