@@ -3,8 +3,8 @@
 //! The same struct described by two images, or twice by one, gets one number; a declaration gets the
 //! number of its definition.
 
+use crate::congruence::Congruence;
 use crate::fields::{self, Field};
-use crate::held::Congruence;
 use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -236,7 +236,7 @@ impl<'a> Catalog<'a> {
         if let Some(offset) = distance.remainder(size) {
             return Some(Spot { offset, is_certain: true });
         }
-        let offset = u64::try_from(distance.residue).ok().filter(|offset| *offset < size)?;
+        let offset = u64::try_from(distance.smallest()?).ok().filter(|offset| *offset < size)?;
         let stride = self.field(ty, offset, size_bytes)?.stride_bytes?;
         distance.modulus.is_multiple_of(stride).then_some(Spot { offset, is_certain: false })
     }
