@@ -5,7 +5,6 @@ use crate::analysis::{Place, Site, World, analyse};
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
-use crate::fields::begins_with;
 use crate::globals::{Global, Globals};
 use crate::image::Image;
 use crate::lifetimes::ObjectLifetimes;
@@ -518,7 +517,7 @@ impl<'a> Namer<'a> {
     fn is_within(&mut self, object: Object, start: u64, ty: Ty) -> bool {
         let Some(distance) = start.checked_sub(object.start) else { return false };
         self.catalog.holds(object.ty, distance, ty)
-            || (distance == 0 && begins_with(&self.catalog, object.ty, ty))
+            || (distance == 0 && self.catalog.begins_with(object.ty, ty))
     }
 
     fn object_at(&self, address: u64, at: u64) -> Option<(Object, Home)> {

@@ -2,7 +2,6 @@
 
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
-use crate::fields::begins_with;
 use crate::lifetimes::{Block, Lifetime};
 use std::collections::{BTreeMap, HashMap};
 
@@ -236,7 +235,7 @@ fn is_part(catalog: &mut Catalog<'_>, outer: &Object, inner: &Object) -> bool {
     let Some(distance) = inner.start.checked_sub(outer.start).filter(|_| inner.end <= outer.end) else {
         return false;
     };
-    catalog.holds(outer.ty, distance, inner.ty) || (distance == 0 && begins_with(catalog, outer.ty, inner.ty))
+    catalog.holds(outer.ty, distance, inner.ty) || (distance == 0 && catalog.begins_with(outer.ty, inner.ty))
 }
 
 /// Elements of one type that fill a block.

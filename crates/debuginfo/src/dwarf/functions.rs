@@ -1,8 +1,10 @@
 //! Everything about single functions and fixed variables: parameters, locals, inlined copies.
 
-use super::catalog::{Catalog, die_of, ranges};
+use super::catalog::{Catalog, die_of};
+use super::extent::ranges;
 use super::files::Files;
-use super::store::{Die, View};
+use super::reference::Die;
+use super::store::View;
 use super::{Dwarf, MAX_CHAIN, Slice, TypeTable, Unit, Value, constant, location};
 use gimli::{DwAt, UnitOffset, constants as dw};
 use lineup_model::program::{Function, Inlined, Location, Place, Variable};

@@ -1,6 +1,7 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
 use super::name::is_merged;
+use super::reference::Die;
 use super::{Dwarf, Slice, Unit};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
@@ -52,13 +53,6 @@ pub(crate) struct UnitEntry {
     /// The skeleton of this split unit.
     skeleton: Option<u32>,
     pub(crate) is_type_unit: bool,
-}
-
-/// A debugging information entry: unit and offset in it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Die {
-    pub(crate) unit: u32,
-    pub(crate) offset: u32,
 }
 
 /// All sections and units of a program's debug information.
@@ -458,7 +452,7 @@ impl<'a> View<'a> {
             let (Some(dwarf), Ok(unit)) = (self.dwarf(index), self.unit(index)) else { continue };
             let mut entries = unit.entries();
             let Ok(Some(root)) = entries.next_dfs() else { continue };
-            let ranges = super::catalog::ranges(dwarf, &unit, root);
+            let ranges = super::extent::ranges(dwarf, &unit, root);
             found.extend(ranges.into_iter().map(|range| (range, entry.split.unwrap_or(index))));
         }
         found.sort_by_key(|(range, unit)| (range.start, *unit));

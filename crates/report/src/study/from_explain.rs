@@ -3,7 +3,7 @@
 use super::coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, SharedLine};
 use super::from_usage::ObjectUse;
 use super::line_map::{LineMap, Owner, OwnerKind};
-use super::region::{Footprint, LineDistribution, LineKind, MissesPerCall, RegionReport, Quantiles};
+use super::region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 use lineup_explain::explanation::{
     self, ExpectedMisses, Explanation, ImageUsage, LinesPerCall, RegionExplanation,
 };
