@@ -30,6 +30,20 @@ pub enum Constraint {
     Kept,
     /// Code computes with `offsetof` of the member.
     Offsetof,
+    /// An assertion in the source holds a member's offset.
+    AssertedOffset,
+    /// Objects are used through pointers to another type.
+    UsedAsOtherType,
+    /// Another type begins with the same members.
+    CommonLeadingMembers,
+    /// Code reads an object byte by byte.
+    ReadAsBytes,
+    /// Objects share a union with others.
+    SharesUnion,
+    /// Members or objects are volatile.
+    Volatile,
+    /// A test failed with another order.
+    FailedTest,
     /// Assembly names the type or variable.
     Assembly,
     /// Code copies, clears or measures a span of members.
@@ -99,6 +113,13 @@ impl Constraint {
             Self::Pinned => "pinned by --pin",
             Self::Kept => "kept by --keep",
             Self::Offsetof => "code computes with offsetof",
+            Self::AssertedOffset => "an assertion holds the offset",
+            Self::UsedAsOtherType => "objects are used as another type",
+            Self::CommonLeadingMembers => "another type begins with the same members",
+            Self::ReadAsBytes => "code reads its bytes",
+            Self::SharesUnion => "objects share a union with others",
+            Self::Volatile => "it is volatile",
+            Self::FailedTest => "a test failed with another order",
             Self::Assembly => "assembly uses it",
             Self::MemorySpan => "code treats a span of members as plain memory",
             Self::GroupMarker => "a zero-length marker separates groups of members",

@@ -22,6 +22,7 @@ pub mod data_model;
 pub mod error;
 pub mod guard;
 pub mod judge;
+pub mod meaning;
 pub mod options;
 pub mod patch;
 pub mod proposal;

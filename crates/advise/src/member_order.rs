@@ -227,6 +227,7 @@ impl<'s> Groundwork<'s> {
             holds.add_construction_order(subject, sources, &mut syntax, class, &members);
         }
         holds.add_options(subject, options, class);
+        holds.add_meaning(spelling, &body.found.path, options);
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);
         }

@@ -1,5 +1,6 @@
 //! What the user asked for.
 
+use crate::meaning::Meaning;
 use lineup_model::line::LineSize;
 
 /// Options of advice.
@@ -13,10 +14,18 @@ pub struct Options {
     pub primary: LineSize,
     /// Whether a type may grow to keep write-shared members away from read-mostly ones.
     pub allow_growth: bool,
+    /// What a compiler's view of the sources asks.
+    pub meaning: Meaning,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { pins: Vec::new(), keeps: Vec::new(), primary: LineSize::B64, allow_growth: false }
+        Options {
+            pins: Vec::new(),
+            keeps: Vec::new(),
+            primary: LineSize::B64,
+            allow_growth: false,
+            meaning: Meaning::default(),
+        }
     }
 }

@@ -16,10 +16,11 @@ use lineup_advise::sources::Sources;
 use lineup_explain::Survey;
 use lineup_model::line::LineSize;
 use lineup_recording::Mode;
-use lineup_report::study::Patch;
+use lineup_report::study::{Fact, Patch, SOURCES};
 use lineup_report::text::study_text;
 use lineup_study::source::judge::BuildJudge;
-use lineup_study::source::scratch::Scratch;
+use lineup_study::source::meaning::{self, Reading};
+use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder; a kernel is not built
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
+    /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
+    #[arg(long, value_name = "FILE")]
+    compile_commands: Option<PathBuf>,
     /// Write the patch to this file
     #[arg(long, value_name = "FILE")]
     patch: Option<PathBuf>,
@@ -88,10 +92,19 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
     })?;
     let sources = texts::read(scratch.source())?;
+    let as_it_is = scratch.copy(Role::Before)?;
+    let reading = meaning::build_and_read(&scratch, &as_it_is, options.compile_commands.as_deref())?;
+    let wanted = lineup_advise::options::Options { meaning: reading.meaning(), ..options.advice() };
     let mut judge = BuildJudge::new(&scratch, inside)?;
-    let advice =
-        lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &options.advice(), &mut judge);
-    write(options, &recorded, &advice, &sources, scratch.source(), "")?;
+    let advice = lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &wanted, &mut judge);
+    write(
+        options,
+        &recorded,
+        &advice,
+        &sources,
+        scratch.source(),
+        Extra { message: "", reading: Some(&reading) },
+    )?;
     Ok(Outcome::Done)
 }
 
@@ -116,7 +129,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, &sources, folder, &message)?;
+    write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: None })?;
     Ok(Outcome::Done)
 }
 
@@ -127,6 +140,7 @@ impl Options {
             keeps: self.keeps.clone(),
             primary: self.line_size,
             allow_growth: self.allow_growth,
+            ..Default::default()
         }
     }
 }
@@ -141,16 +155,23 @@ fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// What is told beside the advice.
+struct Extra<'a> {
+    /// The commit message before the patch.
+    message: &'a str,
+    reading: Option<&'a Reading>,
+}
+
 fn write(
     options: &Options,
     recorded: &Recorded,
     advice: &Advice,
     sources: &Sources,
     folder: &Path,
-    message: &str,
+    extra: Extra<'_>,
 ) -> Result<()> {
     let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
-    let patch = format!("{message}{patch}");
+    let patch = format!("{}{patch}", extra.message);
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -162,7 +183,7 @@ fn write(
     }
     let mut text = match options.json {
         true => serde_json::to_string_pretty(advice)? + "\n",
-        false => as_text(options, recorded, advice, patch, folder),
+        false => as_text(options, recorded, advice, patch, folder, &extra),
     };
     if options.static_asserts {
         let types = recorded.types();
@@ -174,12 +195,20 @@ fn write(
     files::print(&text)
 }
 
-fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: String, folder: &Path) -> String {
+fn as_text(
+    options: &Options,
+    recorded: &Recorded,
+    advice: &Advice,
+    patch: String,
+    folder: &Path,
+    extra: &Extra<'_>,
+) -> String {
+    let sources = extra.reading.iter();
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
     let mut report = page::fill(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
-        setting: Vec::new(),
+        setting: sources.map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() }).collect(),
         line: options.line_size,
         built_in: folder,
         before: recorded,

@@ -127,20 +127,6 @@ impl Unit {
         // SAFETY: the unit is live.
         Cursor { raw: unsafe { clang_getTranslationUnitCursor(self.unit) }, unit: PhantomData }
     }
-
-    /// Every file that was read for it.
-    pub(crate) fn files(&self) -> Vec<String> {
-        extern "C" fn visit(file: CXFile, _: *mut CXSourceLocation, _: c_uint, data: CXClientData) {
-            // SAFETY: `data` is the vector given below, which nobody else uses during the call.
-            let files = unsafe { &mut *data.cast::<Vec<String>>() };
-            // SAFETY: libclang hands a file of the live unit.
-            files.push(text(unsafe { clang_getFileName(file) }));
-        }
-        let mut files: Vec<String> = Vec::new();
-        // SAFETY: the unit is live, and `files` outlives the call, which runs `visit` only before it returns.
-        unsafe { clang_getInclusions(self.unit, visit, ptr::from_mut(&mut files).cast()) };
-        files
-    }
 }
 
 /// A node of the syntax tree.

@@ -396,7 +396,6 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         let ty = self.type_of(cursor.ty());
         let kind = self.decl_kind(cursor);
-        let is_foreign = self.is_foreign(cursor);
         let template = cursor.template().map(|template| template.usr().into());
         let class = match cursor.kind() {
             CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
@@ -407,17 +406,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let usr = cursor.usr().into();
         let name = cursor.spelling().into();
         let id = self.tree.decls.len();
-        self.tree.decls.push(Decl {
-            usr,
-            name,
-            kind,
-            is_foreign,
-            is_exported,
-            is_virtual,
-            ty,
-            template,
-            class,
-        });
+        self.tree.decls.push(Decl { usr, name, kind, is_exported, is_virtual, ty, template, class });
         self.decls.insert(cursor.identity(), id);
         id
     }

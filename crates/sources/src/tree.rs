@@ -153,7 +153,6 @@ pub(crate) struct Decl {
     pub(crate) usr: Name,
     pub(crate) name: Name,
     pub(crate) kind: DeclKind,
-    pub(crate) is_foreign: bool,
     /// Shown to other objects by the linker.
     pub(crate) is_exported: bool,
     /// A method that other classes may define, too.

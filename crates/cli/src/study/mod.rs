@@ -11,9 +11,10 @@ use anyhow::Result;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_prove::{Proof, ProofPlan, Proven, prove};
-use lineup_report::study::{Fact, Patch};
+use lineup_report::study::{Fact, Patch, SOURCES};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 pub(crate) use plan::Options;
@@ -45,7 +46,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let report = page::fill(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(&plan, !patch.is_empty()),
-        setting: vec![Fact { name: "build".into(), value: plan.build.clone() }],
+        setting: setting(&plan, &before),
         line: plan.line(),
         built_in: before.folder(),
         before: &before.recorded,
@@ -63,7 +64,15 @@ fn advise(plan: &Plan, scratch: &Scratch, before: &Variant, sources: &Sources) -
     plan.progress("working out a better layout; every candidate is compiled");
     let mut judge = BuildJudge::new(scratch, Path::new(&plan.program))?;
     let usage = before.recorded.usage();
-    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &plan.advice, &mut judge))
+    let mut options = plan.advice.clone();
+    options.meaning = before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
+    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &options, &mut judge))
+}
+
+fn setting(plan: &Plan, before: &Variant) -> Vec<Fact> {
+    let sources =
+        before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
+    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() }).chain(sources).collect()
 }
 
 fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrupts) -> Result<Proven<Proof>> {

@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
+    /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
+    #[arg(long, value_name = "FILE")]
+    compile_commands: Option<PathBuf>,
     /// Folder for report.html, report.json and fix.patch
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     out: PathBuf,
@@ -73,6 +76,8 @@ pub(crate) struct Plan {
     pub(crate) source: PathBuf,
     /// Shell command that builds.
     pub(crate) build: String,
+    /// A compile_commands.json that takes the place of the recorded compiler calls.
+    pub(crate) compile_commands: Option<PathBuf>,
     /// Where results go; exists.
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
@@ -111,6 +116,7 @@ impl Plan {
             regions,
             source: options.source,
             build: options.build,
+            compile_commands: options.compile_commands,
             out: options.out,
             calls: options.calls,
             warmup: options.warmup,
@@ -122,6 +128,7 @@ impl Plan {
                 keeps: options.keeps,
                 primary: options.line_size,
                 allow_growth: options.allow_growth,
+                ..Default::default()
             },
             proof: ProofPlan {
                 line: options.line_size,

@@ -9,6 +9,7 @@ use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Invocation;
 use lineup_study::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
+use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub(crate) struct Variant {
     tree: Tree,
     /// What was recorded.
     pub(crate) recorded: Recorded,
+    /// What its sources mean to a compiler; read for the program as it is.
+    pub(crate) reading: Option<Reading>,
 }
 
 impl Variant {
@@ -37,7 +40,10 @@ impl Variant {
         for (file, text) in edits.into_iter().flatten() {
             tree.write(Path::new(file), text)?;
         }
-        scratch.build(&tree)?;
+        let reading = match edits {
+            None => Some(meaning::build_and_read(scratch, &tree, plan.compile_commands.as_deref())?),
+            Some(_) => scratch.build(&tree).map(|()| None)?,
+        };
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
@@ -54,7 +60,7 @@ impl Variant {
             ..Options::default()
         };
         let recorded = Recorded::explain(&recording, &program, options)?;
-        Ok(Variant { tree, recorded })
+        Ok(Variant { tree, recorded, reading })
     }
 
     /// The folder that this variant was built in.

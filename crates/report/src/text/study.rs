@@ -4,7 +4,7 @@ use super::{Align, Table, TextStyle};
 use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
 use crate::study::{
     ConstraintNote, Coverage, Gain, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
-    RegionReport, SharedLine, StudyReport, TimeReport, region_letter,
+    RegionReport, SOURCES, SharedLine, StudyReport, TimeReport, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
 use std::fmt::Write;
@@ -16,6 +16,9 @@ const NAME_CHARACTERS: usize = 60;
 pub fn study_text(report: &StudyReport, style: TextStyle) -> String {
     let mut out = Writer { text: String::new(), style };
     out.line(&format!("Study of {}", one_line(&report.title)));
+    for fact in report.setting.iter().filter(|fact| fact.name == SOURCES) {
+        out.line(&format!("Sources {}", one_line(&fact.value)));
+    }
     if let Some(proof) = &report.proof {
         out.proof(proof);
     }

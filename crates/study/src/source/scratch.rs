@@ -1,9 +1,11 @@
 //! Scratch copies of the user's source folder, and builds in them.
 
+use crate::source::compiler_calls;
 use anyhow::{Context, Result, bail};
+use lineup_sources::CompileCommand;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
 
 /// Copies of one source folder. All live at paths of equal length, because a path's length moves
@@ -83,15 +85,25 @@ impl Scratch {
         let output =
             crate::tool::output(Command::new("sh").args(["-c", &self.build]).current_dir(&tree.path))
                 .context("cannot run sh for the build")?;
-        if output.status.success() {
+        self.ended(output.status, &output.stdout, &output.stderr)
+    }
+
+    /// Runs the build command in a copy and notes the compiler calls that it makes.
+    pub fn build_traced(&self, tree: &Tree) -> Result<Vec<CompileCommand>> {
+        let traced = compiler_calls::run(&self.build, &tree.path)?;
+        self.ended(traced.status, &traced.stdout, &traced.stderr)?;
+        Ok(traced.calls)
+    }
+
+    fn ended(&self, status: ExitStatus, stdout: &[u8], stderr: &[u8]) -> Result<()> {
+        if status.success() {
             return Ok(());
         }
         bail!(
-            "the build `{}` failed in a copy of {} ({}); its last lines:\n{}",
+            "the build `{}` failed in a copy of {} ({status}); its last lines:\n{}",
             self.build,
             self.source.display(),
-            output.status,
-            last_lines(&output.stdout, &output.stderr, 20)
+            last_lines(stdout, stderr, 20)
         );
     }
 
