@@ -26,4 +26,7 @@ pub enum AdviseError {
         /// The schema expected.
         expected: &'static str,
     },
+    /// A file of constraints that cannot be understood.
+    #[error("not a file of constraints: {0}")]
+    Constraints(String),
 }

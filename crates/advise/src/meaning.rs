@@ -48,6 +48,12 @@ pub enum Effect {
 }
 
 impl Meaning {
+    /// Both.
+    pub fn and(mut self, other: Meaning) -> Meaning {
+        self.types.extend(other.types);
+        self
+    }
+
     /// The holds on a type that has one of these names and is declared in this file.
     pub(crate) fn holds<'m>(&'m self, names: &[String], path: &str) -> impl Iterator<Item = &'m Hold> {
         let is_it = move |ty: &&TypeMeaning| {

@@ -21,6 +21,7 @@ mod record;
 mod recorded;
 mod sched;
 mod share;
+mod shuffle;
 mod study;
 mod sweep;
 mod trace;
@@ -59,6 +60,8 @@ enum Command {
     Advise(advise::Options),
     /// Studies a program end to end: records, proposes, rebuilds, compares, reports
     Study(study::Options),
+    /// Tests random legal layouts: which members of which types a program cannot do without in order
+    Shuffle(shuffle::Options),
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Bisect(bisect) => bisect::run(bisect),
         Command::Advise(options) => advise::run(&options),
         Command::Study(options) => study::run(options),
+        Command::Shuffle(options) => shuffle::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),

@@ -14,6 +14,8 @@ pub mod printed;
 pub mod process;
 pub mod progress;
 pub mod recorder;
+pub mod shuffle;
 pub mod source;
 pub mod timing;
 pub mod tool;
+pub mod trial;

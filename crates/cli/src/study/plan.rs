@@ -181,7 +181,7 @@ fn cache_spec(text: &str) -> Result<CacheSpec, String> {
 }
 
 /// The program's path relative to the source folder.
-fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
+pub(crate) fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
     let hint = "a study rebuilds the program, so name it by its path inside --source";
     let relative = if program.is_absolute() {
         let folder = source
