@@ -7,6 +7,8 @@ mod memory;
 mod offsets;
 mod records;
 
+pub(crate) use convert::variadic;
+
 use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 
@@ -78,7 +80,7 @@ impl Collector<'_> {
 
     /// The same, and the object itself when the node's type says what it is.
     fn pointer(&mut self, id: NodeId) -> Vec<Value> {
-        let mut values = self.value(id);
+        let mut values = self.kept(id);
         values.extend(self.typed_object(id));
         values
     }
@@ -130,7 +132,7 @@ impl Collector<'_> {
             Kind::SizeOf => self.inside_sizeof(id),
             Kind::OffsetOf => self.offset_of(id),
             Kind::Return => {
-                let values = children.last().map(|&child| self.value(child)).unwrap_or_default();
+                let values = children.last().map(|&child| self.kept(child)).unwrap_or_default();
                 if let Some(function) = self.function.clone() {
                     self.flow(&values, &Place::Return(function));
                 }
@@ -198,7 +200,7 @@ impl Collector<'_> {
             self.initialise(last, node.ty, place);
             return Vec::new();
         }
-        let values = self.value(last);
+        let values = self.kept(last);
         if let Some(place) = place {
             self.flow(&values, &place);
         }
@@ -331,9 +333,9 @@ impl Collector<'_> {
             return values;
         }
         match tree.ty(to).kind {
-            TypeKind::Scalar | TypeKind::Record(_) => {
+            kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
-                self.act(&values, &Act::Walk(spelling), at);
+                self.act(&values, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
                 values
             }
             TypeKind::Byte | TypeKind::Void => {
@@ -388,12 +390,37 @@ impl Collector<'_> {
                 self.visit(&[left, right]);
                 Vec::new()
             }
-            _ if self.holds_pointer(node.ty) => self.assign(left, right),
+            _ if self.holds_pointer(node.ty) && self.is_place(left) && !self.is_sum(right) => {
+                self.assign(left, right)
+            }
+            _ if self.holds_pointer(node.ty) => {
+                let mut values = self.value(left);
+                values.extend(self.value(right));
+                let inside = |value: Value| Value { reach: further(value.reach, Reach::Inside), ..value };
+                values.into_iter().map(inside).collect()
+            }
             _ => {
                 self.visit(&[left, right]);
                 Vec::new()
             }
         }
+    }
+
+    /// A variable or a member.
+    fn is_place(&self, id: NodeId) -> bool {
+        matches!(self.tree.node(self.tree.bare(id)).kind, Kind::DeclRef | Kind::Member)
+    }
+
+    /// Integers that are worked out are lengths and hashes; an address that is kept in an integer is put there as it is.
+    fn is_sum(&self, id: NodeId) -> bool {
+        let is_integer = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
+        is_integer && self.tree.node(self.tree.uncast(id)).kind == Kind::Binary
+    }
+
+    /// What is kept of a value that is stored or given.
+    fn kept(&mut self, id: NodeId) -> Vec<Value> {
+        let values = self.value(id);
+        if self.is_sum(id) { Vec::new() } else { values }
     }
 
     /// `left = right`. What only looks so (`left, right`, sums of integers) is taken for it: that adds ways, and loses none.

@@ -15,6 +15,8 @@ pub(crate) enum Place {
     Return(Name),
     /// A member of a record.
     Member(Name, Name),
+    /// What one call gives, by the place of the call.
+    Result(Name),
 }
 
 /// What a pointer may point to.
@@ -85,8 +87,8 @@ pub(crate) enum Act {
     As(Shape, Name),
     /// Read or written byte by byte.
     Bytes,
-    /// Stepped through as an array of this type.
-    Walk(Name),
+    /// Stepped through as an array of this type; true for numbers, false for records.
+    Walk(Name, bool),
     /// Given to a function (identity, name).
     Given(Name, Name),
     /// Given to whatever function of this type a pointer leads to.
@@ -166,11 +168,25 @@ pub(crate) struct RecordFact {
     pub(crate) bases: Vec<Name>,
 }
 
+/// A call whose function is known, or known by its type.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Call {
+    /// The function, or the type of functions called through a pointer.
+    pub(crate) function: Name,
+    /// What is given, by parameter.
+    pub(crate) given: Vec<Vec<Value>>,
+    /// The parameters that the function names; what is given beyond them it reads one after another.
+    pub(crate) named: usize,
+    /// Where what it gives is.
+    pub(crate) result: Place,
+}
+
 /// All that one unit, or the whole program, says.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Facts {
     pub(crate) records: BTreeMap<Name, RecordFact>,
     pub(crate) flows: BTreeSet<(Value, Place)>,
+    pub(crate) calls: BTreeSet<Call>,
     pub(crate) acts: BTreeSet<(Value, Act, Where)>,
     pub(crate) sayings: BTreeSet<(Name, Saying, Where)>,
     /// Functions with a body.
@@ -200,6 +216,7 @@ impl Facts {
             }
         }
         self.flows.extend(other.flows);
+        self.calls.extend(other.calls);
         self.acts.extend(other.acts);
         self.sayings.extend(other.sayings);
         self.defined.extend(other.defined);

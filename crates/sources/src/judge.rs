@@ -37,8 +37,23 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
     judge.sayings();
     judge.layouts();
     judge.exports(product);
-    judge.found
+    judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
 }
+
+/// Of uses that say the same, the first; of refusals, a few.
+fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
+    let mut said: BTreeSet<(Verdict, UseKind, String)> = BTreeSet::new();
+    let mut refusals = 0;
+    let is_new = |finding: &Finding| {
+        refusals += usize::from(finding.verdict == Verdict::Refuse);
+        let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
+        is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
+    };
+    findings.into_iter().filter(is_new).collect()
+}
+
+/// Reasons for refusing one type that are kept.
+const MOST_REFUSALS: usize = 8;
 
 struct Judge<'f> {
     facts: &'f Facts,

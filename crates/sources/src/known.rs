@@ -36,6 +36,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "memcmp" | "bcmp" => Rule::Compares { size: 2 },
         "malloc" | "calloc" | "aligned_alloc" | "memalign" | "valloc" | "alloca" | "alloca_with_align"
         | "operator new" | "operator new[]" | "strdup" | "strndup" => Rule::Allocates,
+        "strchr" | "strrchr" | "strstr" | "strpbrk" | "memchr" => Rule::Returns(0),
         "realloc" | "reallocarray" | "assume_aligned" | "launder" => Rule::Returns(0),
         "qsort" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1)] },
         "qsort_r" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1), (4, 2)] },
@@ -90,8 +91,25 @@ fn is_harmless(name: &str, plain: &str) -> bool {
         "va_end",
         "va_copy",
     ];
+    // They take text, which ends in a zero byte: an object is none.
+    const TEXT: [&str; 13] = [
+        "strlen",
+        "strnlen",
+        "strcmp",
+        "strncmp",
+        "strcasecmp",
+        "strncasecmp",
+        "strcoll",
+        "strtol",
+        "strtoul",
+        "strtoll",
+        "strtoull",
+        "strtod",
+        "strtof",
+    ];
     FAMILIES.iter().any(|family| name.starts_with(family))
         || PRINTS.contains(&plain)
+        || TEXT.contains(&plain)
         || (name.starts_with("__builtin_") && BUILTINS.contains(&plain))
         || name.starts_with("__assert")
 }

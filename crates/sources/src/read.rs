@@ -401,12 +401,23 @@ impl<'u, 'r> Reader<'u, 'r> {
             CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
             _ => None,
         };
+        let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
         let is_virtual = cursor.is_virtual();
         let is_exported = kind == DeclKind::Function && cursor.is_exported();
         let usr = cursor.usr().into();
         let name = cursor.spelling().into();
         let id = self.tree.decls.len();
-        self.tree.decls.push(Decl { usr, name, kind, is_exported, is_virtual, ty, template, class });
+        self.tree.decls.push(Decl {
+            usr,
+            name,
+            kind,
+            parameters,
+            is_exported,
+            is_virtual,
+            ty,
+            template,
+            class,
+        });
         self.decls.insert(cursor.identity(), id);
         id
     }

@@ -155,6 +155,8 @@ pub(crate) struct Decl {
     pub(crate) kind: DeclKind,
     /// Shown to other objects by the linker.
     pub(crate) is_exported: bool,
+    /// How many parameters a function names.
+    pub(crate) parameters: usize,
     /// A method that other classes may define, too.
     pub(crate) is_virtual: bool,
     pub(crate) ty: TypeId,

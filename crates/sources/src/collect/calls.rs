@@ -1,8 +1,7 @@
 //! What is given to functions.
 
 use super::Collector;
-use super::convert::variadic;
-use crate::facts::{Act, Origin, Place, Reach, Shape, Source, Value};
+use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
 use crate::known::{self, Rule};
 use crate::tree::{Decl, DeclKind, Name, NodeId, TypeKind};
 
@@ -77,18 +76,20 @@ impl Collector<'_> {
 
     fn direct_call(&mut self, id: NodeId, decl: &Decl, arguments: &[NodeId]) -> Vec<Value> {
         let tree = self.tree;
-        for (at, &argument) in arguments.iter().enumerate() {
+        let mut given = Vec::new();
+        for &argument in arguments {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
-            self.flow(&values, &Place::Parameter(decl.usr.clone(), at));
-            self.flow(&values, &Place::Variable(variadic(&decl.usr)));
             self.given(decl, argument, &values, id);
+            self.pass_on_variadic(decl, argument);
+            given.push(values);
         }
+        let result = self.note_call(id, (decl.usr.clone(), decl.parameters), given);
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {
             return Vec::new();
         }
-        let mut values = vec![Value::place(Place::Return(decl.usr.clone()))];
+        let mut values = vec![Value::place(result)];
         let is_code_here = decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual;
         if !is_code_here && !known::gives_fresh_memory(&decl.name) {
             let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
@@ -99,6 +100,15 @@ impl Collector<'_> {
             values.push(foreign);
         }
         values
+    }
+
+    /// `vprint(format, list)`: the further arguments of the caller become those of the called.
+    fn pass_on_variadic(&mut self, decl: &Decl, argument: NodeId) {
+        let is_list = self.tree.ty(self.tree.node(argument).ty).spelling.contains("__va_list");
+        if let Some(function) = self.function.clone().filter(|_| is_list) {
+            let from = Value::place(Place::Variable(super::variadic(&function)));
+            self.flow(&[from], &Place::Variable(super::variadic(&decl.usr)));
+        }
     }
 
     /// An object that is given whole, or by reference.
@@ -137,17 +147,32 @@ impl Collector<'_> {
             }
             return Vec::new();
         };
-        for (at, &argument) in arguments.iter().enumerate() {
+        let mut given = Vec::new();
+        for &argument in arguments {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
-            self.given_through(callee, &values, at, id);
-        }
-        match self.holds_pointer(self.tree.node(id).ty) {
-            true => {
-                self.signature(callee).map(|name| Value::place(Place::Return(name))).into_iter().collect()
+            if let Some(name) = self.signature(callee) {
+                self.act(&values, &Act::GivenThrough(name), id);
             }
+            given.push(values);
+        }
+        let Some(name) = self.signature(callee) else { return Vec::new() };
+        let result = self.note_call(id, (name, usize::MAX), given);
+        match self.holds_pointer(self.tree.node(id).ty) {
+            true => vec![Value::place(result)],
             false => Vec::new(),
         }
+    }
+
+    fn note_call(&mut self, id: NodeId, called: (Name, usize), given: Vec<Vec<Value>>) -> Place {
+        let (function, named) = called;
+        let site = self.tree.node(id).site;
+        let file = &self.tree.files[site.file];
+        // Calls that one macro makes share a line and a column.
+        let name = format!("{file}:{}:{}:{function}", site.line, site.column);
+        let result = Place::Result(name.into());
+        self.facts.calls.insert(Call { function, given, named, result: result.clone() });
+        result
     }
 
     fn given_through(&mut self, callee: NodeId, values: &[Value], index: usize, at: NodeId) {

@@ -112,6 +112,6 @@ impl Collector<'_> {
 }
 
 /// Where the arguments beyond the named ones of a function are.
-pub(super) fn variadic(function: &str) -> crate::tree::Name {
+pub(crate) fn variadic(function: &str) -> crate::tree::Name {
     format!("{function} (further arguments)").into()
 }

@@ -10,7 +10,7 @@ impl Collector<'_> {
         let tree = self.tree;
         let node = tree.node(id);
         if node.kind != Kind::InitList {
-            let values = self.value(id);
+            let values = self.kept(id);
             if let Some(place) = place {
                 self.flow(&values, &place);
                 self.note_foreign_member(&values, id, &place);

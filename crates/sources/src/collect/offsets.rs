@@ -110,12 +110,12 @@ impl Collector<'_> {
         let node = tree.node(id);
         let measured = node.children.first().and_then(|&child| tree.record_of(tree.node(child).ty));
         let around = self.above.iter().rev().skip(1).map(|&above| tree.node(above));
-        let binaries = around.take_while(|node| matches!(node.kind, Kind::Wrap | Kind::Cast | Kind::Binary));
-        let is_in_macro = node.site.is_in_macro;
-        let shifts =
-            binaries.filter(|node| node.kind == Kind::Binary && node.value.is_some_and(is_request)).count();
-        if let Some(usr) = measured.and_then(|record| self.usr(record)).filter(|_| is_in_macro && shifts >= 2)
-        {
+        let mut binaries =
+            around.take_while(|node| matches!(node.kind, Kind::Wrap | Kind::Cast | Kind::Binary));
+        let shifted = node.value.map(|size| size << REQUEST_SIZE_SHIFT);
+        let is_request =
+            shifted.is_some() && binaries.any(|node| node.kind == Kind::Binary && node.value == shifted);
+        if let Some(usr) = measured.and_then(|record| self.usr(record)).filter(|_| is_request) {
             let at = self.at(id);
             self.facts.sayings.insert((usr, Saying::AbiConstant("a request's number".into()), at));
         }
@@ -123,7 +123,5 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a constant looks like an `ioctl` number: direction, size, type and number in four fields.
-fn is_request(value: i64) -> bool {
-    (value & 0xffff_ffff) > 0xffff
-}
+/// Where the size of a request's argument stands in an `ioctl` number.
+const REQUEST_SIZE_SHIFT: u32 = 16;

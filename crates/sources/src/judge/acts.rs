@@ -43,9 +43,11 @@ impl Judge<'_> {
                 self.used_as_value(record, reach, shape, spelling, is_generic, at);
             }
             (Origin::Object(record), _) => self.object(record, reach, value, act, at),
-            (Origin::MemberOf(record, member), Act::Walk(spelling)) => {
+            (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
                 self.walked(record, member, spelling, at);
             }
+            // What a place gives back that pointers to many types go through is what was put there for it.
+            (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
             (Origin::Bytes(array), Act::As(Shape::Record(record), _)) => {
                 let reason = format!("objects are made from the bytes in {array}");
                 self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
@@ -66,16 +68,9 @@ impl Judge<'_> {
     fn object(&mut self, record: &Name, reach: Reach, value: &Value, act: &Act, at: &Where) {
         let (kind, reason) = match act {
             Act::Bytes => (UseKind::Bytes, "its bytes are read one by one".to_string()),
-            Act::Walk(spelling) => {
-                let is_itself = self
-                    .facts
-                    .records
-                    .get(record)
-                    .is_some_and(|found| is_spelling_of(spelling, &found.names));
-                let is_record = spelling.starts_with("struct ") || is_itself;
-                if is_record || matches!(value.source, Source::Origin(_)) || reach != Reach::Start {
-                    return;
-                }
+            Act::Walk(spelling, true)
+                if reach == Reach::Start && matches!(value.source, Source::Place(_)) =>
+            {
                 (UseKind::Walk, format!("it is stepped through as an array of {spelling}"))
             }
             Act::Given(_, name) => {
@@ -91,7 +86,7 @@ impl Judge<'_> {
             Act::Leaves(to) => (UseKind::Crossing, format!("its address goes to {to}")),
             Act::Assembly => (UseKind::Assembly, "assembly uses it".to_string()),
             Act::Compared => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
-            Act::As(..) => return,
+            Act::Walk(..) | Act::As(..) => return,
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
     }
@@ -191,12 +186,6 @@ impl Judge<'_> {
         let reason = format!("a pointer to {member} is stepped through like an array of {spelling}");
         self.find(record, Verdict::Keep(names), UseKind::Walk, at, reason);
     }
-}
-
-fn is_spelling_of(spelling: &str, names: &[String]) -> bool {
-    let bare = spelling.rsplit(' ').next().unwrap_or(spelling);
-    let bare = bare.rsplit("::").next().unwrap_or(bare);
-    names.iter().any(|name| name == bare)
 }
 
 /// A place where objects of several types come, such as a list's `void *`.

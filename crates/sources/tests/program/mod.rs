@@ -3,26 +3,26 @@
 use lineup_sources::{Build, Checked, CompileCommand, Error};
 use std::path::Path;
 
-/// Texts in a folder of their own.
-pub struct Program {
+/// Texts in a folder of their own. Not every test uses both languages.
+pub(crate) struct Program {
     folder: tempfile::TempDir,
     commands: Vec<CompileCommand>,
 }
 
+#[allow(dead_code)]
 impl Program {
     /// One C file.
-    pub fn c(text: &str) -> Program {
+    pub(crate) fn c(text: &str) -> Program {
         Program::of(&[("a.c", text)], &["cc -std=gnu11 -c a.c"])
     }
 
     /// One C++ file.
-    #[allow(dead_code)]
-    pub fn cpp(text: &str) -> Program {
+    pub(crate) fn cpp(text: &str) -> Program {
         Program::of(&[("a.cpp", text)], &["c++ -std=c++17 -c a.cpp"])
     }
 
     /// Files and compiler calls.
-    pub fn of(files: &[(&str, &str)], commands: &[&str]) -> Program {
+    pub(crate) fn of(files: &[(&str, &str)], commands: &[&str]) -> Program {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -38,14 +38,14 @@ impl Program {
     }
 
     /// What the sources say. Without libclang these tests say why they check nothing, and fail in CI.
-    pub fn check(&self) -> Checked {
+    pub(crate) fn check(&self) -> Checked {
         let checked = self.try_check(&[]).expect("libclang reads it");
         assert_eq!(checked.units_read, checked.units, "{:?}", checked.unread);
         checked
     }
 
     /// The same, with headers that the project installs.
-    pub fn try_check(&self, installed: &[&str]) -> Result<Checked, Error> {
+    pub(crate) fn try_check(&self, installed: &[&str]) -> Result<Checked, Error> {
         lineup_sources::check(&Build {
             commands: self.commands.clone(),
             root: self.folder.path().to_owned(),
