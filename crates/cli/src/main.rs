@@ -26,6 +26,7 @@ mod sweep;
 mod trace;
 
 use clap::{Parser, Subcommand};
+use lineup_study::guardian;
 use outcome::Outcome;
 use std::process::ExitCode;
 
@@ -41,6 +42,8 @@ struct Cli {
 enum Command {
     #[command(name = "launch-child", hide = true)]
     Launch(launch::Launch),
+    #[command(name = guardian::COMMAND, hide = true)]
+    GuardChildren,
     Measure(measure::Measure),
     /// Shows how types lie in memory: members, holes, padding, cache-line boundaries
     Layout(layout::Options),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
+        Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),

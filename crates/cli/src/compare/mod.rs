@@ -23,7 +23,8 @@ use lineup_study::background::Background;
 use lineup_study::counters;
 use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::printed::PrintedMetrics;
-use lineup_study::process::{Invocation, Streams};
+use lineup_study::process::Streams;
+use lineup_study::run::Run;
 use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use std::path::PathBuf;
 
@@ -241,12 +242,9 @@ fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
         printed: PrintedMetrics::new(&compare.metrics)?,
         vary_environment: (!compare.same_environment).then_some(Seed(compare.seed)),
     };
-    let invocation = |command: &String| -> Result<Invocation> {
-        Ok(Invocation {
-            command: split(command, compare.shell)?,
-            stdin: compare.stdin.clone(),
-            ..Invocation::default()
-        })
+    let input = given_input(compare.stdin.as_deref(), interrupts)?;
+    let invocation = |command: &String| -> Result<Run> {
+        Ok(Run { command: split(command, compare.shell)?, input: input.clone(), ..Run::default() })
     };
     let variants = commands(compare).iter().map(invocation).collect::<Result<_>>()?;
     ProcessRunner::new(variants, options, interrupts)

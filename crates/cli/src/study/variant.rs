@@ -7,8 +7,8 @@ use lineup_explain::Options;
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Invocation;
 use lineup_study::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
+use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
@@ -63,12 +63,12 @@ impl Variant {
     }
 
     /// The command that runs this variant for timing.
-    fn invocation(&self, plan: &Plan) -> Invocation {
+    fn invocation(&self, plan: &Plan) -> Run {
         let program = self.tree.path.join(&plan.program).into_os_string();
-        Invocation {
+        Run {
             command: recorder::native_or_emulated(self.recorded.abi().machine, program, &plan.arguments),
             directory: Some(self.tree.path.clone()),
-            ..Invocation::default()
+            ..Run::default()
         }
     }
 }
