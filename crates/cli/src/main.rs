@@ -22,6 +22,7 @@ mod recorded;
 mod sched;
 mod share;
 mod study;
+mod surroundings;
 mod sweep;
 mod trace;
 

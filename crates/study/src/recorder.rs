@@ -4,7 +4,7 @@ mod emulator;
 mod regions;
 mod request;
 
-pub use emulator::{PluginArgument, is_native, native_or_emulated, on_path, plugin_argument};
+pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest, RegionRequest};
 
 use crate::alias::Alias;

@@ -7,7 +7,7 @@ mod markdown;
 mod printed_table;
 mod text;
 
-use crate::measure::{Format, write_result};
+use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
 use crate::share::{Share, Span};
 use anyhow::{Context, Result, bail};

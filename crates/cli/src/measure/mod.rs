@@ -95,14 +95,19 @@ struct Report {
 /// Runs the command.
 pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     let interrupts = Interrupts::watch().context("watching for signals")?;
-    let mut runner = runner(&measure, &interrupts)?;
+    let run = Run {
+        command: measure.command.clone(),
+        input: given_input(measure.stdin.as_deref(), &interrupts)?,
+        ..Run::default()
+    };
+    let mut runner = runner(&measure, run.clone(), &interrupts)?;
     let (runs, failed_runs, interrupted) = collect(&measure, &mut runner)?;
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
         return Err(interrupted.into());
     }
     let mut metrics = over_runs(&runs);
     if measure.emulate && interrupted.is_none() {
-        metrics.push(emulated::instructions(&measure.command, &interrupts)?);
+        metrics.push(emulated::instructions(&run, &interrupts)?);
     }
     let report = Report {
         command: measure.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -123,7 +128,7 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     }
 }
 
-fn runner(measure: &Measure, interrupts: &Interrupts) -> Result<ProcessRunner> {
+fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<ProcessRunner> {
     let options = RunnerOptions {
         placing: measure.pin.clone(),
         events: counters::parse(&measure.events.join(","))?,
@@ -131,12 +136,7 @@ fn runner(measure: &Measure, interrupts: &Interrupts) -> Result<ProcessRunner> {
         printed: PrintedMetrics::new(&measure.metrics)?,
         vary_environment: None,
     };
-    let invocation = Run {
-        command: measure.command.clone(),
-        input: given_input(measure.stdin.as_deref(), interrupts)?,
-        ..Run::default()
-    };
-    ProcessRunner::new(vec![invocation], options, interrupts)
+    ProcessRunner::new(vec![run], options, interrupts)
 }
 
 /// The input that a file gives to every run; nothing when none is named.

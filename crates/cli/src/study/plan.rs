@@ -1,13 +1,20 @@
 //! What was typed → what is meant.
 
+use crate::progress::Stages;
+use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_prove::ProofPlan;
+use lineup_study::input::Input;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::run::{Drive, Run};
+use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `lineup study`.
 #[derive(Args)]
@@ -54,6 +61,8 @@ pub(crate) struct Options {
     /// Also write lineup.lock, which `lineup layout --check` holds later builds against
     #[arg(long)]
     guard: bool,
+    #[command(flatten)]
+    surroundings: Surroundings,
     /// Stop timing after so many seconds of runs
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
@@ -97,11 +106,17 @@ pub(crate) struct Plan {
     pub(crate) program: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
+    /// What every run reads.
+    pub(crate) input: Input,
+    /// How long a run may take.
+    pub(crate) max_time: Option<Duration>,
+    /// A client that drives the program.
+    pub(crate) drive: Option<Drive>,
 }
 
 impl Plan {
     /// Checks the options and prepares the output folder.
-    pub(crate) fn of(options: Options) -> Result<Plan> {
+    pub(crate) fn of(options: Options, interrupts: &Interrupts, stages: &Stages) -> Result<Plan> {
         let regions = options.regions.iter().map(|text| region(text)).collect::<Result<Vec<_>>>()?;
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
@@ -132,12 +147,31 @@ impl Plan {
             json: options.json,
             program,
             arguments: command.collect(),
+            input: options.surroundings.input(interrupts, stages)?,
+            max_time: options.surroundings.max_time(),
+            drive: options.surroundings.drive(),
         })
     }
 
     /// The line size that decides.
     pub(crate) fn line(&self) -> LineSize {
         self.advice.primary
+    }
+
+    /// The run of a variant's program in its own copy of the sources.
+    pub(crate) fn run(&self, program: &Path, tree: &Tree) -> Run {
+        Run {
+            command: [program.as_os_str()]
+                .into_iter()
+                .map(Into::into)
+                .chain(self.arguments.clone())
+                .collect(),
+            directory: Some(tree.path.clone()),
+            environment: Vec::new(),
+            input: self.input.clone(),
+            max_time: self.max_time,
+            drive: self.drive.clone(),
+        }
     }
 
     /// Tells a person what happens now.

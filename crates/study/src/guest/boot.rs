@@ -11,7 +11,7 @@ use crate::tool;
 use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
-use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, emulator, emulator_version};
+use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
 use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
@@ -124,8 +124,7 @@ impl BootOutcome {
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
     let (command, version) = find_emulator(request.image.machine)?;
-    let scratch =
-        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let scratch = interrupts.temporary_folder().context("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
     std::fs::write(&initramfs, initramfs_of(request)?).context("cannot write the initramfs")?;
     let machine = GuestMachine {
@@ -157,7 +156,8 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
 
 /// The emulator for a machine, if it is new enough.
 pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
-    let (name, package) = emulator(machine)?;
+    let board = board(machine)?;
+    let (name, package) = (board.emulator, board.package);
     let command = on_path(name)
         .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
     let output =
@@ -220,7 +220,7 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
     let machine = request.image.machine;
     let path = match request.busybox {
         Some(path) => path.to_owned(),
-        None if crate::recorder::is_native(machine) => {
+        None if machine.is_host() => {
             on_path("busybox").context("busybox is not installed; on Debian: apt install busybox-static")?
         }
         None => bail!(
