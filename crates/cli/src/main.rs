@@ -25,6 +25,7 @@ mod study;
 mod surroundings;
 mod sweep;
 mod trace;
+mod typed;
 
 use clap::{Parser, Subcommand};
 use lineup_study::guardian;

@@ -3,6 +3,7 @@
 mod emulator;
 mod regions;
 mod request;
+mod sanitizer;
 
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest, RegionRequest};
@@ -79,7 +80,7 @@ fn check(request: &RecordRequest) -> Result<()> {
     if metadata.permissions().mode() & 0o111 == 0 {
         bail!("{} is not executable; chmod +x it", program.display());
     }
-    Ok(())
+    sanitizer::refuse(program)
 }
 
 fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Result<(Header, Vec<String>)> {

@@ -10,6 +10,7 @@ mod text;
 use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
 use crate::share::{Share, Span};
+use crate::typed;
 use anyhow::{Context, Result, bail};
 use fail_if::Bound;
 use lineup_prove::compare::{
@@ -281,8 +282,7 @@ impl Report {
 
     /// The offline page.
     fn html(&self) -> String {
-        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        let repeat = shell_words::join(words);
+        let repeat = typed::line(std::env::args_os());
         let stopped = self.why_stopped();
         let about = ComparisonPage {
             commands: &self.commands,

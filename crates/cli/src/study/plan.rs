@@ -121,7 +121,7 @@ impl Plan {
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
         let program = inside(Path::new(&program), &options.source)?;
-        prepare_output(&options.out)?;
+        prepare_output(&options.out, &options.source)?;
         Ok(Plan {
             regions,
             source: options.source,
@@ -228,12 +228,39 @@ fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
 }
 
 /// Makes the output folder and checks that it can be written, before any long work.
-fn prepare_output(out: &Path) -> Result<()> {
+fn prepare_output(out: &Path, source: &Path) -> Result<()> {
+    check_output(out, source)?;
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot make the output folder {}", out.display()))?;
     tempfile::tempfile_in(out)
         .with_context(|| format!("cannot write in the output folder {}", out.display()))?;
     Ok(())
+}
+
+/// What a study writes besides its report.
+const WRITTEN: [&str; 6] = ["report.html", "fix.patch", "rejected.patch", "lineup.lock", "before", "after"];
+
+/// Refuses a folder in which files of someone else's would be replaced.
+fn check_output(out: &Path, source: &Path) -> Result<()> {
+    let named = out.display();
+    if let (Ok(out), Ok(source)) = (out.canonicalize(), source.canonicalize())
+        && out == source
+    {
+        bail!(
+            "--out {named} is the source folder, which is never written to; name another, such as lineup-study"
+        );
+    }
+    let is_study = out.join("before/calls.rec").exists()
+        || std::fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"));
+    let report = out.join("report.json");
+    let mut taken = WRITTEN.iter().map(|name| out.join(name)).chain([report]).filter(|path| path.exists());
+    match taken.next() {
+        Some(path) if !is_study => bail!(
+            "--out {named} holds {}, which no study wrote and which this one would replace; name another folder",
+            path.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
