@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -149,14 +149,11 @@ fn lines(count: usize) -> String {
 }
 
 #[test]
-fn both_variants_of_a_study_read_all_of_a_piped_input_wherever_its_files_lie() {
+fn both_variants_of_a_study_read_all_of_a_piped_input() {
     let place = Place::new(READER, &[]);
-    let odd = place.root.path().join("a,b");
-    fs::create_dir(&odd).expect("a folder");
-    symlink(&odd, place.root.path().join("link")).expect("a link");
     let mut study =
         place.lineup(&["study", "--region", "work", "--json", "--max-time", "1", "--out", "out dir"]);
-    study.env("TMPDIR", place.root.path().join("link")).args(["--", "./program"]);
+    study.args(["--", "./program"]);
     study.arg(OsStr::from_bytes(b"\xff\xfe"));
     let report = json(&piped(study, &lines(300)));
     let region = &report["regions"][0];
@@ -174,7 +171,6 @@ fn both_variants_of_a_study_read_all_of_a_piped_input_wherever_its_files_lie() {
     let applied =
         Command::new("sh").args(["-c", line]).current_dir(place.source()).output().expect("sh runs");
     assert!(applied.status.success(), "`{line}`: {}", said(&applied));
-    assert_eq!(fs::read_dir(&odd).expect("the folder").count(), 0, "temporary files stay");
     place.assert_clean();
 }
 
@@ -194,25 +190,23 @@ fn the_printed_patch_command_works_where_the_user_stands() {
 }
 
 #[test]
-fn both_runs_of_a_recording_read_the_whole_input() {
+fn both_runs_of_a_recording_read_the_whole_input_wherever_temporary_files_lie() {
     let place = Place::new(READER, &[]);
     fs::write(place.root.path().join("input"), lines(120)).expect("a file");
-    let record = ["record", "--json", "--region", "work"];
-    let through_pipe = piped(
-        {
-            let mut c = place.lineup(&record);
-            c.args(["--", "./program"]);
-            c
-        },
-        &lines(120),
-    );
-    let mut from_file = place.lineup(&record);
+    let odd = place.root.path().join("a,b");
+    fs::create_dir(&odd).expect("a folder");
+    symlink(&odd, place.root.path().join("link")).expect("a link");
+    let record = || place.lineup(&["record", "--json", "--region", "work"]);
+    let mut through_pipe = record();
+    through_pipe.env("TMPDIR", place.root.path().join("link")).args(["--out", "c,d.rec", "--", "./program"]);
+    through_pipe.arg(OsStr::from_bytes(b"\xff\xfe"));
+    let mut from_file = record();
     from_file.args(["--stdin", "../input", "--", "./program"]);
-    let from_file = from_file.output().expect("lineup runs");
-    for output in [through_pipe, from_file] {
+    for output in [piped(through_pipe, &lines(120)), from_file.output().expect("lineup runs")] {
         assert_eq!(json(&output)["regions"][0]["recorded"], 120);
         assert!(said(&output).contains("120 "), "the program's own output");
     }
+    assert_eq!(fs::read_dir(&odd).expect("the folder").count(), 0, "temporary files stay");
 }
 
 #[test]
@@ -233,26 +227,6 @@ fn nothing_stays_behind_however_lineup_ends() {
         assert_eq!(ended.code(), if signal == "KILL" { None } else { Some(2) });
         place.assert_clean();
     }
-}
-
-#[test]
-fn what_a_build_started_goes_too() {
-    let place = Place::new(READER, &[]);
-    let mark = place.root.path().join("sleeper");
-    fs::write(&mark, "#!/bin/sh\nwhile :; do sleep 1; done\n").expect("a script");
-    fs::set_permissions(&mark, fs::Permissions::from_mode(0o755)).expect("a mode");
-    let build = format!("setsid {} & wait", mark.display());
-    let mut study = place.lineup(&["study", "--region", "work", "--build", &build, "--", "./program"]);
-    let mut child = study.spawn().expect("lineup starts");
-    let sleeps = || processes_in(&mark).iter().any(|line| line.starts_with("/bin/sh"));
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !sleeps() {
-        assert!(Instant::now() < deadline, "the build did not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    child.kill().expect("a signal");
-    child.wait().expect("lineup ends");
-    place.assert_clean();
 }
 
 #[test]

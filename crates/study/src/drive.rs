@@ -4,7 +4,7 @@ use crate::process::{Finished, Streams, Waiting};
 use crate::run::{Drive, Run, Stopped};
 use anyhow::{Context, Result, bail};
 use lineup_prove::run::Ending;
-use rustix::process::{Pid, getpgid};
+use rustix::process::Pid;
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -100,12 +100,19 @@ fn listens(group: Pid) -> bool {
 fn sockets_of(group: Pid) -> BTreeSet<u64> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    let members = pids.filter(|pid| getpgid(Some(*pid)).is_ok_and(|of| of == group));
+    let members = pids.filter(|pid| group_of(*pid) == Some(group));
     let links = members.flat_map(|pid| fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())));
     let links = links.flatten().flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     links
         .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
         .collect()
+}
+
+/// The process group of a process: the third value after its name, which may hold anything, in parentheses.
+fn group_of(process: Pid) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    let (_, values) = status.rsplit_once(')')?;
+    Pid::from_raw(values.split_whitespace().nth(2)?.parse().ok()?)
 }
 
 /// The numbers of the sockets in a process's network that clients can reach.
