@@ -2,11 +2,12 @@
 
 use crate::data_model::DataModel;
 use crate::figures;
-use crate::member_order::spelling;
+use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
 use crate::problem::{RecordedOffsets, Subject};
-use crate::proposal::{AlignmentAdvice, RegionLines};
+use crate::proposal::{ALIGN, Advice, AlignmentAdvice, RegionLines};
 use crate::score::Demand;
+use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeSet;
@@ -15,10 +16,32 @@ use std::collections::BTreeSet;
 const LEAST_GAIN_LINES: f64 = 0.05;
 
 /// Types whose objects would need fewer lines if they started on one.
-pub(crate) fn advise(usage: &Usage, types: &Types, options: &Options) -> Vec<AlignmentAdvice> {
-    let ids: BTreeSet<TypeId> =
-        usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-    ids.into_iter().filter_map(|id| of_type(usage, types, id, options)).collect()
+pub(crate) struct Alignments;
+
+impl FixKind for Alignments {
+    fn name(&self) -> KindName {
+        ALIGN
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+        let (usage, types) = (task.usage, task.types);
+        let ids: BTreeSet<TypeId> =
+            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
+        advice.alignments.extend(ids.into_iter().filter_map(|id| of_type(usage, types, id, task.options)));
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        let described = |one: &AlignmentAdvice| Description {
+            reasons: vec![format!(
+                "{:.1} % of the recorded objects did not start on a line; an alignment of {} bytes would make them.",
+                100.0 * one.unaligned_share,
+                one.align_bytes
+            )],
+            lines: one.lines.clone(),
+            ..Description::told(ALIGN, &one.owner, &one.how)
+        };
+        advice.alignments.iter().map(described).collect()
+    }
 }
 
 fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<AlignmentAdvice> {

@@ -127,12 +127,10 @@ fn sched_clock() -> Case {
         .map(|(name, at, size, ty, _)| TypedVariable { variable: reference(name, *at, *size), ty: *ty })
         .collect();
     let usage = Usage {
-        abi,
-        regions: vec![Region { id: RegionId(0), name: "sched_clock".to_string(), weight: 1.0 }],
-        types: Vec::new(),
+        regions: vec![Region::new(RegionId(0), "sched_clock", 1.0)],
         variables: vec![VariableUse { region: RegionId(0), calls: 100, patterns: vec![pattern] }],
-        sharing: Vec::new(),
         variable_types,
+        ..Usage::empty(abi)
     };
     Case { types, usage }
 }
@@ -191,7 +189,7 @@ fn read_mostly_scalars_are_named_for_an_immediate_value() {
     );
     let names: Vec<&str> = advice.immediates.iter().map(|advice| advice.variable.as_str()).collect();
     assert_eq!(names, ["read_sched_clock", "sched_clock_mask"]);
-    assert_eq!(advice.immediates[0].loads_per_call, 1.0);
+    assert_eq!(advice.immediates[0].loads[0].loads_per_call, 1.0);
 }
 
 fn refusals(text: &str) -> Vec<Constraint> {

@@ -63,7 +63,7 @@ pub(crate) struct Options {
     /// run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,
-    /// Print JSON (schema lineup.advice/1; lineup.what-if/1 with --what-if)
+    /// Print JSON (schema lineup.advice/2; lineup.what-if/1 with --what-if)
     #[arg(long)]
     json: bool,
 }
@@ -113,7 +113,10 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
     let message = match advice.orders.as_slice() {
         [] => String::new(),
-        orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
+        orders => {
+            advice::commit_message(orders, advice.threads, word(0), word(1), options.line_size.bytes())
+                + "---\n"
+        }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
     write(options, &recorded, &advice, &sources, folder, &message)?;

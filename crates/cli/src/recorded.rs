@@ -2,7 +2,7 @@
 
 use crate::explain;
 use anyhow::{Context, Result};
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
 use lineup_explain::spread::Bar;
@@ -94,13 +94,13 @@ impl Recorded {
     pub(crate) fn usage(&self) -> Usage {
         let own = self.own_usage();
         let regions = self.survey.header.regions.iter().zip(0..).map(|(region, index)| Region {
-            id: RegionId(index),
-            name: region.name.clone(),
-            weight: region.weight,
+            scale: self.explanation.regions.get(usize::from(index)).map(scale).unwrap_or_default(),
+            ..Region::new(RegionId(index), &region.name, region.weight)
         });
         let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
         Usage {
             abi: self.abi(),
+            threads: self.explanation.threads,
             regions: regions.collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
@@ -172,6 +172,21 @@ impl Recorded {
             add(format!("the recording after byte {}", damage.good_bytes), "the file was cut off there");
         }
         all
+    }
+}
+
+/// What a region's calls need in all.
+fn scale(region: &RegionExplanation) -> Scale {
+    let lines = |bytes: u64| {
+        let of_size = region.lines.iter().find(|lines| lines.line_bytes == bytes)?;
+        Some(of_size.data.as_ref()?.mean)
+    };
+    let data_lines = || Some([lines(32)?, lines(64)?, lines(128)?]);
+    let most_pressed = region.misses.iter().max_by_key(|misses| misses.pressure_bytes);
+    Scale {
+        data_lines: data_lines(),
+        data_misses: most_pressed.map(|misses| misses.misses_per_call),
+        calls_per_second: region.calls_per_second,
     }
 }
 

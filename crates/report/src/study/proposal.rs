@@ -1,12 +1,13 @@
 //! What is proposed, what is refused, and why.
 
+use lineup_advise::proposal::KindName;
 use serde::Serialize;
 
 /// A change that was worked out.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Proposal {
     /// What kind of change.
-    pub kind: ProposalKind,
+    pub kind: KindName,
     /// The type or variables it concerns.
     pub target: String,
     /// The change in a sentence.
@@ -23,35 +24,6 @@ pub struct Proposal {
     pub status: ProposalStatus,
     /// How far its offsets were checked; `None` when it has none to check.
     pub check: Option<OffsetCheck>,
-}
-
-/// Kinds of change.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProposalKind {
-    /// Another order of members.
-    Reorder,
-    /// Variables gathered in one aligned struct.
-    Gather,
-    /// An alignment.
-    Align,
-    /// Cold members moved out of an object.
-    Split,
-    /// A read-mostly variable made part of the instructions.
-    ImmediateValue,
-}
-
-impl ProposalKind {
-    /// The kind in a few words.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::Reorder => "reorder members",
-            Self::Gather => "gather variables",
-            Self::Align => "align",
-            Self::Split => "split hot from cold",
-            Self::ImmediateValue => "immediate value",
-        }
-    }
 }
 
 /// How far a proposal went.

@@ -153,7 +153,7 @@ fn proposals() -> Vec<Proposal> {
         after,
     };
     vec![Proposal {
-        kind: ProposalKind::Reorder,
+        kind: lineup_advise::proposal::REORDER,
         target: "struct clock_event_device".into(),
         summary: "Ten members that both regions use come first and share one 64-byte line; the others keep their order.".into(),
         reasons: vec![
