@@ -208,8 +208,6 @@ pub struct Worth {
     pub of_lines: Option<f64>,
     /// The first over the second.
     pub share: Option<f64>,
-    /// Calls per second of the program's own time; `None` when not known.
-    pub calls_per_second: Option<f64>,
 }
 
 /// One proposal as reports show it, whatever its kind.

@@ -32,8 +32,6 @@ pub struct Scale {
     pub data_lines: Option<[f64; 3]>,
     /// Mean data misses per call by the cache model, at the greatest pressure that was modelled.
     pub data_misses: Option<f64>,
-    /// Calls per second of the program's own time.
-    pub calls_per_second: Option<f64>,
 }
 
 impl Scale {

@@ -17,7 +17,6 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
             lines_saved: row.gain(),
             of_lines,
             share: of_lines.map(|lines| row.gain() / lines),
-            calls_per_second: region.scale.calls_per_second,
         })
     };
     let mut all: Vec<Worth> =

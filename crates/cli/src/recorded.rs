@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
-use lineup_explain::spread::Bar;
+use lineup_explain::quantiles::Bar;
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
@@ -186,7 +186,6 @@ fn scale(region: &RegionExplanation) -> Scale {
     Scale {
         data_lines: data_lines(),
         data_misses: most_pressed.map(|misses| misses.misses_per_call),
-        calls_per_second: region.calls_per_second,
     }
 }
 

@@ -1,6 +1,6 @@
 //! From advice to proposals and refusals.
 
-use super::proposal::{ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange};
+use super::proposal::{ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange, Worth};
 use super::{NotObserved, StudyReport};
 use lineup_advise::constraint::Binding;
 use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
@@ -9,7 +9,7 @@ impl StudyReport {
     /// Takes over what is proposed and what is refused. The regions have to be in the report already: they are
     /// found by name, and lines of a region that the report does not have are left out.
     pub fn add_advice(&mut self, advice: &Advice) {
-        let proposals: Vec<Proposal> = advice.descriptions.iter().map(|one| self.proposal(one)).collect();
+        let proposals: Vec<Proposal> = advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();
         let refusals: Vec<Refusal> = advice.refusals.iter().map(|one| self.refusal(one)).collect();
         self.proposals.extend(proposals);
         self.refusals.extend(refusals);
@@ -43,12 +43,22 @@ impl StudyReport {
             target: one.target.clone(),
             summary: one.summary.clone(),
             reasons: one.reasons.clone(),
+            worth: one.worth.iter().filter_map(|worth| self.worth(worth)).collect(),
             gains: self.gains(&one.lines),
             sizes: sizes(&one.sizes),
             constraints: one.obeyed.iter().map(note).collect(),
             status: if one.is_in_patch { ProposalStatus::InPatch } else { ProposalStatus::Reported },
             check: one.check.map(check),
         }
+    }
+
+    fn worth(&self, one: &proposal::Worth) -> Option<Worth> {
+        Some(Worth {
+            region: self.regions.iter().position(|region| region.name == one.region)?,
+            lines_saved: one.lines_saved,
+            of_lines: one.of_lines,
+            share: one.share,
+        })
     }
 
     fn refusal(&self, one: &proposal::Refusal) -> Refusal {

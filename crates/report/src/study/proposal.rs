@@ -14,6 +14,8 @@ pub struct Proposal {
     pub summary: String,
     /// Why it helps, a sentence each.
     pub reasons: Vec<String>,
+    /// What it saves of each region's lines, the greatest share first.
+    pub worth: Vec<Worth>,
     /// Lines per call before and after, for each region, data model and line size.
     pub gains: Vec<Gain>,
     /// Size of the type before and after, for each data model.
@@ -84,6 +86,19 @@ pub struct Gain {
     pub before: Option<f64>,
     /// Lines per call with the proposal.
     pub after: f64,
+}
+
+/// What a proposal saves in one region, beside what the region needs in all.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Worth {
+    /// Index into the report's regions.
+    pub region: usize,
+    /// Lines per call saved at the line size that decides; negative when more are needed.
+    pub lines_saved: f64,
+    /// Data lines that a call needs in all; `None` when not known.
+    pub of_lines: Option<f64>,
+    /// The first over the second.
+    pub share: Option<f64>,
 }
 
 /// A type's size under one data model.
