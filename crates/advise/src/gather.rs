@@ -122,6 +122,9 @@ fn plan(
         let why = format!("{} bytes", variable.size_bytes);
         return Err(Binding::new(Constraint::TooLarge).on([&variable.name]).because(why));
     }
+    if usage.is_per_cpu(variable) {
+        return Err(Binding::new(Constraint::PerCpu).on([&variable.name]));
+    }
     let uses: u64 =
         usage.variables.iter().flat_map(|used| &used.patterns).map(|pattern| pattern.occurrences).sum();
     let is_shared = usage

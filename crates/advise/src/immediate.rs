@@ -10,6 +10,20 @@ use std::collections::BTreeMap;
 /// An instruction carries at most this many bytes of a value.
 const LARGEST_BYTES: u64 = 8;
 
+/// Variables of Linux that interrupts and the scheduler write all the time, though hardly in recorded calls: clocks and
+/// what names the current task and CPU.
+const CHANGES_OFTEN: [&str; 9] = [
+    "jiffies",
+    "jiffies_64",
+    "current_task",
+    "pcpu_hot",
+    "this_cpu_off",
+    "cpu_number",
+    "__preempt_count",
+    "tk_core",
+    "jiffies_seq",
+];
+
 /// Scalar-sized variables that regions load and that no thread was seen to write.
 pub(crate) struct Immediates;
 
@@ -31,7 +45,10 @@ impl FixKind for Immediates {
 fn immediates(usage: &Usage, types: &Types) -> Vec<ImmediateAdvice> {
     let mut found: BTreeMap<&VariableRef, Vec<LoadsPerCall>> = BTreeMap::new();
     for used in &usage.variables {
-        let Some((_, region)) = usage.region(used.region) else { continue };
+        let Some((_, region)) = usage.region(used.region).filter(|(_, region)| region.scale.may_miss())
+        else {
+            continue;
+        };
         for (variable, loads) in loads(used) {
             let loads_per_call = loads as f64 / used.calls.max(1) as f64;
             found
@@ -44,6 +61,8 @@ fn immediates(usage: &Usage, types: &Types) -> Vec<ImmediateAdvice> {
         variable.size_bytes <= LARGEST_BYTES
             && !is_aggregate(usage, types, variable)
             && !is_written(usage, variable)
+            && !usage.is_per_cpu(variable)
+            && !CHANGES_OFTEN.contains(&variable.name.as_str())
     });
     let advice = |(variable, loads): (&VariableRef, Vec<LoadsPerCall>)| ImmediateAdvice {
         variable: variable.name.clone(),

@@ -4,6 +4,8 @@ use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// A recorded region and how much it counts.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,7 +36,15 @@ pub struct Scale {
     pub data_misses: Option<f64>,
 }
 
+/// Below one miss in so many calls, misses cost nothing that could be measured.
+const LEAST_MISSES: f64 = 0.02;
+
 impl Scale {
+    /// False when the cache model says that calls hardly ever miss: then fewer lines save no time.
+    pub(crate) fn may_miss(&self) -> bool {
+        self.data_misses.is_none_or(|misses| misses >= LEAST_MISSES)
+    }
+
     /// Mean data lines of this size per call.
     pub(crate) fn lines(&self, line_bytes: u64) -> Option<f64> {
         let index = match line_bytes {
@@ -73,6 +83,10 @@ pub struct Usage {
     pub sharing: Vec<Sharing>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
+    /// Types of which most objects seen lay on a stack.
+    pub stack_types: BTreeSet<TypeId>,
+    /// Link addresses of the variables of which every CPU has a copy; a kernel has them.
+    pub per_cpu: Option<Range<u64>>,
 }
 
 impl Usage {
@@ -86,7 +100,14 @@ impl Usage {
             variables: Vec::new(),
             sharing: Vec::new(),
             variable_types: Vec::new(),
+            stack_types: BTreeSet::new(),
+            per_cpu: None,
         }
+    }
+
+    /// True for a variable of which every CPU has a copy.
+    pub(crate) fn is_per_cpu(&self, variable: &VariableRef) -> bool {
+        self.per_cpu.as_ref().is_some_and(|addresses| addresses.contains(&variable.address))
     }
 
     /// A region's index in `regions` and weight.

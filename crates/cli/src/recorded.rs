@@ -16,7 +16,8 @@ use lineup_model::usage::{VariableRef, VariableUse};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -106,7 +107,27 @@ impl Recorded {
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
+            stack_types: self.stack_types(),
+            per_cpu: self.per_cpu(),
         }
+    }
+
+    /// Types of which most objects that calls used lay on a stack.
+    fn stack_types(&self) -> BTreeSet<TypeId> {
+        let mut counts: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        for (ty, address) in self.objects() {
+            let (all, on_stack) = counts.entry(*ty).or_default();
+            *all += 1;
+            let is_on = self.survey.stacks.iter().any(|stack| (stack.start..stack.end).contains(address));
+            *on_stack += u64::from(is_on);
+        }
+        counts.into_iter().filter(|(_, (all, on_stack))| on_stack * 2 > *all).map(|(ty, _)| ty).collect()
+    }
+
+    /// Where Linux puts the variables of which every CPU has a copy.
+    fn per_cpu(&self) -> Option<Range<u64>> {
+        let sections = self.debug()?.sections();
+        Some(sections.iter().find(|section| section.name == ".data..percpu")?.addresses.clone())
     }
 
     /// Lines per call, for the comparison.
@@ -183,10 +204,7 @@ fn scale(region: &RegionExplanation) -> Scale {
     };
     let data_lines = || Some([lines(32)?, lines(64)?, lines(128)?]);
     let most_pressed = region.misses.iter().max_by_key(|misses| misses.pressure_bytes);
-    Scale {
-        data_lines: data_lines(),
-        data_misses: most_pressed.map(|misses| misses.misses_per_call),
-    }
+    Scale { data_lines: data_lines(), data_misses: most_pressed.map(|misses| misses.misses_per_call) }
 }
 
 /// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no

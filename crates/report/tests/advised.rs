@@ -142,7 +142,7 @@ fn advice_reads_as_sentences() {
     - Hot: price_, next_.
 
     Proposal: immediate value — mask (reported, not in the patch)
-    1 loads per call in sched_clock; no recorded call writes it: it could be part of the instructions (size 1 B).
+    sched_clock loads it 1 times per call; no recorded call writes it: it could be part of the instructions (size 1 B).
 
     Refused: packet
     - the type is packed

@@ -1,6 +1,8 @@
 //! From advice to proposals and refusals.
 
-use super::proposal::{ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange, Worth};
+use super::proposal::{
+    ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
+};
 use super::{NotObserved, StudyReport};
 use lineup_advise::constraint::Binding;
 use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
@@ -9,7 +11,8 @@ impl StudyReport {
     /// Takes over what is proposed and what is refused. The regions have to be in the report already: they are
     /// found by name, and lines of a region that the report does not have are left out.
     pub fn add_advice(&mut self, advice: &Advice) {
-        let proposals: Vec<Proposal> = advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();
+        let proposals: Vec<Proposal> =
+            advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();
         let refusals: Vec<Refusal> = advice.refusals.iter().map(|one| self.refusal(one)).collect();
         self.proposals.extend(proposals);
         self.refusals.extend(refusals);

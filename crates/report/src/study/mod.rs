@@ -16,7 +16,9 @@ pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };
 pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
-pub use proposal::{ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth};
+pub use proposal::{
+    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
+};
 pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 
 use serde::Serialize;
