@@ -36,9 +36,9 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
         .map(|demand| Demand { base: demand.base / line_bytes * line_bytes, ..demand.clone() })
         .collect();
     let mut lines = Vec::new();
-    for (index, region) in usage.regions.iter().enumerate() {
-        let old = figures::region_lines(demands, index, &offsets);
-        let new = figures::region_lines(&aligned, index, &offsets);
+    for (id, region) in usage.regions.iter() {
+        let old = figures::region_lines(demands, id, &offsets);
+        let new = figures::region_lines(&aligned, id, &offsets);
         for ((bytes, before), after) in [32, 64, 128].into_iter().zip(old).zip(new) {
             if before > 0.0 && bytes <= line_bytes {
                 let (region, data_model) = (region.name.clone(), usage.abi.data_model());

@@ -5,6 +5,7 @@ use crate::proposal::{RegionLines, SizeChange};
 use crate::score::{Demand, Model, ONE, demand_lines};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 
 /// Offsets of one data model and the size they end in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +15,7 @@ pub(crate) struct Layout {
 }
 
 /// Expected lines of 32, 64 and 128 bytes per call of a region.
-pub(crate) fn region_lines(demands: &[Demand], region: usize, offsets_bits: &[u64]) -> [f64; 3] {
+pub(crate) fn region_lines(demands: &[Demand], region: RegionId, offsets_bits: &[u64]) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for demand in demands.iter().filter(|demand| demand.region == region) {
         for (sum, count) in sums.iter_mut().zip(demand_lines(demand, offsets_bits)) {
@@ -32,15 +33,15 @@ pub(crate) fn compare(
     after: &[Layout],
 ) -> Vec<RegionLines> {
     let mut rows = Vec::new();
-    for (index, region) in usage.regions.iter().enumerate() {
+    for (id, region) in usage.regions.iter() {
         for (((model, &data_model), before), after) in
             models.models.iter().zip(&models.names).zip(before).zip(after)
         {
-            if !model.demands.iter().any(|demand| demand.region == index) {
+            if !model.demands.iter().any(|demand| demand.region == id) {
                 continue;
             }
-            let old = region_lines(&model.demands, index, &before.offsets_bits);
-            let new = region_lines(&model.demands, index, &after.offsets_bits);
+            let old = region_lines(&model.demands, id, &before.offsets_bits);
+            let new = region_lines(&model.demands, id, &after.offsets_bits);
             for ((line, before), after) in LineSize::ALL.into_iter().zip(old).zip(new) {
                 let (region, line_bytes) = (region.name.clone(), line.bytes());
                 rows.push(RegionLines { region, data_model, line_bytes, before: Some(before), after });

@@ -63,7 +63,7 @@ pub(crate) fn immediates(usage: &Usage, types: &Types) -> Vec<ImmediateAdvice> {
     };
     let mut advice = Vec::new();
     for used in &usage.variables {
-        let Some((_, region)) = usage.region(used.region) else { continue };
+        let Some(region) = usage.regions.get(used.region) else { continue };
         let variables: BTreeSet<&VariableRef> = used
             .patterns
             .iter()

@@ -1,20 +1,9 @@
 //! What advice is worked out from.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::Regions;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
-
-/// A recorded region and how much it counts.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Region {
-    /// Its id in the recording.
-    pub id: RegionId,
-    /// The function's name.
-    pub name: String,
-    /// How much a call of it counts against a call of the others (`--region F=3`).
-    pub weight: f64,
-}
 
 /// A global or static variable with its type.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,7 +20,7 @@ pub struct Usage {
     /// The ABI of the recorded program.
     pub abi: Abi,
     /// The regions recorded.
-    pub regions: Vec<Region>,
+    pub regions: Regions,
     /// How regions use the objects of types.
     pub types: Vec<TypeUse>,
     /// How regions use variables.
@@ -40,11 +29,4 @@ pub struct Usage {
     pub sharing: Vec<Sharing>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
-}
-
-impl Usage {
-    /// A region's index in `regions` and weight.
-    pub(crate) fn region(&self, id: RegionId) -> Option<(usize, &Region)> {
-        self.regions.iter().enumerate().find(|(_, region)| region.id == id)
-    }
 }

@@ -9,9 +9,9 @@ use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{TypedVariable, Usage};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, VariablePattern, VariableRef, VariableUse};
 use pahole::{Folder, integer, member, pointer, push, structure, typedef};
@@ -128,7 +128,7 @@ fn sched_clock() -> Case {
         .collect();
     let usage = Usage {
         abi,
-        regions: vec![Region { id: RegionId(0), name: "sched_clock".to_string(), weight: 1.0 }],
+        regions: Regions::from_iter([Region::named("sched_clock")]),
         types: Vec::new(),
         variables: vec![VariableUse { region: RegionId(0), calls: 100, patterns: vec![pattern] }],
         sharing: Vec::new(),

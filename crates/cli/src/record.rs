@@ -17,10 +17,11 @@ use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
+use lineup_model::region::Region;
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, Output, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, Output, RecordOutcome, RecordRequest, in_words};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
-    regions: Vec<String>,
+    regions: Vec<Region>,
     /// Record at most this many calls of each region
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
@@ -131,7 +132,7 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         bail!("a guest runs its workload: give the command with --workload instead of after --");
     }
     let wanted = kernel::Wanted {
-        regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
+        regions: options.regions.iter().cloned().collect(),
         calls: options.calls,
         warmup: options.warmup,
         caches: &options.caches,
@@ -143,13 +144,12 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
 fn request(options: &Options) -> Result<RecordRequest> {
     let mut command = options.command.iter().cloned();
     let program = command.next().context("no program given")?;
-    let region = |text: &String| plan::region(text).map(|(name, weight)| RegionRequest { name, weight });
     Ok(RecordRequest {
         program: program.into(),
         arguments: command.collect(),
         directory: None,
         environment: options.environment.clone(),
-        regions: options.regions.iter().map(region).collect::<Result<_>>()?,
+        regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,
             (false, true) => Mode::OnePass,

@@ -2,13 +2,12 @@
 
 use crate::explain;
 use anyhow::{Context, Result};
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
 use lineup_explain::quantiles::Bar;
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
 use lineup_model::types::{TypeId, Types};
@@ -93,15 +92,10 @@ impl Recorded {
     /// What advice is worked out from.
     pub(crate) fn usage(&self) -> Usage {
         let own = self.own_usage();
-        let regions = self.survey.header.regions.iter().zip(0..).map(|(region, index)| Region {
-            id: RegionId(index),
-            name: region.name.clone(),
-            weight: region.weight,
-        });
         let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
         Usage {
             abi: self.abi(),
-            regions: regions.collect(),
+            regions: self.survey.header.regions.clone(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),

@@ -5,7 +5,7 @@ mod regions;
 mod request;
 
 pub use emulator::{native_or_emulated, on_path, plugin_argument};
-pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
+pub use request::{Output, RecordOutcome, RecordRequest};
 
 use crate::companions;
 use crate::interrupt::Interrupts;

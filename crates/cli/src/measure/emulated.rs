@@ -1,6 +1,7 @@
 //! Exact instruction counts: the program runs under the emulator, which counts every instruction.
 
 use anyhow::{Context, Result, bail};
+use lineup_model::region::Regions;
 use lineup_prove::metric::{Metric, Observed, Unit};
 use lineup_recording::Mode;
 use lineup_study::interrupt::Interrupts;
@@ -20,7 +21,7 @@ pub(super) fn instructions(command: &[OsString], interrupts: &Interrupts) -> Res
         arguments: arguments.to_vec(),
         directory: None,
         environment: Vec::new(),
-        regions: Vec::new(),
+        regions: Regions::default(),
         mode: Mode::WholeProgram,
         max_calls: None,
         warmup_calls: 0,

@@ -1,6 +1,7 @@
 //! What is to be recorded.
 
 use lineup_cache::CacheSpec;
+use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Summary};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ pub struct RecordRequest {
     /// Variables added to its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Functions to record; empty in whole-program mode.
-    pub regions: Vec<RegionRequest>,
+    pub regions: Regions,
     /// How to record.
     pub mode: Mode,
     /// Calls recorded at most per region.
@@ -41,15 +42,6 @@ pub enum Output {
     Shown,
     /// Passed through, all of it on standard error.
     OnStandardError,
-}
-
-/// A function to record.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RegionRequest {
-    /// Its name.
-    pub name: String,
-    /// How much its calls count against those of others.
-    pub weight: f64,
 }
 
 /// What came of it.
