@@ -175,10 +175,9 @@ impl Elf {
         let wrong =
             |error: object::Error| Error::Damaged { what: "section", why: format!("{name}: {error}") };
         let compressed = section.compressed_data().map_err(wrong)?;
-        if compressed.format == object::CompressionFormat::None {
-            if self.kind != FileKind::Relocatable {
-                return Ok(self.shared(compressed.data).unwrap_or_default());
-            }
+        let is_plain = compressed.format == object::CompressionFormat::None;
+        if is_plain && self.kind != FileKind::Relocatable {
+            return Ok(self.shared(compressed.data).unwrap_or_default());
         }
         let mut data = compressed.decompress().map_err(wrong)?.into_owned();
         if self.kind == FileKind::Relocatable {
