@@ -4,7 +4,7 @@ use crate::meaning::Meaning;
 use lineup_model::line::LineSize;
 
 /// Options of advice.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Options {
     /// `--pin Type.member`: type and member that keeps its offset.
     pub pins: Vec<(String, String)>,
@@ -16,6 +16,8 @@ pub struct Options {
     pub allow_growth: bool,
     /// What a compiler's view of the sources asks.
     pub meaning: Meaning,
+    /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
+    pub least_share: f64,
 }
 
 impl Default for Options {
@@ -26,6 +28,7 @@ impl Default for Options {
             primary: LineSize::B64,
             allow_growth: false,
             meaning: Meaning::default(),
+            least_share: 0.01,
         }
     }
 }

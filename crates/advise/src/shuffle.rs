@@ -5,11 +5,12 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::fixing;
-use crate::member_order::{Plan, spelling};
+use crate::member_order::Plan;
 use crate::options::Options;
 use crate::problem::Subject;
 use crate::proposal::Refusal;
 use crate::sources::Sources;
+use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -46,7 +47,7 @@ pub struct Shuffled {
 
 /// How far the types of a program may move: every struct and class of two or more members that the sources declare.
 pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> (Vec<Movable>, Vec<Refusal>) {
-    let usage = no_usage(abi);
+    let usage = Usage::empty(abi);
     let (mut movable, mut refused) = (Vec::new(), Vec::new());
     let mut seen: BTreeSet<(String, Option<u32>)> = BTreeSet::new();
     for (id, ty) in types.iter() {
@@ -147,7 +148,7 @@ fn with_plan(
     options: &Options,
     choose: impl FnOnce(&Plan<'_>) -> Result<Option<Vec<usize>>, Vec<Binding>>,
 ) -> Result<Option<Shuffled>, Vec<Binding>> {
-    let usage = no_usage(abi);
+    let usage = Usage::empty(abi);
     let nothing = || vec![Binding::new(Constraint::UnclearSource)];
     let subject = Subject::new(types, id, &usage).ok_or_else(nothing)?;
     let spelled = spelling(types, subject.id).ok_or_else(nothing)?;
@@ -156,17 +157,6 @@ fn with_plan(
     let Some(order) = choose(&plan)? else { return Ok(None) };
     let edited = plan.write(&subject, sources, &spelled, &plan.with_head(&order)).map_err(|one| vec![one])?;
     Ok(Some(Shuffled { order, edited }))
-}
-
-fn no_usage(abi: Abi) -> Usage {
-    Usage {
-        abi,
-        regions: Vec::new(),
-        types: Vec::new(),
-        variables: Vec::new(),
-        sharing: Vec::new(),
-        variable_types: Vec::new(),
-    }
 }
 
 /// The orders on the way from the declared one to `order`, each of which swaps two neighbours more than the one before

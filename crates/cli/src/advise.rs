@@ -1,5 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
+use crate::advice_options::AdviceOptions;
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
@@ -7,14 +8,12 @@ use crate::kernel::what_if;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
-use crate::study::plan::{line_size, pin};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_explain::Survey;
-use lineup_model::line::LineSize;
 use lineup_recording::Mode;
 use lineup_report::study::{Fact, Patch, SOURCES};
 use lineup_report::text::study_text;
@@ -39,9 +38,6 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder; a kernel is not built
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
-    /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
-    #[arg(long, value_name = "FILE")]
-    compile_commands: Option<PathBuf>,
     /// Write the patch to this file
     #[arg(long, value_name = "FILE")]
     patch: Option<PathBuf>,
@@ -51,23 +47,13 @@ pub(crate) struct Options {
     /// Print static assertions in C for what the guard holds
     #[arg(long)]
     static_asserts: bool,
-    /// Cache-line size that decides between layouts
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
-    line_size: LineSize,
-    /// Leave this member where it is
-    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
-    pins: Vec<(String, String)>,
-    /// Leave this type as it is
-    #[arg(long = "keep", value_name = "TYPE")]
-    keeps: Vec<String>,
-    /// Allow a type to grow to keep write-shared members apart
-    #[arg(long)]
-    allow_growth: bool,
+    #[command(flatten)]
+    advice: AdviceOptions,
     /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
     /// run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,
-    /// Print JSON (schema lineup.advice/1; lineup.what-if/1 with --what-if)
+    /// Print JSON (schema lineup.advice/2; lineup.what-if/1 with --what-if)
     #[arg(long)]
     json: bool,
 }
@@ -93,8 +79,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     let sources = texts::read(scratch.source())?;
     let as_it_is = scratch.copy(Role::Before)?;
-    let reading = meaning::build_and_read(&scratch, &as_it_is, options.compile_commands.as_deref())?;
-    let wanted = lineup_advise::options::Options { meaning: reading.meaning(), ..options.advice() };
+    let reading = meaning::build_and_read(&scratch, &as_it_is, options.advice.compile_commands.as_deref())?;
+    let mut wanted = options.advice.meant()?;
+    wanted.meaning = reading.meaning().and(wanted.meaning);
     let mut judge = BuildJudge::new(&scratch, inside)?;
     let advice = lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &wanted, &mut judge);
     write(
@@ -118,7 +105,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         return what_if::run(&options.recording, &recorded, &orders, options.json);
     }
     let KernelAdvice { advice, sources } =
-        advice::advise(&recorded, options.source.as_deref(), &options.advice())?;
+        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant()?)?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -126,23 +113,14 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
     let message = match advice.orders.as_slice() {
         [] => String::new(),
-        orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
+        orders => {
+            advice::commit_message(orders, advice.threads, word(0), word(1), options.advice.line_size.bytes())
+                + "---\n"
+        }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
     write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: None })?;
     Ok(Outcome::Done)
-}
-
-impl Options {
-    fn advice(&self) -> lineup_advise::options::Options {
-        lineup_advise::options::Options {
-            pins: self.pins.clone(),
-            keeps: self.keeps.clone(),
-            primary: self.line_size,
-            allow_growth: self.allow_growth,
-            ..Default::default()
-        }
-    }
 }
 
 /// The program that was recorded, by the path at which it was mapped.
@@ -209,7 +187,7 @@ fn as_text(
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: sources.map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() }).collect(),
-        line: options.line_size,
+        line: options.advice.line_size,
         built_in: folder,
         before: recorded,
         after: None,

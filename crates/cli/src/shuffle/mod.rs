@@ -2,6 +2,7 @@
 
 mod printed;
 
+use crate::advice_options;
 use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, bail};
@@ -50,7 +51,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
     /// Leave this member where it is
-    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = crate::study::plan::pin)]
+    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = crate::advice_options::type_and_member)]
     pins: Vec<(String, String)>,
     /// Leave this type as it is
     #[arg(long = "keep", value_name = "TYPE")]
@@ -122,10 +123,8 @@ impl Options {
 }
 
 /// Constraints that are kept in a file; none when there is no such file yet.
-pub(crate) fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
-    let Some(file) = file.filter(|file| file.exists()) else { return Ok(Meaning::default()) };
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    held_file::parse(&text).with_context(|| file.display().to_string())
+fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
+    advice_options::read_constraints(file.filter(|file| file.exists()))
 }
 
 fn write_constraints(file: Option<&Path>, meaning: &Meaning) -> Result<()> {
