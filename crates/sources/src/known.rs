@@ -46,7 +46,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,
-        "free" | "cfree" | "operator delete" | "operator delete[]" => Rule::Harmless,
+        "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
         _ if is_harmless(name, plain) => Rule::Harmless,
         _ => return None,
     })

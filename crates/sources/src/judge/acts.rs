@@ -98,6 +98,7 @@ impl Judge<'_> {
         }
         match reach {
             Reach::Inside | Reach::Address => return,
+            Reach::Fixed if is_generic => return,
             Reach::Fixed => {
                 let reason = format!("{} is read at a fixed offset", self.name(other));
                 return self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
