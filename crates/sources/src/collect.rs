@@ -333,6 +333,8 @@ impl Collector<'_> {
             return values;
         }
         match tree.ty(to).kind {
+            // `x + 1` is where a payload behind the object begins.
+            TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),
             kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
                 self.act(&values, &Act::Walk(spelling, kind == TypeKind::Scalar), at);

@@ -84,6 +84,10 @@ impl Collector<'_> {
             self.pass_on_variadic(decl, argument);
             given.push(values);
         }
+        if known::ends_life(&decl.name) {
+            // What is done with the bytes of an object that is given back concerns nobody any more.
+            given.clear();
+        }
         let result = self.note_call(id, (decl.usr.clone(), decl.parameters), given);
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {
