@@ -5,7 +5,15 @@ use lineup_model::abi::Machine;
 /// What a system call means for the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// Installs a signal handler: the second argument points to it.
+    /// Ends the thread.
+    Exit,
+    /// Ends the process.
+    ExitGroup,
+    /// Sends a signal: the second argument, to what the first names.
+    Kill,
+    /// Sends a signal: the third argument, to a thread.
+    ThreadKill,
+    /// Installs a signal handler for the first argument: the second points to it.
     SetHandler,
     /// A signal handler returns.
     HandlerReturns,
@@ -31,6 +39,8 @@ pub(crate) const MAP_FIXED: u64 = 0x10;
 pub(crate) const ARCH_SET_FS: u64 = 0x1002;
 /// `CLONE_SETTLS`: the thread's base is an argument, on i386 in a descriptor that it points to.
 pub(crate) const CLONE_SETTLS: u64 = 0x80000;
+/// `CLONE_VFORK`: a process that borrows memory until it calls `exec`.
+pub(crate) const CLONE_VFORK: u64 = 0x4000;
 /// `CLONE_VM`: a thread, not a process.
 pub(crate) const CLONE_VM: u64 = 0x100;
 
@@ -49,6 +59,11 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (58, Call::Fork),
             (56, Call::Clone),
             (158, Call::SetBase),
+            (60, Call::Exit),
+            (231, Call::ExitGroup),
+            (62, Call::Kill),
+            (200, Call::Kill),
+            (234, Call::ThreadKill),
         ],
         Machine::AArch64 => &[
             (134, Call::SetHandler),
@@ -59,9 +74,19 @@ pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
             (221, Call::Exec),
             (281, Call::Exec),
             (220, Call::Clone),
+            (93, Call::Exit),
+            (94, Call::ExitGroup),
+            (129, Call::Kill),
+            (130, Call::Kill),
+            (131, Call::ThreadKill),
         ],
-        Machine::Arm => &[(387, Call::Exec)],
-        Machine::I386 => &[(358, Call::Exec), (243, Call::SetDescriptor)],
+        Machine::Arm => &[(387, Call::Exec), (248, Call::ExitGroup), (268, Call::ThreadKill)],
+        Machine::I386 => &[
+            (358, Call::Exec),
+            (243, Call::SetDescriptor),
+            (252, Call::ExitGroup),
+            (270, Call::ThreadKill),
+        ],
     };
     let common = match machine {
         Machine::X86_64 | Machine::AArch64 => &[],
@@ -83,6 +108,9 @@ const OF_BOTH_OLD: &[(i64, Call)] = &[
     (2, Call::Fork),
     (190, Call::Fork),
     (120, Call::Clone),
+    (1, Call::Exit),
+    (37, Call::Kill),
+    (238, Call::Kill),
 ];
 
 #[cfg(test)]
@@ -100,5 +128,8 @@ mod tests {
         assert_eq!(meaning(Machine::I386, 243), Some(Call::SetDescriptor));
         assert_eq!(meaning(Machine::Arm, 243), None);
         assert_eq!(meaning(Machine::X86_64, 0), None);
+        assert_eq!(meaning(Machine::X86_64, 231), Some(Call::ExitGroup));
+        assert_eq!(meaning(Machine::Arm, 1), Some(Call::Exit));
+        assert_eq!(meaning(Machine::AArch64, 131), Some(Call::ThreadKill));
     }
 }

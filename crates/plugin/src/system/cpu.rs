@@ -9,9 +9,9 @@ use super::stream::Stream;
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
-use crate::output::BLOCK_BYTES;
+use crate::limits::BLOCK_BYTES;
 use lineup_model::abi::Machine;
-use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
+use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, ProcessId, RegionId, StackRange, ThreadId};
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
 pub(crate) struct Cpu {
@@ -431,20 +431,20 @@ impl Cpu {
     ) {
         let head = CallHead {
             region: RegionId(region),
+            process: ProcessId(0),
             thread: ThreadId(u32::from(self.index)),
             sequence,
             entered_at,
             end,
             depth,
             instructions: own.instructions,
+            binding_instructions: 0,
             missed_blocks: 0,
         };
         let granules: Vec<u64> = kept.granules.iter().copied().collect();
         let packed = self.encoder.call(&head, &kept.accesses, &granules);
         if let Some(counts) = self.counts.get_mut(usize::from(region)) {
-            counts.recorded += 1;
-            counts.abandoned += u64::from(end == CallEnd::Abandoned);
-            counts.unfinished += u64::from(end == CallEnd::Unfinished);
+            counts.count_end(end);
             counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());
         }
     }
