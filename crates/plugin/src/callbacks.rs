@@ -3,15 +3,16 @@
 use crate::blocks::{Block, Site, Special};
 use crate::ffi::PluginId;
 use crate::guest::{read_text, read_value};
-use crate::isa::Flow;
+use crate::isa::{self, Flow};
 use crate::limits::BLOCK_BYTES;
 use crate::process;
 use crate::profile::{self, Handle, ThreadProfile};
 use crate::recorder::{self, Recorder};
-use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, meaning};
+use crate::syscalls::{
+    ARCH_SET_FS, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
+};
 use crate::thread::Thread;
 use crate::tracker::CallSite;
-use lineup_model::abi::Machine;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
@@ -145,12 +146,14 @@ pub(crate) unsafe extern "C" fn on_syscall(
     _a8: u64,
 ) {
     let Some(recorder) = recorder::get() else { return };
-    let call = meaning(recorder.machine, number);
+    let call = isa::of(recorder.machine).system_call(number);
     match call {
         Some(Call::Exec) => return recorder.note_exec(a1),
         Some(Call::Fork) => process::begin_fork(recorder, vcpu),
         // A process that borrows its parent's memory is one of its own under the emulator.
-        Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => process::begin_fork(recorder, vcpu),
+        Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => {
+            process::begin_fork(recorder, vcpu)
+        }
         _ => {}
     }
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
@@ -170,10 +173,10 @@ pub(crate) unsafe extern "C" fn on_syscall(
         Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
         Call::SetDescriptor => recorder.note_descriptor(thread, a1),
-        Call::Clone if a1 & CLONE_SETTLS != 0 => match recorder.machine {
-            Machine::X86_64 => thread.encoder.thread_base(a5),
-            Machine::AArch64 | Machine::Arm => thread.encoder.thread_base(a4),
-            Machine::I386 => recorder.note_descriptor(thread, a4),
+        Call::Clone if a1 & CLONE_SETTLS != 0 => match isa::of(recorder.machine).clone_sets_base() {
+            ThreadBaseArgument::Fourth => thread.encoder.thread_base(a4),
+            ThreadBaseArgument::FourthDescribes => recorder.note_descriptor(thread, a4),
+            ThreadBaseArgument::Fifth => thread.encoder.thread_base(a5),
         },
         Call::Map if a4 & MAP_FIXED != 0 => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         _ => {}
@@ -376,7 +379,9 @@ impl Recorder {
 
     /// The guest is about to become the program of the path at this address, if there is one.
     fn note_exec(&self, path: u64) {
-        let Some(path) = read_text(path.wrapping_add(self.guest_base.load(Ordering::Relaxed))) else { return };
+        let Some(path) = read_text(path.wrapping_add(self.guest_base.load(Ordering::Relaxed))) else {
+            return;
+        };
         let is_program = std::fs::metadata(&path)
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
         // A path that leads nowhere is one of several that are tried: the guest goes on.

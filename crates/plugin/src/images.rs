@@ -4,7 +4,6 @@ use crate::blocks::{Linkage, Special};
 use crate::elf::{Elf, Symbol};
 use crate::maps;
 use crate::tracker::Leaving;
-use lineup_model::abi::Machine;
 use lineup_model::image::LoadedImage;
 use lineup_recording::plan::{BlockRoles, Plan};
 use std::collections::{BTreeMap, HashMap};
@@ -150,7 +149,8 @@ impl Images {
             self.roles.extend(blocks.iter().map(|(link, roles)| (loaded.to_runtime(*link), *roles)));
             let inside = blocks.iter().filter(|(_, roles)| roles.has(BlockRoles::INSIDE));
             let functions = inside.filter_map(|(link, _)| image.symbol_at(*link));
-            let ends = functions.map(|symbol| (symbol.address, symbol.address.saturating_add(symbol.size_bytes)));
+            let ends =
+                functions.map(|symbol| (symbol.address, symbol.address.saturating_add(symbol.size_bytes)));
             self.inside.extend(ends.map(|(start, end)| (loaded.to_runtime(start), loaded.to_runtime(end))));
         }
         let stubs = image.stubs.iter();
@@ -262,16 +262,5 @@ fn open_image(path: &str, start: u64) -> Option<GuestImage> {
         },
         functions,
         stubs: elf.stubs(),
-    })
-}
-
-/// The name of the emulator's target, as it spells it.
-pub(crate) fn machine_of_target(target: &str) -> Option<Machine> {
-    Some(match target {
-        "x86_64" => Machine::X86_64,
-        "aarch64" => Machine::AArch64,
-        "arm" => Machine::Arm,
-        "i386" => Machine::I386,
-        _ => return None,
     })
 }

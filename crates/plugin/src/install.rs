@@ -2,11 +2,11 @@
 
 use crate::callbacks::{on_exit, on_syscall, on_vcpu_exit, on_vcpu_init};
 use crate::ffi::{Api, PluginId};
-use crate::images::machine_of_target;
 use crate::process;
 use crate::recorder::{self, Recorder};
 use crate::system;
 use crate::translate::on_translate;
+use lineup_model::machine::Machine;
 use lineup_recording::plan::Plan;
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ pub(crate) fn install(
         ));
     }
     let machine =
-        machine_of_target(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
+        Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
     let path = arguments.iter().find_map(|argument| argument.strip_prefix("plan="));
     let path = path.ok_or("the argument plan=FILE is missing; start the recorder with `lineup record`")?;
     let text =

@@ -27,9 +27,8 @@ impl Recorder {
 
     fn write_summary(&self) {
         let process = self.process();
-        let counts = |region: &Region| {
-            RegionCounts { seen: region.seen.load(Ordering::Relaxed), ..region.lock().0 }
-        };
+        let counts =
+            |region: &Region| RegionCounts { seen: region.seen.load(Ordering::Relaxed), ..region.lock().0 };
         let mut encoder = Encoder::new();
         if let Some(profile) = &self.profile {
             profile.write(&mut encoder, |encoder| self.write(encoder));
@@ -78,7 +77,8 @@ impl Recorder {
     /// Adds the blocks that were marked and writes it all.
     fn write_discovery(&self, path: &str, mut discovery: Discovery) {
         let translation = self.translation();
-        let marked = translation.registry.blocks().iter().filter(|block| block.found() != BlockRoles::default());
+        let marked =
+            translation.registry.blocks().iter().filter(|block| block.found() != BlockRoles::default());
         for block in marked {
             let start = block.facts.start;
             if let Some(image) = translation.images.image_at(start) {

@@ -9,8 +9,8 @@ use crate::output::Output;
 use crate::profile::{self, Profile};
 use crate::selection::Picker;
 use crate::thread::{Entry, Manner, Thread};
-use lineup_model::abi::Machine;
 use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
+use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_recording::journal::MOST_REGIONS;
 use lineup_recording::plan::{BlockRoles, Plan, Task};
 use lineup_recording::{CallSizes, Encoder, Mode, RegionCounts};
@@ -149,7 +149,7 @@ impl Recorder {
 
     /// True where the return address lies in memory.
     pub(crate) fn uses_slots(&self) -> bool {
-        matches!(self.machine, Machine::X86_64 | Machine::I386)
+        self.machine.description().return_address == ReturnAddress::OnStack
     }
 
     /// True when every block and every call has a callback.
@@ -311,7 +311,8 @@ impl Recorder {
             thread.slot = self.journal.slot();
         }
         let packed = thread.encoder.packed_bytes();
-        let fits = thread.slot.as_mut().is_none_or(|slot| slot.append(&thread.encoder.packed()[thread.in_slot..]));
+        let fits =
+            thread.slot.as_mut().is_none_or(|slot| slot.append(&thread.encoder.packed()[thread.in_slot..]));
         thread.in_slot = packed;
         if !fits || packed >= BLOCK_BYTES || thread.written_at.elapsed() >= LONGEST_WAIT {
             self.flush(thread);
@@ -393,9 +394,5 @@ impl Recorder {
 
 fn region(plan: &Plan, index: usize) -> Region {
     let expected = plan.discovery.calls.get(index).copied().unwrap_or_default();
-    Region {
-        seen: AtomicU64::new(0),
-        picker: Picker::new(&plan.header, expected),
-        ended: Mutex::default(),
-    }
+    Region { seen: AtomicU64::new(0), picker: Picker::new(&plan.header, expected), ended: Mutex::default() }
 }

@@ -11,7 +11,8 @@ use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummar
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, RegionId, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, RegionId, StackRange,
+    ThreadId,
 };
 use lineup_model::image::LoadedImage;
 
@@ -40,13 +41,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
     if cursor.byte()? != tag::HEADER {
         return None;
     }
-    let machine = match cursor.byte()? {
-        0 => Machine::X86_64,
-        1 => Machine::I386,
-        2 => Machine::Arm,
-        3 => Machine::AArch64,
-        _ => return None,
-    };
+    let machine = Machine::of_file_code(cursor.byte()?)?;
     let pointer_bytes = cursor.byte().filter(|bytes| matches!(bytes, 4 | 8))?;
     let command = texts(cursor)?;
     let emulator = cursor.text()?;

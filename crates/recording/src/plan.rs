@@ -228,7 +228,7 @@ impl Plan {
             "journal" => self.journal = unescape(value)?,
             "unwatched" => self.unwatched_output = unescape(value)?,
             "follows-all" => self.follows_all = value.parse().ok()?,
-            "machine" => header.abi.machine = machine_named(value)?,
+            "machine" => header.abi.machine = Machine::named(value)?,
             "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
             "command" => header.command.push(unescape(value)?),
             "emulator" => header.emulator = unescape(value)?,
@@ -327,7 +327,8 @@ impl Discovery {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(sum, own)| sum.add_all(own));
         self.gaps += other.gaps;
         self.executed.extend(other.executed.iter().cloned());
-        let images: Vec<_> = other.images.iter().filter(|image| !self.images.contains(image)).cloned().collect();
+        let images: Vec<_> =
+            other.images.iter().filter(|image| !self.images.contains(image)).cloned().collect();
         self.images.extend(images);
         self.instructions += other.instructions;
         self.threads += other.threads;
@@ -393,12 +394,6 @@ fn mode_named(name: &str) -> Option<Mode> {
     [Mode::TwoPass, Mode::OnePass, Mode::WholeProgram, Mode::System]
         .into_iter()
         .find(|mode| mode_name(*mode) == name)
-}
-
-fn machine_named(name: &str) -> Option<Machine> {
-    [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64]
-        .into_iter()
-        .find(|machine| machine.to_string() == name)
 }
 
 #[cfg(test)]

@@ -5,18 +5,17 @@ pub(crate) mod plan;
 mod variant;
 
 use crate::files;
-use crate::interrupt::Interrupts;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
-use crate::recorder;
-use crate::source::judge::BuildJudge;
-use crate::source::scratch::{Role, Scratch};
-use crate::source::texts;
 use anyhow::Result;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_prove::{Proof, ProofPlan, Proven, prove};
 use lineup_report::study::{Fact, Patch};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::scratch::{Role, Scratch};
+use lineup_study::source::texts;
 pub(crate) use plan::Options;
 use plan::Plan;
 use std::path::Path;
@@ -71,6 +70,6 @@ fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrup
     plan.progress("running both variants in turn");
     let mut runner = variant::runner(plan, before, after, interrupts)?;
     let machine = before.recorded.abi().machine;
-    let proof = ProofPlan { is_emulated: !recorder::is_native(machine), ..plan.proof };
+    let proof = ProofPlan { is_emulated: !machine.is_host(), ..plan.proof };
     Ok(prove(&before.recorded.footprints(), &after.recorded.footprints(), &mut runner, &proof)?)
 }

@@ -1,0 +1,380 @@
+//! Boots a kernel under full-system emulation, and always ends it.
+
+use super::ending::{GuestEnd, Stage};
+use super::workload::Workload;
+use crate::interrupt::Interrupts;
+use crate::process::{Invocation, Streams, Waiting};
+use crate::progress::Progress;
+use crate::recorder::on_path;
+use crate::tool;
+use anyhow::{Context, Result, bail};
+use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
+use lineup_kernel::initramfs::{Entry, needed_by};
+use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
+use lineup_kernel::{Container, KernelImage};
+use lineup_model::abi::Machine;
+use lineup_prove::run::Ending;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How long a guest may take to restart after a panic.
+const AFTER_PANIC: Duration = Duration::from_secs(2);
+
+/// How often signals and the time are looked at while the guest is silent.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Lines of the console that are kept for the message when something goes wrong.
+const LAST_LINES: usize = 20;
+
+/// What is booted, and how.
+pub struct BootRequest<'a> {
+    /// The file of the image.
+    pub file: &'a Path,
+    /// The image.
+    pub image: &'a KernelImage,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Appended to the kernel's command line.
+    pub cmdline: &'a str,
+    /// What the guest does.
+    pub workload: &'a Workload,
+    /// A busybox for the guest's machine; `None` for the installed one.
+    pub busybox: Option<&'a Path>,
+    /// Which symbols the guest lists.
+    pub symbols: SymbolsWanted,
+    /// The emulator's `-plugin` argument.
+    pub plugin: Option<String>,
+    /// How long the whole run may take.
+    pub timeout: Duration,
+    /// Whether progress hears the console's lines.
+    pub shows_console: bool,
+    /// Hears how far the guest is.
+    pub progress: &'a dyn Progress,
+}
+
+/// Boots a guest only to have its symbols: the request asks for all of them, and for no work.
+pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<String>> {
+    let outcome = boot(request, interrupts)?;
+    match outcome.problem(request) {
+        Some(problem) => {
+            bail!("the image has no readable symbol table, and its guest did not list it: {problem}")
+        }
+        None => Ok(outcome.symbols),
+    }
+}
+
+/// A guest that ran.
+#[derive(Debug)]
+pub struct BootOutcome {
+    /// How it ended.
+    pub end: GuestEnd,
+    /// What the kernel says it is, once it booted.
+    pub release: Option<String>,
+    /// What the kernel takes the time from.
+    pub clocksource: Option<String>,
+    /// From the start of the emulator to the init script.
+    pub boot: Option<Duration>,
+    /// From the workload's begin to its end.
+    pub work: Option<Duration>,
+    /// From the start of the emulator to its end.
+    pub total: Duration,
+    /// What the kernel complained about, in its order.
+    pub troubles: Vec<(Trouble, String)>,
+    /// The guest's list of symbols, as asked for.
+    pub symbols: Vec<String>,
+    /// The last lines of the console.
+    pub last_lines: VecDeque<String>,
+    /// How the emulator names itself.
+    pub emulator: String,
+}
+
+impl BootOutcome {
+    /// The workload's exit status, if it ended.
+    pub fn status(&self) -> Option<i32> {
+        match self.end {
+            GuestEnd::Finished { status } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// What went wrong, with the console's last lines; nothing when the workload ended well.
+    pub fn problem(&self, request: &BootRequest<'_>) -> Option<String> {
+        let killed = self.troubles.iter().find(|(trouble, _)| *trouble == Trouble::OutOfMemory);
+        let killed = killed.map(|(_, line)| line.as_str());
+        let mut problem = self.end.problem(request.timeout, request.memory_mib, killed)?;
+        if !self.last_lines.is_empty() {
+            problem += "\nlast lines of the console:";
+        }
+        for line in &self.last_lines {
+            problem += &format!("\n  {line}");
+        }
+        Some(problem)
+    }
+}
+
+/// Boots a kernel, runs the workload, waits for the end. However it ends, no process stays behind.
+///
+/// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
+pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
+    let (command, version) = find_emulator(request.image.machine)?;
+    let scratch =
+        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let initramfs = scratch.path().join("initramfs");
+    std::fs::write(&initramfs, initramfs_of(request)?).context("cannot write the initramfs")?;
+    let machine = GuestMachine {
+        machine: request.image.machine,
+        cpus: request.cpus,
+        memory_mib: request.memory_mib,
+        kernel: kernel_file(request, scratch.path())?,
+        initramfs: text(&initramfs)?,
+        cmdline: request.cmdline.into(),
+        plugin: request.plugin.clone(),
+    };
+    let arguments = machine.arguments()?.into_iter().map(Into::into);
+    let invocation = Invocation {
+        command: [command.into()].into_iter().chain(arguments).collect(),
+        ..Invocation::default()
+    };
+    let mut waiting = Waiting::start(&invocation, None, Streams::Piped, interrupts)?;
+    let pipe = waiting.take_pipe().context("the emulator's console is not connected")?;
+    let mut watch = Watch::new(request, version);
+    waiting.release()?;
+    let chunks = read_in_background(pipe);
+    let ended = watch.follow(&chunks, interrupts)?;
+    if !ended {
+        waiting.end();
+        return Ok(watch.outcome(None));
+    }
+    let finished = waiting.finish(watch.started)?;
+    let complaint = String::from_utf8_lossy(&finished.stderr.head).into_owned();
+    Ok(watch.outcome(Some((finished.ending, complaint))))
+}
+
+/// The emulator for a machine, if it is new enough.
+pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
+    let board = board(machine)?;
+    let (name, package) = (board.emulator, board.package);
+    let command = on_path(name)
+        .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
+    let output =
+        tool::output(Command::new(&command).arg("--version")).with_context(|| format!("running {name}"))?;
+    let output = String::from_utf8_lossy(&output.stdout);
+    let first = output.lines().next().unwrap_or_default().to_owned();
+    let (major, minor) = OLDEST_EMULATOR;
+    match emulator_version(&output) {
+        Some(version) if version >= OLDEST_EMULATOR => Ok((command, first)),
+        Some(_) => bail!(
+            "{first} is too old: {major}.{minor} or later is needed; on Debian 12 or later: apt install {package}"
+        ),
+        None => bail!(
+            "{} does not say its version, but {first:?}; on Debian: apt install {package}",
+            command.display()
+        ),
+    }
+}
+
+/// The image as the emulator loads it: what firmware would unpack is unpacked here.
+fn kernel_file(request: &BootRequest<'_>, scratch: &Path) -> Result<String> {
+    let image = request.image;
+    match (image.container, image.compression) {
+        (Container::Elf, _) => bail!(
+            "{} is a vmlinux, which the emulator does not boot; give the distributed image, such as /boot/vmlinuz-{}",
+            request.file.display(),
+            image.release()
+        ),
+        (Container::EfiZboot, _) | (Container::Arm64Image, Some(_)) => {
+            let unpacked = scratch.join("Image");
+            std::fs::write(&unpacked, &image.vmlinux).context("cannot write the unpacked kernel")?;
+            text(&unpacked)
+        }
+        _ => text(&std::path::absolute(request.file)?),
+    }
+}
+
+fn text(path: &Path) -> Result<String> {
+    Ok(path.to_str().with_context(|| format!("{}: the name is not UTF-8", path.display()))?.to_owned())
+}
+
+fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
+    let (busybox, path) = find_busybox(request)?;
+    let script = init_script(&InitOptions {
+        workload: request.workload.script.clone(),
+        directory: request.workload.directory.clone(),
+        loopback: request.workload.loopback,
+        symbols: request.symbols.clone(),
+    })?;
+    let mut tree = script.tree(&busybox)?;
+    let machine = request.image.machine;
+    for library in needed_by(&path, &busybox, machine, &mut |path| std::fs::read(path).ok())? {
+        tree.put(&library.path, Entry::File { mode: 0o755, contents: library.contents })?;
+    }
+    request.workload.pack(&mut tree)?;
+    Ok(tree.to_cpio()?)
+}
+
+fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
+    let machine = request.image.machine;
+    let path = match request.busybox {
+        Some(path) => path.to_owned(),
+        None if machine.is_host() => {
+            on_path("busybox").context("busybox is not installed; on Debian: apt install busybox-static")?
+        }
+        None => bail!(
+            "the guest needs a static busybox for {machine}: give one with --busybox; on Debian: apt download \
+             busybox-static:ARCHITECTURE and dpkg -x"
+        ),
+    };
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok((bytes, text(&path)?))
+}
+
+/// Hands on what the console prints as it comes; the channel closes with the console.
+fn read_in_background(mut pipe: ChildStdout) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Follows a guest's console.
+struct Watch<'a> {
+    started: Instant,
+    deadline: Instant,
+    stage: Stage,
+    work_began: Option<Instant>,
+    status: Option<i32>,
+    panic: Option<(Trouble, String, Stage)>,
+    saw_anything: bool,
+    shows_console: bool,
+    progress: &'a dyn Progress,
+    outcome: BootOutcome,
+}
+
+impl<'a> Watch<'a> {
+    fn new(request: &BootRequest<'a>, emulator: String) -> Watch<'a> {
+        let started = Instant::now();
+        request.progress.stage(&format!("{}: booting", request.image.release()));
+        let outcome = BootOutcome {
+            end: GuestEnd::Silent,
+            release: None,
+            clocksource: None,
+            boot: None,
+            work: None,
+            total: Duration::ZERO,
+            troubles: Vec::new(),
+            symbols: Vec::new(),
+            last_lines: VecDeque::new(),
+            emulator,
+        };
+        Watch {
+            started,
+            deadline: started + request.timeout,
+            stage: Stage::Booting,
+            work_began: None,
+            status: None,
+            panic: None,
+            saw_anything: false,
+            shows_console: request.shows_console,
+            progress: request.progress,
+            outcome,
+        }
+    }
+
+    /// Until the console closes (true) or the time is over (false).
+    fn follow(&mut self, chunks: &Receiver<Vec<u8>>, interrupts: &Interrupts) -> Result<bool> {
+        let mut console = Console::default();
+        loop {
+            interrupts.check()?;
+            if Instant::now() >= self.deadline {
+                return Ok(false);
+            }
+            match chunks.recv_timeout(LOOK) {
+                Ok(bytes) => {
+                    self.saw_anything = true;
+                    console.push(&bytes).into_iter().for_each(|event| self.take(event));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    console.finish().into_iter().for_each(|event| self.take(event));
+                    interrupts.check()?;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Booted { release, clocksource } => {
+                self.stage = Stage::Booted;
+                self.outcome.boot = Some(self.started.elapsed());
+                self.progress.stage(&format!("{release}: booted"));
+                self.outcome.release = Some(release);
+                self.outcome.clocksource = Some(clocksource).filter(|name| !name.is_empty());
+            }
+            Event::Symbol(line) => self.outcome.symbols.push(line),
+            Event::SymbolsListed | Event::PoweredOff => {}
+            Event::WorkloadBegan => {
+                self.stage = Stage::Working;
+                self.work_began = Some(Instant::now());
+                self.progress.stage("workload runs");
+            }
+            Event::WorkloadEnded { status } => {
+                self.stage = Stage::Ended;
+                self.status = Some(status);
+                self.outcome.work = self.work_began.map(|began| began.elapsed());
+                self.progress.stage("workload has ended");
+            }
+            Event::Output(line) => self.line(line),
+            Event::Trouble { trouble, line } => {
+                self.trouble(trouble, line.clone());
+                self.line(line);
+            }
+        }
+    }
+
+    fn line(&mut self, line: String) {
+        if self.shows_console {
+            self.progress.line(&line);
+        }
+        if self.outcome.last_lines.len() == LAST_LINES {
+            self.outcome.last_lines.pop_front();
+        }
+        self.outcome.last_lines.push_back(line);
+    }
+
+    fn trouble(&mut self, trouble: Trouble, line: String) {
+        let is_last = line.starts_with("Kernel panic");
+        if is_last && self.panic.is_none() {
+            self.panic = Some((trouble, line.clone(), self.stage));
+            self.deadline = self.deadline.min(Instant::now() + AFTER_PANIC);
+        }
+        self.outcome.troubles.push((trouble, line));
+    }
+
+    fn outcome(self, ended: Option<(Ending, String)>) -> BootOutcome {
+        let end = match (self.panic, self.status, ended) {
+            (Some((trouble, line, stage)), ..) => GuestEnd::Panicked { stage, trouble, line },
+            (None, Some(status), _) => GuestEnd::Finished { status },
+            (None, None, Some((ending, complaint))) if ending != Ending::Exited(0) => {
+                GuestEnd::EmulatorFailed { ending, complaint }
+            }
+            (None, None, Some(_)) => GuestEnd::EndedEarly(self.stage),
+            (None, None, None) if !self.saw_anything => GuestEnd::Silent,
+            (None, None, None) => GuestEnd::TimedOut(self.stage),
+        };
+        BootOutcome { end, total: self.started.elapsed(), ..self.outcome }
+    }
+}

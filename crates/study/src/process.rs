@@ -1,0 +1,302 @@
+//! One child process, from held at the gate to reaped.
+
+use crate::interrupt::Interrupts;
+use anyhow::{Context, Result, anyhow, bail};
+use lineup_prove::output::Output;
+use lineup_prove::run::{Ending, Usage};
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Instant;
+use wait4::Wait4;
+
+/// A program with its arguments and surroundings.
+#[derive(Clone, Debug, Default)]
+pub struct Invocation {
+    /// The program and its arguments; never empty.
+    pub command: Vec<OsString>,
+    /// Its working directory; `None` for ours.
+    pub directory: Option<PathBuf>,
+    /// Variables added to our environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What it reads as standard input; `None` for nothing.
+    pub stdin: Option<PathBuf>,
+}
+
+/// Where a child's output goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Streams {
+    /// Kept and handed back.
+    Captured,
+    /// Standard output and standard error both go to our standard error.
+    Shown,
+    /// Standard output is read while the child runs, see [`Waiting::take_pipe`]; standard error is kept.
+    Piped,
+}
+
+/// How long a child that is told to end may take.
+const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A child that is ready to become the program and waits for the word.
+pub struct Waiting {
+    child: Child,
+    group: Pid,
+    control: UnixStream,
+    used: Usage,
+    captured: Option<(File, File)>,
+    interrupts: Interrupts,
+    accounted: Usage,
+}
+
+/// A child that has ended.
+pub struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// From the word to the end.
+    pub wall_ns: u64,
+    /// What it used, without what came before the word.
+    pub usage: Usage,
+    /// Its output; empty unless captured.
+    pub stdout: Output,
+    /// Its error output; empty unless captured.
+    pub stderr: Output,
+    /// The captured standard output itself.
+    pub stdout_file: Option<File>,
+}
+
+impl Waiting {
+    /// Starts a child in its own process group and waits until it is at the gate.
+    pub fn start(
+        invocation: &Invocation,
+        cpus: Option<&[u32]>,
+        streams: Streams,
+        interrupts: &Interrupts,
+    ) -> Result<Self> {
+        interrupts.check()?;
+        let (control, theirs) = UnixStream::pair().context("a control socket")?;
+        let mut command = launcher(invocation, cpus)?;
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let captured = match streams {
+            Streams::Captured => {
+                let files = (tempfile::tempfile()?, tempfile::tempfile()?);
+                command.stdout(files.0.try_clone()?).stderr(files.1.try_clone()?);
+                Some(files)
+            }
+            Streams::Shown => {
+                command.stdout(std::io::stderr()).stderr(std::io::stderr());
+                None
+            }
+            Streams::Piped => {
+                let files = (tempfile::tempfile()?, tempfile::tempfile()?);
+                command.stdout(Stdio::piped()).stderr(files.1.try_clone()?);
+                Some(files)
+            }
+        };
+        let accounted = children_usage()?;
+        let child = command.process_group(0).spawn().context("starting a child process")?;
+        // Our copy of the child's end must go, or its death would not be seen on the socket.
+        drop(command);
+        let group = Pid::from_child(&child);
+        interrupts.entrust(group);
+        let mut waiting = Self {
+            child,
+            group,
+            control,
+            used: Usage::default(),
+            captured,
+            interrupts: interrupts.clone(),
+            accounted,
+        };
+        waiting.read_report()?;
+        Ok(waiting)
+    }
+
+    /// The child's process id.
+    pub fn pid(&self) -> Pid {
+        self.group
+    }
+
+    /// Gives the word and does not wait.
+    pub fn release(&mut self) -> Result<()> {
+        self.control.write_all(b"\n").context("releasing the child")
+    }
+
+    /// True when the child is gone.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait().context("looking after a child process")?.is_some())
+    }
+
+    /// Ends the child and its group: kindly first, so that it can clean up after itself.
+    pub fn end(&mut self) {
+        // Signals fail only when the child is already gone.
+        let _ = kill_process_group(self.group, Signal::TERM);
+        let deadline = Instant::now() + GRACE;
+        while let Ok(None) = self.child.try_wait() {
+            if Instant::now() >= deadline {
+                let _ = kill_process_group(self.group, Signal::KILL);
+                let _ = self.child.wait();
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        self.interrupts.release(self.group);
+    }
+
+    /// Gives the word, waits for the end and reaps; whatever the program left behind in its process
+    /// group is ended with it.
+    pub fn run(mut self) -> Result<Finished> {
+        let started = Instant::now();
+        self.release()?;
+        self.finish(started)
+    }
+
+    /// The child's standard output, once, when it is piped.
+    pub fn take_pipe(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Waits for the end of a child that got the word at `started`, and reaps it like [`Waiting::run`].
+    pub fn finish(mut self, started: Instant) -> Result<Finished> {
+        self.wait_for_end()?;
+        let wall_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let ended = self.reap()?;
+        let mut complaint = String::new();
+        self.control.read_to_string(&mut complaint).context("reading from the child")?;
+        self.interrupts.check()?;
+        if !complaint.is_empty() {
+            bail!("{complaint}");
+        }
+        let ending = match (ended.status.code(), ended.status.signal()) {
+            (Some(status), _) => Ending::Exited(status),
+            (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+        };
+        let mut usage = minus(minus(children_usage()?, self.accounted), self.used);
+        let floor = self.used.peak_memory_bytes.unwrap_or_default();
+        usage.peak_memory_bytes = Some(ended.rusage.maxrss).filter(|peak| *peak > floor);
+        let (stdout, stderr, stdout_file) = self.take_output()?;
+        Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file })
+    }
+
+    /// Reads what the child used until now, or what stopped it.
+    fn read_report(&mut self) -> Result<()> {
+        let mut line = String::new();
+        let mut reader = BufReader::new(&self.control);
+        reader.read_line(&mut line).context("waiting for the child")?;
+        self.interrupts.check()?;
+        self.used = parse_report(&line).ok_or_else(|| match line.trim() {
+            "" => anyhow!("the child process ended before it could start the program"),
+            complaint => anyhow!("{complaint}"),
+        })?;
+        Ok(())
+    }
+
+    fn wait_for_end(&self) -> Result<()> {
+        loop {
+            match waitid(WaitId::Pid(self.group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("waiting for the program"),
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn reap(&mut self) -> Result<wait4::ResUse> {
+        self.interrupts.release(self.group);
+        // The leader is not yet reaped, so the group's number cannot have been given to another.
+        // An empty group is the normal case.
+        let _ = kill_process_group(self.group, Signal::KILL);
+        self.child.wait4().context("reaping the program")
+    }
+
+    fn take_output(&mut self) -> Result<(Output, Output, Option<File>)> {
+        let Some((mut stdout, mut stderr)) = self.captured.take() else {
+            return Ok((Output::of(b""), Output::of(b""), None));
+        };
+        stdout.rewind()?;
+        stderr.rewind()?;
+        let outputs = (Output::read(&mut stdout)?, Output::read(&mut stderr)?);
+        stdout.rewind()?;
+        Ok((outputs.0, outputs.1, Some(stdout)))
+    }
+}
+
+impl Drop for Waiting {
+    /// A child must not stay behind.
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.end();
+        }
+    }
+}
+
+/// The command line that turns into the program.
+fn launcher(invocation: &Invocation, cpus: Option<&[u32]>) -> Result<Command> {
+    let ourselves = std::env::current_exe().context("finding the lineup program itself")?;
+    let mut command = Command::new(ourselves);
+    command.arg("launch-child");
+    if let Some(cpus) = cpus {
+        let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        command.arg("--cpus").arg(list.join(","));
+    }
+    if let Some(stdin) = &invocation.stdin {
+        command.arg("--stdin").arg(std::path::absolute(stdin)?);
+    }
+    command.arg("--").args(&invocation.command);
+    if let Some(directory) = &invocation.directory {
+        command.current_dir(directory);
+    }
+    command.envs(invocation.environment.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
+
+/// The launcher's line of numbers.
+fn parse_report(line: &str) -> Option<Usage> {
+    let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [user, system, minor, major, voluntary, involuntary, peak] = *numbers.as_slice() else {
+        return None;
+    };
+    Some(Usage {
+        user_ns: user.saturating_mul(1000),
+        system_ns: system.saturating_mul(1000),
+        minor_faults: minor,
+        major_faults: major,
+        voluntary_switches: voluntary,
+        involuntary_switches: involuntary,
+        peak_memory_bytes: Some(peak.saturating_mul(1024)),
+    })
+}
+
+/// What all children reaped so far used.
+fn children_usage() -> Result<Usage> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    let count = |value: i64| u64::try_from(value).unwrap_or_default();
+    let ns = |time: nix::sys::time::TimeVal| count(time.tv_sec() * 1_000_000_000 + time.tv_usec() * 1000);
+    Ok(Usage {
+        user_ns: ns(usage.user_time()),
+        system_ns: ns(usage.system_time()),
+        minor_faults: count(usage.minor_page_faults()),
+        major_faults: count(usage.major_page_faults()),
+        voluntary_switches: count(usage.voluntary_context_switches()),
+        involuntary_switches: count(usage.involuntary_context_switches()),
+        peak_memory_bytes: None,
+    })
+}
+
+fn minus(total: Usage, part: Usage) -> Usage {
+    Usage {
+        user_ns: total.user_ns.saturating_sub(part.user_ns),
+        system_ns: total.system_ns.saturating_sub(part.system_ns),
+        minor_faults: total.minor_faults.saturating_sub(part.minor_faults),
+        major_faults: total.major_faults.saturating_sub(part.major_faults),
+        voluntary_switches: total.voluntary_switches.saturating_sub(part.voluntary_switches),
+        involuntary_switches: total.involuntary_switches.saturating_sub(part.involuntary_switches),
+        peak_memory_bytes: total.peak_memory_bytes,
+    }
+}

@@ -1,0 +1,101 @@
+//! Region names → entries.
+
+use super::RegionRequest;
+use anyhow::{Result, bail};
+use lineup_debuginfo::{DebugInfo, FoundFunctions};
+use lineup_recording::plan::Discovery;
+use lineup_recording::{Header, RegionInfo};
+use std::path::Path;
+
+/// Names listed at most in a message.
+const MOST_NAMES: usize = 8;
+
+/// Finds each region's entries in the program. A name that the program does not have is left to the recorder, which
+/// looks for it in the libraries as they are mapped, when the program has any.
+pub(super) fn find(
+    wanted: &[RegionRequest],
+    debug: &DebugInfo,
+    program: &Path,
+    notes: &mut Vec<String>,
+) -> Result<Vec<RegionInfo>> {
+    wanted.iter().map(|region| find_one(region, debug, program, notes)).collect()
+}
+
+fn find_one(
+    wanted: &RegionRequest,
+    debug: &DebugInfo,
+    program: &Path,
+    notes: &mut Vec<String>,
+) -> Result<RegionInfo> {
+    let name = &wanted.name;
+    let region = |image: &str, entries| RegionInfo {
+        name: name.clone(),
+        weight: wanted.weight,
+        image: image.to_owned(),
+        entries,
+    };
+    match debug.find_functions(name) {
+        FoundFunctions::OutOfLine(functions) => {
+            for function in functions.iter().filter(|function| !function.inlined_into.is_empty()) {
+                let callers = listed(&function.inlined_into);
+                notes.push(format!(
+                    "{} is also inlined into {callers}; those copies are not recorded",
+                    function.name
+                ));
+            }
+            let entries = functions.iter().map(|function| function.entry).collect();
+            Ok(region(&program.to_string_lossy(), entries))
+        }
+        FoundFunctions::InlinedEverywhere { name, callers } => bail!(
+            "{name} has no code of its own: it was inlined into {}; record those, or forbid inlining it",
+            listed(&callers)
+        ),
+        FoundFunctions::Unknown { .. } if uses_libraries(debug) => Ok(region("", Vec::new())),
+        FoundFunctions::Unknown { near } => bail!("{}", unknown(name, &near)),
+    }
+}
+
+/// Refuses regions that no run will ever enter.
+pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &DebugInfo) -> Result<()> {
+    let mut silent = Vec::new();
+    for (index, region) in header.regions.iter().enumerate() {
+        if discovery.calls.get(index).copied().unwrap_or(0) > 0 {
+            continue;
+        }
+        let is_known = !region.entries.is_empty()
+            || discovery.entries.iter().any(|(found, _, _)| usize::from(*found) == index);
+        match (is_known, debug.find_functions(&region.name)) {
+            (false, FoundFunctions::Unknown { near }) => bail!("{}", unknown(&region.name, &near)),
+            _ => silent.push(region.name.as_str()),
+        }
+    }
+    if silent.len() == header.regions.len() && !silent.is_empty() {
+        bail!("the program ended without a call of {}; do its arguments lead there?", silent.join(", "));
+    }
+    if !silent.is_empty() {
+        bail!(
+            "the program never called {}; leave it out, or give arguments that lead there",
+            silent.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn uses_libraries(debug: &DebugInfo) -> bool {
+    debug.sections().iter().any(|section| section.name.as_ref() as &str == ".interp")
+}
+
+fn unknown(name: &str, near: &[String]) -> String {
+    match near {
+        [] => format!("there is no function {name}"),
+        near => format!("there is no function {name}; near names: {}", listed(near)),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,188 @@
+//! Runs variants as processes, for comparisons.
+
+use crate::counters::{Counters, EventGroup};
+use crate::interrupt::{Interrupted, Interrupts};
+use crate::printed::PrintedMetrics;
+use crate::process::{Finished, Invocation, Streams, Waiting};
+use anyhow::{Context, Result};
+use lineup_prove::run::{RunResult, Runner, Slot, Usage};
+use lineup_stats::random::Seed;
+use rustix::thread::{CpuSet, sched_getaffinity};
+use std::error::Error;
+use std::str::FromStr;
+
+/// On which CPUs the runs of a block may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Placing {
+    /// On one CPU per block, a different one each time, when the warm-up showed that the program keeps no more than
+    /// one CPU busy; anywhere otherwise.
+    Auto,
+    /// Wherever the kernel puts them.
+    Anywhere,
+    /// Always on these.
+    Cpus(Vec<u32>),
+}
+
+impl FromStr for Placing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Placing::Auto),
+            "none" => Ok(Placing::Anywhere),
+            list => {
+                let cpus = list.split(',').map(|cpu| cpu.trim().parse::<u32>());
+                let cpus = cpus.collect::<Result<Vec<_>, _>>().map_err(|_| {
+                    format!("{list:?} is neither auto, none nor a list of CPU numbers such as 0,2")
+                })?;
+                Ok(Placing::Cpus(cpus))
+            }
+        }
+    }
+}
+
+/// How variants are run and what is observed on them.
+#[derive(Clone, Debug)]
+pub struct RunnerOptions {
+    /// Where the runs are placed.
+    pub placing: Placing,
+    /// Counters to attach.
+    pub events: Vec<EventGroup>,
+    /// Where the programs' output goes.
+    pub streams: Streams,
+    /// Numbers to pick from the programs' output.
+    pub printed: PrintedMetrics,
+    /// Gives every block an environment of another size, which moves the stack.
+    pub vary_environment: Option<Seed>,
+}
+
+impl Default for RunnerOptions {
+    fn default() -> Self {
+        Self {
+            placing: Placing::Auto,
+            events: Vec::new(),
+            streams: Streams::Captured,
+            printed: PrintedMetrics::default(),
+            vary_environment: None,
+        }
+    }
+}
+
+/// A program that uses no more than this many CPUs on average is taken for single-threaded.
+const ONE_CPU: f64 = 1.05;
+
+/// So much more a single-threaded program may use, however short: starting it is counted a little longer than it is timed.
+const STARTING_NS: f64 = 2e6;
+
+/// True when what a run used needed more than one CPU.
+fn kept_several_busy(usage: &Usage, wall_ns: u64) -> bool {
+    let busy_ns = usage.user_ns.saturating_add(usage.system_ns) as f64;
+    busy_ns > ONE_CPU * wall_ns as f64 + STARTING_NS
+}
+
+/// The variable whose length varies the environment, and how long it may get.
+const PADDING: (&str, u64) = ("LINEUP_PADDING", 4096);
+
+/// Runs each variant's command, observes it and accounts for it.
+pub struct ProcessRunner {
+    variants: Vec<Invocation>,
+    options: RunnerOptions,
+    allowed: Vec<u32>,
+    interrupts: Interrupts,
+    /// True once a warm-up run kept more than one CPU busy.
+    is_parallel: bool,
+}
+
+impl ProcessRunner {
+    /// A runner for these commands, in the order of the variants.
+    pub fn new(variants: Vec<Invocation>, options: RunnerOptions, interrupts: &Interrupts) -> Result<Self> {
+        let allowed = allowed_cpus()?;
+        if let Placing::Cpus(cpus) = &options.placing
+            && let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu))
+        {
+            anyhow::bail!("CPU {cpu} is not among the CPUs this process may use: {allowed:?}");
+        }
+        Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
+    }
+
+    /// The CPUs for a run; the same for all runs of a block.
+    fn cpus(&self, slot: &Slot) -> Option<Vec<u32>> {
+        match (&self.options.placing, slot.block) {
+            (Placing::Cpus(cpus), _) => Some(cpus.clone()),
+            (Placing::Auto, Some(block)) if !self.is_parallel => {
+                let turn = usize::try_from(block).unwrap_or_default() % self.allowed.len().max(1);
+                self.allowed.get(turn).map(|cpu| vec![*cpu])
+            }
+            _ => None,
+        }
+    }
+
+    /// The variant's command, with the padding of its block.
+    fn invocation(&self, slot: &Slot) -> Result<Invocation> {
+        let variant = self.variants.get(slot.variant.0);
+        let mut invocation = variant.with_context(|| format!("no variant {}", slot.variant))?.clone();
+        if let (Some(seed), Some(block)) = (self.options.vary_environment, slot.block) {
+            let (name, longest) = PADDING;
+            let length = usize::try_from(seed.part(block).0 % longest).unwrap_or_default();
+            invocation.environment.push((name.into(), "x".repeat(length).into()));
+        }
+        Ok(invocation)
+    }
+
+    /// Runs one slot.
+    pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
+        let cpus = self.cpus(slot);
+        let invocation = self.invocation(slot)?;
+        let waiting = Waiting::start(&invocation, cpus.as_deref(), self.options.streams, &self.interrupts)?;
+        let counters = Counters::attach(waiting.pid(), &self.options.events);
+        let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file } = waiting.run()?;
+        if slot.block.is_none() {
+            self.is_parallel |= kept_several_busy(&usage, wall_ns);
+        }
+        let printed = match stdout_file {
+            Some(file) => self.options.printed.pick(file)?,
+            None => Vec::new(),
+        };
+        let counters = counters.read();
+        Ok(RunResult { ending, stdout, stderr, wall_ns, usage: Some(usage), cpus, counters, printed })
+    }
+}
+
+impl Runner for ProcessRunner {
+    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn Error + Send + Sync>> {
+        // An interruption keeps its type, so that whoever stops can tell it from a failure.
+        self.run_slot(slot).map_err(|error| match error.downcast::<Interrupted>() {
+            Ok(interrupted) => Box::new(interrupted) as Box<dyn Error + Send + Sync>,
+            Err(error) => error.into(),
+        })
+    }
+}
+
+/// The CPUs that this process may run on, sorted.
+pub fn allowed_cpus() -> Result<Vec<u32>> {
+    let set = sched_getaffinity(None).context("asking for the allowed CPUs")?;
+    let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placings_are_read_from_words_and_lists() {
+        assert_eq!("auto".parse(), Ok(Placing::Auto));
+        assert_eq!("none".parse(), Ok(Placing::Anywhere));
+        assert_eq!("0, 3".parse(), Ok(Placing::Cpus(vec![0, 3])));
+        assert!("some".parse::<Placing>().is_err());
+    }
+
+    #[test]
+    fn a_short_program_is_not_parallel_because_of_what_starting_it_took() {
+        let used = |user_ns, system_ns| Usage { user_ns, system_ns, ..Usage::default() };
+        assert!(!kept_several_busy(&used(300_000, 400_000), 500_000));
+        assert!(!kept_several_busy(&used(900_000_000, 100_000_000), 1_000_000_000));
+        assert!(kept_several_busy(&used(8_000_000, 0), 4_000_000));
+        assert!(kept_several_busy(&used(1_000_000_000, 100_000_000), 1_000_000_000));
+    }
+}
