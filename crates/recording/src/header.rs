@@ -129,6 +129,14 @@ pub struct RegionCounts {
 }
 
 impl Summary {
+    /// Takes in the counts of one process more.
+    pub fn add_to(all: &mut Option<Summary>, one: Summary) {
+        match all {
+            Some(all) => all.add(&one),
+            None => *all = Some(one),
+        }
+    }
+
     /// Adds the counts of another process.
     pub fn add(&mut self, other: &Summary) {
         self.regions.resize_with(self.regions.len().max(other.regions.len()), RegionCounts::default);

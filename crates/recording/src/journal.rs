@@ -80,6 +80,8 @@ pub struct Journal {
     pub threads: u64,
     /// Processes that began.
     pub processes: u64,
+    /// Processes that have not ended in good order.
+    pub alive: u64,
     /// The error number with which writing failed.
     pub failure: Option<i32>,
     /// What was not written, by slot.
@@ -111,6 +113,7 @@ impl Journal {
             seen: words.get(counter::FIRST_REGION..).unwrap_or_default().to_vec(),
             threads: word(counter::NEXT_THREAD),
             processes: word(counter::NEXT_PROCESS),
+            alive: word(counter::ALIVE),
             failure: i32::try_from(word(counter::FAILURE)).ok().filter(|failure| *failure != 0),
             pending: pending.collect::<io::Result<_>>()?,
         })

@@ -51,7 +51,7 @@ pub use frame::{MAX_BLOCK_BYTES, VERSION};
 pub use header::{
     Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Selection, Summary,
 };
-pub use reader::{Event, Reader, Recording, read_all};
+pub use reader::{Event, Reader, Recording, events_of, read_all};
 pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use writer::Writer;

@@ -160,6 +160,12 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
+/// The events of records that [`crate::Encoder::packed`] gave, up to the first that is malformed.
+pub fn events_of(records: &[u8]) -> impl Iterator<Item = Event> {
+    let mut cursor = Cursor::new(records);
+    std::iter::from_fn(move || (cursor.left() > 0).then(|| decode::event(&mut cursor)).flatten())
+}
+
 /// A whole recording in memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
@@ -217,10 +223,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Call(call) => recording.calls.push(call),
             Event::Memory(event) => recording.events.push(event),
             Event::Profile(run) => recording.profile.push(run),
-            Event::Summary(summary) => match &mut recording.summary {
-                Some(all) => all.add(&summary),
-                None => recording.summary = Some(summary),
-            },
+            Event::Summary(summary) => Summary::add_to(&mut recording.summary, summary),
             Event::Ending(ending) => recording.ending = Some(ending),
             Event::Measured(call) => recording.measured.push(call),
             Event::System(summary) => recording.system = Some(summary),

@@ -52,6 +52,18 @@ impl CallSizes {
     }
 }
 
+/// Figures that differ by more than this share are told.
+const NOTABLE: f64 = 0.1;
+
+impl CallSizes {
+    /// True when some of these calls, with this median and mean of instructions, are like all of them.
+    pub fn is_like(&self, median: f64, mean: f64) -> bool {
+        let is_near = |one: f64, all: f64| (one - all).abs() <= NOTABLE * all;
+        self.median().is_none_or(|all| is_near(median, all as f64))
+            && self.mean().is_none_or(|all| is_near(mean, all))
+    }
+}
+
 fn rounded(instructions: u64) -> u64 {
     let shift = (u64::BITS - instructions.leading_zeros()).saturating_sub(EXACT.ilog2());
     instructions >> shift << shift
@@ -87,6 +99,7 @@ mod tests {
         assert_eq!((sizes.median(), sizes.mean()), (None, None));
         [10, 30, 20].map(|size| sizes.add(size));
         assert_eq!((sizes.median(), sizes.mean(), sizes.calls()), (Some(20), Some(20.0), 3));
+        assert!(sizes.is_like(19.0, 21.0) && !sizes.is_like(17.0, 20.0) && !sizes.is_like(20.0, 23.0));
         let mut more = CallSizes::default();
         (0..5).for_each(|_| more.add(100));
         sizes.add_all(&more);

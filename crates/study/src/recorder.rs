@@ -1,8 +1,10 @@
 //! Runs a program under the emulator with the recorder in it.
 
 mod emulator;
+mod pending;
 mod regions;
 mod request;
+mod sealing;
 
 pub use emulator::{native_or_emulated, on_path, plugin_argument};
 pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
@@ -10,21 +12,26 @@ pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
 use crate::companions;
 use crate::interrupt::Interrupts;
 use anyhow::{Context, Result, bail};
-use emulator::{Emulator, Ran, Run};
+use emulator::{Emulator, Run};
 use lineup_debuginfo::DebugInfo;
+use lineup_model::access::ProcessId;
+use lineup_recording::journal::Journal;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Encoder, Ending, Event, Header, Mode, ProgramExit, Reader, Summary, Writer};
+use lineup_recording::{Ending, Header, Mode, ProgramExit};
+use pending::JournalFile;
 use std::fs::{self, File};
-use std::io::{BufReader, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
+/// Recordings made at most until no block is met that is not watched; then one is made in one pass.
+const MOST_RECORDINGS: u32 = 4;
+
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
-/// instrumented the second time.
+/// instrumented the second time, and again while blocks were met that the runs before had not seen.
 pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
     check(request)?;
     prepare_output(&request.output)?;
@@ -36,31 +43,45 @@ pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<Record
     let scratch =
         tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
     let (header, mut notes) = header(request, &debug, &emulator)?;
-    let mut plan = Plan {
+    let plan = Plan {
         task: Task::Discover,
         header,
         output: text(&scratch.path().join("discovery"))?,
         program: text(&absolute(&request.program)?)?,
-        writes_each_call: false,
+        journal: String::new(),
+        unwatched_output: String::new(),
+        follows_all: false,
         discovery: Discovery::default(),
         system: None,
     };
-    let plan_file = scratch.path().join("plan");
+    let mut runs =
+        Runs { request, emulator, interrupts, scratch: scratch.path(), plan, made: 0, shown: false };
     if request.mode == Mode::TwoPass {
-        let ran = run(request, &emulator, &plan, &plan_file, interrupts)?;
-        discover(&mut plan, &ran, &debug, &mut notes)?;
+        runs.discover(&debug, &mut notes)?;
     }
-    plan.task = Task::Record;
-    plan.output = text(&absolute(&request.output)?)?;
-    let begun = Instant::now();
-    let ran = run(request, &emulator, &plan, &plan_file, interrupts)?;
+    let recorded = runs.record(&mut notes)?;
     let ending = Ending {
-        exit: ran.exit,
-        elapsed_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        total_instructions: (plan.header.mode == Mode::TwoPass).then_some(plan.discovery.instructions),
+        exit: recorded.exit,
+        elapsed_ns: u64::try_from(recorded.elapsed.as_nanos()).unwrap_or(u64::MAX),
+        total_instructions: (runs.plan.header.mode == Mode::TwoPass)
+            .then_some(runs.plan.discovery.instructions),
     };
-    let summary = seal(&request.output, &ending)?;
-    Ok(RecordOutcome { ending, summary, notes })
+    let sealed = sealing::seal(&request.output, &recorded.journal, &runs.plan, &ending);
+    let failure = recorded.journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
+    let summary = match (sealed, &failure) {
+        (Ok(summary), _) => summary,
+        // The disk is still full; what stands in the file is whole all the same.
+        (Err(_), Some(_)) => sealing::read(&request.output, &recorded.journal, &runs.plan)?,
+        (Err(error), None) => {
+            return Err(error.context(format!("the program {}", in_words(ending.exit))));
+        }
+    };
+    let calls: u64 = summary.regions.iter().map(|region| region.recorded).sum();
+    interrupts.check().with_context(|| {
+        let file = request.output.display();
+        format!("{calls} calls were recorded until then and are kept in {file}")
+    })?;
+    Ok(RecordOutcome { ending, summary, runs: runs.made, failure, notes })
 }
 
 /// Finds what cannot work before any long run.
@@ -101,81 +122,143 @@ fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Re
     header.regions = regions::find(&request.regions, debug, &absolute(&request.program)?, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
     header.max_calls = request.max_calls;
+    header.selection = request.selection;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = request.caches.iter().map(ToString::to_string).collect();
     Ok((header, notes))
 }
 
-fn run(
-    request: &RecordRequest,
-    emulator: &Emulator,
-    plan: &Plan,
-    plan_file: &Path,
-    interrupts: &Interrupts,
-) -> Result<Ran> {
-    fs::write(plan_file, plan.to_text()).context("writing the recorder's plan")?;
-    let is_recording = plan.task == Task::Record;
-    let program = absolute(&request.program)?;
-    let run = Run {
-        plan: plan_file,
-        program: &program,
-        arguments: &request.arguments,
-        directory: request.directory.as_deref(),
-        environment: &request.environment,
-        shown: if is_recording { request.shown } else { Output::Hidden },
-        reads_input: is_recording,
-    };
-    emulator.run(&run, interrupts)
+/// The runs that a recording takes.
+struct Runs<'a> {
+    request: &'a RecordRequest,
+    emulator: Emulator,
+    interrupts: &'a Interrupts,
+    scratch: &'a Path,
+    plan: Plan,
+    /// Runs made.
+    made: u32,
+    /// A run's output was shown, and our input given to it.
+    shown: bool,
 }
 
-/// Takes over what the first run found. A program that was killed took that with it: it is recorded in one pass
-/// instead, each call written as it ends.
-fn discover(plan: &mut Plan, ran: &Ran, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
-    match (fs::read_to_string(&plan.output), ran.exit) {
-        (Ok(text), _) => {
-            plan.discovery = Discovery::parse(&text)?;
-            notes.extend(plan.discovery.notes.iter().cloned());
-            regions::check_called(&plan.header, &plan.discovery, debug)
-        }
-        (Err(_), exit @ ProgramExit::Signaled(_)) => {
-            plan.header.mode = Mode::OnePass;
-            plan.writes_each_call = true;
+/// A recording run that ended.
+struct Recorded {
+    exit: ProgramExit,
+    elapsed: Duration,
+    journal: Journal,
+}
+
+impl Runs<'_> {
+    fn run(&mut self, notes: &mut Vec<String>) -> Result<Recorded> {
+        let journal = JournalFile::new()?;
+        self.plan.journal = journal.path();
+        let plan = self.scratch.join("plan");
+        fs::write(&plan, self.plan.to_text()).context("writing the recorder's plan")?;
+        // Of several recordings the first is shown: the program does the same in all.
+        let is_shown = self.plan.task == Task::Record && !self.shown;
+        let program = absolute(&self.request.program)?;
+        let run = Run {
+            plan: &plan,
+            program: &program,
+            arguments: &self.request.arguments,
+            directory: self.request.directory.as_deref(),
+            environment: &self.request.environment,
+            shown: if is_shown { self.request.shown } else { Output::Hidden },
+            reads_input: is_shown,
+        };
+        self.shown |= is_shown;
+        self.made += 1;
+        let begun = Instant::now();
+        let ran = self.emulator.run(&run, self.interrupts)?;
+        let left = journal.wait_for_children(ran.group)?;
+        if left > 0 {
             notes.push(format!(
-                "the program {} in the first run, so it was recorded in one pass",
-                in_words(exit)
+                "{left} forked processes still ran long after the program had ended, and were ended"
             ));
-            Ok(())
         }
-        (Err(_), ProgramExit::Exited(status)) => bail!(
-            "the emulator could not run {} (status {status}); try `{} {0}`, which shows its message",
-            plan.program,
-            plan.header.emulator.split(' ').next().unwrap_or_default()
-        ),
+        Ok(Recorded { exit: ran.exit, elapsed: begun.elapsed(), journal: journal.read().unwrap_or_default() })
+    }
+
+    /// Runs the program for what it executes inside regions. A program that was killed took that with it: it is
+    /// recorded in one pass instead.
+    fn discover(&mut self, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
+        let ran = self.run(notes)?;
+        self.interrupts.check()?;
+        match (discovered(&self.plan.output, &ran.journal)?, ran.exit) {
+            (Some(discovery), _) => {
+                self.plan.discovery = discovery;
+                notes.extend(self.plan.discovery.notes.iter().cloned());
+                regions::check_called(&self.plan.header, &self.plan.discovery, debug)
+            }
+            (None, exit @ ProgramExit::Signaled(_)) => {
+                self.plan.header.mode = Mode::OnePass;
+                let how = in_words(exit);
+                notes.push(format!("the program {how} in the first run, so it was recorded in one pass"));
+                Ok(())
+            }
+            (None, ProgramExit::Exited(status)) => bail!(
+                "the emulator could not run {} (status {status}); try `{} {0}`, which shows its message",
+                self.plan.program,
+                self.plan.header.emulator.split(' ').next().unwrap_or_default()
+            ),
+        }
+    }
+
+    /// Records until every block that is met inside a region is watched.
+    fn record(&mut self, notes: &mut Vec<String>) -> Result<Recorded> {
+        self.plan.task = Task::Record;
+        self.plan.output = text(&absolute(&self.request.output)?)?;
+        // Blocks that one thread meets, or one process, another may not: no run is like the other.
+        self.plan.follows_all = self.plan.discovery.threads > 1;
+        let mut unmet = 0;
+        for made in 1.. {
+            self.plan.unwatched_output = text(&self.scratch.join(format!("unwatched-{made}")))?;
+            let recorded = self.run(notes)?;
+            let found = match self.plan.header.mode {
+                Mode::TwoPass => discovered(&self.plan.unwatched_output, &recorded.journal)?,
+                Mode::OnePass | Mode::WholeProgram | Mode::System => None,
+            };
+            let found = found.filter(|found| found.gaps > 0);
+            let is_over = self.interrupts.check().is_err() || recorded.journal.failure.is_some();
+            let Some(found) = found.filter(|_| !is_over) else {
+                notes.extend((made > 1).then(|| self.why_again(unmet)));
+                return Ok(recorded);
+            };
+            unmet += self.plan.discovery.add_blocks(&found);
+            self.plan.follows_all = true;
+            if made == MOST_RECORDINGS {
+                self.plan.header.mode = Mode::OnePass;
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    fn why_again(&self, unmet: u64) -> String {
+        let times = self.made;
+        let why = match unmet {
+            0 => "control was lost where the first run had gone another way".to_owned(),
+            unmet => format!("{unmet} blocks of code were not met by the first run"),
+        };
+        match self.plan.header.mode {
+            Mode::OnePass => {
+                format!("ran {times} times, the last in one pass: {why}, and more by each that followed")
+            }
+            _ => format!("ran {times} times: {why}"),
+        }
     }
 }
 
-/// Reads the recording through and adds how the program ended.
-fn seal(path: &Path, ending: &Ending) -> Result<Option<Summary>> {
-    let cannot = || format!("cannot read back the recording {}", path.display());
-    let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
-    let mut reader = Reader::new(BufReader::new(&file)).map_err(|error| {
-        let exit = in_words(ending.exit);
-        anyhow::Error::new(error).context(format!("nothing was recorded; the program {exit}"))
-    })?;
-    let mut summary = None;
-    for event in reader.by_ref() {
-        if let Event::Summary(found) = event {
-            summary = Some(found);
+/// What the processes of a run wrote to this path; `None` when the first did not get to.
+fn discovered(path: &str, journal: &Journal) -> Result<Option<Discovery>> {
+    let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
+    let mut all = Discovery::parse(&text)?;
+    for process in (1..journal.processes).filter_map(|number| u32::try_from(number).ok()) {
+        // One that was killed wrote nothing.
+        if let Ok(text) = fs::read_to_string(Discovery::path_of(path, ProcessId(process))) {
+            all.add_process(&Discovery::parse(&text)?);
         }
     }
-    let good_bytes = reader.good_bytes();
-    let mut end = &file;
-    end.set_len(good_bytes).with_context(cannot)?;
-    end.seek(SeekFrom::Start(good_bytes)).with_context(cannot)?;
-    let mut encoder = Encoder::new();
-    encoder.ending(ending);
-    Writer::resume(end).append(&encoder.seal()?)?;
-    Ok(summary)
+    Ok(Some(all))
 }
 
 /// How a program ended, as in "the program …".

@@ -29,6 +29,8 @@ pub(super) struct Emulator {
 pub(super) struct Ran {
     /// How it ended.
     pub(super) exit: ProgramExit,
+    /// The process group that it and what it started ran in.
+    pub(super) group: Pid,
 }
 
 impl Emulator {
@@ -76,12 +78,11 @@ impl Emulator {
         let status = child.wait().context("waiting for the emulator");
         interrupts.release(group);
         let status = status?;
-        interrupts.check()?;
         let exit = match (status.code(), status.signal()) {
             (Some(code), _) => ProgramExit::Exited(code),
             (None, signal) => ProgramExit::Signaled(signal.unwrap_or(Signal::KILL.as_raw())),
         };
-        Ok(Ran { exit })
+        Ok(Ran { exit, group })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is to be recorded.
 
 use lineup_cache::CacheSpec;
-use lineup_recording::{Ending, Mode, Summary};
+use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -22,6 +22,8 @@ pub struct RecordRequest {
     pub mode: Mode,
     /// Calls recorded at most per region.
     pub max_calls: Option<u64>,
+    /// Which calls these are.
+    pub selection: Selection,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.
@@ -57,8 +59,12 @@ pub struct RegionRequest {
 pub struct RecordOutcome {
     /// How the program ended.
     pub ending: Ending,
-    /// The recorder's counts; `None` when it did not get to write them.
-    pub summary: Option<Summary>,
+    /// The recorder's counts.
+    pub summary: Summary,
+    /// How often the program ran for it.
+    pub runs: u32,
+    /// Why not everything could be written: what stands in the file until then is whole.
+    pub failure: Option<String>,
     /// What the user should know: functions inlined besides, blocks not seen.
     pub notes: Vec<String>,
 }
