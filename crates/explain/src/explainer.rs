@@ -111,7 +111,7 @@ impl<'a> Explainer<'a> {
             let is_store = access.kind == AccessKind::Store;
             for line in self.options.line_size.lines(access.address, u64::from(access.size_bytes)) {
                 if last_line != Some((line, is_store)) {
-                    self.lines.add(line, call.thread, is_store);
+                    self.lines.add((call.process, line), call.thread, is_store);
                     last_line = Some((line, is_store));
                 }
             }
@@ -142,8 +142,8 @@ impl<'a> Explainer<'a> {
             let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
             tally.add(access, &touched);
             self.tallies.entry(call.region).or_default().name(access, &named);
-            if self.threads.len() > 1 && self.lines.is_shared(self.options.line_size.line_of(access.address))
-            {
+            let line = (call.process, self.options.line_size.line_of(access.address));
+            if self.threads.len() > 1 && self.lines.is_shared(line) {
                 for part in touched {
                     let (read, written) = shared.entry((part, access.address)).or_default();
                     *(if access.kind == AccessKind::Store { written } else { read }) = true;
@@ -154,6 +154,7 @@ impl<'a> Explainer<'a> {
             let parts = shared.into_iter().map(|((part, at), (read, written))| (part, at, read, written));
             self.shared.push(SharedUse {
                 entered_at: call.entered_at,
+                process: call.process,
                 thread: call.thread,
                 parts: parts.collect(),
             });

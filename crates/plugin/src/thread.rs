@@ -255,7 +255,10 @@ impl Thread {
             }
             None => {}
             Some(binding) => {
-                let is_jump = previous.facts.flow == Flow::Indirect && self.tracker.depth() == binding.depth;
+                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
+                let flow = previous.facts.flow;
+                let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
+                let is_jump = goes_on && self.tracker.depth() == binding.depth;
                 let is_over = (is_jump && binding.begun) || self.tracker.depth() < binding.depth;
                 binding.begun |= is_jump;
                 if is_over {

@@ -404,7 +404,7 @@ mod tests {
 
     fn discovery() -> Discovery {
         let mut sizes = CallSizes::default();
-        [7, 7, 100_000].map(|size| sizes.add(size));
+        [7, 7, 100_000].iter().for_each(|size| sizes.add(*size));
         let mut discovery = Discovery {
             entries: vec![(1, "/lib/a b.so".into(), 0x1234)],
             calls: vec![3, 0],
