@@ -326,8 +326,9 @@ impl Thread {
             Some(Special::Leave(kind)) => self.tracker.begin_leaving(kind),
             _ => {}
         }
-        // The emulator executes a repeated string instruction once for each element: it is one instruction.
-        if block.repeats && self.last.is_some_and(|last| std::ptr::eq(last, block)) {
+        // The emulator executes a repeated string instruction once for each element, first at the end of the block that
+        // led to it and then as a block of its own: it is one instruction.
+        if block.repeats && self.last.is_some_and(|last| last.facts.end == block.facts.end) {
             return;
         }
         self.turn += 1;

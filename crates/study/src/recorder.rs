@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
 /// Recordings made at most until no block is met that is not watched; then one is made in one pass.
-const MOST_RECORDINGS: u32 = 4;
+const MOST_RECORDINGS: u32 = 3;
 
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
 /// instrumented the second time, and again while blocks were met that the runs before had not seen.
@@ -225,8 +225,8 @@ impl Runs<'_> {
                 return Ok(recorded);
             };
             unmet += self.plan.discovery.add_blocks(&found);
-            self.plan.follows_all = true;
-            if made == MOST_RECORDINGS {
+            // A run that did not follow control through every block knows that it missed some, but not which.
+            if !self.plan.follows_all || made == MOST_RECORDINGS {
                 self.plan.header.mode = Mode::OnePass;
             }
         }
@@ -234,17 +234,16 @@ impl Runs<'_> {
     }
 
     fn why_again(&self, unmet: u64) -> String {
-        let times = self.made;
+        let times = match self.made {
+            3 => "three times".to_owned(),
+            made => format!("{made} times"),
+        };
         let why = match unmet {
-            0 => "control was lost where the first run had gone another way".to_owned(),
+            0 => "the program went ways that it had not gone in the first run".to_owned(),
             unmet => format!("{unmet} blocks of code were not met by the first run"),
         };
-        match self.plan.header.mode {
-            Mode::OnePass => {
-                format!("ran {times} times, the last in one pass: {why}, and more by each that followed")
-            }
-            _ => format!("ran {times} times: {why}"),
-        }
+        let last = if self.plan.header.mode == Mode::OnePass { ", the last in one pass" } else { "" };
+        format!("the program ran {times}{last}: {why}")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Control flow other than a plain call and return.
 
 use crate::program::{AArch64, I386, MACHINES, Machine, Recorded, X86_64, c, cpp, lineup_record};
+use lineup_model::access::Call;
 use lineup_model::access::CallEnd::{Abandoned, ProcessEnded, Returned, ThreadEnded};
 
 /// Compiles and records `region` statically and dynamically linked, and checks each.
@@ -265,7 +266,11 @@ fn the_dynamic_linkers_work_is_told_apart_from_the_calls() {
             // But for the dynamic linker, the first call did what every second one does.
             let (first, third) = (&recorded.calls()[0], &recorded.calls()[2]);
             assert_eq!(first.instructions, third.instructions, "{machine:?} {record:?}");
-            assert_eq!(first.accesses, third.accesses, "{machine:?} {record:?}");
+            // The word that holds the function's address has another value by then.
+            let places = |call: &Call| -> Vec<(u64, u64, u32)> {
+                call.accesses.iter().map(|access| (access.pc, access.address, access.size_bytes)).collect()
+            };
+            assert_eq!(places(first), places(third), "{machine:?} {record:?}");
         }
     }
     let program = c(X86_64, LAZY, &["-fno-builtin", "-Wl,-z,lazy"]);
