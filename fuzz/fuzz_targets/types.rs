@@ -19,7 +19,8 @@ use lineup_explain::fields;
 use lineup_explain::held::Congruence;
 use lineup_explain::what_if::{NewOrder, Relayout};
 use lineup_model::abi::Abi;
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
+use lineup_model::region::RegionId;
 use lineup_model::layout::{Layout, diff};
 use lineup_model::line::LineSize;
 use lineup_model::types::{
@@ -256,12 +257,12 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     }
     let (variable_types, variables) = variables(types, accesses);
     let usage = Usage {
-        abi,
-        regions: vec![Region { id: RegionId(0), name: "f".to_owned(), weight: 1.0 }],
+        regions: vec![Region::new(RegionId(0), "f", 1.0)],
         types: uses(types, accesses),
         variables,
         sharing: sharing(accesses),
         variable_types,
+        ..Usage::empty(abi)
     };
     let text = "struct s { long a; struct s *b; };\nstruct a { int s; int b; };\n";
     let sources = Sources::new([("a.c".to_owned(), text.to_owned())]);

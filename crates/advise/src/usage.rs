@@ -1,19 +1,40 @@
 //! What advice is worked out from.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-/// A recorded region and how much it counts.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Region {
-    /// Its id in the recording.
-    pub id: RegionId,
-    /// The function's name.
-    pub name: String,
-    /// How much a call of it counts against a call of the others (`--region F=3`).
-    pub weight: f64,
+/// What a region's calls need in all: what a gain is a share of. `None` is not known.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Scale {
+    /// Mean data lines of 32, 64 and 128 bytes per call.
+    pub data_lines: Option<[f64; 3]>,
+    /// Mean data misses per call by the cache model, at the greatest pressure that was modelled.
+    pub data_misses: Option<f64>,
+}
+
+/// Below one miss in so many calls, misses cost nothing that could be measured.
+const LEAST_MISSES: f64 = 0.02;
+
+impl Scale {
+    /// False when the cache model says that calls hardly ever miss: then fewer lines save no time.
+    pub(crate) fn may_miss(&self) -> bool {
+        self.data_misses.is_none_or(|misses| misses >= LEAST_MISSES)
+    }
+
+    /// Mean data lines of this size per call.
+    pub(crate) fn lines(&self, line_bytes: u64) -> Option<f64> {
+        let index = match line_bytes {
+            32 => 0,
+            64 => 1,
+            128 => 2,
+            _ => return None,
+        };
+        self.data_lines.map(|lines| lines[index])
+    }
 }
 
 /// A global or static variable with its type.
@@ -30,8 +51,12 @@ pub struct TypedVariable {
 pub struct Usage {
     /// The ABI of the recorded program.
     pub abi: Abi,
+    /// Threads whose calls were recorded (of a kernel: CPUs); 0 when that is not known.
+    pub threads: u64,
     /// The regions recorded.
-    pub regions: Vec<Region>,
+    pub regions: Regions,
+    /// How much there is to gain at all, by region; a region that is missing is not known.
+    pub scales: BTreeMap<RegionId, Scale>,
     /// How regions use the objects of types.
     pub types: Vec<TypeUse>,
     /// How regions use variables.
@@ -40,11 +65,36 @@ pub struct Usage {
     pub sharing: Vec<Sharing>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
+    /// Types of which most objects seen lay on a stack.
+    pub stack_types: BTreeSet<TypeId>,
+    /// Link addresses of the variables of which every CPU has a copy; a kernel has them.
+    pub per_cpu: Option<Range<u64>>,
 }
 
 impl Usage {
-    /// A region's index in `regions` and weight.
-    pub(crate) fn region(&self, id: RegionId) -> Option<(usize, &Region)> {
-        self.regions.iter().enumerate().find(|(_, region)| region.id == id)
+    /// Nothing was recorded.
+    pub fn empty(abi: Abi) -> Self {
+        Usage {
+            abi,
+            threads: 0,
+            regions: Regions::default(),
+            scales: BTreeMap::new(),
+            types: Vec::new(),
+            variables: Vec::new(),
+            sharing: Vec::new(),
+            variable_types: Vec::new(),
+            stack_types: BTreeSet::new(),
+            per_cpu: None,
+        }
+    }
+
+    /// True for a variable of which every CPU has a copy.
+    pub(crate) fn is_per_cpu(&self, variable: &VariableRef) -> bool {
+        self.per_cpu.as_ref().is_some_and(|addresses| addresses.contains(&variable.address))
+    }
+
+    /// How much there is to gain in a region.
+    pub(crate) fn scale(&self, region: RegionId) -> Scale {
+        self.scales.get(&region).copied().unwrap_or_default()
     }
 }

@@ -7,10 +7,11 @@ use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check, OrderProposal, RegionLines};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_advise::{advise, constraint::Constraint};
 use lineup_model::abi::Abi;
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
+use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, Owner, Sharing, TypeUse};
 use pahole::{Folder, integer, member, pointer, structure};
@@ -18,10 +19,6 @@ use std::collections::BTreeSet;
 
 const CLOCKCHIPS: &str = include_str!("texts/clockchips.h");
 const USES_IT: &str = "#include \"clockchips.h\"\nstruct clock_event_device device;\n";
-
-fn region(id: u16, name: &str) -> Region {
-    Region { id: RegionId(id), name: name.to_string(), weight: 1.0 }
-}
 
 /// A region that touches these members of `objects` line-aligned objects per call.
 fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u64) -> TypeUse {
@@ -45,8 +42,8 @@ fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u6
 }
 
 fn usage(abi: Abi, regions: &[&str], types: Vec<TypeUse>) -> Usage {
-    let regions = regions.iter().zip(0..).map(|(name, id)| region(id, name)).collect();
-    Usage { abi, regions, types, variables: Vec::new(), sharing: Vec::new(), variable_types: Vec::new() }
+    let regions = regions.iter().map(|name| Region::named(*name)).collect();
+    Usage { regions, types, ..Usage::empty(abi) }
 }
 
 fn lines<'a>(rows: &'a [RegionLines], region: &str, model: &str, bytes: u64) -> &'a RegionLines {
@@ -269,4 +266,25 @@ fn linux_6_1_puts_mult_at_48_and_list_across_lines_2_and_3() {
     let row = lines(&only(&advice).lines, "adjust", "LP64", 64).clone();
     assert_eq!((row.before, row.after), (Some(3.0), 1.0), "line 0, and list across lines 2 and 3");
     assert_eq!(only(&advice).sizes[0].after_bytes, 256);
+}
+
+#[test]
+fn a_reason_says_stays_only_of_members_that_did_not_move() {
+    let text = "struct rec { long a; char cold[40]; long b; char colder[64]; long c; };\nstruct rec r;\n";
+    let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
+    folder.write(&Default::default());
+    let types = folder.types(Abi::X86_64).expect("compiles");
+    let id = types.by_name()["rec"][0];
+    let used = touches(&types, id, 0, &["a", "b", "c"], 1);
+    let usage = usage(Abi::X86_64, &["hot"], vec![used]);
+    let sources = Sources::new(folder.files.clone());
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let proposal = only(&advice);
+    let because = |member: &str| {
+        let reason = proposal.reasons.iter().find(|reason| reason.member == member);
+        reason.map(|reason| reason.because.clone()).expect("a reason")
+    };
+    assert!(proposal.moved.contains(&"b".to_string()), "{:?}", proposal.moved);
+    assert!(because("b").starts_with("moves within line 0"), "{}", because("b"));
+    assert!(because("a").starts_with("stays on line 0"), "{}", because("a"));
 }

@@ -47,10 +47,8 @@ mod writer;
 
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
-pub use frame::{MAX_BLOCK_BYTES, VERSION};
-pub use header::{
-    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Selection, Summary,
-};
+pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
+pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary};
 pub use reader::{Event, Reader, Recording, events_of, read_all};
 pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};

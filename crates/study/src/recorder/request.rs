@@ -1,23 +1,19 @@
 //! What is to be recorded.
 
+use crate::process::{Finished, Streams};
+use crate::run::Run;
 use lineup_cache::CacheSpec;
+use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Selection, Summary};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A recording to be made.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
-    /// The program's file.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// Its working directory; `None` for ours.
-    pub directory: Option<PathBuf>,
-    /// Variables added to its environment.
-    pub environment: Vec<(OsString, OsString)>,
+    /// The run to record; its command names the program's file.
+    pub run: Run,
     /// Functions to record; empty in whole-program mode.
-    pub regions: Vec<RegionRequest>,
+    pub regions: Regions,
     /// How to record.
     pub mode: Mode,
     /// Calls recorded at most per region.
@@ -30,32 +26,18 @@ pub struct RecordRequest {
     pub caches: Vec<CacheSpec>,
     /// Where to write the recording.
     pub output: PathBuf,
-    /// What becomes of the program's own output in the recording run; it then reads our standard input, too.
-    pub shown: Output,
+    /// What becomes of what the program prints in the recording run.
+    pub streams: Streams,
 }
 
-/// What becomes of what the program prints.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
-    /// Thrown away.
-    Hidden,
-    /// Passed through.
-    Shown,
-    /// Passed through, all of it on standard error.
-    OnStandardError,
-}
-
-/// A function to record.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RegionRequest {
-    /// Its name.
-    pub name: String,
-    /// How much its calls count against those of others.
-    pub weight: f64,
+impl RecordRequest {
+    /// The program's file.
+    pub fn program(&self) -> &Path {
+        self.run.command.first().map_or(Path::new(""), Path::new)
+    }
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
 pub struct RecordOutcome {
     /// How the program ended.
     pub ending: Ending,
@@ -65,6 +47,8 @@ pub struct RecordOutcome {
     pub runs: u32,
     /// Why not everything could be written: what stands in the file until then is whole.
     pub failure: Option<String>,
+    /// What the program printed, when it was captured, and how it was ended when not by itself.
+    pub finished: Finished,
     /// What the user should know: functions inlined besides, blocks not seen.
     pub notes: Vec<String>,
 }

@@ -189,6 +189,8 @@ fn thin(
     mut summary: Summary,
     ending: &Ending,
 ) -> Result<Summary> {
+    // Through symbolic links: the file is replaced, not what leads to it.
+    let path = &fs::canonicalize(path).with_context(|| path.display().to_string())?;
     let part = part_of(path);
     let write = || -> Result<Summary> {
         let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
