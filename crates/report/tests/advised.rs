@@ -130,6 +130,7 @@ fn advice_reads_as_sentences() {
     Proposal: reorder members — device (in the patch)
     Moved in include/device.h: hot (8 bytes). No allowed order needs fewer lines.
     - hot: joins the line of next_event
+    - side effect: what follows an object of it, in arrays and in types that hold it, moves by 8 bytes
       clockevents_program_event, LP64, 64 B lines: 2 → 1
       checked: offsets read back from the compiler under every data model named
       obeyed: a run of bit-fields moves whole: state, flags (include/device.h:12)

@@ -60,7 +60,7 @@ fn the_first_screen_of_a_terminal_tells_verdict_change_patch_and_what_to_type() 
     Refused: struct timer_bank
 
     99.3 % of the data accesses are named.
-    Not observed: The kernel's o…ccesses
+    Not observed: The kernel's own accesses
 
     Next
       lineup study --region clockevents_adjust_all_freqs --region clockevents_program_event --source studies/clockevents --build make -- ./clockevents --devices 64    # Study both regions again
@@ -130,7 +130,7 @@ fn a_pipe_gets_plain_columns() {
     Refused: struct timer_bank
 
     99.3 % of the data accesses are named.
-    Not observed: The kernel's o…ccesses
+    Not observed: The kernel's own accesses
 
     Next
       lineup study --region clockevents_adjust_all_freqs --region clockevents_program_event --source studies/clockevents --build make -- ./clockevents --devices 64    # Study both regions again
