@@ -97,7 +97,7 @@ fn an_array_over_many_lines_is_one_row() {
         name: "buckets".into(),
         offset: 64,
         size_bytes: 64 * 100,
-        touched: vec![64..6464],
+        touched: std::iter::once(64..6464).collect(),
         uses,
         sharing: None,
     };

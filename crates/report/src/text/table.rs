@@ -209,7 +209,7 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
             let whole_or_cut =
                 |word: &&str| given.split(' ').any(|given| given == *word) || word.contains('…');
-            assert!(words(&text).iter().all(|word| whole_or_cut(word)), "{text}");
+            assert!(words(&text).iter().all(whole_or_cut), "{text}");
             for word in
                 ["true", "handovers", "18,446,744,073,709,551,615", "1,000", "queue.tail", "have", "written)"]
             {
