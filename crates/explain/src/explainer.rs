@@ -138,15 +138,19 @@ impl<'a> Explainer<'a> {
         let mut tally = CallTally::default();
         let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
         for access in &call.accesses {
-            let named = self.namer.name(access, &mut context, call.entered_at)?;
-            let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
-            tally.add(access, &touched);
-            self.tallies.entry(call.region).or_default().name(access, &named);
-            if self.threads.len() > 1 && self.lines.is_shared(self.options.line_size.line_of(access.address))
-            {
-                for part in touched {
-                    let (read, written) = shared.entry((part, access.address)).or_default();
-                    *(if access.kind == AccessKind::Store { written } else { read }) = true;
+            let ranges = self.namer.name_ranges(access, &mut context, call.entered_at)?;
+            self.tallies.entry(call.region).or_default().name(access, &ranges);
+            tally.touch(access);
+            for range in ranges {
+                let size_bytes = u64::from(range.size_bytes);
+                let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
+                tally.add(access.kind, &touched);
+                let line = self.options.line_size.line_of(range.address);
+                if self.threads.len() > 1 && self.lines.is_shared(line) {
+                    for part in touched {
+                        let (read, written) = shared.entry((part, range.address)).or_default();
+                        *(if access.kind == AccessKind::Store { written } else { read }) = true;
+                    }
                 }
             }
         }
@@ -221,7 +225,10 @@ impl<'a> Explainer<'a> {
             map,
             code: self.code(tally),
             misses: self.misses(tally),
-            folded_patterns: tally.objects.folded() + tally.blocks.folded() + tally.folded_together,
+            folded_patterns: tally.objects.folded()
+                + tally.objects_in_variables.folded()
+                + tally.blocks.folded()
+                + tally.folded_together,
         }
     }
 
@@ -350,7 +357,8 @@ impl<'a> Explainer<'a> {
 
     fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
         let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
-        for ((ty, base), counted) in tally.objects.sorted() {
+        let in_variables = tally.objects_in_variables.sorted();
+        for ((ty, base), counted) in tally.objects.sorted().into_iter().chain(in_variables) {
             by_type.entry(ty).or_default().push(ObjectPattern {
                 base_in_line: base,
                 bytes: counted.bytes,

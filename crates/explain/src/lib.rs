@@ -34,6 +34,7 @@ pub mod image;
 pub mod instruction;
 pub mod lifetimes;
 pub mod linemap;
+pub mod live_times;
 pub mod located;
 pub mod name;
 pub mod namer;

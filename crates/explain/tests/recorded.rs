@@ -141,6 +141,24 @@ fn a_line_tells_what_is_used_and_what_rides_along() {
 }
 
 #[test]
+fn bytes_of_a_struct_in_a_variable_are_listed_once_and_known_to_advice() {
+    let source = "
+        struct job { int state; char name[60]; long total; struct job *next; } last = { 1 };
+        long f(struct job *j) { last.total++; return last.state; }
+    ";
+    let program = compile(source, &["-g"]);
+    let explanation =
+        explain(&program, &recording(&program, &[(0, 0x10_0000), (1, 0x10_0000)]), Options::default());
+    let of_64 = explanation.regions[0].lines.iter().find(|lines| lines.line_bytes == 64).unwrap();
+    let listed: f64 = explanation.regions[0].map.iter().map(|line| line.needed_per_call).sum();
+    assert_eq!(listed, of_64.data.unwrap().mean);
+    assert!(explanation.regions[0].map.iter().all(|line| line.type_name.is_none()));
+    let shared: Vec<&String> = explanation.shared_lines.iter().flat_map(|line| &line.parts).collect();
+    assert!(shared.iter().all(|part| part.starts_with("last.")), "{shared:?}");
+    assert_eq!(explanation.usage[0].types[0].patterns[0].occurrences, 2);
+}
+
+#[test]
 fn usage_for_advice_holds_patterns_of_objects_and_variables() {
     let program = program();
     let recorded = recording(&program, &[(0, 0x10_0000), (0, 0x10_0020), (0, 0x10_0080)]);
