@@ -3,7 +3,8 @@
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
+    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine,
+    UnnamedIn,
 };
 use crate::image::Image;
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
@@ -251,13 +252,15 @@ impl<'a> Explainer<'a> {
     }
 
     fn unnamed(&self, tally: &RegionTally) -> Vec<UnnamedIn> {
-        let mut by_function: HashMap<(String, String), u64> = HashMap::new();
+        let mut by_function: HashMap<(String, String), (u64, Option<Lack>)> = HashMap::new();
         for (pc, accesses) in &tally.unnamed {
-            *by_function.entry(self.namer.function_at(*pc)).or_default() += accesses;
+            let (sum, lacks) = by_function.entry(self.namer.function_at(*pc)).or_default();
+            *sum += accesses;
+            *lacks = lacks.or_else(|| self.namer.lack_at(*pc));
         }
         let mut all: Vec<UnnamedIn> = by_function
             .into_iter()
-            .map(|((function, image), accesses)| UnnamedIn { function, image, accesses })
+            .map(|((function, image), (accesses, lacks))| UnnamedIn { function, image, accesses, lacks })
             .collect();
         all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.function.cmp(&b.function)));
         all.truncate(self.options.unnamed_functions);

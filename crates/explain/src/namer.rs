@@ -5,6 +5,7 @@ use crate::analysis::{Place, Site, World, analyse};
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
+use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
 use crate::image::Image;
 use crate::lifetimes::ObjectLifetimes;
@@ -208,6 +209,19 @@ impl<'a> Namer<'a> {
         let name = described.map(|function| function.name.clone());
         let name = name.or_else(|| image.symbol_at(link).map(|symbol| symbol.name.clone()));
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
+    }
+
+    /// What the debug information of the code at a program counter lacks so that its accesses can have names.
+    /// Nothing is said of shared libraries, of which no more is expected.
+    pub fn lack_at(&self, pc: u64) -> Option<Lack> {
+        let (image, link) = self.image_at(pc)?;
+        let image = self.images.get(image).filter(|image| !image.is_shared_library())?;
+        match image.debug {
+            Some(debug) if debug.has_debug_info() => {
+                (debug.has_types_at(link) == Some(false)).then_some(Lack::Types)
+            }
+            _ => Some(Lack::DebugInfo),
+        }
     }
 
     /// Texts by number.

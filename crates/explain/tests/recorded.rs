@@ -1,7 +1,7 @@
 //! From a recording's bytes to an explanation: lines, patterns, sharing, coverage.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
-use lineup_explain::explanation::Explanation;
+use lineup_explain::explanation::{Explanation, Lack};
 use lineup_explain::instruction::{InstructionSet, Touch, decode};
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
@@ -229,6 +229,17 @@ fn an_image_that_cannot_be_read_leaves_accesses_unnamed_not_lost() {
         survey.explain(&[None], Options::default(), || Reader::new(recorded.as_slice())).unwrap();
     let coverage = &explanation.regions[0].coverage;
     assert_eq!((coverage.accesses, coverage.named), (accesses(&program, 0).len() as u64, Some(0.0)));
+    assert_eq!(explanation.regions[0].unnamed[0].lacks, Some(Lack::DebugInfo));
+}
+
+#[test]
+fn functions_without_types_say_why_their_accesses_have_no_names() {
+    for (flag, lacks) in [("-g1", Some(Lack::Types)), ("-g", None)] {
+        let program = compile(SOURCE, &[flag]);
+        let explanation = explain(&program, &recording(&program, &[(0, 0x10_0000)]), Options::default());
+        let found = explanation.regions[0].unnamed.first().and_then(|unnamed| unnamed.lacks);
+        assert_eq!(found, lacks, "{flag}: {:?}", explanation.regions[0].unnamed);
+    }
 }
 
 #[test]
