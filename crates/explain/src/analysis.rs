@@ -18,7 +18,6 @@ use crate::instruction::{
 use crate::located::{Located, Names, RegisterFact, Slot};
 use crate::thread_block::ThreadBlocks;
 use lineup_debuginfo::Region;
-use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
 use std::collections::HashMap;
@@ -301,9 +300,9 @@ impl Surroundings for Pass<'_, '_, '_> {
 
     fn popped_bytes(&mut self, target: CallTarget) -> i64 {
         let Some(image) = self.world.images.get(self.image) else { return 0 };
-        let is_i386 = image.abi().is_some_and(|abi| abi.machine == Machine::I386);
+        let may_pop = image.abi().is_some_and(|abi| abi.machine.description().callee_may_pop);
         let CallTarget::Direct(entry) = target else { return 0 };
-        if !is_i386 {
+        if !may_pop {
             return 0;
         }
         let images = self.world.images;
