@@ -1,5 +1,6 @@
 //! From calls to an explanation, in two passes.
 
+use crate::access_context::AccessContext;
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
@@ -8,7 +9,7 @@ use crate::explanation::{
 };
 use crate::image::Image;
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
-use crate::namer::{AccessContext, Namer};
+use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};

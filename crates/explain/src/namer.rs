@@ -1,15 +1,19 @@
 //! Names accesses: static analysis of the code first, then what was learned of the memory.
 
 use crate::abstract_value::{Origin, Pointer};
+use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site, World, analyse};
+use crate::callees::results;
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
 use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
 use crate::image::Image;
+use crate::library_code::LibraryCode;
 use crate::lifetimes::ObjectLifetimes;
 use crate::live_times::Moment;
+use crate::loaded_images::LoadedImages;
 use crate::located::Names;
 use crate::name::{Class, Evidence, Name, Named, VariableId};
 use crate::objects::{Home, Object, Objects, Sighting, Strength};
@@ -18,7 +22,7 @@ use crate::thread_block::{BlockSpot, ThreadBlocks};
 use lineup_debuginfo::Region;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
 use lineup_model::program::SymbolKind;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// A run of bytes that an access touched, with its name.
@@ -39,9 +43,7 @@ const LARGEST_OPERAND_BYTES: u32 = 64;
 /// Names the accesses of a recording in two passes: [`Namer::observe`] every access, [`Namer::settle`],
 /// then [`Namer::name`] every access.
 pub struct Namer<'a> {
-    images: Vec<Image<'a>>,
-    /// Start of each image's runtime range, with its end and index.
-    placed: BTreeMap<u64, (u64, usize)>,
+    images: LoadedImages<'a>,
     catalog: Catalog<'a>,
     globals: Vec<Globals>,
     names: Names,
@@ -55,10 +57,7 @@ pub struct Namer<'a> {
     lifetimes: ObjectLifetimes,
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
-    /// By program counter: whether a described function of the studied code covers it.
-    described: HashMap<u64, bool>,
-    /// By program counter outside described functions: the symbol, by name number.
-    symbols: HashMap<u64, Option<u32>>,
+    library: LibraryCode,
 }
 
 /// An access with what the code around it says of it.
@@ -67,49 +66,6 @@ struct Seen {
     /// Bytes of the operand before this piece.
     into: u64,
     place: Place,
-}
-
-/// What the accesses of a call before one say of it: the machine splits accesses into adjacent pieces, and code
-/// without a symbol belongs to the function before it. Made anew for each call.
-#[derive(Clone, Default, Debug)]
-pub struct AccessContext {
-    /// Accesses so far.
-    accesses: u32,
-    last: Option<(u64, AccessKind, u64, u64)>,
-    /// Per image without described functions: the symbol, by name number, that code last ran in. Code
-    /// without a symbol runs on behalf of it: only named functions can be called from outside.
-    entered: HashMap<usize, u32>,
-}
-
-impl AccessContext {
-    /// The moment of the next access of a call that began at `at`.
-    fn next(&mut self, at: u64) -> Moment {
-        self.accesses = self.accesses.saturating_add(1);
-        self.moment(at)
-    }
-
-    /// The moment of the last access.
-    fn moment(&self, at: u64) -> Moment {
-        Moment { call: at, access: self.accesses }
-    }
-
-    /// Bytes of the operand that earlier pieces covered.
-    fn before(&mut self, access: &Access, operand_bytes: u64) -> u64 {
-        let size = u64::from(access.size_bytes);
-        let into = match self.last {
-            Some((pc, kind, end, covered))
-                if pc == access.pc
-                    && kind == access.kind
-                    && end == access.address
-                    && covered + size <= operand_bytes =>
-            {
-                covered
-            }
-            _ => 0,
-        };
-        self.last = Some((access.pc, access.kind, access.address.wrapping_add(size), into + size));
-        into
-    }
 }
 
 impl<'a> Namer<'a> {
@@ -121,24 +77,15 @@ impl<'a> Namer<'a> {
             .enumerate()
             .map(|(index, image)| Globals::new(&mut catalog, index, image))
             .collect();
-        let placed = images
-            .iter()
-            .enumerate()
-            .map(|(index, image)| {
-                let range = image.runtime_range();
-                (range.start, (range.end, index))
-            })
-            .collect();
         let (results, results_by_name) = results(&mut catalog, &images);
         Namer {
             percpu: PerCpu::new(&images),
             blocks: ThreadBlocks::new(&images),
-            placed,
             globals,
             catalog,
             results,
             results_by_name,
-            images,
+            images: LoadedImages::new(images),
             names: Names::default(),
             sites: HashMap::new(),
             analysed: HashSet::new(),
@@ -146,14 +93,13 @@ impl<'a> Namer<'a> {
             lifetimes: ObjectLifetimes::new(memory),
             objects: Objects::default(),
             used_as: HashMap::new(),
-            described: HashMap::new(),
-            symbols: HashMap::new(),
+            library: LibraryCode::default(),
         }
     }
 
     /// The images.
     pub fn images(&self) -> &[Image<'a>] {
-        &self.images
+        self.images.all()
     }
 
     /// The types of all images.
@@ -199,29 +145,14 @@ impl<'a> Namer<'a> {
         all
     }
 
-    /// The function that a program counter is in: its name and the path of its image.
+    /// The function that a program counter is in: its name as the source spells it, and the path of its image.
     pub fn function_at(&self, pc: u64) -> (String, String) {
-        let Some((image, link)) = self.image_at(pc) else {
-            return ("(outside every file)".to_owned(), String::new());
-        };
-        let Some(image) = self.images.get(image) else { return Default::default() };
-        let described = image.functions.iter().find(|function| function.contains(link));
-        let name = described.map(|function| function.name.clone());
-        let name = name.or_else(|| image.symbol_at(link).map(|symbol| symbol.name.clone()));
-        (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
+        self.images.function_at(pc)
     }
 
     /// What the debug information of the code at a program counter lacks so that its accesses can have names.
-    /// Nothing is said of shared libraries, of which no more is expected.
     pub fn lack_at(&self, pc: u64) -> Option<Lack> {
-        let (image, link) = self.image_at(pc)?;
-        let image = self.images.get(image).filter(|image| !image.is_shared_library())?;
-        match image.debug {
-            Some(debug) if debug.has_debug_info() => {
-                (debug.has_types_at(link) == Some(false)).then_some(Lack::Types)
-            }
-            _ => Some(Lack::DebugInfo),
-        }
+        self.images.lack_at(pc)
     }
 
     /// Texts by number.
@@ -346,7 +277,7 @@ impl<'a> Namer<'a> {
     ) -> Result<Named, ExplainError> {
         let at = context.next(at);
         let seen = self.seen(access, context)?;
-        let library = self.library(access.pc, context);
+        let library = self.library.at(&self.images, &mut self.names, access.pc, context);
         if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
             return Ok(named);
         }
@@ -384,7 +315,7 @@ impl<'a> Namer<'a> {
         }
         let end = access.address.saturating_add(u64::from(access.size_bytes));
         let first = self.name(&Access { size_bytes: 1, value: None, ..*access }, context, at)?;
-        let library = self.library(access.pc, context);
+        let library = self.library.at(&self.images, &mut self.names, access.pc, context);
         let moment = context.moment(at);
         let mut ranges = Vec::new();
         let (mut address, mut named) = (access.address, first);
@@ -479,7 +410,7 @@ impl<'a> Namer<'a> {
         if let Some(known) = self.sites.get(&pc) {
             return Ok(known.clone());
         }
-        if let Some((image, link)) = self.image_at(pc) {
+        if let Some((image, link)) = self.images.at(pc) {
             self.analyse_at(image, link)?;
         }
         Ok(self.sites.entry(pc).or_insert_with(|| Rc::from([])).clone())
@@ -496,7 +427,7 @@ impl<'a> Namer<'a> {
         }
         let Some(function) = described.functions.get(number) else { return Ok(()) };
         let mut world = World {
-            images: &self.images,
+            images: self.images.all(),
             catalog: &mut self.catalog,
             globals: &self.globals,
             blocks: &self.blocks,
@@ -510,19 +441,13 @@ impl<'a> Namer<'a> {
         Ok(())
     }
 
-    fn image_at(&self, runtime: u64) -> Option<(usize, u64)> {
-        let (_, (end, index)) = self.placed.range(..=runtime).next_back()?;
-        let image = self.images.get(*index).filter(|_| runtime < *end)?;
-        Some((*index, image.loaded.to_link(runtime)))
-    }
-
     /// The image whose section holds a data address. Between the sections of one file other things may be
     /// mapped.
     fn data_at(&self, runtime: u64) -> Option<(usize, u64)> {
         if let Some(found) = self.percpu.at(runtime) {
             return Some(found);
         }
-        let (index, link) = self.image_at(runtime)?;
+        let (index, link) = self.images.at(runtime)?;
         let image = self.images.get(index)?;
         (image.debug.is_none() || image.section_at(link).is_some()).then_some((index, link))
     }
@@ -567,7 +492,7 @@ impl<'a> Namer<'a> {
         if self.blocks.is_head(offset) {
             return Named::new(Name::ThreadHead { offset }, Evidence::ThreadBase);
         }
-        let image = self.image_at(pc).map_or(0, |(image, _)| image);
+        let image = self.images.at(pc).map_or(0, |(image, _)| image);
         Named::new(Name::ThreadLocal { image, offset }, Evidence::ThreadBase)
     }
 
@@ -677,43 +602,6 @@ impl<'a> Namer<'a> {
             None => Named::new(if home.1.is_some() { Name::Heap } else { Name::Unknown }, Evidence::None),
         }
     }
-
-    /// The library function that a program counter is in: always in a shared library, since debug information
-    /// that happens to be installed for it must not leave more accesses without a name; else when no described
-    /// function covers it.
-    fn library(&mut self, pc: u64, context: &mut AccessContext) -> Option<Name> {
-        let (image, link) = self.image_at(pc)?;
-        let described = match self.described.get(&pc) {
-            Some(known) => *known,
-            None => {
-                let image = self.images.get(image)?;
-                let found = !image.is_shared_library()
-                    && image.functions.iter().any(|function| function.contains(link));
-                self.described.insert(pc, found);
-                found
-            }
-        };
-        if described {
-            return None;
-        }
-        let symbol = match self.symbols.get(&pc) {
-            Some(known) => *known,
-            None => {
-                let name = self.images.get(image)?.symbol_at(link).map(|symbol| symbol.name.clone());
-                let number = name.map(|name| self.names.number(name));
-                self.symbols.insert(pc, number);
-                number
-            }
-        };
-        let symbol = match symbol {
-            Some(symbol) => {
-                context.entered.insert(image, symbol);
-                Some(symbol)
-            }
-            None => context.entered.get(&image).copied(),
-        };
-        Some(Name::Library { image, symbol })
-    }
 }
 
 /// True when a type ends before an offset.
@@ -744,23 +632,4 @@ fn member_of(object: Object, address: u64) -> Named {
         Strength::PointedTo => Evidence::PointerValue,
     };
     Named::new(name, evidence)
-}
-
-type Results = (HashMap<(usize, u64), Ty>, HashMap<String, Ty>);
-
-/// What every described function returns a pointer to.
-fn results(catalog: &mut Catalog<'_>, images: &[Image<'_>]) -> Results {
-    let mut by_entry = HashMap::new();
-    let mut by_name = HashMap::new();
-    for (index, image) in images.iter().enumerate() {
-        for function in &image.functions {
-            let Some(target) = function.returns.and_then(|id| catalog.pointee(index, id)) else { continue };
-            if let Some(entry) = function.entry() {
-                by_entry.insert((index, entry), target);
-            }
-            let name = function.linkage_name.as_ref().unwrap_or(&function.name);
-            by_name.entry(name.clone()).or_insert(target);
-        }
-    }
-    (by_entry, by_name)
 }

@@ -2,10 +2,11 @@
 //! the name must be what the source says.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::access_context::AccessContext;
 use lineup_explain::image::Image;
 use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{AccessContext, Namer};
+use lineup_explain::namer::Namer;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::program::SymbolKind;

@@ -5,10 +5,11 @@ mod harness;
 
 use harness::{AARCH64, ARM, I386, Run, Target, Truth, X86_64, compile, compile_rust, trace};
 use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::access_context::AccessContext;
 use lineup_explain::fields::Field;
 use lineup_explain::image::Image;
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{AccessContext, Namer};
+use lineup_explain::namer::Namer;
 use lineup_model::access::Access;
 use lineup_model::program::Location;
 use std::collections::BTreeMap;
