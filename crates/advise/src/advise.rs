@@ -2,6 +2,7 @@
 
 use crate::alignment;
 use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
 use crate::gather;
 use crate::guard::Lock;
 use crate::guarding;
@@ -18,13 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported.
 /// Every proposal that edits text was compiled by `judge`, together with the proposals before it.
+///
+/// # Errors
+/// When a candidate's build failed for another reason than the candidate, or was interrupted: nothing is
+/// known then of the candidate, and it is not counted as refused by the compiler.
 pub fn advise(
     usage: &Usage,
     types: &Types,
     sources: &Sources,
     options: &Options,
     judge: &mut dyn Judge,
-) -> Advice {
+) -> Result<Advice, AdviseError> {
     let mut advice = Advice {
         schema: ADVICE_SCHEMA,
         line_bytes: options.primary.bytes(),
@@ -38,7 +43,7 @@ pub fn advise(
         guard: Lock::default(),
         edited: BTreeMap::new(),
     };
-    let outcome = gather::propose(usage, types, sources, options, judge);
+    let outcome = gather::propose(usage, types, sources, options, judge)?;
     let mut gathered_types: BTreeSet<String> = BTreeSet::new();
     for proposal in &outcome.proposals {
         gathered_types.extend(proposal.reordered_types.iter().cloned());
@@ -47,9 +52,9 @@ pub fn advise(
     advice.gathers = outcome.proposals;
     advice.refusals = outcome.refusals;
     for id in used_types(usage, types) {
-        order_type(&mut advice, &gathered_types, (usage, types, id), sources, options, judge);
+        order_type(&mut advice, &gathered_types, (usage, types, id), sources, options, judge)?;
     }
-    advice
+    Ok(advice)
 }
 
 /// Used aggregates, the one with the most accesses per call first.
@@ -73,15 +78,16 @@ fn order_type(
     sources: &Sources,
     options: &Options,
     judge: &mut dyn Judge,
-) {
-    let Some(subject) = Subject::new(types, id, usage) else { return };
+) -> Result<(), AdviseError> {
+    let Some(subject) = Subject::new(types, id, usage) else { return Ok(()) };
     let Some(spelling) = spelling(types, subject.id) else {
         let constraints = vec![Binding::new(Constraint::Anonymous)];
         let owner = format!("(anonymous type {})", id.0);
-        return advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        return Ok(());
     };
     if gathered_types.contains(&spelling.name) || subject.aggregate.members.len() < 2 {
-        return;
+        return Ok(());
     }
     let current = sources.with(&advice.edited);
     match member_order::propose(
@@ -92,7 +98,7 @@ fn order_type(
         judge,
         &advice.edited,
         Worth::OwnPatch,
-    ) {
+    )? {
         Verdict::Proposed(proposal) => {
             advice.edited.extend(proposal.edited.clone());
             guarding::add_order(&mut advice.guard, &subject, &proposal, options);
@@ -104,4 +110,5 @@ fn order_type(
         }
         Verdict::Refused(refusal) => advice.refusals.push(refusal),
     }
+    Ok(())
 }
