@@ -10,6 +10,7 @@ pub mod git;
 pub mod guest;
 pub mod interrupt;
 pub mod launch;
+pub mod placed;
 pub mod printed;
 pub mod process;
 pub mod progress;

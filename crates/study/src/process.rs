@@ -1,6 +1,7 @@
 //! One child process, from held at the gate to reaped.
 
 use crate::interrupt::Interrupts;
+use crate::placed::Placed;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
@@ -28,6 +29,8 @@ pub struct Invocation {
     pub environment: Vec<(OsString, OsString)>,
     /// What it reads as standard input; `None` for nothing.
     pub stdin: Option<PathBuf>,
+    /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
+    pub placed: Option<Placed>,
 }
 
 /// Where a child's output goes.
@@ -247,6 +250,9 @@ fn launcher(invocation: &Invocation, cpus: Option<&[u32]>) -> Result<Command> {
     }
     if let Some(stdin) = &invocation.stdin {
         command.arg("--stdin").arg(std::path::absolute(stdin)?);
+    }
+    if let Some(placed) = &invocation.placed {
+        command.arg("--copy").arg(&placed.copy).arg("--original").arg(&placed.original);
     }
     command.arg("--").args(&invocation.command);
     if let Some(directory) = &invocation.directory {
