@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use lineup_advise::usage::{Region, TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
-use lineup_explain::spread::Bar;
+use lineup_explain::quantiles::Bar;
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;

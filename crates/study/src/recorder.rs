@@ -4,7 +4,7 @@ mod emulator;
 mod regions;
 mod request;
 
-pub use emulator::{is_native, native_or_emulated, on_path, plugin_argument};
+pub use emulator::{native_or_emulated, on_path, plugin_argument};
 pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
 
 use crate::companions;

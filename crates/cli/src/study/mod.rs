@@ -13,7 +13,6 @@ use lineup_advise::sources::Sources;
 use lineup_prove::{Proof, ProofPlan, Proven, prove};
 use lineup_report::study::{Fact, Patch};
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -78,6 +77,6 @@ fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrup
     plan.progress("running both variants in turn");
     let mut runner = variant::runner(plan, before, after, interrupts)?;
     let machine = before.recorded.abi().machine;
-    let proof = ProofPlan { is_emulated: !recorder::is_native(machine), ..plan.proof };
+    let proof = ProofPlan { is_emulated: !machine.is_host(), ..plan.proof };
     Ok(prove(&before.recorded.footprints(), &after.recorded.footprints(), &mut runner, &proof)?)
 }

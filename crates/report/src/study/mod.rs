@@ -19,7 +19,7 @@ pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
     ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalKind, ProposalStatus, Refusal, SizeChange,
 };
-pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, RegionReport, Spread};
+pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 
 use serde::Serialize;
 

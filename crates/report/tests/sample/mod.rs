@@ -104,7 +104,7 @@ fn footprint(kind: LineKind, line_bytes: u32, before: &[(u64, u64)], after: &[(u
 }
 
 fn regions() -> Vec<RegionReport> {
-    let spread = |min, median, max| Some(Spread { min, median, max });
+    let spread = |min, median, max| Some(Quantiles { min, median, max });
     vec![
         RegionReport {
             name: "clockevents_adjust_all_freqs".into(),

@@ -10,7 +10,7 @@ use crate::tool;
 use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
-use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, emulator, emulator_version};
+use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
 use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
@@ -158,7 +158,8 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
 
 /// The emulator for a machine, if it is new enough.
 pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
-    let (name, package) = emulator(machine)?;
+    let board = board(machine)?;
+    let (name, package) = (board.emulator, board.package);
     let command = on_path(name)
         .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
     let output =
@@ -221,7 +222,7 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
     let machine = request.image.machine;
     let path = match request.busybox {
         Some(path) => path.to_owned(),
-        None if crate::recorder::is_native(machine) => {
+        None if machine.is_host() => {
             on_path("busybox").context("busybox is not installed; on Debian: apt install busybox-static")?
         }
         None => bail!(

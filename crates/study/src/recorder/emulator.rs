@@ -34,12 +34,12 @@ pub(super) struct Ran {
 impl Emulator {
     /// The emulator for programs of a machine.
     pub(super) fn find(machine: Machine) -> Result<Emulator> {
-        let (name, sysroot) = emulator_of(machine);
+        let name = machine.description().program_emulator;
         let command = on_path(name)
             .with_context(|| format!("{name} is not installed; on Debian: apt install qemu-user"))?;
         let version = crate::tool::output(Command::new(&command).arg("--version")).context(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
-        let sysroot = sysroot.filter(|root| Path::new(root).is_dir());
+        let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
         Ok(Emulator { command, plugin: plugin()?, sysroot, version })
     }
 
@@ -103,41 +103,22 @@ pub(super) struct Run<'a> {
     pub(super) reads_input: bool,
 }
 
-/// The emulator's name for a machine, and where Debian's cross compilers put its libraries.
-fn emulator_of(machine: Machine) -> (&'static str, Option<&'static str>) {
-    match machine {
-        Machine::X86_64 => {
-            ("qemu-x86_64", (!cfg!(target_arch = "x86_64")).then_some("/usr/x86_64-linux-gnu"))
-        }
-        Machine::AArch64 => {
-            ("qemu-aarch64", (!cfg!(target_arch = "aarch64")).then_some("/usr/aarch64-linux-gnu"))
-        }
-        Machine::Arm => ("qemu-arm", Some("/usr/arm-linux-gnueabihf")),
-        Machine::I386 => ("qemu-i386", Some("/usr/i686-linux-gnu")),
-    }
+/// Where libraries for a machine's programs are; `None` for those of this machine.
+fn sysroot_of(machine: Machine) -> Option<&'static str> {
+    (!machine.is_host()).then_some(machine.description().sysroot)
 }
 
 /// The command that runs a program outside recordings: the program itself on its own machine, else under the
 /// emulator.
 pub fn native_or_emulated(machine: Machine, program: OsString, arguments: &[OsString]) -> Vec<OsString> {
     let mut command = Vec::new();
-    if !is_native(machine) {
-        let (name, sysroot) = emulator_of(machine);
-        command.push(name.into());
-        command.extend(sysroot.into_iter().flat_map(|root| ["-L".into(), root.into()]));
+    if let Some(root) = sysroot_of(machine) {
+        let emulator = machine.description().program_emulator;
+        command.extend([emulator, "-L", root].map(OsString::from));
     }
     command.push(program);
     command.extend(arguments.iter().cloned());
     command
-}
-
-/// True when this machine runs programs of that machine itself.
-pub fn is_native(machine: Machine) -> bool {
-    match machine {
-        Machine::X86_64 => cfg!(target_arch = "x86_64"),
-        Machine::AArch64 => cfg!(target_arch = "aarch64"),
-        Machine::Arm | Machine::I386 => false,
-    }
 }
 
 /// A program in one of the folders of `PATH`.

@@ -15,7 +15,7 @@ use lineup_cache::CacheSpec;
 use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols};
-use lineup_model::abi::{Abi, Machine};
+use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
@@ -210,7 +210,7 @@ fn plan(
     system.stream_steps = options.stream * 1_000_000;
     let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
     system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
-    let abi = abi_of(kernel.machine)?;
+    let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.1;
     header.mode = Mode::System;
@@ -230,15 +230,6 @@ fn plan(
         writes_each_call: false,
         discovery: Discovery::default(),
         system: Some(system),
-    })
-}
-
-fn abi_of(machine: Machine) -> Result<Abi> {
-    Ok(match machine {
-        Machine::X86_64 => Abi::X86_64,
-        Machine::AArch64 => Abi::AARCH64,
-        Machine::Arm => Abi::ARM,
-        Machine::I386 => bail!("kernels for i386 are not recorded"),
     })
 }
 
