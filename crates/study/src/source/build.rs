@@ -65,9 +65,7 @@ impl Command<'_> {
         let said = last_lines(&words, LAST_LINES);
         let what = format!("the build `{}` failed in a copy of {}", self.line, self.source.display());
         Err(match fault(ending, &words) {
-            Fault::Sources => {
-                BuildError::Rejected { words: format!("{what}; its last lines:\n{said}") }
-            }
+            Fault::Sources => BuildError::Rejected { words: format!("{what}; its last lines:\n{said}") },
             Fault::Machine(reason) => {
                 BuildError::Failed { what: format!("{what}: {reason}. Its last lines:\n{said}") }
             }
@@ -75,8 +73,7 @@ impl Command<'_> {
     }
 
     fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
-        let placed =
-            Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
+        let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);
         let invocation = Invocation {
             command: ["sh", "-c", &line].map(Into::into).into(),

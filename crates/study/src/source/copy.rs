@@ -14,7 +14,18 @@ const MOST_OUTSIDE_FILES: u64 = 50_000;
 
 /// Folders that belong to the system: no build writes there, so links into them are kept.
 const SYSTEM: [&str; 12] = [
-    "/bin", "/boot", "/dev", "/etc", "/gnu/store", "/lib", "/lib64", "/nix/store", "/proc", "/sbin", "/sys", "/usr",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
 ];
 
 /// A copy in the making.

@@ -31,7 +31,8 @@ const MACHINE: [&str; 14] = [
 ];
 
 /// What `make` and shells print at the end of a line about a child that a signal ended.
-const SIGNALS: [&str; 6] = ["Killed", "Terminated", "Segmentation fault", "Bus error", "Aborted", "Interrupt"];
+const SIGNALS: [&str; 6] =
+    ["Killed", "Terminated", "Segmentation fault", "Bus error", "Aborted", "Interrupt"];
 
 /// What shows that a compiler, assembler or linker has judged the sources.
 const COMPLAINTS: [&str; 6] =

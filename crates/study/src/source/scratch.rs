@@ -183,48 +183,37 @@ impl Scratch {
     /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
     /// not make is no part of it and comes back.
     fn build_anew(&self, tree: &mut Tree, stale: &[PathBuf]) -> Result<(), BuildError> {
-        let aside = tempfile::tempdir_in(self.root.path()).map_err(|error| BuildError::around(error.into()))?;
+        let aside =
+            tempfile::tempdir_in(self.root.path()).map_err(|error| BuildError::around(error.into()))?;
         let kept = |index: usize| aside.path().join(index.to_string());
-        let rename = |from: &Path, to: &Path| {
-            fs::rename(from, to)
-                .with_context(|| format!("cannot move {}", from.display()))
-                .map_err(BuildError::around)
-        };
         for (index, path) in stale.iter().enumerate() {
             rename(path, &kept(index))?;
         }
         let built = self.run(tree);
-        let mut forgotten = Vec::new();
+        let mut made = Vec::new();
         for (index, path) in stale.iter().enumerate() {
-            match path.exists() {
-                true => forgotten.push(path.strip_prefix(&tree.path).unwrap_or(path).display().to_string()),
-                false => {
-                    rename(&kept(index), path)?;
-                    tree.unrelated.insert(path.clone());
-                }
+            if path.exists() {
+                made.push(path.as_path());
+            } else {
+                rename(&kept(index), path)?;
+                tree.unrelated.insert(path.clone());
             }
         }
-        let edited: Vec<&str> = tree.written.iter().map(String::as_str).collect();
-        let what = |names: &str| format!("the build did not recompile {names} after a change of {}", edited.join(", "));
         match built {
             Err(BuildError::Rejected { words }) => {
-                let names: Vec<String> = stale
-                    .iter()
-                    .map(|path| path.strip_prefix(&tree.path).unwrap_or(path).display().to_string())
-                    .collect();
-                Err(BuildError::Rejected { words: format!("{}; {words}", what(&names.join(", "))) })
+                let all: Vec<&Path> = stale.iter().map(PathBuf::as_path).collect();
+                Err(BuildError::Rejected { words: format!("{}; {words}", not_recompiled(tree, &all)) })
             }
-            Err(error) => Err(error),
-            Ok(()) if forgotten.is_empty() => Ok(()),
-            Ok(()) => {
+            Ok(()) if !made.is_empty() => {
                 let remark = format!(
-                    "{}, which it was compiled from: it lacks dependencies on headers. A clean build was made in the \
-                     copy; make one after applying the patch, too",
-                    what(&forgotten.join(", "))
+                    "{}: it lacks dependencies on headers. A clean build was made in the copy; make one after \
+                     applying the patch, too",
+                    not_recompiled(tree, &made)
                 );
                 self.remarks.borrow_mut().insert(remark);
                 Ok(())
             }
+            built => built,
         }
     }
 
@@ -252,6 +241,24 @@ impl Scratch {
     pub fn check_untouched(&self) -> Result<()> {
         self.untouched.check()
     }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), BuildError> {
+    fs::rename(from, to)
+        .with_context(|| format!("cannot move {}", from.display()))
+        .map_err(BuildError::around)
+}
+
+/// Says what was left as it was. Where objects were, nobody asks about the programs that are linked from them.
+fn not_recompiled(tree: &Tree, paths: &[&Path]) -> String {
+    let is_object =
+        |path: &&&Path| path.extension().is_some_and(|extension| extension == "o" || extension == "lo");
+    let objects: Vec<&&Path> = paths.iter().filter(is_object).collect();
+    let paths: Vec<&&Path> = if objects.is_empty() { paths.iter().collect() } else { objects };
+    let name = |path: &&&Path| path.strip_prefix(&tree.path).unwrap_or(path).display().to_string();
+    let names: Vec<String> = paths.iter().map(name).collect();
+    let edited: Vec<&str> = tree.written.iter().map(String::as_str).collect();
+    format!("the build did not recompile {} after a change of {}", names.join(", "), edited.join(", "))
 }
 
 /// Where copies are built: where they lie, unless something names the original by its path.

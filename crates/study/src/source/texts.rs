@@ -25,7 +25,9 @@ pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
 fn collect(
     (root, leave_out): (&Path, &[PathBuf]),
     folder: &Path,
-    files: &mut Vec<(String, String)>, total: &mut u64) -> Result<()> {
+    files: &mut Vec<(String, String)>,
+    total: &mut u64,
+) -> Result<()> {
     let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {

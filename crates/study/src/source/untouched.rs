@@ -52,7 +52,8 @@ impl Untouched {
         for (path, known) in &now {
             let is_as_before = self.files.get(path).is_some_and(|file| {
                 file.known == *known
-                    || (file.known.modified == known.modified && digest(path).is_ok_and(|now| now == file.digest))
+                    || (file.known.modified == known.modified
+                        && digest(path).is_ok_and(|now| now == file.digest))
             });
             if !is_as_before {
                 changed.push(path);
