@@ -1,5 +1,6 @@
 //! The `lineup` command. The only place that reads arguments, prints and picks file names.
 
+mod advice_options;
 mod advise;
 mod bisect;
 mod compare;

@@ -6,6 +6,7 @@ mod host_caches;
 pub(crate) mod kernel;
 mod text;
 
+use crate::advice_options::line_size;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
@@ -55,7 +56,7 @@ pub(crate) struct Options {
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable, conflicts_with = "kernel")]
     environment: Vec<(OsString, OsString)>,
     /// Cache-line size of the summary: 32, 64 or 128
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = plan::line_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
     /// Functions shown with --whole-program, most instructions first
     #[arg(long, value_name = "COUNT", default_value_t = 20)]

@@ -1,5 +1,6 @@
 //! What was typed → what is meant.
 
+use crate::advice_options::AdviceOptions;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
@@ -33,24 +34,14 @@ pub(crate) struct Options {
     /// Run the program once per recording, with everything instrumented: for programs that cannot run twice alike
     #[arg(long)]
     one_pass: bool,
-    /// Cache-line size that decides between layouts
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
-    line_size: LineSize,
+    #[command(flatten)]
+    advice: AdviceOptions,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
     caches: Vec<CacheSpec>,
     /// Bytes of other data between two calls, for the modelled misses
     #[arg(long = "pressure", value_name = "BYTES")]
     pressures: Vec<u64>,
-    /// Leave this member where it is
-    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
-    pins: Vec<(String, String)>,
-    /// Leave this type as it is
-    #[arg(long = "keep", value_name = "TYPE")]
-    keeps: Vec<String>,
-    /// Allow a type to grow to keep write-shared members apart
-    #[arg(long)]
-    allow_growth: bool,
     /// Also write lineup.lock, which `lineup layout --check` holds later builds against
     #[arg(long)]
     guard: bool,
@@ -117,14 +108,9 @@ impl Plan {
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,
-            advice: lineup_advise::options::Options {
-                pins: options.pins,
-                keeps: options.keeps,
-                primary: options.line_size,
-                allow_growth: options.allow_growth,
-            },
+            advice: options.advice.meant(),
             proof: ProofPlan {
-                line: options.line_size,
+                line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
                 ..ProofPlan::default()
             },
@@ -156,17 +142,6 @@ pub(crate) fn region(text: &str) -> Result<(String, f64)> {
         Ok(weight) => bail!("--region {text}: the weight {weight} is not a positive number"),
         Err(_) => Ok((text.to_owned(), 1.0)),
     }
-}
-
-pub(crate) fn pin(text: &str) -> Result<(String, String)> {
-    let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
-    let (ty, member) = parts.with_context(|| format!("--pin {text}: write Type.member"))?;
-    Ok((ty.to_owned(), member.to_owned()))
-}
-
-pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
-    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
 }
 
 fn cache_spec(text: &str) -> Result<CacheSpec, String> {
@@ -220,11 +195,5 @@ mod tests {
         assert_eq!(inside(Path::new("./build/x"), Path::new("src")).unwrap(), Path::new("build/x"));
         assert!(inside(Path::new("../x"), Path::new("src")).is_err());
         assert!(inside(Path::new("/bin/true"), Path::new(".")).is_err());
-    }
-
-    #[test]
-    fn a_pin_names_type_and_member() {
-        assert_eq!(pin("a::B.c").unwrap(), ("a::B".into(), "c".into()));
-        assert!(pin("member").is_err());
     }
 }
