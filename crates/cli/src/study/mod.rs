@@ -7,6 +7,7 @@ mod variant;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
+use crate::progress::Stages;
 use anyhow::Result;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
@@ -24,8 +25,9 @@ use variant::Variant;
 /// Records the program as it is, works out a better layout, applies it to a copy, records again, compares,
 /// and writes report, patch and figures.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    let plan = Plan::of(options)?;
     let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let plan = Plan::of(options, &interrupts, &stages)?;
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let before = Variant::study(&plan, &scratch, Role::Before, None, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;

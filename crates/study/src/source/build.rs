@@ -2,7 +2,8 @@
 
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::placed::Placed;
-use crate::process::{Invocation, Streams, Waiting};
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
 use crate::source::ending::{Fault, fault};
 use anyhow::{Context, Result};
 use lineup_prove::run::Ending;
@@ -75,15 +76,15 @@ impl Command<'_> {
     fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
         let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);
-        let invocation = Invocation {
+        let run = Run {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.folder.to_owned()),
             // Compilers are to complain in English: their words tell whose fault a failure is.
             environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")].map(|(a, b)| (a.into(), b.into())).into(),
             placed: self.is_placed.then_some(placed),
-            ..Invocation::default()
+            ..Run::default()
         };
-        let finished = Waiting::start(&invocation, None, Streams::Captured, interrupts)
+        let finished = Waiting::start(&run, None, Streams::Captured, interrupts)
             .and_then(Waiting::run)
             .context("cannot run sh for the build")?;
         let mut words = Vec::new();

@@ -50,6 +50,7 @@ pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
                 _ => format!("it ended with status {status}"),
             });
         }
+        Ending::Stopped => return Fault::Machine("it was stopped from outside".into()),
         Ending::Exited(_) => {}
     }
     let mut said = words.lines().filter(|line| !is_excerpt(line));

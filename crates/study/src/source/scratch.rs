@@ -1,8 +1,10 @@
 //! Scratch copies of the user's source folder, and builds in them.
 
+use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::placed::Placed;
-use crate::process::{Invocation, Streams, Waiting};
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
 use crate::source::build::{BuildError, Command};
 use crate::source::copy::{copy, set_modified};
 use crate::source::mentions;
@@ -15,12 +17,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// Copies of one source folder. All live at paths of equal length, because a path's length moves
 /// the program's stack and with it the timing.
 pub struct Scratch {
-    root: TempDir,
+    root: TempFolder,
     source: PathBuf,
     build: String,
     leave_out: Vec<PathBuf>,
@@ -78,8 +79,7 @@ impl Scratch {
                 source.display()
             );
         }
-        let root =
-            tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+        let root = interrupts.temporary_folder().context("cannot make a scratch folder")?;
         let leave_out = [leave_out, root.path()]
             .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
             .to_vec();
@@ -268,11 +268,11 @@ fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interru
         naming.insert(0, PathBuf::from("the build command"));
     }
     let Some(first) = naming.first() else { return Ok(Place::Copy) };
-    let empty = tempfile::tempdir().context("cannot make a scratch folder")?;
-    let trial = Invocation {
+    let empty = interrupts.temporary_folder().context("cannot make a scratch folder")?;
+    let trial = Run {
         command: vec!["true".into()],
         placed: Some(Placed { copy: empty.path().to_owned(), original: source.to_owned() }),
-        ..Invocation::default()
+        ..Run::default()
     };
     let tried = Waiting::start(&trial, None, Streams::Captured, interrupts).and_then(Waiting::run);
     interrupts.check()?;
