@@ -55,8 +55,8 @@ pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
     }
     let mut said = words.lines().filter(|line| !is_excerpt(line));
     let of_machine = |line: &&str| {
-        let is_signal = |name: &&str| line.trim_end_matches(" (core dumped)").ends_with(*name);
-        MACHINE.iter().any(|words| line.contains(words)) || SIGNALS.iter().any(|name| is_signal(&name))
+        let is_signal = |name: &str| line.trim_end_matches(" (core dumped)").ends_with(name);
+        MACHINE.iter().any(|words| line.contains(words)) || SIGNALS.iter().any(|name| is_signal(name))
     };
     if let Some(line) = said.clone().find(of_machine) {
         return Fault::Machine(line.trim().to_owned());
