@@ -8,7 +8,7 @@ use lineup_recording::{Mode, ProgramExit};
 use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
-use lineup_study::recorder::{self, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, RecordRequest, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -79,12 +79,9 @@ fn keep(folder: &Path, program: &Path) -> Result<PathBuf> {
 
 /// Records the program of one variant, in its own copy of the sources.
 fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &Interrupts) -> Result<()> {
-    let regions = plan.regions.iter();
     let request = RecordRequest {
         run: plan.run(program, tree),
-        regions: regions
-            .map(|(name, weight)| RegionRequest { name: name.clone(), weight: *weight })
-            .collect(),
+        regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
         warmup_calls: plan.warmup,
