@@ -4,9 +4,8 @@
 //! both processes, by handlers that the C library calls: none is left behind in another thread's hands.
 
 use crate::output::HeldOutput;
-use crate::recorder::{self, Recorder, Translation};
+use crate::recorder::{self, Ended, Recorder, Translation};
 use crate::selection::Taken;
-use lineup_recording::{CallSizes, RegionCounts};
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
 
@@ -14,7 +13,7 @@ use std::sync::MutexGuard;
 struct Held {
     _translation: MutexGuard<'static, Translation>,
     _output: Option<HeldOutput<'static>>,
-    _regions: Vec<(MutexGuard<'static, Taken>, MutexGuard<'static, (RegionCounts, CallSizes)>)>,
+    _regions: Vec<(MutexGuard<'static, Taken>, MutexGuard<'static, Ended>)>,
 }
 
 thread_local! {

@@ -47,12 +47,15 @@ pub(crate) struct Region {
     pub(crate) seen: AtomicU64,
     pub(crate) picker: Picker,
     /// Of threads that ended.
-    ended: Mutex<(RegionCounts, CallSizes)>,
+    ended: Mutex<Ended>,
 }
+
+/// Counts and sizes of calls.
+pub(crate) type Ended = (RegionCounts, CallSizes);
 
 impl Region {
     /// Counts and sizes of calls on threads that ended.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, (RegionCounts, CallSizes)> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ended> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
