@@ -1,10 +1,12 @@
-//! Options of advice, the same for `lineup advise` and `lineup study`.
+//! Options of advice and of its report, the same for `lineup advise` and `lineup study`.
 
+use crate::files::text_style;
 use anyhow::{Context, Result};
 use clap::Args;
 use lineup_advise::held_file;
 use lineup_advise::meaning::Meaning;
 use lineup_model::line::LineSize;
+use lineup_report::text::Telling;
 use std::path::{Path, PathBuf};
 
 /// What a better layout may look like, and when it is worth a patch.
@@ -31,6 +33,29 @@ pub(crate) struct AdviceOptions {
     /// Obey the constraints in this file, such as `lineup shuffle` keeps
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+}
+
+/// How much of a report is printed.
+#[derive(Args)]
+pub(crate) struct ReportOptions {
+    /// Print the whole report: line maps, reasons, coverage, the patch; else what fits on one screen
+    #[arg(long)]
+    full: bool,
+    /// With --full, also print what is predicted for the data model that was not recorded
+    #[arg(long, requires = "full")]
+    all_data_models: bool,
+}
+
+impl ReportOptions {
+    /// The same as the library takes them, for standard output.
+    pub(crate) fn telling(&self) -> Telling {
+        Telling { style: text_style(), is_full: self.full, all_data_models: self.all_data_models }
+    }
+
+    /// What tells a reader of the first screen that there is more.
+    pub(crate) fn more(&self) -> &'static str {
+        if self.full { "" } else { "\nLine maps, reasons, coverage: --full\n" }
+    }
 }
 
 impl AdviceOptions {

@@ -35,7 +35,7 @@ impl Folder {
         std::fs::write(folder.path().join("program.c"), PROGRAM).expect("writes");
         std::fs::write(
             folder.path().join("Makefile"),
-            "program: program.c\n\tcc -g -O1 -o program program.c\n",
+            "program: program.c\n\tcd . && /usr/bin/cc -g -O1 -o program program.c\n",
         )
         .expect("writes");
         Folder(folder)

@@ -1,5 +1,6 @@
 //! Building a changed program and running its own test.
 
+use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -49,12 +50,11 @@ impl<'s> Trials<'s> {
     /// # Errors
     /// When nothing can be started or written.
     pub fn run(&self, edited: &BTreeMap<String, String>) -> Result<Trial> {
-        let tree = self.scratch.copy(Role::Candidate)?;
-        for (file, text) in edited {
-            tree.write(Path::new(file), text)?;
-        }
-        if let Err(error) = self.scratch.build(&tree) {
-            return Ok(Trial::Failed(format!("{error:#}")));
+        let mut tree = self.scratch.copy(Role::Candidate)?;
+        match self.scratch.build(&mut tree, edited) {
+            Ok(()) => {}
+            Err(BuildError::Rejected { words }) => return Ok(Trial::Failed(words)),
+            Err(error) => return Err(error.into()),
         }
         self.test(&tree.path)
     }

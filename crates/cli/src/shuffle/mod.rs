@@ -12,6 +12,7 @@ use lineup_advise::shuffle::Movable;
 use lineup_advise::{held_file, options};
 use lineup_model::line::LineSize;
 use lineup_study::companions;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::shuffle::{Ground, learnt, run_seed};
 use lineup_study::source::meaning;
 use lineup_study::source::scratch::{Role, Scratch};
@@ -66,14 +67,15 @@ pub(crate) struct Options {
 
 /// Builds, surveys, and tests one random layout after another.
 pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
-    let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""))?;
-    let built = scratch.copy(Role::Before)?;
+    let interrupts = Interrupts::watch()?;
+    let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
+    let mut built = scratch.copy(Role::Before)?;
     arguments.progress("building the program as it is, and reading its sources");
-    let reading = meaning::build_and_read(&scratch, &built, arguments.compile_commands.as_deref())?;
+    let reading = meaning::build_and_read(&scratch, &mut built, arguments.compile_commands.as_deref())?;
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;
-    let sources = texts::read(scratch.source())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut wanted = options::Options {
         pins: arguments.pins.clone(),
         keeps: arguments.keeps.clone(),

@@ -29,9 +29,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let plan = Plan::of(options, &interrupts, &stages)?;
-    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out)?;
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let before = Variant::study(&plan, &scratch, Role::Before, None, &interrupts)?;
-    let sources = texts::read(scratch.source())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let advice = advise(&plan, &scratch, &before, &sources)?;
     let patch = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let after = match patch.is_empty() {
@@ -45,12 +45,13 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             let _ = outputs::write_rejected(&plan, &patch);
         })?),
     };
+    scratch.check_untouched()?;
     let report = page::fill(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(&plan, !patch.is_empty()),
-        setting: setting(&plan, &before),
+        setting: setting(&plan, &scratch, &before),
         line: plan.line(),
-        built_in: before.folder(),
+        built_in: scratch.built_in(before.tree()),
         before: &before.recorded,
         after: after.as_ref().map(|after| &after.recorded),
         advice: &advice,
@@ -62,6 +63,16 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// How the program was built.
+fn setting(plan: &Plan, scratch: &Scratch, before: &Variant) -> Vec<Fact> {
+    let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
+    let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
+    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
+        .chain(read)
+        .chain(remarks)
+        .collect()
+}
+
 fn advise(plan: &Plan, scratch: &Scratch, before: &Variant, sources: &Sources) -> Result<Advice> {
     plan.progress("working out a better layout; every candidate is compiled");
     let mut judge = BuildJudge::new(scratch, Path::new(&plan.program))?;
@@ -69,13 +80,7 @@ fn advise(plan: &Plan, scratch: &Scratch, before: &Variant, sources: &Sources) -
     let mut options = plan.advice.clone();
     let read = before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
     options.meaning = read.and(options.meaning);
-    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &options, &mut judge))
-}
-
-fn setting(plan: &Plan, before: &Variant) -> Vec<Fact> {
-    let sources =
-        before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
-    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() }).chain(sources).collect()
+    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &options, &mut judge)?)
 }
 
 fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrupts) -> Result<Proven<Proof>> {

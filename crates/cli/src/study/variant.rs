@@ -37,13 +37,10 @@ impl Variant {
     ) -> Result<Variant> {
         let name = if edits.is_some() { "after" } else { "before" };
         plan.progress(&format!("building and recording the program {name} the change"));
-        let tree = scratch.copy(role)?;
-        for (file, text) in edits.into_iter().flatten() {
-            tree.write(Path::new(file), text)?;
-        }
+        let mut tree = scratch.copy(role)?;
         let reading = match edits {
-            None => Some(meaning::build_and_read(scratch, &tree, plan.compile_commands.as_deref())?),
-            Some(_) => scratch.build(&tree).map(|()| None)?,
+            None => Some(meaning::build_and_read(scratch, &mut tree, plan.compile_commands.as_deref())?),
+            Some(edits) => scratch.build(&mut tree, edits).map(|()| None)?,
         };
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
@@ -64,9 +61,9 @@ impl Variant {
         Ok(Variant { tree, recorded, reading })
     }
 
-    /// The folder that this variant was built in.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.tree.path
+    /// The copy that this variant was built in.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The run of this variant for timing: with the input that was recorded.
@@ -93,6 +90,7 @@ fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
+        selection: plan.selection,
         warmup_calls: plan.warmup,
         caches: Vec::new(),
         output: output.to_owned(),

@@ -13,7 +13,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// When the build fails.
-pub fn build_and_read(scratch: &Scratch, tree: &Tree, list: Option<&Path>) -> Result<Reading> {
+pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, list: Option<&Path>) -> Result<Reading> {
     let calls = scratch.build_traced(tree)?;
     match list {
         Some(list) => read_listed(list, scratch.source()),
