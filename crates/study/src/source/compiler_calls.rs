@@ -4,7 +4,7 @@
 //! a build takes hardly longer. The thread that starts it is the tracer; when it ends, so does the tracing.
 
 use crate::process::{Finished, Waiting};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use lineup_sources::CompileCommand;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -12,28 +12,30 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 use std::path::Path;
-use std::sync::mpsc;
+use std::time::Instant;
 
 /// Runs a build that waits for the word, and adds its compiler calls to `calls`; none where tracing is forbidden.
+///
+/// One thread does it all: a stop of a traced process is told to whoever waits for it, and only this thread knows what to
+/// do then. What the build leaves running is let go when the thread ends.
 pub(crate) fn noted(waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
+    std::thread::scope(|scope| scope.spawn(|| traced(waiting, calls)).join())
+        .map_err(|_| anyhow!("the thread that traces the build ended early"))?
+}
+
+fn traced(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
     let build = Pid::from_raw(waiting.pid().as_raw_nonzero().get());
-    let (attached, is_attached) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let tracer = scope.spawn(move || {
-            let options = Options::PTRACE_O_TRACEEXEC
-                | Options::PTRACE_O_TRACEFORK
-                | Options::PTRACE_O_TRACEVFORK
-                | Options::PTRACE_O_TRACECLONE;
-            let is_traced = ptrace::seize(build, options).is_ok();
-            // The other end waits for this before it gives the word.
-            let _ = attached.send(());
-            if is_traced { follow(build) } else { Vec::new() }
-        });
-        let _ = is_attached.recv();
-        let finished = waiting.run();
-        calls.extend(tracer.join().unwrap_or_default());
-        finished
-    })
+    let options = Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE;
+    let is_traced = ptrace::seize(build, options).is_ok();
+    let started = Instant::now();
+    waiting.release()?;
+    if is_traced {
+        calls.extend(follow(build));
+    }
+    waiting.finish(started)
 }
 
 /// Lets the build and all its processes run until it ends. The build itself is left for whoever started it to reap.
