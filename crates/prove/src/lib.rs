@@ -26,6 +26,7 @@
 
 pub mod bisect;
 pub mod compare;
+pub mod effects;
 pub mod error;
 pub mod footprint;
 pub mod measure;
