@@ -7,9 +7,6 @@ use crate::kernel::what_if;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
-use crate::source::judge::BuildJudge;
-use crate::source::scratch::Scratch;
-use crate::source::texts;
 use crate::study::plan::{line_size, pin};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -21,6 +18,9 @@ use lineup_model::line::LineSize;
 use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
+use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::scratch::Scratch;
+use lineup_study::source::texts;
 use std::path::{Path, PathBuf};
 
 /// What `--what-if` without a file stands for.

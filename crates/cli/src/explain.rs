@@ -2,7 +2,7 @@
 
 mod text;
 
-use crate::files::{self, DiskCompanions};
+use crate::files;
 use crate::kernel::symbols;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, bail};
@@ -12,6 +12,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
+use lineup_study::companions::{self, DiskCompanions};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,7 @@ pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
     }
-    let read = files::read(path).and_then(|bytes| match symbols::distributed(&bytes)? {
+    let read = companions::read(path).and_then(|bytes| match symbols::distributed(&bytes)? {
         None => Ok(DebugInfo::parse(bytes, &mut DiskCompanions::of(path))?),
         Some(kernel) => symbols::own_info(kernel),
     });

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use lineup_advise::guard::{CheckReport, Lock};
 use lineup_model::abi::Abi;
 use lineup_model::types::{TypeKind, Types};
+use lineup_study::companions;
 use std::path::Path;
 
 /// Version of the JSON form.
@@ -13,7 +14,7 @@ const SCHEMA: &str = "lineup.check/1";
 
 /// Holds the lock against the types of a file; a broken promise is a finding (exit 1).
 pub(crate) fn check(lock: &Path, file: &Path, types: &Types, as_json: bool) -> Result<Outcome> {
-    let text = files::read(lock)?;
+    let text = companions::read(lock)?;
     let text = std::str::from_utf8(&text).with_context(|| format!("{} is not text", lock.display()))?;
     let parsed = Lock::parse(&lock.display().to_string(), text)?;
     let Some(abi) = data_model(types) else {

@@ -1,10 +1,8 @@
 //! `lineup load`: background load to measure under. It ends with its parent, with its time, or with
 //! the first signal, and takes its children and control groups along.
 
-use crate::interrupt::Interrupts;
 use crate::measure::write_result;
 use crate::outcome::Outcome;
-use crate::process::{Invocation, Streams, Waiting};
 use crate::share::Span;
 use anyhow::{Context, Result, bail};
 use lineup_load::cgroup::{Group, Hierarchy};
@@ -14,6 +12,8 @@ use lineup_load::tasks::sleep_and_work;
 use lineup_load::utilisation::{Snapshot, Utilisation};
 use lineup_load::{LoadError, Stop};
 use lineup_stats::random::Seed;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::{Invocation, Streams, Waiting};
 use std::str::FromStr;
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};

@@ -1,17 +1,14 @@
-//! The `lineup` command. The only place that reads arguments, spawns processes and picks file names.
+//! The `lineup` command. The only place that reads arguments, prints and picks file names.
 
 mod advise;
-mod background;
 mod bisect;
 mod compare;
-mod counters;
 mod derive;
 mod explain;
 mod figures;
 mod files;
 mod guard;
 mod imv;
-mod interrupt;
 mod kernel;
 mod launch;
 mod layout;
@@ -19,17 +16,13 @@ mod load;
 mod measure;
 mod outcome;
 mod page;
-mod printed;
-mod process;
+mod progress;
 mod record;
 mod recorded;
-mod recorder;
 mod sched;
 mod share;
-mod source;
 mod study;
 mod sweep;
-mod timing;
 mod trace;
 
 use clap::{Parser, Subcommand};

@@ -7,23 +7,23 @@ pub(crate) mod kernel;
 mod text;
 
 use crate::files;
-use crate::interrupt::Interrupts;
 use crate::outcome::Outcome;
-use crate::recorder::{self, Output, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use crate::progress::Stages;
 use crate::study::plan;
 use anyhow::{Context, Result, bail};
 use calls::RegionSummary;
 use clap::Args;
 use functions::FunctionProfile;
-use indicatif::{ProgressBar, ProgressStyle};
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_recording::{Mode, ProgramExit};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, Output, RecordOutcome, RecordRequest, RegionRequest, in_words};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Arguments of `lineup record`.
 #[derive(Args)]
@@ -100,10 +100,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     let request = request(&options)?;
     let interrupts = Interrupts::watch()?;
-    let spinner = spinner(&request);
-    let outcome = recorder::record(&request, &interrupts);
-    spinner.finish_and_clear();
-    let outcome = outcome?;
+    let stages = Stages::new();
+    stages.stage(&doing(&request));
+    let outcome = recorder::record(&request, &interrupts)?;
+    stages.end();
     let report = report(&request, &outcome, options.line_size)?;
     refuse_silence(&report)?;
     let out = match options.json {
@@ -174,20 +174,13 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
     }
 }
 
-/// Turns while the program runs, on a terminal only.
-fn spinner(request: &RecordRequest) -> ProgressBar {
+/// What happens now, in words.
+fn doing(request: &RecordRequest) -> String {
     let program = request.program.display().to_string();
-    let message = match request.mode {
+    match request.mode {
         Mode::TwoPass => format!("recording {program}: runs twice"),
         Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),
-    };
-    let bar = ProgressBar::new_spinner().with_message(message);
-    let bar = match ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    };
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+    }
 }
 
 fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> Result<Report> {

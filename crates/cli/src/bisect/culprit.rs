@@ -1,9 +1,9 @@
 //! The search through a history: along first parents, into merges, and across them.
 
-use super::git::{Commit, Replay};
 use super::trial::Trials;
 use anyhow::Result;
 use lineup_prove::bisect::{Judged, Turn, search};
+use lineup_study::git::{Commit, Replay};
 
 /// What was found to carry the change.
 #[derive(Clone, PartialEq, Eq, Debug)]

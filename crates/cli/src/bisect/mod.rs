@@ -1,19 +1,18 @@
 //! `lineup bisect`: which commit made it slower?
 
 mod culprit;
-mod git;
 mod state;
 mod trial;
 
-use crate::interrupt::Interrupts;
 use crate::measure::write_result;
 use crate::outcome::Outcome;
 use crate::share::Share;
-use crate::timing::Placing;
 use anyhow::{Context, Result, bail};
 use culprit::Culprit;
 use lineup_prove::metric::ELAPSED;
 use lineup_stats::verdict::{Verdict, judge};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::timing::Placing;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -75,15 +74,15 @@ impl Bisect {
 
 /// Runs the command.
 pub(crate) fn run(bisect: Bisect) -> Result<Outcome> {
-    let repository = git::repository()?;
-    let good = git::resolve(&repository, &bisect.good)?;
-    let bad = git::resolve(&repository, &bisect.bad)?;
+    let repository = lineup_study::git::repository()?;
+    let good = lineup_study::git::resolve(&repository, &bisect.good)?;
+    let bad = lineup_study::git::resolve(&repository, &bisect.bad)?;
     let question = question(&bisect, &good, &bad);
     let directory = match &bisect.dir {
         Some(directory) => std::path::absolute(directory)?,
         None => usual_directory(&repository, &question)?,
     };
-    let scratch = git::Scratch::open(&repository, &directory)?;
+    let scratch = lineup_study::git::Scratch::open(&repository, &directory)?;
     let state = state::State::open(&directory, question)?;
     let interrupts = Interrupts::watch().context("watching for signals")?;
     let mut trials =

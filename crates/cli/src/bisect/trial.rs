@@ -1,20 +1,20 @@
 //! Judging one commit: build it, compare it with the good one.
 
 use super::Bisect;
-use super::git::Scratch;
 use super::state::{State, Verdict};
 use crate::compare::split;
-use crate::counters;
-use crate::interrupt::Interrupts;
-use crate::printed::PrintedMetrics;
-use crate::process::{Invocation, Streams};
-use crate::timing::{ProcessRunner, RunnerOptions};
 use anyhow::{Context, Result, bail};
 use lineup_prove::bisect::Judged;
 use lineup_prove::compare::{ComparePlan, Estimated, Stopped, collect, judge_all};
 use lineup_stats::paired::RatioEstimate;
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
+use lineup_study::counters;
+use lineup_study::git::Scratch;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::printed::PrintedMetrics;
+use lineup_study::process::{Invocation, Streams};
+use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::path::{Path, PathBuf};
 
 /// Everything needed to judge commits.
@@ -97,7 +97,7 @@ impl Trials<'_> {
             };
             let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
             let ended =
-                crate::process::Waiting::start(&invocation, None, streams, &self.interrupts)?.run()?;
+                lineup_study::process::Waiting::start(&invocation, None, streams, &self.interrupts)?.run()?;
             if ended.ending != lineup_prove::run::Ending::Exited(0) {
                 return Ok(None);
             }

@@ -7,15 +7,9 @@ mod markdown;
 mod printed_table;
 mod text;
 
-use crate::background::Background;
-use crate::counters;
-use crate::interrupt::{Interrupted, Interrupts};
 use crate::measure::{Format, write_result};
 use crate::outcome::Outcome;
-use crate::printed::PrintedMetrics;
-use crate::process::{Invocation, Streams};
 use crate::share::{Share, Span};
-use crate::timing::{Placing, ProcessRunner, RunnerOptions};
 use anyhow::{Context, Result, bail};
 use fail_if::Bound;
 use lineup_prove::compare::{
@@ -25,6 +19,12 @@ use lineup_prove::schedule::Order;
 use lineup_report::html::{ComparisonPage, comparison_page};
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
+use lineup_study::background::Background;
+use lineup_study::counters;
+use lineup_study::interrupt::{Interrupted, Interrupts};
+use lineup_study::printed::PrintedMetrics;
+use lineup_study::process::{Invocation, Streams};
+use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use std::path::PathBuf;
 
 /// Compares commands: runs them in mirrored blocks (ABBA), each block placed alike, and says of

@@ -1,13 +1,13 @@
 //! Advice on a recorded kernel, whose sources may not be at hand and are not built.
 
 use crate::recorded::Recorded;
-use crate::source::texts;
 use anyhow::Result;
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::{Advice, OrderProposal, RegionLines};
 use lineup_advise::sources::Sources;
 use lineup_model::types::{TypeId, Types};
+use lineup_study::source::texts;
 use std::collections::BTreeSet;
 use std::path::Path;
 

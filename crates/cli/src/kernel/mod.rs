@@ -1,28 +1,28 @@
 //! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
 
 pub(crate) mod advice;
-pub(crate) mod boot;
-mod ending;
+
 pub(crate) mod knowledge;
 pub(crate) mod region_sets;
 pub(crate) mod symbols;
 mod text;
 pub(crate) mod what_if;
-pub(crate) mod workload;
 
 use crate::files;
-use crate::interrupt::Interrupts;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
-use boot::{BootRequest, boot, list_symbols};
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols, kallsyms};
+use lineup_study::companions;
+use lineup_study::guest::boot::{BootRequest, boot, list_symbols};
+use lineup_study::guest::workload::Workload;
+use lineup_study::interrupt::Interrupts;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 use symbols::{DebugFile, hex};
-use workload::Workload;
 
 /// Shows what a kernel image is, and boots it under full-system emulation
 #[derive(clap::Args)]
@@ -114,12 +114,13 @@ struct SymbolCheck {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let name = || options.image.display().to_string();
-    let kernel = KernelImage::parse(&files::read(&options.image)?).with_context(name)?;
+    let kernel = KernelImage::parse(&companions::read(&options.image)?).with_context(name)?;
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
     let interrupts = Interrupts::watch().context("watching for signals")?;
+    let stages = Stages::new();
     let mut list = || {
         let nothing = Workload::nothing();
-        list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All), &interrupts)
+        list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All, &stages), &interrupts)
     };
     let (symbols, source) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let types = match debug.is_some() || lineup_kernel::btf::find(&kernel).is_ok() {
@@ -127,7 +128,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         false => None,
     };
     let booted = match options.boot {
-        true => Some(boot_it(options, &kernel, &symbols, &interrupts)?),
+        true => Some(boot_it(options, &kernel, &symbols, &stages, &interrupts)?),
         false => None,
     };
     let report = Report {
@@ -162,14 +163,16 @@ fn boot_it(
     options: &Options,
     kernel: &KernelImage,
     symbols: &KernelSymbols,
+    stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Boot> {
     let folder = std::env::current_dir().context("finding the working directory")?;
     let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
     let sample = if options.check_symbols { sample(symbols) } else { Vec::new() };
     let wanted = if sample.is_empty() { SymbolsWanted::None } else { SymbolsWanted::Named(sample.clone()) };
-    let request = request(options, kernel, &workload, wanted);
+    let request = request(options, kernel, &workload, wanted, stages);
     let outcome = boot(&request, interrupts)?;
+    stages.end();
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
     let check = match options.check_symbols && outcome.work.is_some() {
         true => {
@@ -197,6 +200,7 @@ fn request<'a>(
     kernel: &'a KernelImage,
     workload: &'a Workload,
     symbols: SymbolsWanted,
+    progress: &'a Stages,
 ) -> BootRequest<'a> {
     BootRequest {
         file: &options.image,
@@ -210,6 +214,7 @@ fn request<'a>(
         plugin: None,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,
+        progress,
     }
 }
 

@@ -1,12 +1,12 @@
 //! A kernel's symbols and types: from its debug file, its image, or a guest.
 
-use crate::files::{self, DiskCompanions};
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, DebugInfo};
 use lineup_kernel::{KernelImage, KernelSymbols, image, kallsyms};
 use lineup_model::program::{Symbol, SymbolKind};
 use lineup_model::types::Types;
+use lineup_study::companions::{self, DiskCompanions};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(crate) struct DebugFile {
 impl DebugFile {
     /// Opens a debug file and holds its build id against the image's.
     pub(crate) fn open(path: &Path, kernel: &KernelImage) -> Result<DebugFile> {
-        let bytes = files::read(path)?;
+        let bytes = companions::read(path)?;
         let theirs = image::build_id(&bytes).with_context(|| path.display().to_string())?;
         match (&theirs, &kernel.build_id) {
             (Some(theirs), Some(ours)) if theirs == ours => Ok(DebugFile { path: path.into(), bytes }),

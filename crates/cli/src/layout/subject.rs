@@ -1,11 +1,11 @@
 //! The file whose types are shown, whichever way it describes them.
 
-use crate::files::{self, DiskCompanions};
 use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, Companion, DebugInfo, Error, NoCompanions};
 use lineup_model::types::{TypeId, Types};
+use lineup_study::companions::{self, DiskCompanions};
 use std::path::{Path, PathBuf};
 
 /// The running kernel's own types: the base of all its modules.
@@ -47,7 +47,7 @@ impl Subject {
 }
 
 fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
-    let bytes = files::read(path)?;
+    let bytes = companions::read(path)?;
     if btf::is_btf(&bytes) {
         return Ok(Source::Btf(Box::new(parse_btf(&bytes, path, base)?)));
     }
@@ -77,7 +77,7 @@ fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
     match btf::parse(bytes, None) {
         // The modules of the running kernel are listed beside it.
         Err(Error::BtfBaseNeeded) if path.parent() == Path::new(KERNEL_BTF).parent() => {
-            btf::parse(bytes, Some(&files::read(Path::new(KERNEL_BTF))?)).with_context(context)
+            btf::parse(bytes, Some(&companions::read(Path::new(KERNEL_BTF))?)).with_context(context)
         }
         result => result.with_context(context),
     }
@@ -85,7 +85,7 @@ fn parse_btf(bytes: &[u8], path: &Path, base: Option<&Path>) -> Result<Btf> {
 
 /// The BTF of a base: an image, or the section of an ELF file such as a vmlinux.
 fn base_btf(base: &Path) -> Result<Bytes> {
-    let bytes = files::read(base)?;
+    let bytes = companions::read(base)?;
     if btf::is_btf(&bytes) {
         return Ok(bytes);
     }

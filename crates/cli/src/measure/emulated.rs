@@ -1,10 +1,10 @@
 //! Exact instruction counts: the program runs under the emulator, which counts every instruction.
 
-use crate::interrupt::Interrupts;
-use crate::recorder::{Output, RecordRequest, record};
 use anyhow::{Context, Result, bail};
 use lineup_prove::metric::{Metric, Observed, Unit};
 use lineup_recording::Mode;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::recorder::{Output, RecordRequest, record};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

@@ -6,21 +6,21 @@ mod json;
 mod markdown;
 mod text;
 
-use crate::counters;
-use crate::interrupt::{Interrupted, Interrupts};
 use crate::outcome::Outcome;
-use crate::printed::PrintedMetrics;
-use crate::process::{Invocation, Streams};
-use crate::timing::{Placing, ProcessRunner, RunnerOptions};
 use anyhow::{Context, Result, bail};
 use lineup_prove::measure::{Measurement, summarise};
 use lineup_prove::metric::{Reading, over_runs, readings};
 use lineup_prove::run::{Ending, Slot, Variant};
 use lineup_stats::random::Seed;
+use lineup_study::counters;
+use lineup_study::interrupt::{Interrupted, Interrupts};
+use lineup_study::printed::PrintedMetrics;
+use lineup_study::process::{Invocation, Streams};
+use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
+use lineup_study::tool;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Runs a program several times and prints every counter with its standard error, ratios with
 /// their own intervals, and quantiles: `perf stat -r` with and without hardware counters.
@@ -172,8 +172,7 @@ fn one_run(measure: &Measure, runner: &mut ProcessRunner, slot: &Slot) -> Result
 /// Runs a preparation or clean-up command.
 fn shell(command: Option<&str>, option: &str) -> Result<()> {
     let Some(command) = command else { return Ok(()) };
-    let status = Command::new("/bin/sh").arg("-c").arg(command).status();
-    let status = status.with_context(|| format!("running {option} {command:?}"))?;
+    let status = tool::shell(command).with_context(|| format!("running {option} {command:?}"))?;
     if !status.success() {
         bail!("{option} {command:?} failed with {status}");
     }

@@ -1,16 +1,16 @@
 //! One variant of the program: copied, built, recorded, explained.
 
-use crate::interrupt::Interrupts;
-use crate::process::Invocation;
 use crate::recorded::Recorded;
-use crate::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
-use crate::source::judge;
-use crate::source::scratch::{Role, Scratch, Tree};
 use crate::study::plan::Plan;
-use crate::timing::{ProcessRunner, RunnerOptions};
 use anyhow::{Context, Result, bail};
 use lineup_explain::Options;
 use lineup_recording::{Mode, ProgramExit};
+use lineup_study::companions;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Invocation;
+use lineup_study::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
+use lineup_study::source::scratch::{Role, Scratch, Tree};
+use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,9 @@ impl Variant {
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
         }
-        judge::load(&program)?.require_debug_info().with_context(|| plan.program.display().to_string())?;
+        companions::load(&program)?
+            .require_debug_info()
+            .with_context(|| plan.program.display().to_string())?;
         let recording = keep(&plan.out.join(name), &program)?;
         record(plan, &tree, &program, &recording, interrupts)?;
         let options = Options {

@@ -4,13 +4,14 @@ mod text;
 mod vary;
 
 use crate::files;
-use crate::interrupt::Interrupts;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use crate::record::kernel::{self, KernelOptions, Report, Wanted};
 use crate::study::plan;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
+use lineup_study::interrupt::Interrupts;
 use serde::Serialize;
 use std::path::PathBuf;
 use vary::{Variant, Vary};
@@ -74,8 +75,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("cannot make the folder {}", options.out.display()))?;
     let interrupts = Interrupts::watch()?;
-    let measure = |(index, variant): (usize, &Variant)| measure(options, variant, index, &interrupts);
+    let stages = Stages::new();
+    let measure =
+        |(index, variant): (usize, &Variant)| measure(options, variant, index, &stages, &interrupts);
     let measured = variants.iter().enumerate().map(measure).collect::<Result<_>>()?;
+    stages.end();
     let sweep = Sweep { schema: "lineup.sweep/1", variants: measured };
     let printed = match options.json {
         true => serde_json::to_string_pretty(&sweep)? + "\n",
@@ -85,7 +89,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn measure(options: &Options, variant: &Variant, index: usize, interrupts: &Interrupts) -> Result<Measured> {
+fn measure(
+    options: &Options,
+    variant: &Variant,
+    index: usize,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Measured> {
     let out = options.out.join(format!("{index}-{}.rec", variant.name.replace(' ', "-")));
     let wanted = Wanted {
         regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
@@ -94,8 +104,8 @@ fn measure(options: &Options, variant: &Variant, index: usize, interrupts: &Inte
         caches: &variant.caches,
         out: &out,
     };
-    let prepared = kernel::prepare(&options.kernel, &wanted, interrupts)?;
-    let recorded = kernel::record(&prepared, interrupts)?;
+    let prepared = kernel::prepare(&options.kernel, &wanted, stages, interrupts)?;
+    let recorded = kernel::record(&prepared, stages, interrupts)?;
     if let Some(problem) = &recorded.problem {
         bail!("{}: {problem}", variant.name);
     }

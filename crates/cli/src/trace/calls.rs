@@ -1,6 +1,5 @@
 //! `lineup trace report` on recordings of whole systems.
 
-use crate::files;
 use crate::kernel::symbols::own_symbols;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
@@ -8,6 +7,7 @@ use lineup_kernel::KernelImage;
 use lineup_model::program::SymbolKind;
 use lineup_recording::{Recording, read_all};
 use lineup_report::calls::{Calls, shown_by_default};
+use lineup_study::companions;
 use lineup_tail::{Analysis, Run, Symbols, analyse};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Studied {
 }
 
 fn read(path: &Path) -> Result<Recording> {
-    let bytes = files::read(path)?;
+    let bytes = companions::read(path)?;
     let recording = read_all(&bytes).with_context(|| path.display().to_string())?;
     if !lineup_tail::run::is_system(&recording) {
         bail!(
@@ -125,7 +125,7 @@ fn symbols_of(
 /// From an ELF file, from the table in a kernel's image, or from a list such as `/proc/kallsyms` or `System.map`. Addresses
 /// of lists and images are runtime addresses.
 fn read_symbols(path: &Path, bias: u64) -> Result<Symbols> {
-    let bytes = files::read(path)?;
+    let bytes = companions::read(path)?;
     let named =
         if bytes.starts_with(b"\x7fELF") { of_elf(path, bytes.clone(), bias)? } else { of_list(&bytes) };
     if !named.is_empty() {

@@ -4,14 +4,11 @@ mod summary;
 mod text;
 
 use crate::files;
-use crate::interrupt::Interrupts;
-use crate::kernel::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
 use crate::kernel::knowledge::{self, Choice};
 use crate::kernel::region_sets::{self, INTERRUPTS_OFF};
 use crate::kernel::symbols::{self, DebugFile};
-use crate::kernel::workload::Workload;
 use crate::outcome::Outcome;
-use crate::recorder::{plugin_argument, prepare_output};
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
@@ -22,6 +19,11 @@ use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::RegionId;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
+use lineup_study::companions;
+use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
+use lineup_study::guest::workload::Workload;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::recorder::{plugin_argument, prepare_output};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
@@ -134,8 +136,10 @@ pub(crate) fn usual_caches() -> Result<Vec<CacheSpec>> {
 /// Runs `lineup record --kernel`.
 pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
-    let prepared = prepare(options, wanted, &interrupts)?;
-    let recorded = record(&prepared, &interrupts)?;
+    let stages = Stages::new();
+    let prepared = prepare(options, wanted, &stages, &interrupts)?;
+    let recorded = record(&prepared, &stages, &interrupts)?;
+    stages.end();
     let report = report(&prepared, &recorded);
     let printed = match json {
         true => serde_json::to_string_pretty(&report)? + "\n",
@@ -153,18 +157,19 @@ pub(crate) fn run(options: &KernelOptions, wanted: &Wanted<'_>, json: bool) -> R
 pub(crate) fn prepare(
     options: &KernelOptions,
     wanted: &Wanted<'_>,
+    stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Prepared> {
     let file = options.kernel.clone().context("no kernel given")?;
     let name = || file.display().to_string();
-    let kernel = KernelImage::parse(&files::read(&file)?).with_context(name)?;
+    let kernel = KernelImage::parse(&companions::read(&file)?).with_context(name)?;
     check_machine(options, &kernel)?;
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
     let folder = std::env::current_dir().context("finding the working directory")?;
     let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
     let mut list = || {
         let nothing = Workload::nothing();
-        let request = request(options, &file, &kernel, &nothing, None);
+        let request = request(options, &file, &kernel, &nothing, None, stages);
         list_symbols(&BootRequest { symbols: SymbolsWanted::All, ..request }, interrupts)
     };
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
@@ -238,13 +243,14 @@ fn abi_of(machine: Machine) -> Result<Abi> {
 }
 
 /// Boots, records, and reads the recording back.
-pub(crate) fn record(prepared: &Prepared, interrupts: &Interrupts) -> Result<Recorded> {
+pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
     let scratch =
         tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
     let plan_file = scratch.path().join("plan");
     std::fs::write(&plan_file, prepared.plan.to_text()).context("writing the recorder's plan")?;
     let plugin = Some(plugin_argument(&plan_file)?);
-    let request = request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin);
+    let request =
+        request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     let output = &prepared.plan.output;
@@ -264,6 +270,7 @@ fn request<'a>(
     kernel: &'a KernelImage,
     workload: &'a Workload,
     plugin: Option<String>,
+    progress: &'a Stages,
 ) -> BootRequest<'a> {
     BootRequest {
         file,
@@ -277,6 +284,7 @@ fn request<'a>(
         plugin,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,
+        progress,
     }
 }
 

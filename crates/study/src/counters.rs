@@ -9,7 +9,7 @@ use std::io;
 
 /// An event as the user named it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Event {
+pub struct Event {
     name: String,
     kind: u32,
     config: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Event {
 }
 
 /// Events that share the hardware at the same moments.
-pub(crate) type EventGroup = Vec<Event>;
+pub type EventGroup = Vec<Event>;
 
 /// Types of `perf_event_attr`, from the kernel's user interface.
 const HARDWARE: u32 = 0;
@@ -65,11 +65,11 @@ const CACHE_OPERATIONS: &[(&str, u64, u64)] = &[
 ];
 
 /// What `perf stat` counts when nothing is asked for.
-pub(crate) const DEFAULT_EVENTS: &str = "task-clock,context-switches,cpu-migrations,page-faults,cycles,\
+pub const DEFAULT_EVENTS: &str = "task-clock,context-switches,cpu-migrations,page-faults,cycles,\
      instructions,stalled-cycles-frontend,stalled-cycles-backend,branches,branch-misses";
 
 /// Reads a list such as `cycles,{instructions:u,branches:u},r01c2`.
-pub(crate) fn parse(list: &str) -> Result<Vec<EventGroup>> {
+pub fn parse(list: &str) -> Result<Vec<EventGroup>> {
     let mut groups = Vec::new();
     let mut open: Option<EventGroup> = None;
     for item in list.split(',').map(str::trim) {
@@ -129,14 +129,14 @@ fn raw(name: &str) -> Option<(u32, u64)> {
 }
 
 /// Counters on a child that has not yet become the program.
-pub(crate) struct Counters {
+pub struct Counters {
     opened: Vec<(Event, Result<Counter, Absence>)>,
 }
 
 impl Counters {
     /// Attaches counters that start when the child becomes the program and follow its children.
     /// Events the machine or the kernel refuses are kept as refused.
-    pub(crate) fn attach(child: Pid, groups: &[EventGroup]) -> Self {
+    pub fn attach(child: Pid, groups: &[EventGroup]) -> Self {
         let mut opened: Vec<(Event, Result<Counter, Absence>)> = Vec::new();
         for group in groups {
             let mut leader: Option<usize> = None;
@@ -154,7 +154,7 @@ impl Counters {
     }
 
     /// What was counted.
-    pub(crate) fn read(self) -> Vec<Reading> {
+    pub fn read(self) -> Vec<Reading> {
         let read = |(event, counter): (Event, Result<Counter, Absence>)| Reading {
             name: event.name,
             unit: event.unit,

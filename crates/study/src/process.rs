@@ -19,20 +19,20 @@ use wait4::Wait4;
 
 /// A program with its arguments and surroundings.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Invocation {
+pub struct Invocation {
     /// The program and its arguments; never empty.
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// Its working directory; `None` for ours.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
     /// Variables added to our environment.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub environment: Vec<(OsString, OsString)>,
     /// What it reads as standard input; `None` for nothing.
-    pub(crate) stdin: Option<PathBuf>,
+    pub stdin: Option<PathBuf>,
 }
 
 /// Where a child's output goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Streams {
+pub enum Streams {
     /// Kept and handed back.
     Captured,
     /// Standard output and standard error both go to our standard error.
@@ -45,7 +45,7 @@ pub(crate) enum Streams {
 const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A child that is ready to become the program and waits for the word.
-pub(crate) struct Waiting {
+pub struct Waiting {
     child: Child,
     group: Pid,
     control: UnixStream,
@@ -56,24 +56,24 @@ pub(crate) struct Waiting {
 }
 
 /// A child that has ended.
-pub(crate) struct Finished {
+pub struct Finished {
     /// How it ended.
-    pub(crate) ending: Ending,
+    pub ending: Ending,
     /// From the word to the end.
-    pub(crate) wall_ns: u64,
+    pub wall_ns: u64,
     /// What it used, without what came before the word.
-    pub(crate) usage: Usage,
+    pub usage: Usage,
     /// Its output; empty unless captured.
-    pub(crate) stdout: Output,
+    pub stdout: Output,
     /// Its error output; empty unless captured.
-    pub(crate) stderr: Output,
+    pub stderr: Output,
     /// The captured standard output itself.
-    pub(crate) stdout_file: Option<File>,
+    pub stdout_file: Option<File>,
 }
 
 impl Waiting {
     /// Starts a child in its own process group and waits until it is at the gate.
-    pub(crate) fn start(
+    pub fn start(
         invocation: &Invocation,
         cpus: Option<&[u32]>,
         streams: Streams,
@@ -119,22 +119,22 @@ impl Waiting {
     }
 
     /// The child's process id.
-    pub(crate) fn pid(&self) -> Pid {
+    pub fn pid(&self) -> Pid {
         self.group
     }
 
     /// Gives the word and does not wait.
-    pub(crate) fn release(&mut self) -> Result<()> {
+    pub fn release(&mut self) -> Result<()> {
         self.control.write_all(b"\n").context("releasing the child")
     }
 
     /// True when the child is gone.
-    pub(crate) fn has_ended(&mut self) -> Result<bool> {
+    pub fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("looking after a child process")?.is_some())
     }
 
     /// Ends the child and its group: kindly first, so that it can clean up after itself.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         // Signals fail only when the child is already gone.
         let _ = kill_process_group(self.group, Signal::TERM);
         let deadline = Instant::now() + GRACE;
@@ -151,19 +151,19 @@ impl Waiting {
 
     /// Gives the word, waits for the end and reaps; whatever the program left behind in its process
     /// group is ended with it.
-    pub(crate) fn run(mut self) -> Result<Finished> {
+    pub fn run(mut self) -> Result<Finished> {
         let started = Instant::now();
         self.release()?;
         self.finish(started)
     }
 
     /// The child's standard output, once, when it is piped.
-    pub(crate) fn take_pipe(&mut self) -> Option<ChildStdout> {
+    pub fn take_pipe(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
     /// Waits for the end of a child that got the word at `started`, and reaps it like [`Waiting::run`].
-    pub(crate) fn finish(mut self, started: Instant) -> Result<Finished> {
+    pub fn finish(mut self, started: Instant) -> Result<Finished> {
         self.wait_for_end()?;
         let wall_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ended = self.reap()?;

@@ -16,35 +16,35 @@ use std::process::{Command, Stdio};
 const PLUGIN: &str = "liblineup_plugin.so";
 
 /// An emulator with the recorder.
-pub(crate) struct Emulator {
+pub(super) struct Emulator {
     command: PathBuf,
     plugin: PathBuf,
     /// Where libraries for the program's machine are, when it is not this machine's.
     sysroot: Option<&'static str>,
     /// How it names itself.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 /// A program that ran.
-pub(crate) struct Ran {
+pub(super) struct Ran {
     /// How it ended.
-    pub(crate) exit: ProgramExit,
+    pub(super) exit: ProgramExit,
 }
 
 impl Emulator {
     /// The emulator for programs of a machine.
-    pub(crate) fn find(machine: Machine) -> Result<Emulator> {
+    pub(super) fn find(machine: Machine) -> Result<Emulator> {
         let (name, sysroot) = emulator_of(machine);
         let command = on_path(name)
             .with_context(|| format!("{name} is not installed; on Debian: apt install qemu-user"))?;
-        let version = Command::new(&command).arg("--version").output().context(name)?;
+        let version = crate::tool::output(Command::new(&command).arg("--version")).context(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
         let sysroot = sysroot.filter(|root| Path::new(root).is_dir());
         Ok(Emulator { command, plugin: plugin()?, sysroot, version })
     }
 
     /// Runs a program to its end with the recorder under a plan.
-    pub(crate) fn run(&self, run: &Run<'_>, interrupts: &Interrupts) -> Result<Ran> {
+    pub(super) fn run(&self, run: &Run<'_>, interrupts: &Interrupts) -> Result<Ran> {
         let mut command = Command::new(&self.command);
         let plugin = argument_of(&self.plugin, run.plan)?;
         command.arg("-plugin").arg(plugin);
@@ -86,21 +86,21 @@ impl Emulator {
 }
 
 /// One run of a program.
-pub(crate) struct Run<'a> {
+pub(super) struct Run<'a> {
     /// The recorder's plan.
-    pub(crate) plan: &'a Path,
+    pub(super) plan: &'a Path,
     /// The program's file.
-    pub(crate) program: &'a Path,
+    pub(super) program: &'a Path,
     /// Its arguments.
-    pub(crate) arguments: &'a [OsString],
+    pub(super) arguments: &'a [OsString],
     /// Its working directory.
-    pub(crate) directory: Option<&'a Path>,
+    pub(super) directory: Option<&'a Path>,
     /// Variables added to its environment.
-    pub(crate) environment: &'a [(OsString, OsString)],
+    pub(super) environment: &'a [(OsString, OsString)],
     /// What becomes of its output.
-    pub(crate) shown: Output,
+    pub(super) shown: Output,
     /// Whether it reads our standard input.
-    pub(crate) reads_input: bool,
+    pub(super) reads_input: bool,
 }
 
 /// The emulator's name for a machine, and where Debian's cross compilers put its libraries.
@@ -119,11 +119,7 @@ fn emulator_of(machine: Machine) -> (&'static str, Option<&'static str>) {
 
 /// The command that runs a program outside recordings: the program itself on its own machine, else under the
 /// emulator.
-pub(crate) fn native_or_emulated(
-    machine: Machine,
-    program: OsString,
-    arguments: &[OsString],
-) -> Vec<OsString> {
+pub fn native_or_emulated(machine: Machine, program: OsString, arguments: &[OsString]) -> Vec<OsString> {
     let mut command = Vec::new();
     if !is_native(machine) {
         let (name, sysroot) = emulator_of(machine);
@@ -136,7 +132,7 @@ pub(crate) fn native_or_emulated(
 }
 
 /// True when this machine runs programs of that machine itself.
-pub(crate) fn is_native(machine: Machine) -> bool {
+pub fn is_native(machine: Machine) -> bool {
     match machine {
         Machine::X86_64 => cfg!(target_arch = "x86_64"),
         Machine::AArch64 => cfg!(target_arch = "aarch64"),
@@ -145,7 +141,7 @@ pub(crate) fn is_native(machine: Machine) -> bool {
 }
 
 /// A program in one of the folders of `PATH`.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
@@ -171,7 +167,7 @@ fn plugin() -> Result<PathBuf> {
 }
 
 /// The emulator's argument that loads the recorder with a plan.
-pub(crate) fn plugin_argument(plan: &Path) -> Result<String> {
+pub fn plugin_argument(plan: &Path) -> Result<String> {
     argument_of(&plugin()?, plan)
 }
 

@@ -7,34 +7,34 @@ use std::path::PathBuf;
 
 /// A recording to be made.
 #[derive(Clone, Debug)]
-pub(crate) struct RecordRequest {
+pub struct RecordRequest {
     /// The program's file.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Its arguments.
-    pub(crate) arguments: Vec<OsString>,
+    pub arguments: Vec<OsString>,
     /// Its working directory; `None` for ours.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
     /// Variables added to its environment.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub environment: Vec<(OsString, OsString)>,
     /// Functions to record; empty in whole-program mode.
-    pub(crate) regions: Vec<RegionRequest>,
+    pub regions: Vec<RegionRequest>,
     /// How to record.
-    pub(crate) mode: Mode,
+    pub mode: Mode,
     /// Calls recorded at most per region.
-    pub(crate) max_calls: Option<u64>,
+    pub max_calls: Option<u64>,
     /// Calls left out at the start of each region.
-    pub(crate) warmup_calls: u64,
+    pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.
-    pub(crate) caches: Vec<CacheSpec>,
+    pub caches: Vec<CacheSpec>,
     /// Where to write the recording.
-    pub(crate) output: PathBuf,
+    pub output: PathBuf,
     /// What becomes of the program's own output in the recording run; it then reads our standard input, too.
-    pub(crate) shown: Output,
+    pub shown: Output,
 }
 
 /// What becomes of what the program prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Output {
+pub enum Output {
     /// Thrown away.
     Hidden,
     /// Passed through.
@@ -45,20 +45,20 @@ pub(crate) enum Output {
 
 /// A function to record.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct RegionRequest {
+pub struct RegionRequest {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// How much its calls count against those of others.
-    pub(crate) weight: f64,
+    pub weight: f64,
 }
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub(crate) struct RecordOutcome {
+pub struct RecordOutcome {
     /// How the program ended.
-    pub(crate) ending: Ending,
+    pub ending: Ending,
     /// The recorder's counts; `None` when it did not get to write them.
-    pub(crate) summary: Option<Summary>,
+    pub summary: Option<Summary>,
     /// What the user should know: functions inlined besides, blocks not seen.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }

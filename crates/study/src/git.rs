@@ -1,20 +1,21 @@
 //! What bisection needs of git. All work happens in a scratch clone that borrows the user's objects;
 //! the user's repository is only read.
 
+use crate::tool;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A commit by its full hash.
-pub(super) type Commit = String;
+pub type Commit = String;
 
 /// The scratch clone.
-pub(super) struct Scratch {
+pub struct Scratch {
     root: PathBuf,
 }
 
 /// How a series of commits could be replayed elsewhere.
-pub(super) enum Replay {
+pub enum Replay {
     /// The copies, in order.
     Done(Vec<Commit>),
     /// This commit does not apply there.
@@ -23,7 +24,7 @@ pub(super) enum Replay {
 
 impl Scratch {
     /// Opens the scratch clone in a directory, or makes it.
-    pub(super) fn open(repository: &Path, directory: &Path) -> Result<Self> {
+    pub fn open(repository: &Path, directory: &Path) -> Result<Self> {
         let root = directory.join("repository");
         if !root.join(".git").exists() {
             std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
@@ -44,40 +45,40 @@ impl Scratch {
     }
 
     /// Commits that lead from `good` to `bad` by first parents, oldest first, `bad` included.
-    pub(super) fn first_parents(&self, good: &str, bad: &str) -> Result<Vec<Commit>> {
+    pub fn first_parents(&self, good: &str, bad: &str) -> Result<Vec<Commit>> {
         let range = format!("{good}..{bad}");
         let list = self.git(&["rev-list", "--first-parent", "--reverse", &range])?;
         Ok(list.lines().map(str::to_owned).collect())
     }
 
     /// Commits of `tip` that `base` lacks, oldest first, without merges.
-    pub(super) fn line(&self, base: &str, tip: &str) -> Result<Vec<Commit>> {
+    pub fn line(&self, base: &str, tip: &str) -> Result<Vec<Commit>> {
         let range = format!("{base}..{tip}");
         let list = self.git(&["rev-list", "--topo-order", "--no-merges", "--reverse", &range])?;
         Ok(list.lines().map(str::to_owned).collect())
     }
 
     /// The parents of a commit.
-    pub(super) fn parents(&self, commit: &str) -> Result<Vec<Commit>> {
+    pub fn parents(&self, commit: &str) -> Result<Vec<Commit>> {
         let line = self.git(&["rev-list", "--parents", "--max-count=1", commit])?;
         Ok(line.split_whitespace().skip(1).map(str::to_owned).collect())
     }
 
     /// The best common ancestor; `None` for unrelated histories.
-    pub(super) fn merge_base(&self, one: &str, other: &str) -> Result<Option<Commit>> {
-        let output =
-            command_in(&self.root, &["merge-base", one, other]).output().context("git merge-base")?;
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<Commit>> {
+        let output = tool::output(&mut command_in(&self.root, &["merge-base", one, other]))
+            .context("git merge-base")?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.status.success() && !text.is_empty()).then_some(text))
     }
 
     /// A commit's abbreviated hash and subject.
-    pub(super) fn title(&self, commit: &str) -> Result<String> {
+    pub fn title(&self, commit: &str) -> Result<String> {
         self.git(&["log", "--max-count=1", "--format=%h %s", commit])
     }
 
     /// A directory with the commit checked out, one per commit.
-    pub(super) fn checkout(&self, commit: &str) -> Result<PathBuf> {
+    pub fn checkout(&self, commit: &str) -> Result<PathBuf> {
         let path = self.worktree_path(commit);
         if !path.exists() {
             // A worktree whose directory was deleted is still registered until pruned.
@@ -94,7 +95,7 @@ impl Scratch {
 
     /// Copies commits onto another one, in order. Author dates are kept and commit dates follow
     /// them, so that the same replay gives the same commits again.
-    pub(super) fn replay(&self, onto: &str, commits: &[Commit]) -> Result<Replay> {
+    pub fn replay(&self, onto: &str, commits: &[Commit]) -> Result<Replay> {
         let path = self.worktree_path("replay");
         if path.exists() {
             self.git(&["worktree", "remove", "--force", &path.to_string_lossy()])?;
@@ -108,7 +109,7 @@ impl Scratch {
                 command_in(&path, &["cherry-pick", "--allow-empty", "--keep-redundant-commits", commit]);
             command.env("GIT_COMMITTER_DATE", &date);
             command.env("GIT_COMMITTER_NAME", "lineup").env("GIT_COMMITTER_EMAIL", "lineup@localhost");
-            if !command.output().context("git cherry-pick")?.status.success() {
+            if !tool::output(&mut command).context("git cherry-pick")?.status.success() {
                 return Ok(Replay::Conflict(commit.clone()));
             }
             copies.push(self.git_in(&path, &["rev-parse", "HEAD"])?);
@@ -118,7 +119,7 @@ impl Scratch {
 }
 
 /// The repository that holds the working directory.
-pub(super) fn repository() -> Result<PathBuf> {
+pub fn repository() -> Result<PathBuf> {
     let here = std::env::current_dir().context("asking for the working directory")?;
     let output = succeed(
         command_in(&here, &["rev-parse", "--path-format=absolute", "--git-common-dir"]),
@@ -128,7 +129,7 @@ pub(super) fn repository() -> Result<PathBuf> {
 }
 
 /// The commit that a revision names in a repository.
-pub(super) fn resolve(repository: &Path, revision: &str) -> Result<Commit> {
+pub fn resolve(repository: &Path, revision: &str) -> Result<Commit> {
     let peeled = format!("{revision}^{{commit}}");
     let output = succeed(
         command_in(repository, &["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]),
@@ -144,12 +145,11 @@ fn command_in(directory: &Path, arguments: &[&str]) -> Command {
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"] {
         command.env_remove(variable);
     }
-    command.stdin(std::process::Stdio::null());
     command
 }
 
 fn succeed(mut command: impl std::borrow::BorrowMut<Command>, what: &str) -> Result<Output> {
-    let output = command.borrow_mut().output().with_context(|| format!("{what}: is git installed?"))?;
+    let output = tool::output(command.borrow_mut()).with_context(|| format!("{what}: is git installed?"))?;
     if !output.status.success() {
         bail!("{what} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

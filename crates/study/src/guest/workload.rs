@@ -17,25 +17,25 @@ const VIRTUAL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// A workload, ready to be put into a guest.
 #[derive(Debug)]
-pub(crate) struct Workload {
+pub struct Workload {
     /// A line, or lines, of shell.
-    pub(crate) script: String,
+    pub script: String,
     /// Where it starts, when it was given as a command.
-    pub(crate) directory: Option<String>,
+    pub directory: Option<String>,
     /// Whether it needs the loopback interface.
-    pub(crate) loopback: bool,
+    pub loopback: bool,
     files: BTreeMap<String, Entry>,
 }
 
 impl Workload {
     /// Does nothing: for a guest that is booted to be asked.
-    pub(crate) fn nothing() -> Workload {
+    pub fn nothing() -> Workload {
         Workload { script: "true".into(), directory: None, loopback: false, files: BTreeMap::new() }
     }
 
     /// Takes the name of a built-in workload, the name of a script, or a line of shell, in this order; `folder` is
     /// where relative names begin.
-    pub(crate) fn new(text: &str, folder: &Path, machine: Machine) -> Result<Workload> {
+    pub fn new(text: &str, folder: &Path, machine: Machine) -> Result<Workload> {
         if let Ok(built_in) = text.parse::<BuiltIn>() {
             let (script, loopback) = (built_in.script().to_owned(), built_in.needs_loopback());
             return Ok(Workload { script, directory: None, loopback, files: BTreeMap::new() });
@@ -60,7 +60,7 @@ impl Workload {
     }
 
     /// Puts the workload's files into a guest's tree.
-    pub(crate) fn pack(&self, tree: &mut Tree) -> Result<()> {
+    pub fn pack(&self, tree: &mut Tree) -> Result<()> {
         for (path, entry) in self.files.iter().filter(|(path, _)| *path != "/") {
             // A folder of the host may be one of the guest's own.
             if *entry == Entry::Directory && tree.get(path).is_some() {

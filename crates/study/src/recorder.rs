@@ -4,11 +4,11 @@ mod emulator;
 mod regions;
 mod request;
 
-pub(crate) use emulator::{is_native, native_or_emulated, on_path, plugin_argument};
-pub(crate) use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
+pub use emulator::{is_native, native_or_emulated, on_path, plugin_argument};
+pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
 
+use crate::companions;
 use crate::interrupt::Interrupts;
-use crate::source::judge;
 use anyhow::{Context, Result, bail};
 use emulator::{Emulator, Ran, Run};
 use lineup_debuginfo::DebugInfo;
@@ -25,10 +25,10 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
 /// instrumented the second time.
-pub(crate) fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
+pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
     check(request)?;
     prepare_output(&request.output)?;
-    let debug = judge::load(&request.program)?;
+    let debug = companions::load(&request.program)?;
     if request.mode != Mode::WholeProgram {
         debug.require_debug_info().with_context(|| request.program.display().to_string())?;
     }
@@ -78,7 +78,7 @@ fn check(request: &RecordRequest) -> Result<()> {
 }
 
 /// Finds out now whether the recording can be written, and leaves an older one as it is until there is a new one.
-pub(crate) fn prepare_output(output: &Path) -> Result<()> {
+pub fn prepare_output(output: &Path) -> Result<()> {
     let is_new = !output.exists();
     File::options()
         .append(true)
@@ -179,7 +179,7 @@ fn seal(path: &Path, ending: &Ending) -> Result<Option<Summary>> {
 }
 
 /// How a program ended, as in "the program …".
-pub(crate) fn in_words(exit: ProgramExit) -> String {
+pub fn in_words(exit: ProgramExit) -> String {
     match exit {
         ProgramExit::Exited(status) => format!("exited with status {status}"),
         ProgramExit::Signaled(signal) => format!("was ended by signal {signal}"),

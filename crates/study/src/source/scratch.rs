@@ -3,12 +3,12 @@
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Copies of one source folder. All live at paths of equal length, because a path's length moves
 /// the program's stack and with it the timing.
-pub(crate) struct Scratch {
+pub struct Scratch {
     root: TempDir,
     source: PathBuf,
     build: String,
@@ -17,14 +17,14 @@ pub(crate) struct Scratch {
 
 /// One copy.
 #[derive(Clone)]
-pub(crate) struct Tree {
+pub struct Tree {
     /// The copy's folder.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
 }
 
 /// The copies a study makes.
 #[derive(Clone, Copy)]
-pub(crate) enum Role {
+pub enum Role {
     /// The program as it is.
     Before,
     /// The program with the patch.
@@ -46,7 +46,7 @@ impl Role {
 impl Scratch {
     /// Prepares copies of `source`, built with the shell command `build`. `leave_out` (the output
     /// folder) is not copied when it lies inside.
-    pub(crate) fn new(source: &Path, build: &str, leave_out: &Path) -> Result<Self> {
+    pub fn new(source: &Path, build: &str, leave_out: &Path) -> Result<Self> {
         let source = source
             .canonicalize()
             .with_context(|| format!("cannot read the source folder {}", source.display()))?;
@@ -63,12 +63,12 @@ impl Scratch {
     }
 
     /// The user's folder.
-    pub(crate) fn source(&self) -> &Path {
+    pub fn source(&self) -> &Path {
         &self.source
     }
 
     /// A fresh copy.
-    pub(crate) fn copy(&self, role: Role) -> Result<Tree> {
+    pub fn copy(&self, role: Role) -> Result<Tree> {
         let path = self.root.path().join(role.folder());
         if path.exists() {
             fs::remove_dir_all(&path).with_context(|| format!("cannot empty {}", path.display()))?;
@@ -79,13 +79,10 @@ impl Scratch {
     }
 
     /// Runs the build command in a copy.
-    pub(crate) fn build(&self, tree: &Tree) -> Result<()> {
-        let output = Command::new("sh")
-            .args(["-c", &self.build])
-            .current_dir(&tree.path)
-            .stdin(Stdio::null())
-            .output()
-            .context("cannot run sh for the build")?;
+    pub fn build(&self, tree: &Tree) -> Result<()> {
+        let output =
+            crate::tool::output(Command::new("sh").args(["-c", &self.build]).current_dir(&tree.path))
+                .context("cannot run sh for the build")?;
         if output.status.success() {
             return Ok(());
         }
@@ -139,7 +136,7 @@ fn last_lines(stdout: &[u8], stderr: &[u8], most: usize) -> String {
 
 impl Tree {
     /// Replaces the text of a file, named relative to the folder.
-    pub(crate) fn write(&self, file: &Path, text: &str) -> Result<()> {
+    pub fn write(&self, file: &Path, text: &str) -> Result<()> {
         let path = self.path.join(file);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }

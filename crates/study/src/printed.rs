@@ -14,14 +14,14 @@ const STATED: &str = "lineup-metric";
 
 /// What to look for in a program's output.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct PrintedMetrics {
+pub struct PrintedMetrics {
     patterns: Vec<Regex>,
 }
 
 impl PrintedMetrics {
     /// Patterns whose group `value` (or first group) is the number; the groups `name` and `unit` are
     /// optional.
-    pub(crate) fn new(patterns: &[String]) -> Result<Self> {
+    pub fn new(patterns: &[String]) -> Result<Self> {
         let compile = |text: &String| {
             let pattern = Regex::new(text).with_context(|| format!("--metric {text:?}"))?;
             if pattern.captures_len() < 2 {
@@ -35,7 +35,7 @@ impl PrintedMetrics {
     }
 
     /// The metrics in a program's standard output; the last value of each name counts.
-    pub(crate) fn pick(&self, output: File) -> Result<Vec<Reading>> {
+    pub fn pick(&self, output: File) -> Result<Vec<Reading>> {
         let mut found: Vec<Reading> = Vec::new();
         let mut reader = BufReader::new(output.take(SEARCHED_BYTES));
         let mut line = Vec::new();

@@ -12,7 +12,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Watches for SIGINT, SIGTERM and SIGHUP and ends the process groups entrusted to it.
 #[derive(Clone)]
-pub(crate) struct Interrupts {
+pub struct Interrupts {
     received: Arc<AtomicI32>,
     groups: Arc<Mutex<Vec<Pid>>>,
 }
@@ -20,14 +20,14 @@ pub(crate) struct Interrupts {
 /// The work was cut short by a signal; what was done until then is valid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("interrupted by signal {signal}")]
-pub(crate) struct Interrupted {
+pub struct Interrupted {
     /// The signal's number.
-    pub(crate) signal: i32,
+    pub signal: i32,
 }
 
 impl Interrupts {
     /// Starts watching.
-    pub(crate) fn watch() -> std::io::Result<Self> {
+    pub fn watch() -> std::io::Result<Self> {
         let interrupts = Self { received: Arc::default(), groups: Arc::default() };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let watcher = interrupts.clone();
@@ -41,7 +41,7 @@ impl Interrupts {
     }
 
     /// An error once a signal has come.
-    pub(crate) fn check(&self) -> Result<(), Interrupted> {
+    pub fn check(&self) -> Result<(), Interrupted> {
         match self.received.load(Ordering::SeqCst) {
             0 => Ok(()),
             signal => Err(Interrupted { signal }),
@@ -49,7 +49,7 @@ impl Interrupts {
     }
 
     /// Entrusts a process group; it is ended when a signal comes, at once if one already has.
-    pub(crate) fn entrust(&self, group: Pid) {
+    pub fn entrust(&self, group: Pid) {
         self.lock().push(group);
         if self.check().is_err() {
             // The group may already be gone; then there is nothing to end.
@@ -58,7 +58,7 @@ impl Interrupts {
     }
 
     /// Takes a process group back, before its leader is reaped.
-    pub(crate) fn release(&self, group: Pid) {
+    pub fn release(&self, group: Pid) {
         self.lock().retain(|entrusted| *entrusted != group);
     }
 

@@ -12,7 +12,7 @@ const MOST_NAMES: usize = 8;
 
 /// Finds each region's entries in the program. A name that the program does not have is left to the recorder, which
 /// looks for it in the libraries as they are mapped, when the program has any.
-pub(crate) fn find(
+pub(super) fn find(
     wanted: &[RegionRequest],
     debug: &DebugInfo,
     program: &Path,
@@ -56,7 +56,7 @@ fn find_one(
 }
 
 /// Refuses regions that no run will ever enter.
-pub(crate) fn check_called(header: &Header, discovery: &Discovery, debug: &DebugInfo) -> Result<()> {
+pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &DebugInfo) -> Result<()> {
     let mut silent = Vec::new();
     for (index, region) in header.regions.iter().enumerate() {
         if discovery.calls.get(index).copied().unwrap_or(0) > 0 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// How far a guest came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// The kernel starts.
     Booting,
     /// The init script runs, the workload does not yet.
@@ -31,7 +31,7 @@ impl fmt::Display for Stage {
 
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum GuestEnd {
+pub enum GuestEnd {
     /// The workload ended with this status, and the guest switched itself off.
     Finished {
         /// The workload's exit status.
@@ -63,7 +63,7 @@ pub(crate) enum GuestEnd {
 
 impl GuestEnd {
     /// What went wrong and what to do; nothing when nothing did.
-    pub(crate) fn problem(&self, timeout: Duration, memory_mib: u32, killed: Option<&str>) -> Option<String> {
+    pub fn problem(&self, timeout: Duration, memory_mib: u32, killed: Option<&str>) -> Option<String> {
         let seconds = timeout.as_secs();
         let memory = killed.map(|line| {
             format!("; the guest ran out of its {memory_mib} MiB: {line}: give more with --memory")

@@ -13,7 +13,7 @@ const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
 /// Reads every C, C++ and assembly file below `folder`. Files that are no UTF-8 are left out: an edit
 /// could not keep them as they are.
-pub(crate) fn read(folder: &Path) -> Result<Sources> {
+pub fn read(folder: &Path) -> Result<Sources> {
     let mut files = Vec::new();
     let mut total = 0;
     collect(folder, folder, &mut files, &mut total)

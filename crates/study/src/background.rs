@@ -9,13 +9,13 @@ use std::time::Duration;
 const BUILD_UP: Duration = Duration::from_millis(300);
 
 /// A running `lineup load`.
-pub(crate) struct Background {
+pub struct Background {
     child: Waiting,
 }
 
 impl Background {
     /// Starts `load …` as a command of this program.
-    pub(crate) fn start(command: &str, interrupts: &Interrupts) -> Result<Self> {
+    pub fn start(command: &str, interrupts: &Interrupts) -> Result<Self> {
         let mut words = shell_words::split(command).with_context(|| format!("--under {command:?}"))?;
         if words.first().is_none_or(|word| word != "load") {
             bail!("--under {command:?}: write 'load' and its options, as for `lineup load`");
@@ -34,7 +34,7 @@ impl Background {
     }
 
     /// Ends the load; an error when it had ended before.
-    pub(crate) fn end(mut self) -> Result<()> {
+    pub fn end(mut self) -> Result<()> {
         if self.child.has_ended()? {
             bail!("it ended before the comparison did; the results do not stand under one load");
         }

@@ -1,16 +1,15 @@
 //! The compiler as the judge of candidates: builds them in a scratch copy and reads the types back.
 
-use crate::files;
+use crate::companions::load;
 use crate::source::scratch::{Role, Scratch, Tree};
 use anyhow::Result;
 use lineup_advise::judge::{Compiled, Judge};
-use lineup_debuginfo::DebugInfo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Builds candidates in one scratch copy, one after the other, so that `make` compiles only what an
 /// edit reaches.
-pub(crate) struct BuildJudge<'s> {
+pub struct BuildJudge<'s> {
     scratch: &'s Scratch,
     tree: Tree,
     program: PathBuf,
@@ -20,7 +19,7 @@ pub(crate) struct BuildJudge<'s> {
 
 impl<'s> BuildJudge<'s> {
     /// A judge that builds in a fresh copy and reads `program`, a path inside the source folder.
-    pub(crate) fn new(scratch: &'s Scratch, program: &Path) -> Result<Self> {
+    pub fn new(scratch: &'s Scratch, program: &Path) -> Result<Self> {
         let tree = scratch.copy(Role::Candidate)?;
         Ok(Self { scratch, tree, program: program.to_owned(), edited: BTreeSet::new() })
     }
@@ -44,11 +43,4 @@ impl Judge for BuildJudge<'_> {
     fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
         self.try_compile(edited).map_err(|error| format!("{error:#}"))
     }
-}
-
-/// Reads a program's debug info with its companions.
-pub(crate) fn load(program: &Path) -> Result<DebugInfo> {
-    let debug = DebugInfo::parse(files::read(program)?, &mut files::DiskCompanions::of(program))
-        .map_err(|error| anyhow::Error::new(error).context(format!("cannot read {}", program.display())))?;
-    Ok(debug)
 }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// On which CPUs the runs of a block may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Placing {
+pub enum Placing {
     /// On one CPU per block, a different one each time, when the warm-up showed that the program keeps no more than
     /// one CPU busy; anywhere otherwise.
     Auto,
@@ -43,17 +43,17 @@ impl FromStr for Placing {
 
 /// How variants are run and what is observed on them.
 #[derive(Clone, Debug)]
-pub(crate) struct RunnerOptions {
+pub struct RunnerOptions {
     /// Where the runs are placed.
-    pub(crate) placing: Placing,
+    pub placing: Placing,
     /// Counters to attach.
-    pub(crate) events: Vec<EventGroup>,
+    pub events: Vec<EventGroup>,
     /// Where the programs' output goes.
-    pub(crate) streams: Streams,
+    pub streams: Streams,
     /// Numbers to pick from the programs' output.
-    pub(crate) printed: PrintedMetrics,
+    pub printed: PrintedMetrics,
     /// Gives every block an environment of another size, which moves the stack.
-    pub(crate) vary_environment: Option<Seed>,
+    pub vary_environment: Option<Seed>,
 }
 
 impl Default for RunnerOptions {
@@ -84,7 +84,7 @@ fn kept_several_busy(usage: &Usage, wall_ns: u64) -> bool {
 const PADDING: (&str, u64) = ("LINEUP_PADDING", 4096);
 
 /// Runs each variant's command, observes it and accounts for it.
-pub(crate) struct ProcessRunner {
+pub struct ProcessRunner {
     variants: Vec<Invocation>,
     options: RunnerOptions,
     allowed: Vec<u32>,
@@ -95,11 +95,7 @@ pub(crate) struct ProcessRunner {
 
 impl ProcessRunner {
     /// A runner for these commands, in the order of the variants.
-    pub(crate) fn new(
-        variants: Vec<Invocation>,
-        options: RunnerOptions,
-        interrupts: &Interrupts,
-    ) -> Result<Self> {
+    pub fn new(variants: Vec<Invocation>, options: RunnerOptions, interrupts: &Interrupts) -> Result<Self> {
         let allowed = allowed_cpus()?;
         if let Placing::Cpus(cpus) = &options.placing
             && let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu))
@@ -134,7 +130,7 @@ impl ProcessRunner {
     }
 
     /// Runs one slot.
-    pub(crate) fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
+    pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
         let cpus = self.cpus(slot);
         let invocation = self.invocation(slot)?;
         let waiting = Waiting::start(&invocation, cpus.as_deref(), self.options.streams, &self.interrupts)?;
@@ -163,7 +159,7 @@ impl Runner for ProcessRunner {
 }
 
 /// The CPUs that this process may run on, sorted.
-pub(crate) fn allowed_cpus() -> Result<Vec<u32>> {
+pub fn allowed_cpus() -> Result<Vec<u32>> {
     let set = sched_getaffinity(None).context("asking for the allowed CPUs")?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())

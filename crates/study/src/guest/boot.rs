@@ -4,9 +4,10 @@ use super::ending::{GuestEnd, Stage};
 use super::workload::Workload;
 use crate::interrupt::Interrupts;
 use crate::process::{Invocation, Streams, Waiting};
+use crate::progress::Progress;
 use crate::recorder::on_path;
+use crate::tool;
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
 use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, emulator, emulator_version};
@@ -30,33 +31,35 @@ const LOOK: Duration = Duration::from_millis(100);
 const LAST_LINES: usize = 20;
 
 /// What is booted, and how.
-pub(crate) struct BootRequest<'a> {
+pub struct BootRequest<'a> {
     /// The file of the image.
-    pub(crate) file: &'a Path,
+    pub file: &'a Path,
     /// The image.
-    pub(crate) image: &'a KernelImage,
+    pub image: &'a KernelImage,
     /// Virtual CPUs.
-    pub(crate) cpus: u32,
+    pub cpus: u32,
     /// Memory in MiB.
-    pub(crate) memory_mib: u32,
+    pub memory_mib: u32,
     /// Appended to the kernel's command line.
-    pub(crate) cmdline: &'a str,
+    pub cmdline: &'a str,
     /// What the guest does.
-    pub(crate) workload: &'a Workload,
+    pub workload: &'a Workload,
     /// A busybox for the guest's machine; `None` for the installed one.
-    pub(crate) busybox: Option<&'a Path>,
+    pub busybox: Option<&'a Path>,
     /// Which symbols the guest lists.
-    pub(crate) symbols: SymbolsWanted,
+    pub symbols: SymbolsWanted,
     /// The emulator's `-plugin` argument.
-    pub(crate) plugin: Option<String>,
+    pub plugin: Option<String>,
     /// How long the whole run may take.
-    pub(crate) timeout: Duration,
-    /// Whether the console is shown on standard error.
-    pub(crate) shows_console: bool,
+    pub timeout: Duration,
+    /// Whether progress hears the console's lines.
+    pub shows_console: bool,
+    /// Hears how far the guest is.
+    pub progress: &'a dyn Progress,
 }
 
 /// Boots a guest only to have its symbols: the request asks for all of them, and for no work.
-pub(crate) fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<String>> {
+pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<Vec<String>> {
     let outcome = boot(request, interrupts)?;
     match outcome.problem(request) {
         Some(problem) => {
@@ -68,32 +71,32 @@ pub(crate) fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -
 
 /// A guest that ran.
 #[derive(Debug)]
-pub(crate) struct BootOutcome {
+pub struct BootOutcome {
     /// How it ended.
-    pub(crate) end: GuestEnd,
+    pub end: GuestEnd,
     /// What the kernel says it is, once it booted.
-    pub(crate) release: Option<String>,
+    pub release: Option<String>,
     /// What the kernel takes the time from.
-    pub(crate) clocksource: Option<String>,
+    pub clocksource: Option<String>,
     /// From the start of the emulator to the init script.
-    pub(crate) boot: Option<Duration>,
+    pub boot: Option<Duration>,
     /// From the workload's begin to its end.
-    pub(crate) work: Option<Duration>,
+    pub work: Option<Duration>,
     /// From the start of the emulator to its end.
-    pub(crate) total: Duration,
+    pub total: Duration,
     /// What the kernel complained about, in its order.
-    pub(crate) troubles: Vec<(Trouble, String)>,
+    pub troubles: Vec<(Trouble, String)>,
     /// The guest's list of symbols, as asked for.
-    pub(crate) symbols: Vec<String>,
+    pub symbols: Vec<String>,
     /// The last lines of the console.
-    pub(crate) last_lines: VecDeque<String>,
+    pub last_lines: VecDeque<String>,
     /// How the emulator names itself.
-    pub(crate) emulator: String,
+    pub emulator: String,
 }
 
 impl BootOutcome {
     /// The workload's exit status, if it ended.
-    pub(crate) fn status(&self) -> Option<i32> {
+    pub fn status(&self) -> Option<i32> {
         match self.end {
             GuestEnd::Finished { status } => Some(status),
             _ => None,
@@ -101,7 +104,7 @@ impl BootOutcome {
     }
 
     /// What went wrong, with the console's last lines; nothing when the workload ended well.
-    pub(crate) fn problem(&self, request: &BootRequest<'_>) -> Option<String> {
+    pub fn problem(&self, request: &BootRequest<'_>) -> Option<String> {
         let killed = self.troubles.iter().find(|(trouble, _)| *trouble == Trouble::OutOfMemory);
         let killed = killed.map(|(_, line)| line.as_str());
         let mut problem = self.end.problem(request.timeout, request.memory_mib, killed)?;
@@ -118,7 +121,7 @@ impl BootOutcome {
 /// Boots a kernel, runs the workload, waits for the end. However it ends, no process stays behind.
 ///
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
-pub(crate) fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
+pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
     let (command, version) = find_emulator(request.image.machine)?;
     let scratch =
         tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
@@ -154,12 +157,12 @@ pub(crate) fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result
 }
 
 /// The emulator for a machine, if it is new enough.
-pub(crate) fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
+pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
     let (name, package) = emulator(machine)?;
     let command = on_path(name)
         .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
     let output =
-        Command::new(&command).arg("--version").output().with_context(|| format!("running {name}"))?;
+        tool::output(Command::new(&command).arg("--version")).with_context(|| format!("running {name}"))?;
     let output = String::from_utf8_lossy(&output.stdout);
     let first = output.lines().next().unwrap_or_default().to_owned();
     let (major, minor) = OLDEST_EMULATOR;
@@ -245,7 +248,7 @@ fn read_in_background(mut pipe: ChildStdout) -> Receiver<Vec<u8>> {
 }
 
 /// Follows a guest's console.
-struct Watch {
+struct Watch<'a> {
     started: Instant,
     deadline: Instant,
     stage: Stage,
@@ -254,13 +257,14 @@ struct Watch {
     panic: Option<(Trouble, String, Stage)>,
     saw_anything: bool,
     shows_console: bool,
-    bar: ProgressBar,
+    progress: &'a dyn Progress,
     outcome: BootOutcome,
 }
 
-impl Watch {
-    fn new(request: &BootRequest<'_>, emulator: String) -> Watch {
+impl<'a> Watch<'a> {
+    fn new(request: &BootRequest<'a>, emulator: String) -> Watch<'a> {
         let started = Instant::now();
+        request.progress.stage(&format!("{}: booting", request.image.release()));
         let outcome = BootOutcome {
             end: GuestEnd::Silent,
             release: None,
@@ -282,7 +286,7 @@ impl Watch {
             panic: None,
             saw_anything: false,
             shows_console: request.shows_console,
-            bar: spinner(request.image.release()),
+            progress: request.progress,
             outcome,
         }
     }
@@ -315,7 +319,7 @@ impl Watch {
             Event::Booted { release, clocksource } => {
                 self.stage = Stage::Booted;
                 self.outcome.boot = Some(self.started.elapsed());
-                self.bar.set_message(format!("{release}: booted"));
+                self.progress.stage(&format!("{release}: booted"));
                 self.outcome.release = Some(release);
                 self.outcome.clocksource = Some(clocksource).filter(|name| !name.is_empty());
             }
@@ -324,13 +328,13 @@ impl Watch {
             Event::WorkloadBegan => {
                 self.stage = Stage::Working;
                 self.work_began = Some(Instant::now());
-                self.bar.set_message("workload runs");
+                self.progress.stage("workload runs");
             }
             Event::WorkloadEnded { status } => {
                 self.stage = Stage::Ended;
                 self.status = Some(status);
                 self.outcome.work = self.work_began.map(|began| began.elapsed());
-                self.bar.set_message("workload has ended");
+                self.progress.stage("workload has ended");
             }
             Event::Output(line) => self.line(line),
             Event::Trouble { trouble, line } => {
@@ -341,9 +345,8 @@ impl Watch {
     }
 
     fn line(&mut self, line: String) {
-        let line = lineup_report::visible::one_line(&line).into_owned();
         if self.shows_console {
-            self.bar.suspend(|| eprintln!("{line}"));
+            self.progress.line(&line);
         }
         if self.outcome.last_lines.len() == LAST_LINES {
             self.outcome.last_lines.pop_front();
@@ -361,7 +364,6 @@ impl Watch {
     }
 
     fn outcome(self, ended: Option<(Ending, String)>) -> BootOutcome {
-        self.bar.finish_and_clear();
         let end = match (self.panic, self.status, ended) {
             (Some((trouble, line, stage)), ..) => GuestEnd::Panicked { stage, trouble, line },
             (None, Some(status), _) => GuestEnd::Finished { status },
@@ -374,15 +376,4 @@ impl Watch {
         };
         BootOutcome { end, total: self.started.elapsed(), ..self.outcome }
     }
-}
-
-/// Turns while the guest runs, on a terminal only.
-fn spinner(release: &str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner().with_message(format!("{release}: booting"));
-    let bar = match ProgressStyle::with_template("{spinner} {msg}, {elapsed}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    };
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

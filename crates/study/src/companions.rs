@@ -1,0 +1,96 @@
+//! Opening files, and finding those that a program's debug information lives in.
+
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Releasable};
+use lineup_mapping::FileBytes;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Where distributions put separate debug files.
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// The bytes of a whole file.
+pub fn read(path: &Path) -> Result<Bytes> {
+    if path.is_dir() {
+        bail!("{} is a directory; give a file", path.display());
+    }
+    let bytes = FileBytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Bytes::releasable(Held(bytes)))
+}
+
+/// A file's bytes as the debug information's reader wants them.
+struct Held(FileBytes);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl Releasable for Held {
+    fn release(&self, range: Range<usize>) {
+        self.0.release(range);
+    }
+}
+
+/// Looks for companion files where linkers, compilers and distributions put them.
+pub struct DiskCompanions {
+    program: PathBuf,
+}
+
+impl DiskCompanions {
+    /// For the program at this path.
+    pub fn of(program: &Path) -> Self {
+        DiskCompanions { program: std::fs::canonicalize(program).unwrap_or_else(|_| program.to_owned()) }
+    }
+
+    fn candidates(&self, wanted: &Companion) -> Vec<PathBuf> {
+        let directory = self.program.parent().unwrap_or(Path::new("."));
+        match wanted {
+            Companion::BuildId(id) => build_id_path(id).into_iter().collect(),
+            Companion::DebugLink { name, .. } => {
+                let root = Path::new(DEBUG_ROOT);
+                let mirrored = directory.strip_prefix("/").map(|directory| root.join(directory).join(name));
+                let near = [directory.join(name), directory.join(".debug").join(name)];
+                // The program itself may have the name that it links to.
+                near.into_iter().chain(mirrored).filter(|path| *path != self.program).collect()
+            }
+            Companion::DwoFile { name, comp_dir, .. } => {
+                let compiled_in = comp_dir.as_deref().map(Path::new).unwrap_or(directory);
+                let file_name = Path::new(name).file_name().map(|name| directory.join(name));
+                [compiled_in.join(name), directory.join(name)].into_iter().chain(file_name).collect()
+            }
+            Companion::Dwp => {
+                let mut name = self.program.clone().into_os_string();
+                name.push(".dwp");
+                vec![name.into()]
+            }
+            Companion::AltLink { name, build_id } => {
+                let near = [directory.join(name), Path::new(DEBUG_ROOT).join(name)];
+                let shared =
+                    Path::new(name).file_name().map(|name| Path::new(DEBUG_ROOT).join(".dwz").join(name));
+                near.into_iter().chain(shared).chain(build_id_path(build_id)).collect()
+            }
+        }
+    }
+}
+
+impl Companions for DiskCompanions {
+    fn find(&mut self, wanted: &Companion) -> Option<Bytes> {
+        self.candidates(wanted).iter().filter(|path| path.is_file()).find_map(|path| read(path).ok())
+    }
+}
+
+/// Where the debug file with a build id is installed.
+fn build_id_path(id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = id.split_first()?;
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(Path::new(DEBUG_ROOT).join(format!(".build-id/{first:02x}/{rest}.debug")))
+}
+
+/// Reads a program's debug info with its companions.
+pub fn load(program: &Path) -> Result<DebugInfo> {
+    let debug = DebugInfo::parse(read(program)?, &mut DiskCompanions::of(program))
+        .map_err(|error| anyhow::Error::new(error).context(format!("cannot read {}", program.display())))?;
+    Ok(debug)
+}

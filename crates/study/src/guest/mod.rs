@@ -1,0 +1,7 @@
+//! A kernel in a guest under full-system emulation: what runs in it, its run, and how that ended.
+
+pub mod boot;
+mod ending;
+pub mod workload;
+
+pub use ending::{GuestEnd, Stage};

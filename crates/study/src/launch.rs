@@ -1,0 +1,79 @@
+//! The child's side of a start: prepares itself, tells its parent what that cost, waits for the word, and
+//! becomes the program to be measured. Not for users: it lets the parent attach counters before the
+//! first instruction and subtract what came before.
+
+use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A program to become.
+pub struct Launch {
+    /// CPUs that the program may run on; empty for all.
+    pub cpus: Vec<usize>,
+    /// What the program reads as standard input.
+    pub stdin: PathBuf,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// Ends only by failing: success replaces the process.
+pub fn run(launch: &Launch) -> Result<Infallible> {
+    let control = std::io::stdin().as_fd().try_clone_to_owned().context("the control socket")?;
+    let mut control = UnixStream::from(control);
+    let Err(error) = become_program(launch, &mut control);
+    // The parent may be gone; then nobody wants to know.
+    let _ = control.write_all(format!("{error:#}").as_bytes());
+    Err(error)
+}
+
+fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallible> {
+    set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with the parent")?;
+    if !launch.cpus.is_empty() {
+        let mut set = CpuSet::new();
+        for &cpu in launch.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {
+            set.set(cpu);
+        }
+        sched_setaffinity(None, &set).context("placing the program on its CPUs")?;
+    }
+    let stdin = File::open(&launch.stdin)
+        .with_context(|| format!("opening {} as standard input", launch.stdin.display()))?;
+    rustix::stdio::dup2_stdin(&stdin).context("replacing standard input")?;
+    let [program, arguments @ ..] = launch.command.as_slice() else {
+        bail!("there is no program to run");
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    control.write_all(own_usage()?.as_bytes()).context("reporting to the parent")?;
+    let mut word = [0u8; 1];
+    control.read_exact(&mut word).context("waiting for the parent's word")?;
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot run {}", program.to_string_lossy()))
+}
+
+/// What this process has used so far, as one line of numbers: user and system microseconds, minor and major
+/// faults, voluntary and involuntary switches, peak memory in KiB.
+fn own_usage() -> Result<String> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).context("getrusage")?;
+    let microseconds =
+        |time: nix::sys::time::TimeVal| i128::from(time.tv_sec()) * 1_000_000 + i128::from(time.tv_usec());
+    Ok(format!(
+        "{} {} {} {} {} {} {}\n",
+        microseconds(usage.user_time()),
+        microseconds(usage.system_time()),
+        usage.minor_page_faults(),
+        usage.major_page_faults(),
+        usage.voluntary_context_switches(),
+        usage.involuntary_context_switches(),
+        usage.max_rss(),
+    ))
+}

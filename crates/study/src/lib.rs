@@ -1,0 +1,19 @@
+//! One run of a program, however it is watched: built, recorded, timed, booted or bisected.
+//!
+//! Every process that Lineup starts is started in this crate and nowhere else, so that input, limits, signals and
+//! what is left behind are the same for all of them. Nothing here prints or reads arguments.
+
+pub mod background;
+pub mod companions;
+pub mod counters;
+pub mod git;
+pub mod guest;
+pub mod interrupt;
+pub mod launch;
+pub mod printed;
+pub mod process;
+pub mod progress;
+pub mod recorder;
+pub mod source;
+pub mod timing;
+pub mod tool;
