@@ -21,6 +21,7 @@
 
 pub mod calls;
 pub mod chart;
+pub mod effects;
 mod error;
 pub mod figure;
 pub mod html;

@@ -6,6 +6,7 @@
 pub mod background;
 pub mod companions;
 pub mod counters;
+pub mod effects;
 pub mod git;
 pub mod guest;
 pub mod interrupt;

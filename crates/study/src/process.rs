@@ -1,6 +1,7 @@
 //! One child process, from held at the gate to reaped.
 
 use crate::interrupt::Interrupts;
+use crate::launch;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
@@ -126,6 +127,17 @@ impl Waiting {
     /// Gives the word and does not wait.
     pub fn release(&mut self) -> Result<()> {
         self.control.write_all(b"\n").context("releasing the child")
+    }
+
+    /// Gives the word to a child that a tracer is attached to, and does not wait.
+    pub(crate) fn release_observed(&mut self) -> Result<()> {
+        self.control.write_all(&[launch::OBSERVED]).context("releasing the child")
+    }
+
+    /// The files that its standard output and standard error go to; `None` when they are not kept.
+    pub(crate) fn captured(&self) -> std::io::Result<Option<[File; 2]>> {
+        let Some((stdout, stderr)) = &self.captured else { return Ok(None) };
+        Ok(Some([stdout.try_clone()?, stderr.try_clone()?]))
     }
 
     /// True when the child is gone.

@@ -1,0 +1,116 @@
+//! `lineup effects`: what leaves a program's processes, alone or held against another program's.
+
+use crate::files;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_prove::effects::{Effects, agreement};
+use lineup_report::effects::{EffectsCheck, EffectsReport, agreement_text, difference_text, effects_text};
+use lineup_study::effects::{Snapshot, observe};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Invocation;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup effects`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run this program, too, with the same arguments, each twice in an empty folder; exit 1 when they differ
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
+    /// With --against: a folder whose content every run starts with
+    #[arg(long, value_name = "DIR", requires = "against")]
+    folder: Option<PathBuf>,
+    /// What the program reads as standard input; nothing when not given
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+    /// Print JSON (schema lineup.effects/1, or lineup.effects-check/1 with --against)
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// Runs `lineup effects`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    match &options.against {
+        None => alone(options, &interrupts),
+        Some(other) => against(options, other, &interrupts),
+    }
+}
+
+fn alone(options: &Options, interrupts: &Interrupts) -> Result<Outcome> {
+    let invocation = invocation(options, options.command.clone(), None);
+    let effects = observe(&invocation, false, interrupts)??.effects;
+    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let report = EffectsReport::of(command, &effects);
+    files::print(&match options.json {
+        true => report.to_json()?,
+        false => effects_text(&report, files::text_style()),
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn against(options: &Options, other: &Path, interrupts: &Interrupts) -> Result<Outcome> {
+    let root = tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a folder to run in")?;
+    let [program, arguments @ ..] = options.command.as_slice() else { bail!("no program given") };
+    // Folders of equal length, as a path's length moves the program's stack.
+    let runs = [(Path::new(program), "a"), (other, "b")].map(|(program, name)| {
+        let command = [absolute(program)?].into_iter().chain(arguments.iter().cloned()).collect();
+        twice(options, command, &root.path().join(name), interrupts)
+    });
+    let [before, after] = runs;
+    let ([first, second], [third, fourth]) = (before?, after?);
+    let found = agreement((&first, &[second]), (&third, &[fourth]));
+    let check = found.as_ref().map(EffectsCheck::from);
+    files::print(&match (&check, options.json) {
+        (Ok(check), false) => agreement_text(check),
+        (Err(difference), false) => difference_text(difference),
+        (_, true) => check_json(check.as_ref().map_err(|difference| (&difference.effect, &difference.how)))?,
+    })?;
+    Ok(if check.is_ok() { Outcome::Done } else { Outcome::Finding })
+}
+
+/// Two runs that start from the same files.
+fn twice(
+    options: &Options,
+    command: Vec<OsString>,
+    folder: &Path,
+    interrupts: &Interrupts,
+) -> Result<[Effects; 2]> {
+    let cannot = || format!("cannot prepare {}", folder.display());
+    std::fs::create_dir(folder).with_context(cannot)?;
+    if let Some(from) = &options.folder {
+        Snapshot::copy(from, folder).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    let snapshot = Snapshot::take(folder).with_context(cannot)?;
+    let invocation = invocation(options, command, Some(folder));
+    let first = observe(&invocation, true, interrupts)??.effects;
+    snapshot.restore().with_context(cannot)?;
+    let second = observe(&invocation, true, interrupts)??.effects;
+    Ok([first, second])
+}
+
+fn invocation(options: &Options, command: Vec<OsString>, folder: Option<&Path>) -> Invocation {
+    let directory = folder.map(Path::to_owned);
+    Invocation { command, directory, stdin: options.stdin.clone(), ..Invocation::default() }
+}
+
+/// A program named by its path is found from any folder; one named alone is looked for in PATH.
+fn absolute(program: &Path) -> Result<OsString> {
+    let is_path = program.components().count() > 1;
+    let path = if is_path { std::path::absolute(program)? } else { program.to_owned() };
+    Ok(path.into_os_string())
+}
+
+fn check_json(check: Result<&EffectsCheck, (&String, &String)>) -> Result<String> {
+    let difference = check.err().map(|(effect, how)| serde_json::json!({ "effect": effect, "how": how }));
+    let document = serde_json::json!({
+        "schema": "lineup.effects-check/1",
+        "check": check.ok(),
+        "difference": difference,
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

@@ -1,0 +1,83 @@
+//! A run that is observed, from its start to what it left behind.
+
+use super::{EffectsError, Observation, Scene};
+use crate::interrupt::Interrupts;
+use crate::process::{Finished, Invocation, Streams, Waiting};
+use anyhow::{Context, Result};
+use lineup_prove::effects::{Content, ContentCollector, Effects, Target};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
+
+/// A run and what left its processes.
+pub struct Observed {
+    /// How the run ended, and its output.
+    pub finished: Finished,
+    /// What left its processes.
+    pub effects: Effects,
+}
+
+/// What the kernel can do with a system call that a filter picks.
+const FILTER_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
+
+/// Runs a program and observes what leaves its processes. With `is_folder_hidden` the path of its folder does not count
+/// where the program writes it: another variant, which this one is held against, runs in another folder.
+///
+/// The inner error says why this system does not let a run be observed; the program did then not run.
+///
+/// # Errors
+/// When the program cannot be run.
+pub fn observe(
+    invocation: &Invocation,
+    is_folder_hidden: bool,
+    interrupts: &Interrupts,
+) -> Result<Result<Observed, EffectsError>> {
+    let actions = std::fs::read_to_string(FILTER_ACTIONS).unwrap_or_default();
+    if !actions.split_whitespace().any(|action| action == "trace") {
+        return Ok(Err(EffectsError::Filter("filters that trace are not among its actions".into())));
+    }
+    let mut waiting = Waiting::start(invocation, None, Streams::Captured, interrupts)?;
+    let [mut output, mut errors] = waiting.captured()?.context("the run's output is not kept")?;
+    let folder = match &invocation.directory {
+        Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
+        None => std::env::current_dir().context("asking for the current folder")?,
+    };
+    let place = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
+    let scene = Scene {
+        folder,
+        is_folder_hidden,
+        standard_output: place(&output)?,
+        standard_error: place(&errors)?,
+    };
+    let hidden = scene.hidden().to_vec();
+    let observation = match Observation::attach(waiting.pid(), scene) {
+        Ok(observation) => observation,
+        Err(error) => return Ok(Err(error)),
+    };
+    let started = Instant::now();
+    waiting.release_observed()?;
+    let finished = waiting.finish(started)?;
+    let observer = match observation.finish() {
+        Ok(observer) => observer,
+        Err(error) => return Ok(Err(error)),
+    };
+    let outputs = [
+        (Target::StandardOutput, content(&mut output, &hidden)?),
+        (Target::StandardError, content(&mut errors, &hidden)?),
+    ];
+    let effects = observer.finish(finished.ending, outputs);
+    Ok(Ok(Observed { finished, effects }))
+}
+
+fn content(file: &mut File, hidden: &[u8]) -> io::Result<Content> {
+    let mut collector = ContentCollector::new(hidden);
+    let mut buffer = vec![0; 1 << 16];
+    file.rewind()?;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(collector.finish()),
+            count => collector.add(&buffer[..count]),
+        }
+    }
+}
