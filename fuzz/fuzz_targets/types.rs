@@ -256,12 +256,12 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     }
     let (variable_types, variables) = variables(types, accesses);
     let usage = Usage {
-        abi,
-        regions: vec![Region { id: RegionId(0), name: "f".to_owned(), weight: 1.0 }],
+        regions: vec![Region::new(RegionId(0), "f", 1.0)],
         types: uses(types, accesses),
         variables,
         sharing: sharing(accesses),
         variable_types,
+        ..Usage::empty(abi)
     };
     let text = "struct s { long a; struct s *b; };\nstruct a { int s; int b; };\n";
     let sources = Sources::new([("a.c".to_owned(), text.to_owned())]);

@@ -2,27 +2,86 @@
 
 use crate::data_model::DataModel;
 use crate::figures;
-use crate::member_order::spelling;
+use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
 use crate::problem::{RecordedOffsets, Subject};
-use crate::proposal::{AlignmentAdvice, RegionLines};
+use crate::proposal::{ALIGN, Advice, AlignmentAdvice, RegionLines};
 use crate::score::Demand;
+use crate::spelling::spelling;
 use crate::usage::Usage;
-use lineup_model::types::{TypeId, Types};
+use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 
 /// Gains below this many lines per call are not reported.
 const LEAST_GAIN_LINES: f64 = 0.05;
 
 /// Types whose objects would need fewer lines if they started on one.
-pub(crate) fn advise(usage: &Usage, types: &Types, options: &Options) -> Vec<AlignmentAdvice> {
-    let ids: BTreeSet<TypeId> =
-        usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
-    ids.into_iter().filter_map(|id| of_type(usage, types, id, options)).collect()
+pub(crate) struct Alignments;
+
+impl FixKind for Alignments {
+    fn name(&self) -> KindName {
+        ALIGN
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+        let (usage, types) = (task.usage, task.types);
+        let ids: BTreeSet<TypeId> =
+            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
+        advice.alignments.extend(ids.into_iter().filter_map(|id| of_type(usage, types, id, task.options)));
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        let described = |one: &AlignmentAdvice| Description {
+            reasons: vec![format!(
+                "{:.1} % of the recorded objects did not start on a line; an alignment of {} bytes would make them.",
+                100.0 * one.unaligned_share,
+                one.align_bytes
+            )],
+            lines: one.lines.clone(),
+            ..Description::told(ALIGN, &one.owner, &one.how)
+        };
+        advice.alignments.iter().map(described).collect()
+    }
+}
+
+/// True unless an alignment would cost more than it gives: objects on stacks are placed anew in each call, small ones would
+/// mostly be padding, parts of others take those along, and where the cache model sees no misses there is nothing to save.
+fn can_pay(usage: &Usage, types: &Types, subject: &Subject<'_>, options: &Options) -> bool {
+    let is_on_stack = subject.uses.iter().any(|used| usage.stack_types.contains(&used.ty));
+    let is_small = types.size_bytes(subject.id).unwrap_or(0).saturating_mul(2) < options.primary.bytes();
+    let misses = subject
+        .uses
+        .iter()
+        .any(|used| usage.region(used.region).is_some_and(|(_, region)| region.scale.may_miss()));
+    !is_on_stack && !is_small && misses && !is_part_of_another(types, subject.id)
+}
+
+/// True when objects of the type lie inside those of another by value.
+fn is_part_of_another(types: &Types, id: TypeId) -> bool {
+    types.iter().any(|(other, _)| {
+        types.aggregate(other).is_some_and(|(other, aggregate)| {
+            other != id && aggregate.members.iter().any(|member| element(types, member.ty) == Some(id))
+        })
+    })
+}
+
+/// A type without typedefs and arrays around it.
+fn element(types: &Types, id: TypeId) -> Option<TypeId> {
+    let mut id = types.strip(id)?;
+    for _ in 0..16 {
+        match types.get(id).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => id = types.strip(*element)?,
+            _ => break,
+        }
+    }
+    Some(id)
 }
 
 fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<AlignmentAdvice> {
     let subject = Subject::new(types, id, usage)?;
+    if !can_pay(usage, types, &subject, options) {
+        return None;
+    }
     let line_bytes = options.primary.bytes();
     let align = DataModel::new(types, usage.abi, usage.abi).shape(id)?.align_bytes;
     if align >= line_bytes {

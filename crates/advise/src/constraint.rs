@@ -80,6 +80,8 @@ pub enum Constraint {
     TooLarge,
     /// Threads write it while others read its neighbours.
     WrittenByOthers,
+    /// Every CPU has a copy of the variable: it cannot become a member.
+    PerCpu,
 }
 
 impl Constraint {
@@ -123,6 +125,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it while others read its neighbours",
         }
     }

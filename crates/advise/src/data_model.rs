@@ -6,7 +6,7 @@
 //! compiler's own.
 
 use crate::placement::{self, Field, Lead};
-use lineup_model::abi::{Abi, Machine};
+use lineup_model::abi::Abi;
 use lineup_model::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -46,11 +46,7 @@ const MOST_TRANSLATED: u32 = 4096;
 
 /// The other data model that advice is judged under besides the recorded one.
 pub fn counterpart(abi: Abi) -> Abi {
-    match abi.machine {
-        Machine::X86_64 | Machine::AArch64 => Abi::ARM,
-        Machine::Arm => Abi::AARCH64,
-        Machine::I386 => Abi::X86_64,
-    }
+    Abi::usual(abi.machine.description().counterpart)
 }
 
 impl<'a> DataModel<'a> {
@@ -124,11 +120,7 @@ impl<'a> DataModel<'a> {
         let words: Vec<&str> = name.unwrap_or("").split(' ').collect();
         let longs = words.iter().filter(|word| **word == "long").count();
         let size = match (longs, words.contains(&"double")) {
-            (1, true) => match self.target.machine {
-                Machine::X86_64 | Machine::AArch64 => 16,
-                Machine::I386 => 12,
-                Machine::Arm => 8,
-            },
+            (1, true) => self.target.machine.description().long_double_bytes,
             (1, false) => self.target.long_bytes(),
             _ if matches!(name, Some("usize" | "isize")) => self.target.long_bytes(),
             _ => recorded_bytes,

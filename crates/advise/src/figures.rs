@@ -61,8 +61,44 @@ pub(crate) fn sizes(models: &Models, before: &[Layout], after: &[Layout]) -> Vec
         .collect()
 }
 
-/// Weighted lines at the primary size that no layout can undercut: touched bytes over line size.
-pub(crate) fn least_offsets(model: &Model) -> Vec<u64> {
+/// Lines per call as they are, and at the least that the touched bytes need: their number over the line size, for each
+/// object apart. No layout can undercut it, because an object's lines hold no more bytes than they have.
+pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Layout]) -> Vec<RegionLines> {
+    let mut rows = compare(usage, models, now, now);
+    for row in &mut rows {
+        let model = models.names.iter().position(|name| *name == row.data_model);
+        let region = usage.regions.iter().position(|region| region.name == row.region);
+        let (Some(model), Some(region)) = (model, region) else { continue };
+        let model = &models.models[model];
+        let of_region = model.demands.iter().filter(|demand| demand.region == region);
+        row.after = of_region
+            .map(|demand| {
+                demand.per_call as f64 / ONE as f64 * least_lines(model, demand, row.line_bytes) as f64
+            })
+            .sum();
+    }
+    rows
+}
+
+/// The lines that the bytes of a demand fill when nothing else lies between them.
+fn least_lines(model: &Model, demand: &Demand, line_bytes: u64) -> u64 {
+    touched_bits(model, demand).div_ceil(8).div_ceil(line_bytes)
+}
+
+/// The bits of an object that a demand touches, each once.
+fn touched_bits(model: &Model, demand: &Demand) -> u64 {
+    let bits =
+        |&(field, _, size_bytes): &(usize, u64, u64)| match model.fields.get(field).and_then(|f| f.bit_width)
+        {
+            Some(width) => u64::from(width).min(size_bytes.saturating_mul(8)),
+            None => size_bytes.saturating_mul(8),
+        };
+    demand.spans.iter().map(bits).fold(0, u64::saturating_add)
+}
+
+/// Offsets with the touched members packed before the others, as if nothing forbade it and nothing were aligned: what an
+/// order could come near to.
+pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
     let mut next = 0;
     let is_hot =
         |field: usize| model.demands.iter().any(|demand| demand.spans.iter().any(|span| span.0 == field));
@@ -77,4 +113,46 @@ pub(crate) fn least_offsets(model: &Model) -> Vec<u64> {
         }
     }
     offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::{self, Field, Lead};
+    use proptest::prelude::*;
+
+    fn model() -> impl Strategy<Value = Model> {
+        let field = (0u32..4, 1u64..24, any::<bool>()).prop_map(|(shift, count, is_bits)| Field {
+            size_bytes: if is_bits { 4 } else { count << shift },
+            align_bytes: if is_bits { 4 } else { 1 << shift },
+            bit_width: is_bits.then(|| u32::try_from(count).unwrap_or(1)),
+            lead: Lead::None,
+        });
+        let spans = proptest::collection::btree_set(0usize..12, 1..12);
+        (proptest::collection::vec(field, 12), spans, 0u64..16, 0u64..8).prop_map(
+            |(fields, hot, base, skipped)| {
+                let span = |field: usize| {
+                    let size = fields[field]
+                        .bit_width
+                        .map_or(fields[field].size_bytes, |bits| u64::from(bits).div_ceil(8));
+                    let from = if fields[field].bit_width.is_some() { 0 } else { skipped.min(size - 1) };
+                    (field, from, size - from)
+                };
+                let spans = hot.into_iter().map(span).collect();
+                let demand = Demand { region: 0, base: base * 8, per_call: ONE, weight: ONE, spans };
+                Model { fields, align_bytes: 8, demands: vec![demand], fixed_bits: Vec::new(), head_bits: 0 }
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn no_order_needs_fewer_lines_than_the_least(model in model(), order in Just((0..12).collect::<Vec<usize>>()).prop_shuffle()) {
+            let placed = placement::place(&model.fields, &order, 8).expect("small");
+            let demand = &model.demands[0];
+            for (line_bytes, lines) in [32, 64, 128].into_iter().zip(demand_lines(demand, &placed.offsets_bits)) {
+                prop_assert!(least_lines(&model, demand, line_bytes) <= lines);
+            }
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use crate::body::Body;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
-use crate::member_order::{Spelling, bare, spelling};
 use crate::options::Options;
 use crate::pieces::PieceKind;
 use crate::problem::Subject;
@@ -11,6 +10,7 @@ use crate::reasons::member_name;
 use crate::score::{Model, Unit};
 use crate::source_scan::{self, Wanted};
 use crate::sources::Sources;
+use crate::spelling::{Spelling, bare, spelling};
 use crate::syntax::Syntax;
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;

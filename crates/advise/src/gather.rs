@@ -4,22 +4,18 @@ use crate::constraint::{Binding, Constraint};
 use crate::gather_figures::{self, Candidate};
 use crate::gather_text::{self, Gathering, Planned};
 use crate::judge::Judge;
-use crate::member_order::{self, Verdict, Worth, spelling};
+use crate::kind::{Description, FixKind, KindName, Task};
+use crate::member_order::{self, Verdict, Worth};
 use crate::options::Options;
 use crate::problem::{Subject, is_write_shared};
-use crate::proposal::{Check, GatherProposal, OrderProposal, Refusal};
+use crate::proposal::{Advice, Check, GATHER, GatherProposal, OrderProposal, Refusal};
 use crate::sources::Sources;
+use crate::spelling::spelling;
 use crate::usage::Usage;
+use crate::worth;
 use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{ObjectPattern, Owner, TypeUse, VariableRef};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What became of the variables.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    pub(crate) proposals: Vec<GatherProposal>,
-    pub(crate) refusals: Vec<Refusal>,
-}
 
 /// A variable belongs to the hot ones when a call of some region touches it at least this often.
 const LEAST_TOUCHES_PER_CALL: f64 = 0.25;
@@ -27,47 +23,73 @@ const LEAST_TOUCHES_PER_CALL: f64 = 0.25;
 /// Larger variables fill lines of their own; gathering them moves the others apart.
 const LARGEST_BYTES: u64 = 256;
 
-/// Gathers per source file.
-pub(crate) fn propose(
-    usage: &Usage,
-    types: &Types,
-    sources: &Sources,
-    options: &Options,
-    judge: &mut dyn Judge,
-) -> Outcome {
-    let mut outcome = Outcome::default();
+/// Variables that calls use together become members of one aligned object, per source file.
+pub(crate) struct Gathers;
+
+impl FixKind for Gathers {
+    fn name(&self) -> KindName {
+        GATHER
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+        propose(task, advice);
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.gathers.iter().map(describe).collect()
+    }
+}
+
+fn propose(task: &mut Task<'_>, advice: &mut Advice) {
+    let Task { usage, types, sources, options, judge } = task;
     let mut by_file: BTreeMap<String, Vec<(VariableRef, Planned)>> = BTreeMap::new();
     let hot = hot_variables(usage);
     if hot.len() < 2 {
-        return outcome;
+        return;
     }
     let compiled = gather_text::compiled_files(sources, types);
     for variable in hot {
         match plan(usage, sources, &compiled, &variable) {
             Ok((path, planned)) => by_file.entry(path).or_default().push((variable, planned)),
-            Err(binding) => outcome.refusals.push(Refusal {
+            Err(binding) => advice.refusals.push(Refusal {
                 owner: variable.name.clone(),
                 constraints: vec![binding],
                 lines: Vec::new(),
             }),
         }
     }
-    let mut edited = BTreeMap::new();
     for (path, variables) in by_file {
         if variables.len() < 2 {
             continue;
         }
         let job = Job { usage, types, options, path: &path };
-        match job.gather(variables, &sources.with(&edited), &edited, judge) {
+        match job.gather(variables, &sources.with(&advice.edited), &advice.edited, &mut **judge) {
             Ok(Some(proposal)) => {
-                edited.extend(proposal.edited.clone());
-                outcome.proposals.push(proposal);
+                if let Some(little) = worth::too_little(usage, options, &describe(&proposal)) {
+                    advice.too_little.push(little);
+                    continue;
+                }
+                advice.edited.extend(proposal.edited.clone());
+                advice.gathers.push(proposal);
             }
             Ok(None) => {}
-            Err(refusal) => outcome.refusals.push(refusal),
+            Err(refusal) => advice.refusals.push(refusal),
         }
     }
-    outcome
+}
+
+fn describe(one: &GatherProposal) -> Description {
+    let reordered = |name: &String| format!("The members of {name} are reordered, hot ones first.");
+    let summary = format!("In {}, they become members of one aligned struct, {}.", one.path, one.name);
+    Description {
+        reasons: one.reordered_types.iter().map(reordered).collect(),
+        lines: one.lines.clone(),
+        sizes: one.sizes.clone(),
+        obeyed: one.notes.clone(),
+        check: Some(one.check),
+        is_in_patch: !one.edited.is_empty(),
+        ..Description::told(GATHER, one.variables.join(", "), summary)
+    }
 }
 
 /// Variables that calls touch often, in order of address.
@@ -99,6 +121,9 @@ fn plan(
     if variable.size_bytes > LARGEST_BYTES {
         let why = format!("{} bytes", variable.size_bytes);
         return Err(Binding::new(Constraint::TooLarge).on([&variable.name]).because(why));
+    }
+    if usage.is_per_cpu(variable) {
+        return Err(Binding::new(Constraint::PerCpu).on([&variable.name]));
     }
     let uses: u64 =
         usage.variables.iter().flat_map(|used| &used.patterns).map(|pattern| pattern.occurrences).sum();

@@ -10,15 +10,16 @@ use crate::initialisers;
 use crate::judge::Judge;
 use crate::options::Options;
 use crate::problem::{Models, Subject};
-use crate::proposal::{OrderProposal, Refusal};
+use crate::proposal::{OrderProposal, Refusal, RegionLines};
 use crate::reasons;
 use crate::rewrite;
 use crate::score::{ONE, Problem, Score};
 use crate::search::{self, Effort, Outcome};
 use crate::sources::Sources;
+use crate::spelling::{Spelling, bare};
 use crate::syntax::Syntax;
 use crate::verify::{self, Verified};
-use lineup_model::types::{SourceLocation, TypeId, TypeKind, Types};
+use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -31,39 +32,6 @@ pub(crate) enum Verdict {
 
 /// A fall in expected lines below this is not worth moving a member for.
 const LEAST_GAIN: u64 = ONE / 100;
-
-/// How the source calls a type.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Spelling {
-    /// The name that finds the declaration.
-    pub(crate) name: String,
-    /// All names without namespaces: tag and typedefs.
-    pub(crate) names: Vec<String>,
-    pub(crate) declared_at: Option<SourceLocation>,
-}
-
-/// The names of an aggregate: its own, and those of typedefs that stand for it.
-pub(crate) fn spelling(types: &Types, id: TypeId) -> Option<Spelling> {
-    let ty = types.get(id)?;
-    let own = ty.name.as_deref().map(str::to_string);
-    let typedefs = types.iter().filter(|(other, candidate)| {
-        matches!(candidate.kind, TypeKind::Typedef(Some(_))) && types.strip(*other) == Some(id)
-    });
-    let typedefs: Vec<String> =
-        typedefs.filter_map(|(_, typedef)| Some(typedef.name.as_deref()?.to_string())).collect();
-    let name = own.clone().or_else(|| typedefs.first().cloned())?;
-    let mut names: Vec<String> =
-        own.into_iter().chain(typedefs).map(|name| bare(&name).to_string()).collect();
-    names.sort();
-    names.dedup();
-    Some(Spelling { name, names, declared_at: ty.declared_at.clone() })
-}
-
-/// A name without namespaces and template arguments.
-pub(crate) fn bare(name: &str) -> &str {
-    let name = name.split('<').next().unwrap_or(name);
-    name.rsplit("::").next().unwrap_or(name)
-}
 
 /// Where the members of a type begin, in bits by their place in the present declaration, when it is declared in the
 /// given order (indices into the present one). `None` when the present layout cannot be reproduced or the order is none.
@@ -116,8 +84,7 @@ pub(crate) fn propose(
         Ok(plan) => plan,
         Err((models, bindings)) => {
             let lines = potential(subject, &models);
-            let helps =
-                lines.iter().any(|row| row.gain() > 0.01 && row.line_bytes == options.primary.bytes());
+            let helps = could_gain(subject, &models, options.primary.bytes(), 0.01);
             let is_foreign = |binding: &Binding| {
                 matches!(binding.constraint, Constraint::OutsideSource | Constraint::CompilersOrder)
             };
@@ -146,11 +113,7 @@ fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
     subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
 }
 
-fn refused(
-    spelling: &Spelling,
-    constraints: Vec<Binding>,
-    lines: Vec<crate::proposal::RegionLines>,
-) -> Verdict {
+fn refused(spelling: &Spelling, constraints: Vec<Binding>, lines: Vec<RegionLines>) -> Verdict {
     Verdict::Refused(Refusal { owner: spelling.name.clone(), constraints, lines })
 }
 
@@ -170,21 +133,28 @@ fn gains(before: &Score, after: &Score, parts: usize) -> bool {
     false
 }
 
-/// Lines now, and with the touched bytes packed as if nothing forbade it.
-fn potential(subject: &Subject<'_>, models: &Models) -> Vec<crate::proposal::RegionLines> {
-    let layouts = |offsets: fn(&crate::score::Model) -> Vec<u64>| -> Vec<Layout> {
-        models.models.iter().map(|model| Layout { offsets_bits: offsets(model), size_bytes: 0 }).collect()
+/// The layouts of the present order.
+fn present(models: &Models) -> Vec<Layout> {
+    let place = |model: &crate::score::Model| {
+        let order: Vec<usize> = (0..model.fields.len()).collect();
+        let placed = crate::placement::place(&model.fields, &order, model.align_bytes)?;
+        Some(Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
     };
-    let now: Vec<Layout> = models
-        .models
-        .iter()
-        .filter_map(|model| {
-            let order: Vec<usize> = (0..model.fields.len()).collect();
-            let placed = crate::placement::place(&model.fields, &order, model.align_bytes)?;
-            Some(Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
-        })
-        .collect();
-    figures::compare(subject.usage, models, &now, &layouts(figures::least_offsets))
+    models.models.iter().filter_map(place).collect()
+}
+
+/// Lines now, and at the least that the touched bytes need.
+fn potential(subject: &Subject<'_>, models: &Models) -> Vec<RegionLines> {
+    figures::against_least(subject.usage, models, &present(models))
+}
+
+/// True when packing the touched members, as if nothing forbade it, saves more than `least` primary lines per call of a region.
+fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least: f64) -> bool {
+    let packed =
+        |model: &crate::score::Model| Layout { offsets_bits: figures::packed_offsets(model), size_bytes: 0 };
+    let packed: Vec<Layout> = models.models.iter().map(packed).collect();
+    let rows = figures::compare(subject.usage, models, &present(models), &packed);
+    rows.iter().any(|row| row.line_bytes == primary_bytes && row.gain() > least)
 }
 
 /// Everything needed to search and write one type's order.
@@ -290,7 +260,7 @@ impl<'s> Plan<'s> {
             return refused(spelling, constraints, potential(subject, &self.models));
         }
         let lines = potential(subject, &self.models);
-        let could = lines.iter().any(|row| row.line_bytes == options.primary.bytes() && row.gain() > 0.5);
+        let could = could_gain(subject, &self.models, options.primary.bytes(), 0.5);
         if could && !self.ground.holds.bindings.is_empty() {
             return refused(spelling, constraints, lines);
         }

@@ -3,7 +3,7 @@
 use lineup_model::line::LineSize;
 
 /// Options of advice.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Options {
     /// `--pin Type.member`: type and member that keeps its offset.
     pub pins: Vec<(String, String)>,
@@ -13,10 +13,18 @@ pub struct Options {
     pub primary: LineSize,
     /// Whether a type may grow to keep write-shared members away from read-mostly ones.
     pub allow_growth: bool,
+    /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
+    pub least_share: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { pins: Vec::new(), keeps: Vec::new(), primary: LineSize::B64, allow_growth: false }
+        Options {
+            pins: Vec::new(),
+            keeps: Vec::new(),
+            primary: LineSize::B64,
+            allow_growth: false,
+            least_share: 0.01,
+        }
     }
 }

@@ -156,12 +156,121 @@ pub struct SplitAdvice {
 pub struct ImmediateAdvice {
     /// The variable.
     pub variable: String,
-    /// The region that reads it.
+    /// The regions that read it.
+    pub loads: Vec<LoadsPerCall>,
+    /// Size in bytes.
+    pub size_bytes: u64,
+}
+
+/// How often a region loads a variable.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LoadsPerCall {
+    /// The region.
     pub region: String,
     /// Loads per call.
     pub loads_per_call: f64,
-    /// Size in bytes.
-    pub size_bytes: u64,
+}
+
+/// What a kind is called.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct KindName {
+    /// In JSON: words with dashes.
+    pub slug: &'static str,
+    /// For people.
+    pub words: &'static str,
+}
+
+impl serde::Serialize for KindName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.slug)
+    }
+}
+
+/// Another order of members.
+pub const REORDER: KindName = KindName { slug: "reorder", words: "reorder members" };
+/// Variables gathered in one aligned struct.
+pub const GATHER: KindName = KindName { slug: "gather", words: "gather variables" };
+/// An alignment.
+pub const ALIGN: KindName = KindName { slug: "align", words: "align" };
+/// Cold members moved out of an object.
+pub const SPLIT: KindName = KindName { slug: "split", words: "split hot from cold" };
+/// A read-mostly variable made part of the instructions.
+pub const IMMEDIATE_VALUE: KindName = KindName { slug: "immediate-value", words: "immediate value" };
+
+/// What a proposal saves in one region, beside what the region needs in all.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Worth {
+    /// The region.
+    pub region: String,
+    /// Lines per call saved at the line size that decides; negative when more are needed.
+    pub lines_saved: f64,
+    /// Data lines that a call needs in all; `None` when not known.
+    pub of_lines: Option<f64>,
+    /// The first over the second.
+    pub share: Option<f64>,
+}
+
+/// One proposal as reports show it, whatever its kind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Description {
+    /// The kind.
+    pub kind: KindName,
+    /// The type or variables that it concerns.
+    pub target: String,
+    /// The change in a sentence.
+    pub summary: String,
+    /// Why it helps, a sentence each.
+    pub reasons: Vec<String>,
+    /// What it saves of each region's lines, the greatest share first.
+    pub worth: Vec<Worth>,
+    /// Lines per call before and after.
+    pub lines: Vec<RegionLines>,
+    /// Sizes before and after.
+    pub sizes: Vec<SizeChange>,
+    /// Constraints that were obeyed, or that a person has to heed.
+    pub obeyed: Vec<Binding>,
+    /// How its offsets were checked; `None` when it has none.
+    pub check: Option<Check>,
+    /// True when the edited texts hold it.
+    pub is_in_patch: bool,
+}
+
+impl Description {
+    /// A proposal that is left to a person, with no figures yet.
+    pub fn told(kind: KindName, target: impl Into<String>, summary: impl Into<String>) -> Self {
+        Description {
+            kind,
+            target: target.into(),
+            summary: summary.into(),
+            reasons: Vec::new(),
+            worth: Vec::new(),
+            lines: Vec::new(),
+            sizes: Vec::new(),
+            obeyed: Vec::new(),
+            check: None,
+            is_in_patch: false,
+        }
+    }
+}
+
+/// What a kind proposes that has no list of its own in [`Advice`]: a change that is described and left to a person.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Suggestion {
+    /// The kind, by its short name.
+    pub kind: KindName,
+    /// The type or variable.
+    pub target: String,
+    /// The change in a sentence.
+    pub summary: String,
+    /// Lines per call before and after, when they are known.
+    pub lines: Vec<RegionLines>,
+}
+
+impl Suggestion {
+    /// A suggestion without figures.
+    pub fn new(kind: KindName, target: impl Into<String>, summary: impl Into<String>) -> Self {
+        Suggestion { kind, target: target.into(), summary: summary.into(), lines: Vec::new() }
+    }
 }
 
 /// Something that would help and is not done, or is not done fully.
@@ -178,10 +287,13 @@ pub struct Refusal {
 /// All advice on one recording.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Advice {
-    /// `lineup.advice/1`.
+    /// [`ADVICE_SCHEMA`].
     pub schema: &'static str,
     /// Line size that decides, in bytes.
     pub line_bytes: u64,
+    /// Threads whose calls it rests on (of a kernel: CPUs); 0 when that is not known. Of one alone it cannot know what
+    /// others write, and so not which members to keep apart.
+    pub threads: u64,
     /// Types to reorder.
     pub orders: Vec<OrderProposal>,
     /// Variables to gather.
@@ -192,10 +304,18 @@ pub struct Advice {
     pub splits: Vec<SplitAdvice>,
     /// Variables that deserve an immediate value.
     pub immediates: Vec<ImmediateAdvice>,
+    /// What saves too little to be in the patch.
+    #[serde(skip)]
+    pub too_little: Vec<Description>,
+    /// What other kinds of fixes propose.
+    pub suggestions: Vec<Suggestion>,
     /// What is not changed, and why.
     pub refusals: Vec<Refusal>,
     /// Types whose members already lie as well as any allowed order puts them.
     pub already_good: Vec<String>,
+    /// All proposals in words, in the order of kinds.
+    #[serde(skip)]
+    pub descriptions: Vec<Description>,
     /// The guard for what is proposed.
     #[serde(skip)]
     pub guard: crate::guard::Lock,
@@ -204,5 +324,38 @@ pub struct Advice {
     pub edited: BTreeMap<String, String>,
 }
 
+impl Advice {
+    /// Advice that says nothing yet.
+    pub fn none(line_bytes: u64) -> Self {
+        Advice {
+            schema: ADVICE_SCHEMA,
+            line_bytes,
+            threads: 0,
+            orders: Vec::new(),
+            gathers: Vec::new(),
+            alignments: Vec::new(),
+            splits: Vec::new(),
+            immediates: Vec::new(),
+            too_little: Vec::new(),
+            suggestions: Vec::new(),
+            refusals: Vec::new(),
+            already_good: Vec::new(),
+            descriptions: Vec::new(),
+            guard: crate::guard::Lock::default(),
+            edited: BTreeMap::new(),
+        }
+    }
+
+    /// The suggestions of one kind in words.
+    pub fn suggestions_of(&self, kind: KindName) -> Vec<Description> {
+        let of_kind = self.suggestions.iter().filter(|suggestion| suggestion.kind == kind);
+        let described = |one: &Suggestion| Description {
+            lines: one.lines.clone(),
+            ..Description::told(kind, &one.target, &one.summary)
+        };
+        of_kind.map(described).collect()
+    }
+}
+
 /// Version of the JSON form of [`Advice`].
-pub const ADVICE_SCHEMA: &str = "lineup.advice/1";
+pub const ADVICE_SCHEMA: &str = "lineup.advice/2";

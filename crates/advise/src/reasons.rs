@@ -30,8 +30,11 @@ pub(crate) fn explain(
         let uses = uses_of(subject, models, field);
         let traffic = problem.traffic.get(field).copied().unwrap_or_default();
         let (from, to) = (line_of(before, field), line_of(after, field));
-        let place =
-            if from == to { format!("stays on line {to}") } else { format!("from line {from} to line {to}") };
+        let place = match (from == to, moved.contains(&field)) {
+            (true, true) => format!("moves within line {to}"),
+            (true, false) => format!("stays on line {to}"),
+            (false, _) => format!("from line {from} to line {to}"),
+        };
         let because = if traffic.is_write_shared {
             format!("{place}: written by one thread and touched by another, kept from what threads only read")
         } else if !uses.is_empty() {

@@ -4,6 +4,8 @@ use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// A recorded region and how much it counts.
 #[derive(Clone, PartialEq, Debug)]
@@ -14,6 +16,45 @@ pub struct Region {
     pub name: String,
     /// How much a call of it counts against a call of the others (`--region F=3`).
     pub weight: f64,
+    /// How much there is to gain at all.
+    pub scale: Scale,
+}
+
+impl Region {
+    /// A region of which nothing is known but its name.
+    pub fn new(id: RegionId, name: impl Into<String>, weight: f64) -> Self {
+        Region { id, name: name.into(), weight, scale: Scale::default() }
+    }
+}
+
+/// What a region's calls need in all: what a gain is a share of. `None` is not known.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Scale {
+    /// Mean data lines of 32, 64 and 128 bytes per call.
+    pub data_lines: Option<[f64; 3]>,
+    /// Mean data misses per call by the cache model, at the greatest pressure that was modelled.
+    pub data_misses: Option<f64>,
+}
+
+/// Below one miss in so many calls, misses cost nothing that could be measured.
+const LEAST_MISSES: f64 = 0.02;
+
+impl Scale {
+    /// False when the cache model says that calls hardly ever miss: then fewer lines save no time.
+    pub(crate) fn may_miss(&self) -> bool {
+        self.data_misses.is_none_or(|misses| misses >= LEAST_MISSES)
+    }
+
+    /// Mean data lines of this size per call.
+    pub(crate) fn lines(&self, line_bytes: u64) -> Option<f64> {
+        let index = match line_bytes {
+            32 => 0,
+            64 => 1,
+            128 => 2,
+            _ => return None,
+        };
+        self.data_lines.map(|lines| lines[index])
+    }
 }
 
 /// A global or static variable with its type.
@@ -30,6 +71,8 @@ pub struct TypedVariable {
 pub struct Usage {
     /// The ABI of the recorded program.
     pub abi: Abi,
+    /// Threads whose calls were recorded (of a kernel: CPUs); 0 when that is not known.
+    pub threads: u64,
     /// The regions recorded.
     pub regions: Vec<Region>,
     /// How regions use the objects of types.
@@ -40,9 +83,33 @@ pub struct Usage {
     pub sharing: Vec<Sharing>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
+    /// Types of which most objects seen lay on a stack.
+    pub stack_types: BTreeSet<TypeId>,
+    /// Link addresses of the variables of which every CPU has a copy; a kernel has them.
+    pub per_cpu: Option<Range<u64>>,
 }
 
 impl Usage {
+    /// Nothing was recorded.
+    pub fn empty(abi: Abi) -> Self {
+        Usage {
+            abi,
+            threads: 0,
+            regions: Vec::new(),
+            types: Vec::new(),
+            variables: Vec::new(),
+            sharing: Vec::new(),
+            variable_types: Vec::new(),
+            stack_types: BTreeSet::new(),
+            per_cpu: None,
+        }
+    }
+
+    /// True for a variable of which every CPU has a copy.
+    pub(crate) fn is_per_cpu(&self, variable: &VariableRef) -> bool {
+        self.per_cpu.as_ref().is_some_and(|addresses| addresses.contains(&variable.address))
+    }
+
     /// A region's index in `regions` and weight.
     pub(crate) fn region(&self, id: RegionId) -> Option<(usize, &Region)> {
         self.regions.iter().enumerate().find(|(_, region)| region.id == id)

@@ -4,10 +4,10 @@ use crate::constraint::{Binding, Constraint};
 use crate::data_model::counterpart;
 use crate::figures::Layout;
 use crate::judge::{Compiled, Judge};
-use crate::member_order::Spelling;
 use crate::problem::{Models, Subject};
 use crate::proposal::Check;
 use crate::reasons::member_name;
+use crate::spelling::Spelling;
 use std::collections::BTreeMap;
 
 /// Layouts as the compiler confirmed them, and how far.

@@ -59,12 +59,9 @@ impl Case {
         let used =
             TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: self.used_as.clone() };
         let usage = Usage {
-            abi: Abi::X86_64,
-            regions: vec![Region { id: RegionId(0), name: "hot".to_string(), weight: 1.0 }],
+            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
             types: vec![used],
-            variables: Vec::new(),
-            sharing: Vec::new(),
-            variable_types: Vec::new(),
+            ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(self.folder.files.clone());
         advise(&usage, &types, &sources, &self.options, &mut self.folder)
@@ -215,12 +212,9 @@ fn members_that_debug_info_does_not_know_stop_the_edit() {
     ];
     let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 1 }];
     let usage = Usage {
-        abi: Abi::X86_64,
-        regions: vec![Region { id: RegionId(0), name: "hot".into(), weight: 1.0 }],
+        regions: vec![Region::new(RegionId(0), "hot", 1.0)],
         types: vec![TypeUse { region: RegionId(0), ty: id, calls: 1, patterns, used_as: BTreeSet::new() }],
-        variables: vec![],
-        sharing: vec![],
-        variable_types: vec![],
+        ..Usage::empty(Abi::X86_64)
     };
     let sources = Sources::new([("a.c".to_string(), stale)]);
     let advice = advise(&usage, &types, &sources, &Options::default(), &mut case.folder);

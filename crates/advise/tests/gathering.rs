@@ -9,7 +9,7 @@ use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
 use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -127,12 +127,10 @@ fn sched_clock() -> Case {
         .map(|(name, at, size, ty, _)| TypedVariable { variable: reference(name, *at, *size), ty: *ty })
         .collect();
     let usage = Usage {
-        abi,
-        regions: vec![Region { id: RegionId(0), name: "sched_clock".to_string(), weight: 1.0 }],
-        types: Vec::new(),
+        regions: vec![Region::new(RegionId(0), "sched_clock", 1.0)],
         variables: vec![VariableUse { region: RegionId(0), calls: 100, patterns: vec![pattern] }],
-        sharing: Vec::new(),
         variable_types,
+        ..Usage::empty(abi)
     };
     Case { types, usage }
 }
@@ -191,7 +189,72 @@ fn read_mostly_scalars_are_named_for_an_immediate_value() {
     );
     let names: Vec<&str> = advice.immediates.iter().map(|advice| advice.variable.as_str()).collect();
     assert_eq!(names, ["read_sched_clock", "sched_clock_mask"]);
-    assert_eq!(advice.immediates[0].loads_per_call, 1.0);
+    assert_eq!(advice.immediates[0].loads[0].loads_per_call, 1.0);
+}
+
+/// What is advised about immediate values when the usage was changed so.
+fn immediates_of(change: impl FnOnce(&mut Case)) -> Vec<String> {
+    let mut case = sched_clock();
+    change(&mut case);
+    let mut nobody = lineup_advise::judge::NoCompiler;
+    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody);
+    advice.immediates.iter().map(|advice| advice.variable.clone()).collect()
+}
+
+#[test]
+fn a_variable_that_two_regions_read_is_named_once_with_both() {
+    let mut case = sched_clock();
+    case.usage.regions.push(Region::new(RegionId(1), "local_clock", 1.0));
+    let again = VariableUse { region: RegionId(1), ..case.usage.variables[0].clone() };
+    case.usage.variables.push(again);
+    let mut nobody = lineup_advise::judge::NoCompiler;
+    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody);
+    let regions = |index: usize| -> Vec<&str> {
+        advice.immediates[index].loads.iter().map(|loads| loads.region.as_str()).collect()
+    };
+    assert_eq!(advice.immediates.len(), 2);
+    assert_eq!(
+        (regions(0), regions(1)),
+        (vec!["sched_clock", "local_clock"], vec!["sched_clock", "local_clock"])
+    );
+}
+
+#[test]
+fn an_immediate_value_is_not_advised_where_no_call_misses() {
+    let misses = |misses: f64| {
+        immediates_of(|case| {
+            case.usage.regions[0].scale = Scale { data_misses: Some(misses), ..Scale::default() };
+        })
+    };
+    assert_eq!(misses(0.001), Vec::<String>::new());
+    assert_eq!(misses(0.5), ["read_sched_clock", "sched_clock_mask"]);
+}
+
+#[test]
+fn clocks_and_copies_of_each_cpu_become_no_immediate_value() {
+    let renamed = immediates_of(|case| {
+        for (variable, _) in case.usage.variables.iter_mut().flat_map(|used| &mut used.patterns[0].variables)
+        {
+            if variable.name == "sched_clock_mask" {
+                variable.name = "jiffies_64".into();
+            }
+        }
+    });
+    assert_eq!(renamed, ["read_sched_clock"]);
+    assert_eq!(immediates_of(|case| case.usage.per_cpu = Some(0x2000..0x2080)), ["read_sched_clock"]);
+}
+
+#[test]
+fn variables_of_which_every_cpu_has_a_copy_are_not_gathered() {
+    let mut case = sched_clock();
+    case.usage.per_cpu = Some(0x1000..0x3000);
+    let sources = Sources::new([("sched_clock.c".to_string(), SCHED_CLOCK.to_string())]);
+    let mut nobody = lineup_advise::judge::NoCompiler;
+    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut nobody);
+    assert!(advice.gathers.is_empty());
+    let per_cpu =
+        advice.refusals.iter().filter(|refusal| refusal.constraints[0].constraint == Constraint::PerCpu);
+    assert_eq!(per_cpu.count(), 3, "{:?}", advice.refusals);
 }
 
 fn refusals(text: &str) -> Vec<Constraint> {

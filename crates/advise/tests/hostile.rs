@@ -110,12 +110,9 @@ fn an_access_to_all_addresses_counts_as_many_bytes() {
     let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 9 }];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 3, patterns, used_as: Default::default() };
     let usage = Usage {
-        abi: Abi::X86_64,
-        regions: vec![Region { id: RegionId(0), name: "f".to_owned(), weight: 1.0 }],
+        regions: vec![Region::new(RegionId(0), "f", 1.0)],
         types: vec![used],
-        variables: Vec::new(),
-        sharing: Vec::new(),
-        variable_types: Vec::new(),
+        ..Usage::empty(Abi::X86_64)
     };
     let advice = advise(&usage, &types, &Sources::new([]), &Options::default(), &mut NoCompiler);
     assert!(advice.splits.is_empty());

@@ -20,7 +20,7 @@ const CLOCKCHIPS: &str = include_str!("texts/clockchips.h");
 const USES_IT: &str = "#include \"clockchips.h\"\nstruct clock_event_device device;\n";
 
 fn region(id: u16, name: &str) -> Region {
-    Region { id: RegionId(id), name: name.to_string(), weight: 1.0 }
+    Region::new(RegionId(id), name, 1.0)
 }
 
 /// A region that touches these members of `objects` line-aligned objects per call.
@@ -46,7 +46,7 @@ fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u6
 
 fn usage(abi: Abi, regions: &[&str], types: Vec<TypeUse>) -> Usage {
     let regions = regions.iter().zip(0..).map(|(name, id)| region(id, name)).collect();
-    Usage { abi, regions, types, variables: Vec::new(), sharing: Vec::new(), variable_types: Vec::new() }
+    Usage { regions, types, ..Usage::empty(abi) }
 }
 
 fn lines<'a>(rows: &'a [RegionLines], region: &str, model: &str, bytes: u64) -> &'a RegionLines {
@@ -269,4 +269,25 @@ fn linux_6_1_puts_mult_at_48_and_list_across_lines_2_and_3() {
     let row = lines(&only(&advice).lines, "adjust", "LP64", 64).clone();
     assert_eq!((row.before, row.after), (Some(3.0), 1.0), "line 0, and list across lines 2 and 3");
     assert_eq!(only(&advice).sizes[0].after_bytes, 256);
+}
+
+#[test]
+fn a_reason_says_stays_only_of_members_that_did_not_move() {
+    let text = "struct rec { long a; char cold[40]; long b; char colder[64]; long c; };\nstruct rec r;\n";
+    let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
+    folder.write(&Default::default());
+    let types = folder.types(Abi::X86_64).expect("compiles");
+    let id = types.by_name()["rec"][0];
+    let used = touches(&types, id, 0, &["a", "b", "c"], 1);
+    let usage = usage(Abi::X86_64, &["hot"], vec![used]);
+    let sources = Sources::new(folder.files.clone());
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let proposal = only(&advice);
+    let because = |member: &str| {
+        let reason = proposal.reasons.iter().find(|reason| reason.member == member);
+        reason.map(|reason| reason.because.clone()).expect("a reason")
+    };
+    assert!(proposal.moved.contains(&"b".to_string()), "{:?}", proposal.moved);
+    assert!(because("b").starts_with("moves within line 0"), "{}", because("b"));
+    assert!(because("a").starts_with("stays on line 0"), "{}", because("a"));
 }

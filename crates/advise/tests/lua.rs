@@ -104,8 +104,7 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
         bytes.dedup();
         let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 1 }];
         let usage = Usage {
-            abi: Abi::X86_64,
-            regions: vec![Region { id: RegionId(0), name: "hot".to_string(), weight: 1.0 }],
+            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
             types: vec![TypeUse {
                 region: RegionId(0),
                 ty: id,
@@ -113,9 +112,7 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
                 patterns,
                 used_as: BTreeSet::new(),
             }],
-            variables: Vec::new(),
-            sharing: Vec::new(),
-            variable_types: Vec::new(),
+            ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(folder.files.clone());
         let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);

@@ -1,5 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
+use crate::advice_options::AdviceOptions;
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
@@ -7,14 +8,12 @@ use crate::kernel::what_if;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
 use crate::recorded::Recorded;
-use crate::study::plan::{line_size, pin};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_explain::Survey;
-use lineup_model::line::LineSize;
 use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
@@ -47,23 +46,13 @@ pub(crate) struct Options {
     /// Print static assertions in C for what the guard holds
     #[arg(long)]
     static_asserts: bool,
-    /// Cache-line size that decides between layouts
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
-    line_size: LineSize,
-    /// Leave this member where it is
-    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
-    pins: Vec<(String, String)>,
-    /// Leave this type as it is
-    #[arg(long = "keep", value_name = "TYPE")]
-    keeps: Vec<String>,
-    /// Allow a type to grow to keep write-shared members apart
-    #[arg(long)]
-    allow_growth: bool,
+    #[command(flatten)]
+    advice: AdviceOptions,
     /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
     /// run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,
-    /// Print JSON (schema lineup.advice/1; lineup.what-if/1 with --what-if)
+    /// Print JSON (schema lineup.advice/2; lineup.what-if/1 with --what-if)
     #[arg(long)]
     json: bool,
 }
@@ -89,8 +78,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     let sources = texts::read(scratch.source())?;
     let mut judge = BuildJudge::new(&scratch, inside)?;
-    let advice =
-        lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &options.advice(), &mut judge);
+    let advice = lineup_advise::advise(
+        &recorded.usage(),
+        recorded.types(),
+        &sources,
+        &options.advice.meant(),
+        &mut judge,
+    );
     write(options, &recorded, &advice, &sources, scratch.source(), "")?;
     Ok(Outcome::Done)
 }
@@ -105,7 +99,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         return what_if::run(&options.recording, &recorded, &orders, options.json);
     }
     let KernelAdvice { advice, sources } =
-        advice::advise(&recorded, options.source.as_deref(), &options.advice())?;
+        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant())?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -113,22 +107,14 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
     let message = match advice.orders.as_slice() {
         [] => String::new(),
-        orders => advice::commit_message(orders, word(0), word(1), options.line_size.bytes()) + "---\n",
+        orders => {
+            advice::commit_message(orders, advice.threads, word(0), word(1), options.advice.line_size.bytes())
+                + "---\n"
+        }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
     write(options, &recorded, &advice, &sources, folder, &message)?;
     Ok(Outcome::Done)
-}
-
-impl Options {
-    fn advice(&self) -> lineup_advise::options::Options {
-        lineup_advise::options::Options {
-            pins: self.pins.clone(),
-            keeps: self.keeps.clone(),
-            primary: self.line_size,
-            allow_growth: self.allow_growth,
-        }
-    }
 }
 
 /// The program that was recorded, by the path at which it was mapped.
@@ -180,7 +166,7 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: Vec::new(),
-        line: options.line_size,
+        line: options.advice.line_size,
         built_in: folder,
         before: recorded,
         after: None,

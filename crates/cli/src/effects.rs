@@ -2,13 +2,15 @@
 
 use crate::files;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_prove::effects::{Effects, agreement};
+use lineup_prove::effects::RepeatedEffects;
 use lineup_report::effects::{EffectsCheck, EffectsReport, agreement_text, difference_text, effects_text};
-use lineup_study::effects::{Snapshot, observe};
+use lineup_study::effects::{Snapshot, observe, observe_twice};
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Invocation;
+use lineup_study::run::Run;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +23,8 @@ pub(crate) struct Options {
     /// With --against: a folder whose content every run starts with
     #[arg(long, value_name = "DIR", requires = "against")]
     folder: Option<PathBuf>,
-    /// What the program reads as standard input; nothing when not given
-    #[arg(long, value_name = "FILE")]
-    stdin: Option<PathBuf>,
+    #[command(flatten)]
+    surroundings: Surroundings,
     /// Print JSON (schema lineup.effects/1, or lineup.effects-check/1 with --against)
     #[arg(long)]
     json: bool,
@@ -35,15 +36,23 @@ pub(crate) struct Options {
 /// Runs `lineup effects`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let surroundings = &options.surroundings;
+    let like = Run {
+        input: surroundings.input(&interrupts, &stages)?,
+        max_time: surroundings.max_time(),
+        drive: surroundings.drive(),
+        ..Run::default()
+    };
     match &options.against {
-        None => alone(options, &interrupts),
-        Some(other) => against(options, other, &interrupts),
+        None => alone(options, &like, &interrupts),
+        Some(other) => against(options, &like, other, &interrupts),
     }
 }
 
-fn alone(options: &Options, interrupts: &Interrupts) -> Result<Outcome> {
-    let invocation = invocation(options, options.command.clone(), None);
-    let effects = observe(&invocation, false, interrupts)??.effects;
+fn alone(options: &Options, like: &Run, interrupts: &Interrupts) -> Result<Outcome> {
+    let run = Run { command: options.command.clone(), ..like.clone() };
+    let effects = observe(&run, false, interrupts)??.effects;
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = EffectsReport::of(command, &effects);
     files::print(&match options.json {
@@ -53,17 +62,18 @@ fn alone(options: &Options, interrupts: &Interrupts) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn against(options: &Options, other: &Path, interrupts: &Interrupts) -> Result<Outcome> {
-    let root = tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a folder to run in")?;
+fn against(options: &Options, like: &Run, other: &Path, interrupts: &Interrupts) -> Result<Outcome> {
+    let root = interrupts.temporary_folder().context("cannot make a folder to run in")?;
     let [program, arguments @ ..] = options.command.as_slice() else { bail!("no program given") };
     // Folders of equal length, as a path's length moves the program's stack.
     let runs = [(Path::new(program), "a"), (other, "b")].map(|(program, name)| {
         let command = [absolute(program)?].into_iter().chain(arguments.iter().cloned()).collect();
-        twice(options, command, &root.path().join(name), interrupts)
+        let folder = root.path().join(name);
+        let run = Run { command, directory: Some(folder), ..like.clone() };
+        twice(options.folder.as_deref(), &run, interrupts)
     });
     let [before, after] = runs;
-    let ([first, second], [third, fourth]) = (before?, after?);
-    let found = agreement((&first, &[second]), (&third, &[fourth]));
+    let found = before?.agreement(&after?);
     let check = found.as_ref().map(EffectsCheck::from);
     files::print(&match (&check, options.json) {
         (Ok(check), false) => agreement_text(check),
@@ -73,29 +83,15 @@ fn against(options: &Options, other: &Path, interrupts: &Interrupts) -> Result<O
     Ok(if check.is_ok() { Outcome::Done } else { Outcome::Finding })
 }
 
-/// Two runs that start from the same files.
-fn twice(
-    options: &Options,
-    command: Vec<OsString>,
-    folder: &Path,
-    interrupts: &Interrupts,
-) -> Result<[Effects; 2]> {
-    let cannot = || format!("cannot prepare {}", folder.display());
-    std::fs::create_dir(folder).with_context(cannot)?;
-    if let Some(from) = &options.folder {
-        Snapshot::copy(from, folder).with_context(|| format!("cannot copy {}", from.display()))?;
+/// Two runs in a new folder, both from the same files.
+fn twice(from: Option<&Path>, run: &Run, interrupts: &Interrupts) -> Result<RepeatedEffects> {
+    if let Some(folder) = &run.directory {
+        std::fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        if let Some(from) = from {
+            Snapshot::copy(from, folder).with_context(|| format!("cannot copy {}", from.display()))?;
+        }
     }
-    let snapshot = Snapshot::take(folder).with_context(cannot)?;
-    let invocation = invocation(options, command, Some(folder));
-    let first = observe(&invocation, true, interrupts)??.effects;
-    snapshot.restore().with_context(cannot)?;
-    let second = observe(&invocation, true, interrupts)??.effects;
-    Ok([first, second])
-}
-
-fn invocation(options: &Options, command: Vec<OsString>, folder: Option<&Path>) -> Invocation {
-    let directory = folder.map(Path::to_owned);
-    Invocation { command, directory, stdin: options.stdin.clone(), ..Invocation::default() }
+    Ok(observe_twice(run, interrupts)??)
 }
 
 /// A program named by its path is found from any folder; one named alone is looked for in PATH.

@@ -13,7 +13,8 @@ use lineup_load::utilisation::{Snapshot, Utilisation};
 use lineup_load::{LoadError, Stop};
 use lineup_stats::random::Seed;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::{Invocation, Streams, Waiting};
+use lineup_study::process::{Streams, Waiting};
+use lineup_study::run::Run;
 use std::str::FromStr;
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
@@ -159,7 +160,7 @@ fn groups(load: &Load, interrupts: &Interrupts) -> Result<Vec<Member>> {
             format!("--task-span={}ms", load.task_span.0 / 1_000_000).into(),
             format!("--seed={}", Seed(load.seed).part(number.into()).0).into(),
         ];
-        let invocation = Invocation { command: command.to_vec(), ..Invocation::default() };
+        let invocation = Run { command: command.to_vec(), ..Run::default() };
         let mut child = Waiting::start(&invocation, None, Streams::Shown, interrupts)?;
         group.add(u32::try_from(child.pid().as_raw_nonzero().get())?)?;
         child.release()?;

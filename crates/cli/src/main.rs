@@ -1,5 +1,6 @@
 //! The `lineup` command. The only place that reads arguments, prints and picks file names.
 
+mod advice_options;
 mod advise;
 mod bisect;
 mod compare;
@@ -23,10 +24,13 @@ mod recorded;
 mod sched;
 mod share;
 mod study;
+mod surroundings;
 mod sweep;
 mod trace;
+mod typed;
 
 use clap::{Parser, Subcommand};
+use lineup_study::guardian;
 use outcome::Outcome;
 use std::process::ExitCode;
 
@@ -42,6 +46,8 @@ struct Cli {
 enum Command {
     #[command(name = "launch-child", hide = true)]
     Launch(launch::Launch),
+    #[command(name = guardian::COMMAND, hide = true)]
+    GuardChildren,
     Measure(measure::Measure),
     /// Shows how types lie in memory: members, holes, padding, cache-line boundaries
     Layout(layout::Options),
@@ -71,6 +77,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
+        Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),

@@ -6,10 +6,12 @@ mod host_caches;
 pub(crate) mod kernel;
 mod text;
 
+use crate::advice_options::line_size;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::study::plan;
+use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use calls::RegionSummary;
 use clap::Args;
@@ -19,8 +21,10 @@ use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, Output, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::run::Run;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,7 +59,7 @@ pub(crate) struct Options {
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable, conflicts_with = "kernel")]
     environment: Vec<(OsString, OsString)>,
     /// Cache-line size of the summary: 32, 64 or 128
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = plan::line_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
     line_size: LineSize,
     /// Functions shown with --whole-program, most instructions first
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
@@ -63,6 +67,8 @@ pub(crate) struct Options {
     /// Print the summary as JSON (schema lineup.record/1); the program's output then goes to standard error
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    limits: Surroundings,
     #[command(flatten)]
     kernel: KernelOptions,
     /// The program and its arguments
@@ -98,9 +104,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if !options.caches.is_empty() && !options.whole_program {
         bail!("--cache goes with --whole-program or --kernel");
     }
-    let request = request(&options)?;
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
+    let request = request(&options, &interrupts, &stages)?;
     stages.stage(&doing(&request));
     let outcome = recorder::record(&request, &interrupts)?;
     stages.end();
@@ -113,6 +119,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     files::print(&out)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(Outcome::Done),
+        ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(Outcome::Done),
         exit @ ProgramExit::Signaled(_) => bail!(
             "the program {}; what was recorded until then is kept in {}{}",
             in_words(exit),
@@ -140,15 +147,20 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
     kernel::run(&options.kernel, &wanted, options.json)
 }
 
-fn request(options: &Options) -> Result<RecordRequest> {
+fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
     let mut command = options.command.iter().cloned();
     let program = command.next().context("no program given")?;
+    let program = recorder::executable(&program)?.into_os_string();
     let region = |text: &String| plan::region(text).map(|(name, weight)| RegionRequest { name, weight });
     Ok(RecordRequest {
-        program: program.into(),
-        arguments: command.collect(),
-        directory: None,
-        environment: options.environment.clone(),
+        run: Run {
+            command: [program].into_iter().chain(command).collect(),
+            environment: options.environment.clone(),
+            input: options.limits.input(interrupts, stages)?,
+            max_time: options.limits.max_time(),
+            drive: options.limits.drive(),
+            ..Run::default()
+        },
         regions: options.regions.iter().map(region).collect::<Result<_>>()?,
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,
@@ -162,7 +174,7 @@ fn request(options: &Options) -> Result<RecordRequest> {
             false => options.caches.clone(),
         },
         output: options.out.clone(),
-        shown: if options.json { Output::OnStandardError } else { Output::Shown },
+        streams: if options.json { Streams::Shown } else { Streams::Ours },
     })
 }
 
@@ -176,7 +188,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 
 /// What happens now, in words.
 fn doing(request: &RecordRequest) -> String {
-    let program = request.program.display().to_string();
+    let program = request.program().display().to_string();
     match request.mode {
         Mode::TwoPass => format!("recording {program}: runs twice"),
         Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),

@@ -2,10 +2,10 @@
 
 use crate::explain;
 use anyhow::{Context, Result};
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
-use lineup_explain::spread::Bar;
+use lineup_explain::quantiles::Bar;
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
@@ -16,7 +16,8 @@ use lineup_model::usage::{VariableRef, VariableUse};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -94,19 +95,39 @@ impl Recorded {
     pub(crate) fn usage(&self) -> Usage {
         let own = self.own_usage();
         let regions = self.survey.header.regions.iter().zip(0..).map(|(region, index)| Region {
-            id: RegionId(index),
-            name: region.name.clone(),
-            weight: region.weight,
+            scale: self.explanation.regions.get(usize::from(index)).map(scale).unwrap_or_default(),
+            ..Region::new(RegionId(index), &region.name, region.weight)
         });
         let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
         Usage {
             abi: self.abi(),
+            threads: self.explanation.threads,
             regions: regions.collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
+            stack_types: self.stack_types(),
+            per_cpu: self.per_cpu(),
         }
+    }
+
+    /// Types of which most objects that calls used lay on a stack.
+    fn stack_types(&self) -> BTreeSet<TypeId> {
+        let mut counts: BTreeMap<TypeId, (u64, u64)> = BTreeMap::new();
+        for (ty, address) in self.objects() {
+            let (all, on_stack) = counts.entry(*ty).or_default();
+            *all += 1;
+            let is_on = self.survey.stacks.iter().any(|stack| (stack.start..stack.end).contains(address));
+            *on_stack += u64::from(is_on);
+        }
+        counts.into_iter().filter(|(_, (all, on_stack))| on_stack * 2 > *all).map(|(ty, _)| ty).collect()
+    }
+
+    /// Where Linux puts the variables of which every CPU has a copy.
+    fn per_cpu(&self) -> Option<Range<u64>> {
+        let sections = self.debug()?.sections();
+        Some(sections.iter().find(|section| section.name == ".data..percpu")?.addresses.clone())
     }
 
     /// Lines per call, for the comparison.
@@ -173,6 +194,17 @@ impl Recorded {
         }
         all
     }
+}
+
+/// What a region's calls need in all.
+fn scale(region: &RegionExplanation) -> Scale {
+    let lines = |bytes: u64| {
+        let of_size = region.lines.iter().find(|lines| lines.line_bytes == bytes)?;
+        Some(of_size.data.as_ref()?.mean)
+    };
+    let data_lines = || Some([lines(32)?, lines(64)?, lines(128)?]);
+    let most_pressed = region.misses.iter().max_by_key(|misses| misses.pressure_bytes);
+    Scale { data_lines: data_lines(), data_misses: most_pressed.map(|misses| misses.misses_per_call) }
 }
 
 /// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no

@@ -19,17 +19,6 @@ pub(crate) struct Described {
     pub(crate) globals: Vec<Variable>,
 }
 
-/// The integer argument registers of a machine, by DWARF number: System V's manual for x86-64, figure 3.36; Arm's
-/// procedure call standards.
-fn argument_registers(machine: Machine) -> &'static [u16] {
-    match machine {
-        Machine::X86_64 => &[5, 4, 1, 2, 8, 9],
-        Machine::AArch64 => &[0, 1, 2, 3, 4, 5, 6, 7],
-        Machine::Arm => &[0, 1, 2, 3],
-        Machine::I386 => &[],
-    }
-}
-
 impl DebugInfo {
     /// Reads an ELF file without DWARF whose symbols and types come from elsewhere: from a kernel's own tables.
     /// Parameters are known at the first instruction of each function, in the registers of the calling convention.
@@ -61,7 +50,7 @@ impl Described {
 /// Every function symbol; those with a prototype have parameters.
 fn functions(symbols: &[Symbol], btf: &Btf, machine: Machine) -> BTreeMap<u64, Function> {
     let prototypes = unambiguous(symbols, btf);
-    let registers = argument_registers(machine);
+    let registers = machine.description().argument_registers;
     let code = symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function && symbol.size_bytes > 0);
     code.filter_map(|symbol| {
         let prototype = prototypes.get(symbol.name.as_str());

@@ -3,7 +3,6 @@
 use crate::DebugInfo;
 use crate::dwarf::{Catalog, Details, Die, VariableEntry};
 use crate::names::demangle;
-use lineup_model::abi::Machine;
 use lineup_model::program::{Location, Place, Symbol, SymbolKind, Variable};
 use std::collections::HashMap;
 
@@ -36,7 +35,8 @@ impl Wanted {
 impl DebugInfo {
     /// True when descriptions without a place are worth keeping.
     pub(crate) fn keeps_unplaced(&self) -> bool {
-        self.abi().machine == Machine::AArch64 && self.thread_local_segment().is_some()
+        self.abi().machine.description().threads.has_variables_without_place
+            && self.thread_local_segment().is_some()
     }
 
     /// The variables that have no place but one symbol of their name and size, with that symbol's. One of several

@@ -3,12 +3,14 @@
 //! Forward over the control-flow graph: debug info says which registers hold which pointers where;
 //! moves, sums, loads from typed memory, stack slots and call results carry that on.
 
+use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
 use crate::catalog::{Catalog, Ty};
+use crate::congruence::Congruence;
 use crate::error::ExplainError;
 use crate::evaluate::{State, Surroundings, fresh};
+use crate::fixpoint::{MAX_VISITS, fixpoint};
 use crate::globals::Globals;
 use crate::graph::Graph;
-use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
 use crate::image::Image;
 use crate::instruction::{
     Address, CallTarget, Convention, Expression, Flow, Instruction, InstructionSet, Register, decode,
@@ -16,10 +18,9 @@ use crate::instruction::{
 use crate::located::{Located, Names, RegisterFact, Slot};
 use crate::thread_block::ThreadBlocks;
 use lineup_debuginfo::Region;
-use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 /// What one operand of an instruction accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +77,6 @@ pub struct World<'w, 'a> {
     pub results_by_name: &'w HashMap<String, Ty>,
 }
 
-/// Revisits of one block after which it is given up.
-const MAX_VISITS: u32 = 100;
-
 /// The sites of a function's instructions, by link address.
 ///
 /// # Errors
@@ -126,34 +124,26 @@ struct Pass<'p, 'w, 'a> {
 }
 
 impl Pass<'_, '_, '_> {
-    /// Repeats until nothing new is learned; the state at the start of each block.
+    /// The state at the start of each block. When the analysis comes to no end, nothing of it is kept but what debug
+    /// info says at each place.
     fn settle(&mut self) -> Vec<State> {
         let convention = self.graph.convention;
-        let mut entries = vec![State::nothing(&convention); self.graph.blocks.len()];
+        let unknown = vec![State::nothing(&convention); self.graph.blocks.len()];
         let first = self.function.entry().and_then(|entry| self.graph.entry_block(entry));
+        let mut entries = unknown.clone();
         if let Some(entry) = first.and_then(|first| entries.get_mut(first)) {
             *entry = self.at_entry();
         }
-        let mut visits = vec![0u32; entries.len()];
-        let mut waiting: BTreeSet<usize> = (0..entries.len()).collect();
-        while let Some(block) = waiting.pop_first() {
-            let Some(count) = visits.get_mut(block).filter(|count| **count < MAX_VISITS) else { continue };
-            *count += 1;
-            let Some(mut state) = entries.get(block).cloned() else { continue };
-            let Some(described) = self.graph.blocks.get(block) else { continue };
-            for index in described.range.clone() {
-                self.locate(index, &mut state);
-                if let Some(instruction) = self.graph.instructions.get(index) {
-                    self.step(&mut state, instruction);
+        let graph = self.graph;
+        let settled = fixpoint(&graph.blocks, first, entries, MAX_VISITS, |block, state| {
+            for index in graph.blocks.get(block).map_or(0..0, |block| block.range.clone()) {
+                self.locate(index, state);
+                if let Some(instruction) = graph.instructions.get(index) {
+                    self.step(state, instruction);
                 }
             }
-            for next in &described.next {
-                if entries.get_mut(*next).is_some_and(|entry| entry.merge(&state)) {
-                    waiting.insert(*next);
-                }
-            }
-        }
-        entries
+        });
+        settled.unwrap_or(unknown)
     }
 
     fn step(&mut self, state: &mut State, instruction: &Instruction) {
@@ -167,7 +157,7 @@ impl Pass<'_, '_, '_> {
         let convention = self.graph.convention;
         let mut state = State::nothing(&convention);
         let below = Congruence::exactly(-convention.frame_above_stack_bytes);
-        state.set(convention.stack_pointer, Held::Stack(below));
+        state.set(convention.stack_pointer, AbstractValue::Stack(below));
         state
     }
 
@@ -210,10 +200,12 @@ impl Pass<'_, '_, '_> {
 
     fn place(&mut self, pc: u64, at: Address, state: &State) -> Place {
         match state.sum(at) {
-            Held::Pointer(pointer) => Place::Object(pointer),
-            Held::Stack(distance) => Place::Stack(self.local_at(pc, distance, state)),
-            Held::Thread(offset) => Place::Thread(offset),
-            Held::Number(number) if at.base.is_none() && at.index.is_none() || self.is_global(number) => {
+            AbstractValue::Pointer(pointer) => Place::Object(pointer),
+            AbstractValue::Stack(distance) => Place::Stack(self.local_at(pc, distance, state)),
+            AbstractValue::Thread(offset) => Place::Thread(offset),
+            AbstractValue::Number(number)
+                if at.base.is_none() && at.index.is_none() || self.is_global(number) =>
+            {
                 Place::Fixed
             }
             _ => Place::Unknown,
@@ -240,7 +232,7 @@ impl Pass<'_, '_, '_> {
 
     fn slot_distance(&self, slot: Slot, state: &State) -> Option<i64> {
         let above = |register: Register, offset: i64| match state.register(register) {
-            Held::Stack(distance) => distance.exact()?.checked_add(offset),
+            AbstractValue::Stack(distance) => distance.exact()?.checked_add(offset),
             _ => None,
         };
         match (slot, self.function.frame_base) {
@@ -260,7 +252,7 @@ impl Pass<'_, '_, '_> {
         distance: Congruence,
         size_bytes: u32,
         origin: Option<Origin>,
-    ) -> Option<Held> {
+    ) -> Option<AbstractValue> {
         let pointer_bytes = self.graph.convention.pointer_bytes;
         if size_bytes != pointer_bytes {
             return None;
@@ -269,30 +261,30 @@ impl Pass<'_, '_, '_> {
         let target = self.world.catalog.pointee_at(ty, spot.offset, u64::from(pointer_bytes))?;
         let step = self.world.catalog.step_at(ty, spot.offset, u64::from(pointer_bytes), target);
         let to_first = fresh(target, origin.unwrap_or(Origin::Member(ty, spot.offset)));
-        Some(to_first.plus(Number::any(Symbol(0)).times(step as i64)))
+        Some(to_first.plus(Number::any(SymbolicId(0)).times(step as i64)))
     }
 }
 
 impl Surroundings for Pass<'_, '_, '_> {
-    fn loaded(&mut self, pc: u64, at: Held, size_bytes: u32, state: &State) -> Held {
+    fn loaded(&mut self, pc: u64, at: AbstractValue, size_bytes: u32, state: &State) -> AbstractValue {
         let pointer_bytes = self.graph.convention.pointer_bytes;
-        let number = Held::Number(Number::any(Symbol(pc)));
-        let unknown = if size_bytes == pointer_bytes { Held::Nothing } else { number };
+        let number = AbstractValue::Number(Number::any(SymbolicId(pc)));
+        let unknown = if size_bytes == pointer_bytes { AbstractValue::Nothing } else { number };
         match at {
-            Held::Pointer(pointer) => {
+            AbstractValue::Pointer(pointer) => {
                 let origin = (!self.world.catalog.is_aggregate(pointer.target)).then_some(pointer.origin);
                 self.pointer_in(pointer.target, pointer.offset, size_bytes, origin).unwrap_or(number)
             }
-            Held::Stack(distance) => self
+            AbstractValue::Stack(distance) => self
                 .local_at(pc, distance, state)
                 .and_then(|local| {
                     let origin = (local.offset == 0).then_some(Origin::Variable(local.variable));
                     self.pointer_in(local.ty, Congruence::exactly(local.offset as i64), size_bytes, origin)
                 })
                 .unwrap_or(unknown),
-            Held::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
-            Held::Thread(0) if self.graph.convention.base_holds_itself => at,
-            Held::Thread(offset) => self.loaded_thread_local(offset, size_bytes).unwrap_or(unknown),
+            AbstractValue::Number(address) => self.loaded_fixed(address, size_bytes).unwrap_or(unknown),
+            AbstractValue::Thread(0) if self.graph.convention.base_holds_itself => at,
+            AbstractValue::Thread(offset) => self.loaded_thread_local(offset, size_bytes).unwrap_or(unknown),
             _ => unknown,
         }
     }
@@ -308,28 +300,28 @@ impl Surroundings for Pass<'_, '_, '_> {
 
     fn popped_bytes(&mut self, target: CallTarget) -> i64 {
         let Some(image) = self.world.images.get(self.image) else { return 0 };
-        let is_i386 = image.abi().is_some_and(|abi| abi.machine == Machine::I386);
+        let may_pop = image.abi().is_some_and(|abi| abi.machine.description().callee_may_pop);
         let CallTarget::Direct(entry) = target else { return 0 };
-        if !is_i386 {
+        if !may_pop {
             return 0;
         }
         let images = self.world.images;
         *self.popped.entry(entry).or_insert_with(|| popped_bytes(images, image, entry).unwrap_or(0))
     }
 
-    fn returned(&mut self, target: CallTarget) -> Held {
-        let Some(image) = self.world.images.get(self.image) else { return Held::Nothing };
-        let CallTarget::Direct(entry) = target else { return Held::Nothing };
+    fn returned(&mut self, target: CallTarget) -> AbstractValue {
+        let Some(image) = self.world.images.get(self.image) else { return AbstractValue::Nothing };
+        let CallTarget::Direct(entry) = target else { return AbstractValue::Nothing };
         let by_name = |name: &str| self.world.results_by_name.get(name.split('@').next().unwrap_or(name));
         let own = self.world.results.get(&(self.image, entry));
         let result = own.or_else(|| image.callee_name(entry).and_then(by_name)).copied();
-        result.map_or(Held::Nothing, |target| fresh(target, Origin::Unknown))
+        result.map_or(AbstractValue::Nothing, |target| fresh(target, Origin::Unknown))
     }
 }
 
 impl Pass<'_, '_, '_> {
     /// What a load from a thread-local variable gives.
-    fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<Held> {
+    fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<AbstractValue> {
         let spot = self.world.blocks.spot(from_base)?;
         let global = self.world.globals.get(spot.image)?.thread_local_at(spot.offset).copied()?;
         let name = self.world.images.get(spot.image)?.globals().get(global.variable as usize)?.name.clone();
@@ -340,7 +332,7 @@ impl Pass<'_, '_, '_> {
     }
 
     /// What a load from a global gives: its pointer, or a constant that stands in the code.
-    fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<Held> {
+    fn loaded_fixed(&mut self, address: Number, size_bytes: u32) -> Option<AbstractValue> {
         let start = address.constant as u64;
         if let Some(global) = self.world.globals.get(self.image)?.at(start).copied() {
             let distance = Congruence::new((start - global.start) as i64, address.values().modulus);
@@ -356,7 +348,7 @@ impl Pass<'_, '_, '_> {
             return None;
         }
         let bytes: [u8; 4] = image.bytes(&(start..start + 4))?.try_into().ok()?;
-        Some(Held::Number(Number::exactly(i64::from(u32::from_le_bytes(bytes)))))
+        Some(AbstractValue::Number(Number::exactly(i64::from(u32::from_le_bytes(bytes)))))
     }
 }
 
@@ -386,14 +378,16 @@ fn popped_bytes(images: &[Image<'_>], image: &Image<'_>, entry: u64) -> Option<i
 
 /// Combines what the flow says with what debug info says of a register: of two that agree the one with
 /// the outer object, of two that do not, debug info.
-fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
-    let located = Pointer { target: fact.target, offset: fact.offset, origin: fact.origin, is_located: true };
+fn refine(catalog: &mut Catalog<'_>, flow: AbstractValue, fact: &RegisterFact) -> AbstractValue {
+    let located = Pointer { is_located: true, ..Pointer::new(fact.target, fact.offset, fact.origin) };
     let pointer = match flow {
-        Held::Pointer(pointer) => pointer,
-        Held::Stack(_) | Held::Thread(_) => return flow,
-        Held::Nothing | Held::Conflict | Held::Number(_) => return Held::Pointer(located),
+        AbstractValue::Pointer(pointer) => pointer,
+        AbstractValue::Stack(_) | AbstractValue::Thread(_) => return flow,
+        AbstractValue::Nothing | AbstractValue::Conflict | AbstractValue::Number(_) => {
+            return AbstractValue::Pointer(located);
+        }
     };
-    let keep = Held::Pointer(Pointer { is_located: true, ..pointer });
+    let keep = AbstractValue::Pointer(Pointer { is_located: true, ..pointer });
     if pointer.target == fact.target {
         return same_target(catalog, pointer, located, fact.is_piece);
     }
@@ -410,21 +404,21 @@ fn refine(catalog: &mut Catalog<'_>, flow: Held, fact: &RegisterFact) -> Held {
     if let Some(distance) = inside(catalog, &located, &pointer)
         && catalog.holds(fact.target, distance, pointer.target)
     {
-        return Held::Pointer(located);
+        return AbstractValue::Pointer(located);
     }
     let in_bounds = catalog.spot(pointer.target, pointer.offset, 1).is_some_and(|spot| spot.is_certain);
     if catalog.is_aggregate(pointer.target) && !catalog.is_aggregate(fact.target) && in_bounds {
         return keep;
     }
-    Held::Pointer(located)
+    AbstractValue::Pointer(located)
 }
 
 /// Combines two pointers to the same type.
-fn same_target(catalog: &Catalog<'_>, flow: Pointer, located: Pointer, is_piece: bool) -> Held {
+fn same_target(catalog: &Catalog<'_>, flow: Pointer, located: Pointer, is_piece: bool) -> AbstractValue {
     let apart = flow.offset.minus(located.offset);
     let of_element = catalog.size_bytes(flow.target).and_then(|size| apart.remainder(size));
     let keep = Pointer { is_located: true, ..flow };
-    Held::Pointer(match (apart.exact(), of_element) {
+    AbstractValue::Pointer(match (apart.exact(), of_element) {
         (Some(0), _) => keep,
         // One of them knows that it is an array.
         (None, Some(0)) if flow.offset.exact().is_none() => keep,

@@ -3,8 +3,8 @@
 //! The same struct described by two images, or twice by one, gets one number; a declaration gets the
 //! number of its definition.
 
+use crate::congruence::Congruence;
 use crate::fields::{self, Field};
-use crate::held::Congruence;
 use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -205,9 +205,27 @@ impl<'a> Catalog<'a> {
         if let Some(known) = self.held.get(&key) {
             return *known;
         }
-        let found = fields::holds(self, outer, offset, inner);
+        let found = holds(self, outer, offset, inner);
         self.held.insert(key, found);
         found
+    }
+
+    /// True when every scalar of `view` lies in `outer` at the same offset under the same name: `outer` may
+    /// then be used through a pointer to `view` (a common header, as interpreters have).
+    pub fn begins_with(&self, outer: Ty, view: Ty) -> bool {
+        let (Some(outer), Some(view)) = (self.table(outer), self.table(view)) else { return false };
+        let Some((_, aggregate)) = view.0.aggregate(view.1.id) else { return false };
+        let mut fields = aggregate.members.iter().filter_map(|member| {
+            let size = member.bit_size.is_none().then(|| view.0.size_bytes(member.ty)).flatten()?;
+            Some((member.name.as_deref()?, member.offset_bytes()?, size))
+        });
+        let mut any = false;
+        let all = fields.all(|(name, offset, size)| {
+            any = true;
+            fields::field_at(outer.0, outer.1.id, offset, size.max(1))
+                .is_some_and(|field| field.bytes.start == offset && field.path.starts_with(name))
+        });
+        any && all
     }
 
     /// True when nothing follows the last member: an array of unknown length.
@@ -236,10 +254,42 @@ impl<'a> Catalog<'a> {
         if let Some(offset) = distance.remainder(size) {
             return Some(Spot { offset, is_certain: true });
         }
-        let offset = u64::try_from(distance.residue).ok().filter(|offset| *offset < size)?;
+        let offset = u64::try_from(distance.smallest()?).ok().filter(|offset| *offset < size)?;
         let stride = self.field(ty, offset, size_bytes)?.stride_bytes?;
         distance.modulus.is_multiple_of(stride).then_some(Spot { offset, is_certain: false })
     }
+}
+
+/// True when `outer` holds an object of type `inner` at `offset`, as a member, an element or a base, or
+/// is that type itself.
+fn holds(catalog: &mut Catalog<'_>, outer: Ty, offset: u64, inner: Ty) -> bool {
+    let Some((types, described)) = catalog.table(outer) else { return false };
+    let mut open = vec![(described.id, offset)];
+    for _ in 0..256 {
+        let Some((id, offset)) = open.pop() else { return false };
+        if offset == 0 && catalog.intern(described.image, id) == Some(inner) {
+            return true;
+        }
+        let Some(id) = types.strip(id) else { continue };
+        match types.get(id).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => {
+                if let Some(each) = types.size_bytes(*element).filter(|each| *each > 0) {
+                    open.push((*element, offset % each));
+                }
+            }
+            Some(TypeKind::Aggregate(aggregate)) => {
+                let last = aggregate.members.len().saturating_sub(1);
+                let inside =
+                    aggregate.members.iter().enumerate().filter(|(_, member)| member.bit_size.is_none());
+                open.extend(inside.filter_map(|(index, member)| {
+                    let extent = fields::extent(types, member, index == last)?;
+                    extent.contains(&offset).then(|| (member.ty, offset - extent.start))
+                }));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {

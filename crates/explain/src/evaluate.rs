@@ -1,6 +1,7 @@
 //! The effect of one instruction on what is known of registers and stack slots.
 
-use crate::held::{Congruence, Held, Number, Origin, Pointer, Symbol};
+use crate::abstract_value::{AbstractValue, Number, Origin, Pointer, SymbolicId};
+use crate::congruence::Congruence;
 use crate::instruction::{Address, CallTarget, Convention, Expression, Flow, Instruction, Register};
 use lineup_model::access::AccessKind;
 use std::collections::BTreeMap;
@@ -8,160 +9,179 @@ use std::collections::BTreeMap;
 /// What is known at one place of a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
-    registers: Vec<Held>,
+    registers: Vec<AbstractValue>,
     /// Pointer-sized slots of the frame, by distance from the canonical frame address.
-    slots: BTreeMap<i64, Held>,
+    slots: BTreeMap<i64, AbstractValue>,
 }
 
 /// Answers what cannot be told from registers.
 pub trait Surroundings {
     /// What a load gives whose address is known, from the type of what is there.
-    fn loaded(&mut self, pc: u64, at: Held, size_bytes: u32, state: &State) -> Held;
+    fn loaded(&mut self, pc: u64, at: AbstractValue, size_bytes: u32, state: &State) -> AbstractValue;
     /// The register in which the called function returns the address that it returns to (i386 code that does not
     /// depend on its place asks for it this way).
     fn return_address_in(&mut self, target: CallTarget) -> Option<Register>;
     /// Bytes of arguments that the called function takes off the stack (on i386 one that returns a structure).
     fn popped_bytes(&mut self, target: CallTarget) -> i64;
     /// What a call returns.
-    fn returned(&mut self, target: CallTarget) -> Held;
+    fn returned(&mut self, target: CallTarget) -> AbstractValue;
 }
 
 impl State {
     /// Nothing known, for the registers that `convention` counts.
     pub fn nothing(convention: &Convention) -> Self {
-        Self { registers: vec![Held::Nothing; usize::from(convention.registers)], slots: BTreeMap::new() }
+        Self {
+            registers: vec![AbstractValue::Nothing; usize::from(convention.registers)],
+            slots: BTreeMap::new(),
+        }
     }
 
     /// What a register holds.
-    pub fn register(&self, register: Register) -> Held {
+    pub fn register(&self, register: Register) -> AbstractValue {
         if register == Register::ZERO {
-            return Held::Number(Number::exactly(0));
+            return AbstractValue::Number(Number::exactly(0));
         }
-        self.registers.get(usize::from(register.0)).copied().unwrap_or(Held::Nothing)
+        self.registers.get(usize::from(register.0)).copied().unwrap_or(AbstractValue::Nothing)
     }
 
     /// Changes what a register holds.
-    pub fn set(&mut self, register: Register, held: Held) {
+    pub fn set(&mut self, register: Register, held: AbstractValue) {
         if let Some(slot) = self.registers.get_mut(usize::from(register.0)) {
             *slot = held;
         }
     }
 
     /// What the slot at this distance from the canonical frame address holds.
-    pub fn slot(&self, distance: i64) -> Held {
-        self.slots.get(&distance).copied().unwrap_or(Held::Nothing)
+    pub fn slot(&self, distance: i64) -> AbstractValue {
+        self.slots.get(&distance).copied().unwrap_or(AbstractValue::Nothing)
     }
 
-    /// Merges what another path knows; true when that changed something.
-    pub fn merge(&mut self, other: &State) -> bool {
+    /// Merges what another path knows; true when that changed something. With `widen`, what changed is given up as
+    /// far as each time through a loop changes it, so that this comes to an end.
+    pub fn merge(&mut self, other: &State, widen: bool) -> bool {
         let mut changed = false;
-        for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+        let mut meet = |own: &mut AbstractValue, other: AbstractValue| {
             let joined = own.join(other.carried());
-            changed |= joined != *own;
-            *own = joined;
+            if joined != *own {
+                let new = if widen { joined.widened() } else { joined };
+                changed |= new != *own;
+                *own = new;
+            }
+        };
+        for (own, other) in self.registers.iter_mut().zip(&other.registers) {
+            meet(own, *other);
         }
         for (distance, other) in &other.slots {
-            let own = self.slots.entry(*distance).or_insert(Held::Nothing);
-            let joined = own.join(other.carried());
-            changed |= joined != *own;
-            *own = joined;
+            meet(self.slots.entry(*distance).or_insert(AbstractValue::Nothing), *other);
         }
         changed
     }
 
     /// The value of a sum.
-    pub fn sum(&self, address: Address) -> Held {
+    pub fn sum(&self, address: Address) -> AbstractValue {
         let displacement = Number::exactly(address.displacement);
         let Some((index, factor)) = address.index else {
             return match (address.base, address.is_thread_local) {
-                (None, true) => Held::Thread(address.displacement),
+                (None, true) => AbstractValue::Thread(address.displacement),
                 (Some(base), true) => match self.register(base).as_number().exact() {
-                    Some(offset) => Held::Thread(offset.wrapping_add(address.displacement)),
-                    None => Held::Nothing,
+                    Some(offset) => AbstractValue::Thread(offset.wrapping_add(address.displacement)),
+                    None => AbstractValue::Nothing,
                 },
-                (None, false) => Held::Number(displacement),
+                (None, false) => AbstractValue::Number(displacement),
                 (Some(base), false) => self.register(base).plus(displacement),
             };
         };
         if address.is_thread_local {
-            return Held::Nothing;
+            return AbstractValue::Nothing;
         }
         let scaled = self.register(index);
         let Some(base) = address.base else {
-            return if factor == 1 { scaled } else { Held::Number(scaled.as_number().times(factor)) }
-                .plus(displacement);
+            return if factor == 1 {
+                scaled
+            } else {
+                AbstractValue::Number(scaled.as_number().times(factor))
+            }
+            .plus(displacement);
         };
         let held = self.register(base);
         if base == index && !held.is_address() {
-            return Held::Number(held.as_number().times(factor.wrapping_add(1))).plus(displacement);
+            return AbstractValue::Number(held.as_number().times(factor.wrapping_add(1))).plus(displacement);
         }
         match (held, scaled) {
-            (Held::Pointer(base), Held::Pointer(index)) if factor == 1 && base.target == index.target => {
-                Held::Pointer(element_at(base, index))
+            (AbstractValue::Pointer(base), AbstractValue::Pointer(index))
+                if factor == 1 && base.target == index.target =>
+            {
+                AbstractValue::Pointer(element_at(base, index))
             }
-            (_, scaled) if scaled.is_address() && held.is_address() => Held::Number(Number::any(Symbol(0))),
+            (_, scaled) if scaled.is_address() && held.is_address() => {
+                AbstractValue::Number(Number::any(SymbolicId(0)))
+            }
             (held, scaled) if scaled.is_address() && factor == 1 => scaled.plus(held.as_number()),
-            (Held::Nothing, Held::Number(number)) if factor == 1 && looks_like_address(number) => {
-                Held::Number(number)
+            (AbstractValue::Nothing, AbstractValue::Number(number))
+                if factor == 1 && looks_like_address(number) =>
+            {
+                AbstractValue::Number(number)
             }
             (held, scaled) => held.plus(scaled.as_number().times(factor)),
         }
         .plus(displacement)
     }
 
-    fn expression(&self, pc: u64, expression: Expression, around: &mut impl Surroundings) -> Held {
+    fn expression(&self, pc: u64, expression: Expression, around: &mut impl Surroundings) -> AbstractValue {
         match expression {
-            Expression::Unknown => Held::Nothing,
+            Expression::Unknown => AbstractValue::Nothing,
             Expression::Sum(address) => self.sum(address),
             Expression::Narrow(address) => match self.sum(address) {
-                Held::Number(number) => Held::Number(number),
-                _ => Held::Number(Number::any(Symbol(pc))),
+                AbstractValue::Number(number) => AbstractValue::Number(number),
+                _ => AbstractValue::Number(Number::any(SymbolicId(pc))),
             },
             Expression::Product { factors: [a, b], addend } => {
                 let (a, b) = (self.register(a).as_number(), self.register(b).as_number());
                 let product = match (a.exact(), b.exact()) {
                     (Some(factor), _) => b.times(factor),
                     (_, Some(factor)) => a.times(factor),
-                    _ => Number::any(Symbol(pc)),
+                    _ => Number::any(SymbolicId(pc)),
                 };
-                addend.map_or(Held::Number(product), |addend| self.register(addend).plus(product))
+                addend.map_or(AbstractValue::Number(product), |addend| self.register(addend).plus(product))
             }
             Expression::Masked { register, mask } => self.masked(register, mask),
             Expression::Inserted { register, shift, bits } => {
                 match self.register(register).as_number().exact() {
                     Some(value) => {
                         let cleared = value & !(0xffff_i64 << shift);
-                        Held::Number(Number::exactly(cleared | (i64::from(bits) << shift)))
+                        AbstractValue::Number(Number::exactly(cleared | (i64::from(bits) << shift)))
                     }
-                    None => Held::Nothing,
+                    None => AbstractValue::Nothing,
                 }
             }
             Expression::Either(a, b) => self.register(a).carried().join(self.register(b).carried()),
             Expression::Loaded { at, size_bytes } => self.load(pc, at, size_bytes, around),
-            Expression::ThreadBase => Held::Thread(0),
+            Expression::ThreadBase => AbstractValue::Thread(0),
         }
     }
 
     /// Clearing low bits aligns downwards; of an address the alignment is lost, the region is not.
-    fn masked(&self, register: Register, mask: i64) -> Held {
+    fn masked(&self, register: Register, mask: i64) -> AbstractValue {
         let step = 1u64 << mask.trailing_zeros().min(62);
         match self.register(register) {
-            Held::Stack(offset) if mask < 0 => Held::Stack(Congruence::new(offset.residue, step)),
-            Held::Pointer(pointer) if mask < 0 => {
-                let offset = pointer.offset.plus(Congruence::new(0, 1));
-                Held::Pointer(Pointer { offset, ..pointer })
+            AbstractValue::Stack(offset) if mask < 0 => {
+                AbstractValue::Stack(Congruence::new(offset.residue, step))
             }
-            _ => Held::Number(Number::any(Symbol(0)).times(step as i64)),
+            AbstractValue::Pointer(pointer) if mask < 0 => {
+                let offset = pointer.offset.plus(Congruence::new(0, 1));
+                AbstractValue::Pointer(Pointer { offset, ..pointer })
+            }
+            _ => AbstractValue::Number(Number::any(SymbolicId(0)).times(step as i64)),
         }
     }
 
-    fn load(&self, pc: u64, at: Address, size_bytes: u32, around: &mut impl Surroundings) -> Held {
+    fn load(&self, pc: u64, at: Address, size_bytes: u32, around: &mut impl Surroundings) -> AbstractValue {
         let place = self.sum(at);
-        if let Held::Stack(distance) = place
+        if let AbstractValue::Stack(distance) = place
             && let Some(distance) = distance.exact()
         {
             let slot = self.slot(distance);
-            if slot != Held::Nothing {
+            if slot != AbstractValue::Nothing {
                 return slot;
             }
         }
@@ -176,23 +196,23 @@ impl State {
         around: &mut impl Surroundings,
     ) {
         let pc = instruction.address;
-        let new: Vec<(Register, Held)> = instruction
+        let new: Vec<(Register, AbstractValue)> = instruction
             .sets
             .iter()
             .map(|(to, value)| (*to, self.expression(pc, *value, around).carried()))
             .collect();
         self.stores(instruction, convention);
         for (to, held) in new {
-            self.forget_symbol(Symbol(pc), held);
+            self.forget_symbol(SymbolicId(pc), held);
             let held = if instruction.is_conditional { predicated(self.register(to), held) } else { held };
             self.set(to, held);
         }
         if let Flow::Call(target) = instruction.flow {
             if let Some(register) = around.return_address_in(target) {
-                return self.set(register, Held::Number(Number::exactly(instruction.end() as i64)));
+                return self.set(register, AbstractValue::Number(Number::exactly(instruction.end() as i64)));
             }
             for register in convention.clobbered {
-                self.set(Register(*register), Held::Nothing);
+                self.set(Register(*register), AbstractValue::Nothing);
             }
             self.set(convention.result, around.returned(target));
             let above = Number::exactly(around.popped_bytes(target));
@@ -202,10 +222,11 @@ impl State {
 
     fn stores(&mut self, instruction: &Instruction, convention: &Convention) {
         let stores = instruction.touches.iter().filter(|touch| touch.kind == AccessKind::Store);
-        let written: Vec<(i64, u32, Held)> = stores
+        let written: Vec<(i64, u32, AbstractValue)> = stores
             .filter_map(|touch| match self.sum(touch.at) {
-                Held::Stack(distance) => {
-                    let held = touch.from.map_or(Held::Nothing, |from| self.register(from).carried());
+                AbstractValue::Stack(distance) => {
+                    let held =
+                        touch.from.map_or(AbstractValue::Nothing, |from| self.register(from).carried());
                     Some((distance.exact()?, touch.size_bytes, held))
                 }
                 _ => None,
@@ -219,22 +240,22 @@ impl State {
             for slot in stale {
                 self.slots.remove(&slot);
             }
-            if i64::from(size) == pointer && held != Held::Nothing {
+            if i64::from(size) == pointer && held != AbstractValue::Nothing {
                 self.slots.insert(distance, held);
             }
         }
     }
 
     /// An instruction that runs again makes a new unknown; older copies no longer relate to it.
-    fn forget_symbol(&mut self, symbol: Symbol, new: Held) {
-        if !matches!(new, Held::Number(number) if number.symbol == symbol) {
+    fn forget_symbol(&mut self, symbol: SymbolicId, new: AbstractValue) {
+        if !matches!(new, AbstractValue::Number(number) if number.symbol == symbol) {
             return;
         }
         for held in self.registers.iter_mut().chain(self.slots.values_mut()) {
-            if let Held::Number(number) = held
+            if let AbstractValue::Number(number) = held
                 && number.symbol == symbol
             {
-                number.symbol = Symbol(0);
+                number.symbol = SymbolicId(0);
             }
         }
     }
@@ -242,7 +263,7 @@ impl State {
     /// The known pointer into an object, when a register has one.
     pub fn pointer(&self, register: Register) -> Option<Pointer> {
         match self.register(register) {
-            Held::Pointer(pointer) => Some(pointer),
+            AbstractValue::Pointer(pointer) => Some(pointer),
             _ => None,
         }
     }
@@ -261,17 +282,17 @@ fn looks_like_address(number: Number) -> bool {
 
 /// After a predicated instruction: the new value when it is an address, for what did not run leaves a
 /// register that the code after it does not use as another address.
-fn predicated(old: Held, new: Held) -> Held {
+fn predicated(old: AbstractValue, new: AbstractValue) -> AbstractValue {
     match (old, new) {
-        (Held::Pointer(a), Held::Pointer(b)) if a.target == b.target => old.join(new),
+        (AbstractValue::Pointer(a), AbstractValue::Pointer(b)) if a.target == b.target => old.join(new),
         (_, new) if new.is_address() => new,
-        (old, Held::Number(number)) if old.is_address() && number.exact().is_some() => old,
-        (Held::Number(_), Held::Number(_)) => old.join(new),
+        (old, AbstractValue::Number(number)) if old.is_address() && number.exact().is_some() => old,
+        (AbstractValue::Number(_), AbstractValue::Number(_)) => old.join(new),
         (_, new) => new,
     }
 }
 
 /// A pointer to the start of an object that a load or call gave.
-pub fn fresh(target: crate::catalog::Ty, origin: Origin) -> Held {
-    Held::Pointer(Pointer { target, offset: Congruence::exactly(0), origin, is_located: false })
+pub fn fresh(target: crate::catalog::Ty, origin: Origin) -> AbstractValue {
+    AbstractValue::Pointer(Pointer::new(target, Congruence::exactly(0), origin))
 }

@@ -7,10 +7,10 @@ use crate::explanation::{
 };
 use crate::image::Image;
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
-use crate::namer::{Namer, Pieces};
+use crate::namer::{AccessContext, Namer};
 use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
+use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
-use crate::spread::Spread;
 use crate::tally::{CallTally, RegionTally};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_model::access::{
@@ -104,10 +104,10 @@ impl<'a> Explainer<'a> {
     /// When the disassembler fails.
     pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
         self.threads.insert(call.thread);
-        let mut pieces = Pieces::default();
+        let mut context = AccessContext::default();
         let mut last_line = None;
         for access in &call.accesses {
-            self.namer.observe(access, &mut pieces, call.entered_at)?;
+            self.namer.observe(access, &mut context, call.entered_at)?;
             let is_store = access.kind == AccessKind::Store;
             for line in self.options.line_size.lines(access.address, u64::from(access.size_bytes)) {
                 if last_line != Some((line, is_store)) {
@@ -134,11 +134,11 @@ impl<'a> Explainer<'a> {
             self.tallies.entry(call.region).or_default().unfinished += 1;
             return Ok(());
         }
-        let mut pieces = Pieces::default();
+        let mut context = AccessContext::default();
         let mut tally = CallTally::default();
         let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
         for access in &call.accesses {
-            let named = self.namer.name(access, &mut pieces, call.entered_at)?;
+            let named = self.namer.name(access, &mut context, call.entered_at)?;
             let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
             tally.add(access, &touched);
             self.tallies.entry(call.region).or_default().name(access, &named);
@@ -214,7 +214,7 @@ impl<'a> Explainer<'a> {
             calls_per_second: seen
                 .zip(self.options.program_seconds)
                 .map(|(seen, seconds)| seen as f64 / seconds),
-            instructions: Spread::of(&tally.instructions),
+            instructions: Quantiles::of(&tally.instructions),
             lines: tally.lines(),
             coverage: tally.coverage.clone().settle(),
             unnamed: self.unnamed(tally),

@@ -1,7 +1,7 @@
 //! The result: plain values, ready for tables, JSON and advice.
 
 use crate::name::{Class, Evidence};
-use crate::spread::{Bar, Spread};
+use crate::quantiles::{Bar, Quantiles};
 use lineup_model::abi::Abi;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
@@ -91,7 +91,7 @@ pub struct RegionExplanation {
     /// Calls per second of the program's own time, when that is known.
     pub calls_per_second: Option<f64>,
     /// Instructions per call.
-    pub instructions: Option<Spread>,
+    pub instructions: Option<Quantiles>,
     /// Lines per call, for each line size.
     pub lines: Vec<LinesPerCall>,
     /// Naming.
@@ -114,9 +114,9 @@ pub struct LinesPerCall {
     /// Line size in bytes.
     pub line_bytes: u64,
     /// Lines of data.
-    pub data: Option<Spread>,
+    pub data: Option<Quantiles>,
     /// Lines of code.
-    pub code: Option<Spread>,
+    pub code: Option<Quantiles>,
     /// Calls by number of data lines.
     pub data_distribution: Vec<Bar>,
     /// Calls by number of code lines.

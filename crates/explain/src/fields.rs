@@ -1,6 +1,5 @@
 //! Which members bytes of a type belong to.
 
-use crate::catalog::{Catalog, Ty};
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, Type, TypeId, TypeKind, Types,
 };
@@ -181,7 +180,7 @@ fn joined(path: &str, member: &Member) -> String {
 }
 
 /// The bytes that hold a member. A last array of unknown length goes on without end.
-fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Range<u64>> {
+pub(crate) fn extent(types: &Types, member: &Member, is_last: bool) -> Option<Range<u64>> {
     let bits = member.offset_bits?;
     if let Some(width) = member.bit_size {
         return Some(bits / 8..bits.checked_add(u64::from(width))?.div_ceil(8));
@@ -317,56 +316,6 @@ fn first_argument(arguments: &str) -> Option<&str> {
         }
     }
     None
-}
-
-/// True when `outer` holds an object of type `inner` at `offset`, as a member, an element or a base, or
-/// is that type itself.
-pub fn holds(catalog: &mut Catalog<'_>, outer: Ty, offset: u64, inner: Ty) -> bool {
-    let Some((types, described)) = catalog.table(outer) else { return false };
-    let mut open = vec![(described.id, offset)];
-    for _ in 0..256 {
-        let Some((id, offset)) = open.pop() else { return false };
-        if offset == 0 && catalog.intern(described.image, id) == Some(inner) {
-            return true;
-        }
-        let Some(id) = types.strip(id) else { continue };
-        match types.get(id).map(|ty| &ty.kind) {
-            Some(TypeKind::Array { element, .. }) => {
-                if let Some(each) = types.size_bytes(*element).filter(|each| *each > 0) {
-                    open.push((*element, offset % each));
-                }
-            }
-            Some(TypeKind::Aggregate(aggregate)) => {
-                let last = aggregate.members.len().saturating_sub(1);
-                let inside =
-                    aggregate.members.iter().enumerate().filter(|(_, member)| member.bit_size.is_none());
-                open.extend(inside.filter_map(|(index, member)| {
-                    let extent = extent(types, member, index == last)?;
-                    extent.contains(&offset).then(|| (member.ty, offset - extent.start))
-                }));
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// True when every scalar of `view` lies in `outer` at the same offset under the same name: `outer` may
-/// then be used through a pointer to `view` (a common header, as interpreters have).
-pub fn begins_with(catalog: &Catalog<'_>, outer: Ty, view: Ty) -> bool {
-    let (Some(outer), Some(view)) = (catalog.table(outer), catalog.table(view)) else { return false };
-    let Some((_, aggregate)) = view.0.aggregate(view.1.id) else { return false };
-    let mut fields = aggregate.members.iter().filter_map(|member| {
-        let size = member.bit_size.is_none().then(|| view.0.size_bytes(member.ty)).flatten()?;
-        Some((member.name.as_deref()?, member.offset_bytes()?, size))
-    });
-    let mut any = false;
-    let all = fields.all(|(name, offset, size)| {
-        any = true;
-        field_at(outer.0, outer.1.id, offset, size.max(1))
-            .is_some_and(|field| field.bytes.start == offset && field.path.starts_with(name))
-    });
-    any && all
 }
 
 /// The scalar members, arrays and unions that make up a type, in memory order: path, offset, size.

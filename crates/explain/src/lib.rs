@@ -18,20 +18,22 @@
 //! other accesses or from a pointer that held its address; a known distance from the frame or from the
 //! thread's base; the range of a thread's stack.
 
+pub mod abstract_value;
 pub mod analysis;
 pub mod catalog;
+pub mod congruence;
 pub mod error;
 pub mod evaluate;
 pub mod explainer;
 pub mod explanation;
 pub mod fields;
+mod fixpoint;
 pub mod globals;
 pub mod graph;
-pub mod held;
 pub mod image;
 pub mod instruction;
+pub mod lifetimes;
 pub mod linemap;
-pub mod lives;
 pub mod located;
 pub mod name;
 pub mod namer;
@@ -39,9 +41,9 @@ pub mod objects;
 pub mod owner;
 pub mod patterns;
 mod percpu;
+pub mod quantiles;
 pub mod recorded;
 pub mod sharing;
-pub mod spread;
 pub mod tally;
 mod thread_block;
 pub mod what_if;

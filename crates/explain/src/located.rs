@@ -1,7 +1,8 @@
 //! What debug info says about registers and stack slots of a function, place by place.
 
+use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
-use crate::held::{Congruence, Origin};
+use crate::congruence::Congruence;
 use crate::instruction::Register;
 use lineup_model::program::{Function, Location, Piece, Variable};
 use std::collections::HashMap;

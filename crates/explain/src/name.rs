@@ -1,7 +1,7 @@
 //! What an access is called, and why.
 
+use crate::abstract_value::Origin;
 use crate::catalog::Ty;
-use crate::held::Origin;
 use serde::Serialize;
 
 /// What an access touched.

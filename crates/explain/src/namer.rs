@@ -1,13 +1,13 @@
 //! Names accesses: static analysis of the code first, then what was learned of the memory.
 
+use crate::abstract_value::{Origin, Pointer};
 use crate::analysis::{Place, Site, World, analyse};
 use crate::catalog::{Catalog, Ty};
+use crate::congruence::Congruence;
 use crate::error::ExplainError;
-use crate::fields::begins_with;
 use crate::globals::{Global, Globals};
-use crate::held::{Origin, Pointer};
 use crate::image::Image;
-use crate::lives::Lives;
+use crate::lifetimes::ObjectLifetimes;
 use crate::located::Names;
 use crate::name::{Class, Evidence, Name, Named, VariableId};
 use crate::objects::{Home, Object, Objects, Strength};
@@ -35,7 +35,7 @@ pub struct Namer<'a> {
     stacks: Vec<StackRange>,
     percpu: PerCpu,
     blocks: ThreadBlocks,
-    lives: Lives,
+    lifetimes: ObjectLifetimes,
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
     /// By program counter: whether a described function of the studied code covers it.
@@ -52,16 +52,16 @@ struct Seen {
     place: Place,
 }
 
-/// Follows accesses that the machine splits into adjacent pieces.
+/// Follows accesses that the machine splits into adjacent context.
 #[derive(Clone, Default, Debug)]
-pub struct Pieces {
+pub struct AccessContext {
     last: Option<(u64, AccessKind, u64, u64)>,
     /// Per image without described functions: the symbol, by name number, that code last ran in. Code
     /// without a symbol runs on behalf of it: only named functions can be called from outside.
     entered: HashMap<usize, u32>,
 }
 
-impl Pieces {
+impl AccessContext {
     /// Bytes of the operand that earlier pieces covered.
     fn before(&mut self, access: &Access, operand_bytes: u64) -> u64 {
         let size = u64::from(access.size_bytes);
@@ -82,7 +82,7 @@ impl Pieces {
 }
 
 impl<'a> Namer<'a> {
-    /// A namer for these images, with the lives of memory and the stacks that were recorded.
+    /// A namer for these images, with the lifetimes of memory and the stacks that were recorded.
     pub fn new(images: Vec<Image<'a>>, memory: &[MemoryEvent], stacks: &[StackRange]) -> Self {
         let mut catalog = Catalog::new(images.iter().map(Image::types).collect());
         let globals = images
@@ -112,7 +112,7 @@ impl<'a> Namer<'a> {
             sites: HashMap::new(),
             analysed: HashSet::new(),
             stacks: stacks.to_vec(),
-            lives: Lives::new(memory),
+            lifetimes: ObjectLifetimes::new(memory),
             objects: Objects::default(),
             used_as: HashMap::new(),
             described: HashMap::new(),
@@ -199,8 +199,13 @@ impl<'a> Namer<'a> {
     ///
     /// # Errors
     /// When the disassembler fails.
-    pub fn observe(&mut self, access: &Access, pieces: &mut Pieces, at: u64) -> Result<(), ExplainError> {
-        let seen = self.seen(access, pieces)?;
+    pub fn observe(
+        &mut self,
+        access: &Access,
+        context: &mut AccessContext,
+        at: u64,
+    ) -> Result<(), ExplainError> {
+        let seen = self.seen(access, context)?;
         if let Place::Thread(offset) = seen.place {
             let offset = offset.wrapping_add(seen.into as i64);
             self.percpu.see(offset, access.address);
@@ -230,16 +235,13 @@ impl<'a> Namer<'a> {
     }
 
     fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: u64) {
-        let distance = crate::held::Congruence {
-            residue: pointer.offset.residue.wrapping_add(into as i64),
-            ..pointer.offset
-        };
+        let distance = pointer.offset.plus(Congruence::exactly(into as i64));
         let size = u64::from(access.size_bytes);
         let Some(spot) = self.catalog.spot(pointer.target, distance, size) else { return };
         let is_on_stack = self.is_on_stack(access.address);
         if !self.catalog.is_aggregate(pointer.target) {
             if !is_on_stack {
-                let home = self.lives.at(access.address, at);
+                let home = self.lifetimes.at(access.address, at);
                 self.objects.see_buffer(home, pointer.target, pointer.origin);
             }
             if spot.is_certain {
@@ -251,7 +253,7 @@ impl<'a> Namer<'a> {
             return;
         }
         if !is_on_stack && let Some(start) = access.address.checked_sub(spot.offset) {
-            let home = self.lives.at(start, at);
+            let home = self.lifetimes.at(start, at);
             self.objects.see(home, start, pointer.target, Strength::Accessed, at);
         }
         self.see_value(access, pointer.target, spot.offset, at);
@@ -265,7 +267,7 @@ impl<'a> Namer<'a> {
         if self.data_at(value).is_some() || self.is_on_stack(value) {
             return;
         }
-        let home = self.lives.at(value, at);
+        let home = self.lifetimes.at(value, at);
         if self.catalog.is_aggregate(target) {
             self.objects.see(home, value, target, Strength::PointedTo, at);
         } else if home.1.is_some_and(|block| block.start == value) {
@@ -282,9 +284,14 @@ impl<'a> Namer<'a> {
     ///
     /// # Errors
     /// When the disassembler fails.
-    pub fn name(&mut self, access: &Access, pieces: &mut Pieces, at: u64) -> Result<Named, ExplainError> {
-        let seen = self.seen(access, pieces)?;
-        let library = self.library(access.pc, pieces);
+    pub fn name(
+        &mut self,
+        access: &Access,
+        context: &mut AccessContext,
+        at: u64,
+    ) -> Result<Named, ExplainError> {
+        let seen = self.seen(access, context)?;
+        let library = self.library(access.pc, context);
         if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
             return Ok(named);
         }
@@ -311,11 +318,11 @@ impl<'a> Namer<'a> {
     }
 
     /// What the code says of an access.
-    fn seen(&mut self, access: &Access, pieces: &mut Pieces) -> Result<Seen, ExplainError> {
+    fn seen(&mut self, access: &Access, context: &mut AccessContext) -> Result<Seen, ExplainError> {
         let sites = self.sites_at(access.pc)?;
         let same_kind = || sites.iter().filter(|site| site.kind == access.kind);
         let total: u64 = same_kind().map(|site| u64::from(site.size_bytes)).sum();
-        let into = pieces.before(access, total);
+        let into = context.before(access, total);
         let size = access.size_bytes;
         let mut fitting = same_kind().filter(|site| site.size_bytes == size || site.size_bytes == 0);
         let place = match (same_kind().count(), fitting.next(), fitting.next()) {
@@ -467,10 +474,7 @@ impl<'a> Namer<'a> {
     ) -> Named {
         let evidence = if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
         let is_on_stack = self.is_on_stack(access.address);
-        let distance = crate::held::Congruence {
-            residue: pointer.offset.residue.wrapping_add(into as i64),
-            ..pointer.offset
-        };
+        let distance = pointer.offset.plus(Congruence::exactly(into as i64));
         let size = u64::from(access.size_bytes);
         let spot = self.catalog.spot(pointer.target, distance, size);
         let map = if is_on_stack { None } else { self.object_at(access.address, at) };
@@ -513,11 +517,11 @@ impl<'a> Namer<'a> {
     fn is_within(&mut self, object: Object, start: u64, ty: Ty) -> bool {
         let Some(distance) = start.checked_sub(object.start) else { return false };
         self.catalog.holds(object.ty, distance, ty)
-            || (distance == 0 && begins_with(&self.catalog, object.ty, ty))
+            || (distance == 0 && self.catalog.begins_with(object.ty, ty))
     }
 
     fn object_at(&self, address: u64, at: u64) -> Option<(Object, Home)> {
-        let home = self.lives.at(address, at);
+        let home = self.lifetimes.at(address, at);
         self.objects.at(home, address, at).map(|object| (object, home))
     }
 
@@ -526,7 +530,7 @@ impl<'a> Namer<'a> {
         if self.is_on_stack(access.address) {
             return Named::new(Name::Stack { local: None }, Evidence::StackRange);
         }
-        let home = self.lives.at(access.address, at);
+        let home = self.lifetimes.at(access.address, at);
         if let Some(object) = self.objects.at(home, access.address, at) {
             return member_of(object, access.address);
         }
@@ -542,7 +546,7 @@ impl<'a> Namer<'a> {
     /// The library function that a program counter is in: always in a shared library, since debug information
     /// that happens to be installed for it must not leave more accesses without a name; else when no described
     /// function covers it.
-    fn library(&mut self, pc: u64, pieces: &mut Pieces) -> Option<Name> {
+    fn library(&mut self, pc: u64, context: &mut AccessContext) -> Option<Name> {
         let (image, link) = self.image_at(pc)?;
         let described = match self.described.get(&pc) {
             Some(known) => *known,
@@ -568,10 +572,10 @@ impl<'a> Namer<'a> {
         };
         let symbol = match symbol {
             Some(symbol) => {
-                pieces.entered.insert(image, symbol);
+                context.entered.insert(image, symbol);
                 Some(symbol)
             }
-            None => pieces.entered.get(&image).copied(),
+            None => context.entered.get(&image).copied(),
         };
         Some(Name::Library { image, symbol })
     }

@@ -1,9 +1,8 @@
 //! Which objects lay where: learned from every access that names one, used for those that do not.
 
+use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
-use crate::fields::begins_with;
-use crate::held::Origin;
-use crate::lives::{Block, Life};
+use crate::lifetimes::{Block, Lifetime};
 use std::collections::{BTreeMap, HashMap};
 
 /// How an object was seen.
@@ -44,16 +43,16 @@ struct Seen {
     last_at: u64,
 }
 
-/// What heap block, if any, an address is in, and in which life.
-pub type Home = (Life, Option<Block>);
+/// What heap block, if any, an address is in, and in which lifetime.
+pub type Home = (Lifetime, Option<Block>);
 
 /// The objects of a recording. Filled by the first pass, settled, then asked by the second.
 #[derive(Default, Debug)]
 pub struct Objects {
-    seen: HashMap<Life, BTreeMap<u64, Vec<Seen>>>,
-    blocks: HashMap<Life, Block>,
-    settled: HashMap<Life, Settled>,
-    buffers: HashMap<Life, (Ty, Origin)>,
+    seen: HashMap<Lifetime, BTreeMap<u64, Vec<Seen>>>,
+    blocks: HashMap<Lifetime, Block>,
+    settled: HashMap<Lifetime, Settled>,
+    buffers: HashMap<Lifetime, (Ty, Origin)>,
 }
 
 #[derive(Default, Debug)]
@@ -89,16 +88,16 @@ impl Objects {
     }
 
     /// The array of scalars that a heap block is.
-    pub fn buffer(&self, life: Life) -> Option<(Ty, Origin)> {
-        self.buffers.get(&life).copied()
+    pub fn buffer(&self, lifetime: Lifetime) -> Option<(Ty, Origin)> {
+        self.buffers.get(&lifetime).copied()
     }
 
     /// Decides between the types seen in the same bytes.
     pub fn settle(&mut self, catalog: &mut Catalog<'_>) {
-        for (life, starts) in std::mem::take(&mut self.seen) {
-            let block = self.blocks.get(&life).copied();
-            let settled = settle_life(catalog, block, &starts);
-            self.settled.insert(life, settled);
+        for (lifetime, starts) in std::mem::take(&mut self.seen) {
+            let block = self.blocks.get(&lifetime).copied();
+            let settled = settle_lifetime(catalog, block, &starts);
+            self.settled.insert(lifetime, settled);
         }
     }
 
@@ -138,7 +137,7 @@ impl Objects {
     }
 }
 
-fn settle_life(
+fn settle_lifetime(
     catalog: &mut Catalog<'_>,
     block: Option<Block>,
     starts: &BTreeMap<u64, Vec<Seen>>,
@@ -236,7 +235,7 @@ fn is_part(catalog: &mut Catalog<'_>, outer: &Object, inner: &Object) -> bool {
     let Some(distance) = inner.start.checked_sub(outer.start).filter(|_| inner.end <= outer.end) else {
         return false;
     };
-    catalog.holds(outer.ty, distance, inner.ty) || (distance == 0 && begins_with(catalog, outer.ty, inner.ty))
+    catalog.holds(outer.ty, distance, inner.ty) || (distance == 0 && catalog.begins_with(outer.ty, inner.ty))
 }
 
 /// Elements of one type that fill a block.

@@ -5,7 +5,7 @@ use crate::explanation::{Coverage, LinesPerCall};
 use crate::name::{Named, VariableId};
 use crate::owner::{OwnerKey, Part};
 use crate::patterns::{Patterns, Touches};
-use crate::spread::{Spread, bars};
+use crate::quantiles::{Quantiles, bars};
 use lineup_model::access::{Access, AccessKind, CODE_GRANULE_BYTES, Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_model::usage::ByteUse;
@@ -155,8 +155,8 @@ impl RegionTally {
         sizes
             .map(|(size, (data, code))| LinesPerCall {
                 line_bytes: size.bytes(),
-                data: Spread::of(data),
-                code: Spread::of(code),
+                data: Quantiles::of(data),
+                code: Quantiles::of(code),
                 data_distribution: bars(data),
                 code_distribution: bars(code),
             })

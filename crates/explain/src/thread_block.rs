@@ -5,7 +5,8 @@
 
 use crate::image::Image;
 use lineup_debuginfo::SlotValue;
-use lineup_model::abi::{Abi, Machine};
+use lineup_model::abi::Abi;
+use lineup_model::machine::BlockSide;
 use lineup_model::program::{Symbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -99,7 +100,7 @@ impl ThreadBlocks {
             }
             None => {}
         }
-        let to_vector = if matches!(abi.machine, Machine::X86_64 | Machine::I386) { word } else { 0 };
+        let to_vector = word * u64::from(abi.machine.description().threads.vector_pointers);
         if self.bases.contains(&address.wrapping_sub(to_vector)) {
             self.vectors.insert(value);
             return;
@@ -180,22 +181,21 @@ impl Block {
     }
 }
 
-/// On x86 seven pointers, up to the guards; on Arm two.
+/// The bytes at a thread's base that no variable uses.
 fn head_bytes(abi: Abi) -> i64 {
-    let pointers = if matches!(abi.machine, Machine::X86_64 | Machine::I386) { 7 } else { 2 };
-    pointers * i64::from(abi.pointer_bytes)
+    i64::from(abi.machine.description().threads.head_pointers) * i64::from(abi.pointer_bytes)
 }
 
 /// The place of the program's block, which the ABI fixes so that the linker can write it into instructions: on x86
 /// it ends at the base, rounded down to the alignment; on Arm it starts above a head of two pointers.
 fn above_base(abi: Abi, start: u64, size_bytes: u64, align_bytes: u64) -> Option<i64> {
     let mask = align_bytes - 1;
-    match abi.machine {
-        Machine::X86_64 | Machine::I386 => {
+    match abi.machine.description().threads.block {
+        BlockSide::Below => {
             let padding = start.wrapping_add(size_bytes).wrapping_neg() & mask;
             i64::try_from(size_bytes.checked_add(padding)?).ok().map(i64::wrapping_neg)
         }
-        Machine::AArch64 | Machine::Arm => {
+        BlockSide::Above => {
             let above = u64::try_from(head_bytes(abi)).ok()?.checked_add(mask)? & !mask;
             i64::try_from(above.checked_add(start & mask)?).ok()
         }

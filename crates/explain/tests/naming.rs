@@ -5,7 +5,7 @@ use lineup_debuginfo::{DebugInfo, NoCompanions};
 use lineup_explain::image::Image;
 use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{Namer, Pieces};
+use lineup_explain::namer::{AccessContext, Namer};
 use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::program::SymbolKind;
@@ -73,11 +73,11 @@ impl Snippet {
         let image = Image::new(image, Some(&self.debug), &mut entries);
         let mut namer = Namer::new(vec![image], memory, &[STACK]);
         for (at, access) in accesses {
-            namer.observe(access, &mut Pieces::default(), *at).unwrap();
+            namer.observe(access, &mut AccessContext::default(), *at).unwrap();
         }
         namer.settle();
         let (at, access) = accesses.last().unwrap();
-        let named = namer.name(access, &mut Pieces::default(), *at).unwrap();
+        let named = namer.name(access, &mut AccessContext::default(), *at).unwrap();
         let text = match named.name {
             Name::Member { ty, offset, .. } => {
                 let field = namer.catalog().field(ty, offset, u64::from(access.size_bytes)).unwrap();

@@ -1,7 +1,8 @@
 //! What the pieces of a variable say of registers and stack slots, whatever debug info claims of them.
 
+use lineup_explain::abstract_value::Origin;
 use lineup_explain::catalog::Catalog;
-use lineup_explain::held::{Congruence, Origin};
+use lineup_explain::congruence::Congruence;
 use lineup_explain::located::{Located, Names, Slot};
 use lineup_model::program::{Function, Location, Piece, Place, Variable};
 use lineup_model::types::{

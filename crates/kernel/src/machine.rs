@@ -4,7 +4,7 @@
 //! the same request gives the same run.
 
 use crate::error::Error;
-use lineup_model::abi::Machine;
+use lineup_model::machine::{Board, Machine};
 
 /// The oldest emulator that knows every option used here: 7.1, which can keep random seeds out of the device tree.
 pub const OLDEST_EMULATOR: (u32, u32) = (7, 1);
@@ -31,18 +31,13 @@ pub struct GuestMachine {
     pub plugin: Option<String>,
 }
 
-/// The emulator for a machine and the Debian package that holds it.
+/// The emulated board for a machine's kernels.
 ///
 /// # Errors
 ///
 /// When no full-system emulation is set up for the machine.
-pub fn emulator(machine: Machine) -> Result<(&'static str, &'static str), Error> {
-    match machine {
-        Machine::X86_64 => Ok(("qemu-system-x86_64", "qemu-system-x86")),
-        Machine::AArch64 => Ok(("qemu-system-aarch64", "qemu-system-arm")),
-        Machine::Arm => Ok(("qemu-system-arm", "qemu-system-arm")),
-        Machine::I386 => Err(Error::NotBootable { machine }),
-    }
+pub fn board(machine: Machine) -> Result<&'static Board, Error> {
+    machine.description().board.ok_or(Error::NotBootable { machine })
 }
 
 /// Major and minor version from what the emulator prints for `--version`.
@@ -64,7 +59,8 @@ impl GuestMachine {
         if !(1..=8).contains(&self.cpus) {
             return Err(refuse("--cpus", &self.cpus, "give 1 to 8: the emulated boards have no more"));
         }
-        if !(MIN_MEMORY_MIB..=self.max_memory_mib()).contains(&self.memory_mib) {
+        let board = board(self.machine)?;
+        if !(MIN_MEMORY_MIB..=board.max_memory_mib).contains(&self.memory_mib) {
             let why = "give 16 to 65536 MiB, on 32-bit machines at most 2048";
             return Err(refuse("--memory", &self.memory_mib, why));
         }
@@ -73,7 +69,7 @@ impl GuestMachine {
         }
         let mut arguments: Vec<String> = ["-accel", "tcg"].map(str::to_owned).to_vec();
         let mut add = |option: &str, value: &str| arguments.extend([option.to_owned(), value.to_owned()]);
-        for (option, value) in self.board()? {
+        for (option, value) in board.options {
             add(option, value);
         }
         add("-smp", &self.cpus.to_string());
@@ -88,7 +84,7 @@ impl GuestMachine {
         add("-monitor", "none");
         add("-kernel", &self.kernel);
         add("-initrd", &self.initramfs);
-        add("-append", &self.kernel_cmdline());
+        add("-append", &self.kernel_cmdline(board));
         if let Some(plugin) = &self.plugin {
             add("-plugin", plugin);
         }
@@ -99,37 +95,15 @@ impl GuestMachine {
     /// True when the guest's time is the count of its instructions, so that runs repeat to the bit. QEMU 7.2 does not bring up
     /// a second x86 processor so; several then run on threads of their own, in real time.
     pub fn counts_time(&self) -> bool {
-        self.cpus == 1 || self.machine != Machine::X86_64
-    }
-
-    fn max_memory_mib(&self) -> u32 {
-        match self.machine {
-            Machine::Arm | Machine::I386 => 2048,
-            Machine::X86_64 | Machine::AArch64 => 65_536,
-        }
-    }
-
-    /// Processors without random-number instructions, boards without random seeds.
-    fn board(&self) -> Result<&'static [(&'static str, &'static str)], Error> {
-        match self.machine {
-            Machine::X86_64 => Ok(&[("-cpu", "max,-rdrand,-rdseed")]),
-            Machine::AArch64 => Ok(&[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a72")]),
-            Machine::Arm => Ok(&[("-M", "virt,dtb-randomness=off"), ("-cpu", "cortex-a15")]),
-            Machine::I386 => Err(Error::NotBootable { machine: self.machine }),
-        }
+        let board = self.machine.description().board;
+        self.cpus == 1 || board.is_some_and(|board| board.counts_time_on_several_cpus)
     }
 
     /// The kernel's command line. A panic restarts the machine at once, which ends the emulator.
-    pub fn kernel_cmdline(&self) -> String {
-        let (console, clock) = match self.machine {
-            Machine::X86_64 | Machine::I386 => ("ttyS0", " tsc=reliable"),
-            Machine::AArch64 | Machine::Arm => ("ttyAMA0", ""),
-        };
-        let fixed = format!("console={console} nokaslr quiet mitigations=off{clock} panic=-1");
-        match self.cmdline.trim() {
-            "" => fixed,
-            more => format!("{fixed} {more}"),
-        }
+    fn kernel_cmdline(&self, board: &Board) -> String {
+        let fixed = format!("console={} nokaslr quiet mitigations=off", board.console);
+        let parts = [&fixed, board.cmdline, "panic=-1", self.cmdline.trim()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join(" ")
     }
 }
 

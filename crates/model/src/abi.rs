@@ -1,30 +1,6 @@
 //! Machines and data models: what decides sizes and alignments.
 
-use std::fmt;
-
-/// A processor architecture whose programs Lineup reads.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Machine {
-    /// x86-64, including the x32 data model.
-    X86_64,
-    /// 32-bit x86.
-    I386,
-    /// 32-bit Arm, A32 and Thumb.
-    Arm,
-    /// 64-bit Arm.
-    AArch64,
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Machine::X86_64 => "x86_64",
-            Machine::I386 => "i386",
-            Machine::Arm => "arm",
-            Machine::AArch64 => "aarch64",
-        })
-    }
-}
+pub use crate::machine::Machine;
 
 /// What decides the size and alignment of C types: the machine and the width of a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,13 +13,18 @@ pub struct Abi {
 
 impl Abi {
     /// LP64 on x86-64.
-    pub const X86_64: Abi = Abi { machine: Machine::X86_64, pointer_bytes: 8 };
+    pub const X86_64: Abi = Abi::usual(Machine::X86_64);
     /// LP64 on 64-bit Arm.
-    pub const AARCH64: Abi = Abi { machine: Machine::AArch64, pointer_bytes: 8 };
+    pub const AARCH64: Abi = Abi::usual(Machine::AArch64);
     /// ILP32 on 32-bit Arm (AAPCS): 8-byte scalars are aligned to 8.
-    pub const ARM: Abi = Abi { machine: Machine::Arm, pointer_bytes: 4 };
+    pub const ARM: Abi = Abi::usual(Machine::Arm);
     /// ILP32 on 32-bit x86 (System V): 8-byte scalars are aligned to 4 inside aggregates.
-    pub const I386: Abi = Abi { machine: Machine::I386, pointer_bytes: 4 };
+    pub const I386: Abi = Abi::usual(Machine::I386);
+
+    /// The usual ABI of a machine.
+    pub const fn usual(machine: Machine) -> Abi {
+        Abi { machine, pointer_bytes: machine.description().pointer_bytes }
+    }
 
     /// The name of the data model: `LP64` or `ILP32`.
     pub fn data_model(self) -> &'static str {
@@ -57,12 +38,8 @@ impl Abi {
 
     /// The alignment of a scalar of `size_bytes` inside an aggregate.
     pub fn scalar_align(self, size_bytes: u64) -> u64 {
-        let natural = size_bytes.clamp(1, 16).next_power_of_two();
-        match self.machine {
-            Machine::I386 => natural.min(4),
-            Machine::Arm => natural.min(8),
-            Machine::X86_64 | Machine::AArch64 => natural,
-        }
+        let most = self.machine.description().max_scalar_align_bytes;
+        size_bytes.clamp(1, most).next_power_of_two()
     }
 }
 

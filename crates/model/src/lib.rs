@@ -17,6 +17,7 @@ mod declaration;
 pub mod image;
 pub mod layout;
 pub mod line;
+pub mod machine;
 pub mod program;
 pub mod spelling;
 pub mod types;

@@ -4,15 +4,14 @@ use crate::blocks::{Block, Site};
 use crate::ffi::{Api, PluginId};
 use crate::guest::read_value;
 use crate::images::Special;
-use crate::isa::Flow;
+use crate::isa::{self, Flow};
 use crate::output::BLOCK_BYTES;
 use crate::profile::{self, Handle, ThreadProfile};
 use crate::recorder::{self, Recorder};
-use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VM, Call, MAP_FIXED, meaning};
+use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument};
 use crate::thread::Thread;
 use crate::tracker::CallSite;
 use crate::translate::on_translate;
-use lineup_model::abi::Machine;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
@@ -166,7 +165,7 @@ unsafe extern "C" fn on_syscall(
     _a8: u64,
 ) {
     let Some(recorder) = recorder::get() else { return };
-    let Some(call) = meaning(recorder.machine, number) else { return };
+    let Some(call) = isa::of(recorder.machine).system_call(number) else { return };
     match call {
         // The other threads and the emulator itself are about to be replaced.
         Call::Exec => return recorder.finish(),
@@ -185,10 +184,10 @@ unsafe extern "C" fn on_syscall(
         Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
         Call::SetDescriptor => recorder.note_descriptor(thread, a1),
-        Call::Clone if a1 & CLONE_SETTLS != 0 => match recorder.machine {
-            Machine::X86_64 => thread.encoder.thread_base(a5),
-            Machine::AArch64 | Machine::Arm => thread.encoder.thread_base(a4),
-            Machine::I386 => recorder.note_descriptor(thread, a4),
+        Call::Clone if a1 & CLONE_SETTLS != 0 => match isa::of(recorder.machine).clone_sets_base() {
+            ThreadBaseArgument::Fourth => thread.encoder.thread_base(a4),
+            ThreadBaseArgument::FourthDescribes => recorder.note_descriptor(thread, a4),
+            ThreadBaseArgument::Fifth => thread.encoder.thread_base(a5),
         },
         Call::Map if a4 & MAP_FIXED != 0 => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         _ => {}

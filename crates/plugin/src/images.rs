@@ -3,7 +3,6 @@
 use crate::elf::{Elf, Symbol};
 use crate::maps;
 use crate::tracker::Leaving;
-use lineup_model::abi::Machine;
 use lineup_model::image::LoadedImage;
 use lineup_recording::plan::{BlockRoles, Plan};
 use std::collections::HashMap;
@@ -229,16 +228,5 @@ fn open_image(path: &str, start: u64) -> Option<GuestImage> {
             build_id: elf.build_id(),
         },
         functions: elf.functions(),
-    })
-}
-
-/// The name of the emulator's target, as it spells it.
-pub(crate) fn machine_of_target(target: &str) -> Option<Machine> {
-    Some(match target {
-        "x86_64" => Machine::X86_64,
-        "aarch64" => Machine::AArch64,
-        "arm" => Machine::Arm,
-        "i386" => Machine::I386,
-        _ => return None,
     })
 }

@@ -1,10 +1,12 @@
-//! What ends a block, from the bytes of its last instruction; no more of each instruction set than that
-//! needs.
+//! What the recorder understands of a machine's instructions and system calls: one [`InstructionSet`] per machine.
 
+mod aarch64;
 mod arm;
 pub(crate) mod certain;
 mod x86;
 
+use crate::syscalls::{Call, ThreadBaseArgument};
+use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 use lineup_model::abi::Machine;
 
 /// How control leaves a block.
@@ -37,39 +39,62 @@ impl Insn {
     const PLAIN: Insn = Insn { flow: Flow::Plain, repeats: false, multiple: false, on_stack: false };
 }
 
-/// Decodes an instruction. `is_thumb` tells the instruction set of its block, see [`is_thumb`].
-pub(crate) fn decode(machine: Machine, bytes: &[u8], is_thumb: bool) -> Insn {
-    match (machine, bytes) {
-        (Machine::X86_64 | Machine::I386, _) => x86::decode(bytes),
-        (Machine::AArch64, &[a, b, c, d]) => arm::decode_a64(u32::from_le_bytes([a, b, c, d])),
-        (Machine::Arm, &[a, b]) => arm::decode_thumb(u16::from_le_bytes([a, b]), 0),
-        (Machine::Arm, &[a, b, c, d]) if is_thumb => {
-            arm::decode_thumb(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
-        }
-        (Machine::Arm, &[a, b, c, d]) => arm::decode_a32(u32::from_le_bytes([a, b, c, d])),
-        _ => Insn::PLAIN,
+/// What must be understood of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement it in a
+/// file of its own and name it in [`of`].
+pub(crate) trait InstructionSet: Sync {
+    /// Decodes an instruction. `is_thumb` tells the instruction set of its block, see [`is_thumb`].
+    fn decode(&self, bytes: &[u8], is_thumb: bool) -> Insn;
+
+    /// True for instructions that leave their block for the kernel or for where a register says, and access no memory. Such a
+    /// one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper, and frees it
+    /// when the first thread is started.
+    fn only_leaves(&self, bytes: &[u8], is_thumb: bool) -> bool;
+
+    /// True when the bytes are the beginning of an instruction and no more. Never on machines whose instructions do not lie
+    /// across pages.
+    fn is_cut_off(&self, _bytes: &[u8]) -> bool {
+        false
+    }
+
+    /// The meaning of a system call's number.
+    fn system_call(&self, number: i64) -> Option<Call>;
+
+    /// Which argument of `clone` holds the new thread's base.
+    fn clone_sets_base(&self) -> ThreadBaseArgument;
+
+    /// What an instruction does that only kernels do; `None` for ordinary ones.
+    fn privileged(&self, bytes: &[u8]) -> Option<Privileged>;
+
+    /// How an instruction moves the interrupt flag between the processor's state and a register; `None` for all others.
+    fn flag_access(&self, _bytes: &[u8]) -> Option<FlagAccess> {
+        None
+    }
+
+    /// What is written to the flag from a register, by the block's instructions before, the last one first. Only constants
+    /// and what is taken from an exception's frame are told from what was saved.
+    fn written(&self, _register: u32, _before: &mut dyn Iterator<Item = &[u8]>) -> Written {
+        Written::Saved
+    }
+
+    /// What an exception's vector tells of the code that it came from.
+    fn shown_by_vector(&self, _pc: u64) -> Option<Returned> {
+        None
     }
 }
 
-/// True for instructions that leave their block for the kernel or for where a register says, and access no memory. Such a
-/// one must get no callback for memory: QEMU 7.2 leaves it behind for what next accesses memory by a helper, and frees it
-/// when the first thread is started.
-pub(crate) fn only_leaves(machine: Machine, bytes: &[u8], is_thumb: bool) -> bool {
-    match (machine, bytes) {
-        // SYSCALL, SYSENTER, UD2; INT; INT3, HLT
-        (Machine::X86_64 | Machine::I386, [0x0f, 0x05 | 0x34 | 0x0b] | [0xcd, _] | [0xcc | 0xf4]) => true,
-        // SVC and its like, BRK, HLT; BR, BLR, RET
-        (Machine::AArch64, [_, _, _, 0xd4 | 0xd6 | 0xd7]) => true,
-        // SVC, UDF, BKPT; BX, BLX and moves among all registers
-        (Machine::Arm, [_, 0xdf | 0xde | 0xbe | 0x44..=0x47]) => true,
-        (Machine::Arm, &[a, b, c, d]) if !is_thumb => {
-            let word = u32::from_le_bytes([a, b, c, d]);
-            let is_exchange = matches!(word & 0x0fff_fff0, 0x012f_ff10 | 0x012f_ff30 | 0x01a0_f000);
-            let is_trap = matches!(word & 0xfff0_00f0, 0xe120_0070 | 0xe7f0_00f0);
-            is_exchange || is_trap || (word & 0x0f00_0000 == 0x0f00_0000 && word >> 28 != 0xf)
-        }
-        _ => false,
+/// The instruction set of a machine.
+pub(crate) fn of(machine: Machine) -> &'static dyn InstructionSet {
+    match machine {
+        Machine::X86_64 => &x86::X86_64,
+        Machine::I386 => &x86::I386,
+        Machine::AArch64 => &aarch64::A64,
+        Machine::Arm => &arm::Arm32,
     }
+}
+
+/// The word of an instruction of four bytes.
+fn word(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// True when a block of a 32-bit Arm program is Thumb, from the addresses and bytes of its instructions. `text` is the
@@ -103,12 +128,26 @@ const PAGE_BYTES: u64 = 4096;
 /// once more, whole, in a block of its own.
 pub(crate) fn is_only_listed(machine: Machine, index: usize, pc: u64, bytes: &[u8]) -> bool {
     let ends_with_page = pc.wrapping_add(bytes.len() as u64).is_multiple_of(PAGE_BYTES);
-    index > 0 && ends_with_page && x86::is_cut_off(machine, bytes)
+    index > 0 && ends_with_page && of(machine).is_cut_off(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_machine_has_its_own_numbers() {
+        let meaning = |machine, number| of(machine).system_call(number);
+        assert_eq!(meaning(Machine::X86_64, 59), Some(Call::Exec));
+        assert_eq!(meaning(Machine::AArch64, 221), Some(Call::Exec));
+        assert_eq!(meaning(Machine::Arm, 11), Some(Call::Exec));
+        assert_eq!(meaning(Machine::X86_64, 11), Some(Call::Unmap));
+        assert_eq!(meaning(Machine::AArch64, 139), Some(Call::HandlerReturns));
+        assert_eq!(meaning(Machine::X86_64, 158), Some(Call::SetBase));
+        assert_eq!(meaning(Machine::I386, 243), Some(Call::SetDescriptor));
+        assert_eq!(meaning(Machine::Arm, 243), None);
+        assert_eq!(meaning(Machine::X86_64, 0), None);
+    }
 
     fn thumb(pc: u64, words: &[&[u8]], text: &str) -> bool {
         let places = words.iter().scan(pc, |pc, bytes| {
@@ -132,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_only_leaves_its_block_is_known() {
-        let leaves = |machine, bytes: &[u8]| only_leaves(machine, bytes, false);
+        let leaves = |machine, bytes: &[u8]| of(machine).only_leaves(bytes, false);
         for bytes in [&[0x0f, 0x05][..], &[0xcd, 0x80], &[0x0f, 0x34], &[0x0f, 0x0b], &[0xcc]] {
             assert!(leaves(Machine::X86_64, bytes), "{bytes:x?}");
         }
@@ -143,13 +182,13 @@ mod tests {
         assert!(!leaves(Machine::AArch64, &[0xfd, 0x7b, 0xc1, 0xa8])); // ldp x29, x30, [sp], #16
         assert!(leaves(Machine::Arm, &[0x1e, 0xff, 0x2f, 0xe1])); // bx lr
         assert!(!leaves(Machine::Arm, &[0x10, 0x80, 0xbd, 0xe8])); // pop {r4, pc}
-        assert!(only_leaves(Machine::Arm, &[0x70, 0x47], true)); // bx lr
+        assert!(of(Machine::Arm).only_leaves(&[0x70, 0x47], true)); // bx lr
         assert!(leaves(Machine::Arm, &[0x00, 0x00, 0x00, 0xef])); // svc 0
         assert!(leaves(Machine::Arm, &[0xf0, 0x00, 0xf0, 0xe7])); // udf #0
         assert!(leaves(Machine::Arm, &[0x70, 0x00, 0x20, 0xe1])); // bkpt #0
         assert!(!leaves(Machine::Arm, &[0x10, 0x40, 0x2d, 0xe9])); // push {r4, lr}
-        assert!(only_leaves(Machine::Arm, &[0x00, 0xdf], true)); // svc 0
-        assert!(!only_leaves(Machine::Arm, &[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
+        assert!(of(Machine::Arm).only_leaves(&[0x00, 0xdf], true)); // svc 0
+        assert!(!of(Machine::Arm).only_leaves(&[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
     }
 
     #[test]

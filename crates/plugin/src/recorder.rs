@@ -3,13 +3,13 @@
 use crate::blocks::{Block, Registry};
 use crate::callbacks;
 use crate::ffi::{Api, PluginId};
-use crate::images::{Images, machine_of_target};
+use crate::images::Images;
 use crate::output::Output;
 use crate::profile::{self, Profile};
 use crate::system;
 use crate::thread::{Entry, Thread};
-use lineup_model::abi::Machine;
 use lineup_model::access::{CallEnd, StackRange, ThreadId};
+use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_recording::plan::{BlockRoles, Discovery, Plan, Task};
 use lineup_recording::{Encoder, Mode, RegionCounts, Summary};
 use std::collections::HashSet;
@@ -94,7 +94,7 @@ pub(crate) fn install(
         ));
     }
     let machine =
-        machine_of_target(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
+        Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
     let path = arguments.iter().find_map(|argument| argument.strip_prefix("plan="));
     let path = path.ok_or("the argument plan=FILE is missing; start the recorder with `lineup record`")?;
     let text =
@@ -152,7 +152,7 @@ impl Recorder {
 
     /// True where the return address lies in memory.
     pub(crate) fn uses_slots(&self) -> bool {
-        matches!(self.machine, Machine::X86_64 | Machine::I386)
+        self.machine.description().return_address == ReturnAddress::OnStack
     }
 
     /// True when every block has a callback.

@@ -1,6 +1,4 @@
-//! The few system calls that matter, by machine.
-
-use lineup_model::abi::Machine;
+//! The few system calls that matter. Their numbers are with each machine's instruction set.
 
 /// What a system call means for the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,44 +32,24 @@ pub(crate) const CLONE_SETTLS: u64 = 0x80000;
 /// `CLONE_VM`: a thread, not a process.
 pub(crate) const CLONE_VM: u64 = 0x100;
 
-/// The meaning of a system call number.
-pub(crate) fn meaning(machine: Machine, number: i64) -> Option<Call> {
-    let table: &[(i64, Call)] = match machine {
-        Machine::X86_64 => &[
-            (13, Call::SetHandler),
-            (15, Call::HandlerReturns),
-            (11, Call::Unmap),
-            (25, Call::Unmap),
-            (9, Call::Map),
-            (59, Call::Exec),
-            (322, Call::Exec),
-            (57, Call::Fork),
-            (58, Call::Fork),
-            (56, Call::Clone),
-            (158, Call::SetBase),
-        ],
-        Machine::AArch64 => &[
-            (134, Call::SetHandler),
-            (139, Call::HandlerReturns),
-            (215, Call::Unmap),
-            (216, Call::Unmap),
-            (222, Call::Map),
-            (221, Call::Exec),
-            (281, Call::Exec),
-            (220, Call::Clone),
-        ],
-        Machine::Arm => &[(387, Call::Exec)],
-        Machine::I386 => &[(358, Call::Exec), (243, Call::SetDescriptor)],
-    };
-    let common = match machine {
-        Machine::X86_64 | Machine::AArch64 => &[],
-        Machine::Arm | Machine::I386 => OF_BOTH_OLD,
-    };
-    table.iter().chain(common).find(|(known, _)| *known == number).map(|(_, call)| *call)
+/// Which argument of `clone` holds the new thread's base.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThreadBaseArgument {
+    /// The fourth.
+    Fourth,
+    /// The fourth points to a descriptor that holds it.
+    FourthDescribes,
+    /// The fifth.
+    Fifth,
+}
+
+/// The meaning of a number in a table.
+pub(crate) fn look_up(table: &[(i64, Call)], number: i64) -> Option<Call> {
+    table.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
 }
 
 /// The numbers that 32-bit Arm took over from i386.
-const OF_BOTH_OLD: &[(i64, Call)] = &[
+pub(crate) const OF_BOTH_OLD: &[(i64, Call)] = &[
     (174, Call::SetHandler),
     (67, Call::SetHandler),
     (173, Call::HandlerReturns),
@@ -84,21 +62,3 @@ const OF_BOTH_OLD: &[(i64, Call)] = &[
     (190, Call::Fork),
     (120, Call::Clone),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_machine_has_its_own_numbers() {
-        assert_eq!(meaning(Machine::X86_64, 59), Some(Call::Exec));
-        assert_eq!(meaning(Machine::AArch64, 221), Some(Call::Exec));
-        assert_eq!(meaning(Machine::Arm, 11), Some(Call::Exec));
-        assert_eq!(meaning(Machine::X86_64, 11), Some(Call::Unmap));
-        assert_eq!(meaning(Machine::AArch64, 139), Some(Call::HandlerReturns));
-        assert_eq!(meaning(Machine::X86_64, 158), Some(Call::SetBase));
-        assert_eq!(meaning(Machine::I386, 243), Some(Call::SetDescriptor));
-        assert_eq!(meaning(Machine::Arm, 243), None);
-        assert_eq!(meaning(Machine::X86_64, 0), None);
-    }
-}

@@ -70,10 +70,10 @@ impl Recorder {
             })
         };
         let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &'tb [u8])| {
-            let decoded = isa::decode(self.machine, bytes, is_thumb);
+            let decoded = isa::of(self.machine).decode(bytes, is_thumb);
             // SAFETY: the handle is valid for the translation under way.
             let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
-            let only_leaves = isa::only_leaves(self.machine, bytes, is_thumb);
+            let only_leaves = isa::of(self.machine).only_leaves(bytes, is_thumb);
             Insn { handle, pc, size_bytes, bytes, decoded, only_leaves }
         };
         let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {

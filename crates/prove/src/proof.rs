@@ -247,12 +247,13 @@ impl Session<'_> {
 /// What two runs did differently, as far as can be seen from outside.
 fn difference(one: &RunResult, other: &RunResult) -> Option<String> {
     if one.ending != other.ending {
-        let words = |ending| match ending {
-            Ending::Exited(status) => format!("exit status {status}"),
-            Ending::Killed(signal) => format!("signal {signal}"),
-        };
-        return Some(format!("{} against {}", words(one.ending), words(other.ending)));
+        return Some(format!("{} against {}", one.ending, other.ending));
     }
     let stdout = one.stdout.difference(&other.stdout).map(|text| format!("standard output: {text}"));
-    stdout.or_else(|| one.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}")))
+    let stderr = || one.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}"));
+    let client = || match (&one.client_stdout, &other.client_stdout) {
+        (Some(one), Some(other)) => one.difference(other).map(|text| format!("the client's output: {text}")),
+        _ => None,
+    };
+    stdout.or_else(stderr).or_else(client)
 }

@@ -44,6 +44,18 @@ pub enum Ending {
     Exited(i32),
     /// A signal with this number ended it.
     Killed(i32),
+    /// Whoever ran it ended it, because its time was over or its client was done.
+    Stopped,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Exited(status) => write!(f, "exit status {status}"),
+            Ending::Killed(signal) => write!(f, "signal {signal}"),
+            Ending::Stopped => f.write_str("stopped from outside"),
+        }
+    }
 }
 
 /// What the kernel accounts to a process and the children it waited for.
@@ -75,6 +87,8 @@ pub struct RunResult {
     pub stdout: Output,
     /// What it wrote to standard error.
     pub stderr: Output,
+    /// What the client that drove it wrote to standard output; `None` when there was none.
+    pub client_stdout: Option<Output>,
     /// From release to exit, by a monotonic clock.
     pub wall_ns: u64,
     /// What the kernel accounts to it; `None` when not observed.
@@ -94,6 +108,7 @@ impl RunResult {
             ending: Ending::Exited(status),
             stdout: Output::of(stdout),
             stderr: Output::of(stderr),
+            client_stdout: None,
             wall_ns,
             usage: None,
             cpus: None,

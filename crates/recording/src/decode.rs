@@ -39,13 +39,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
     if cursor.byte()? != tag::HEADER {
         return None;
     }
-    let machine = match cursor.byte()? {
-        0 => Machine::X86_64,
-        1 => Machine::I386,
-        2 => Machine::Arm,
-        3 => Machine::AArch64,
-        _ => return None,
-    };
+    let machine = Machine::of_file_code(cursor.byte()?)?;
     let pointer_bytes = cursor.byte().filter(|bytes| matches!(bytes, 4 | 8))?;
     let command = texts(cursor)?;
     let emulator = cursor.text()?;

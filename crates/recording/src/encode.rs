@@ -5,7 +5,6 @@ use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Summary};
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
-use lineup_model::abi::Machine;
 use lineup_model::access::{
     Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
 };
@@ -260,12 +259,7 @@ impl Encoder {
     pub(crate) fn header(&mut self, header: &Header) {
         let out = &mut self.out;
         out.push(tag::HEADER);
-        out.push(match header.abi.machine {
-            Machine::X86_64 => 0,
-            Machine::I386 => 1,
-            Machine::Arm => 2,
-            Machine::AArch64 => 3,
-        });
+        out.push(header.abi.machine.description().file_code);
         out.push(header.abi.pointer_bytes);
         put_texts(out, &header.command);
         put_bytes(out, header.emulator.as_bytes());

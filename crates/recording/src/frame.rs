@@ -4,7 +4,7 @@ use crate::error::RecordingError;
 use std::io::Read;
 
 /// First bytes of every recording.
-pub(crate) const MAGIC: &[u8; 8] = b"LINEUPRC";
+pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes and reads.
 pub const VERSION: u32 = 1;

@@ -45,7 +45,7 @@ mod writer;
 
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
-pub use frame::{MAX_BLOCK_BYTES, VERSION};
+pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
 pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary};
 pub use reader::{Event, Reader, Recording, read_all};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};

@@ -206,7 +206,7 @@ impl Plan {
             "output" => self.output = unescape(value)?,
             "program" => self.program = unescape(value)?,
             "each" => self.writes_each_call = value.parse().ok()?,
-            "machine" => header.abi.machine = machine_named(value)?,
+            "machine" => header.abi.machine = Machine::named(value)?,
             "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
             "command" => header.command.push(unescape(value)?),
             "emulator" => header.emulator = unescape(value)?,
@@ -303,12 +303,6 @@ fn mode_named(name: &str) -> Option<Mode> {
     [Mode::TwoPass, Mode::OnePass, Mode::WholeProgram, Mode::System]
         .into_iter()
         .find(|mode| mode_name(*mode) == name)
-}
-
-fn machine_named(name: &str) -> Option<Machine> {
-    [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64]
-        .into_iter()
-        .find(|machine| machine.to_string() == name)
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 mod sample;
 
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::guard::Lock;
 use lineup_advise::proposal::{
-    ADVICE_SCHEMA, Advice, AlignmentAdvice, Check, GatherProposal, ImmediateAdvice, OrderProposal, Reason,
+    Advice, AlignmentAdvice, Check, GatherProposal, ImmediateAdvice, LoadsPerCall, OrderProposal, Reason,
     Refusal, RegionLines, SizeChange, SplitAdvice,
 };
 use lineup_report::html::study_page;
-use lineup_report::study::{OffsetCheck, ProposalKind, ProposalStatus, StudyReport};
+use lineup_report::study::{OffsetCheck, ProposalStatus, StudyReport};
 use lineup_report::text::{TextStyle, study_text};
 use std::collections::BTreeMap;
 
@@ -45,9 +44,7 @@ fn advice() -> Advice {
         notes: vec![],
         edited: BTreeMap::new(),
     };
-    Advice {
-        schema: ADVICE_SCHEMA,
-        line_bytes: 64,
+    let mut advice = Advice {
         orders: vec![order],
         gathers: vec![gather],
         alignments: vec![AlignmentAdvice {
@@ -67,8 +64,7 @@ fn advice() -> Advice {
         }],
         immediates: vec![ImmediateAdvice {
             variable: "mask".into(),
-            region: "sched_clock".into(),
-            loads_per_call: 1.0,
+            loads: vec![LoadsPerCall { region: "sched_clock".into(), loads_per_call: 1.0 }],
             size_bytes: 1,
         }],
         refusals: vec![Refusal {
@@ -77,9 +73,10 @@ fn advice() -> Advice {
             lines: vec![lines("clockevents_program_event", Some(3.0), 1.0)],
         }],
         already_good: vec!["list_head".into()],
-        guard: Lock::default(),
-        edited: BTreeMap::new(),
-    }
+        ..Advice::none(64)
+    };
+    advice.descriptions = lineup_advise::kinds().iter().flat_map(|kind| kind.describe(&advice)).collect();
+    advice
 }
 
 /// The sample's regions with nothing but this advice.
@@ -93,17 +90,17 @@ fn advised() -> StudyReport {
 #[test]
 fn every_kind_of_advice_becomes_a_proposal() {
     let report = advised();
-    let kinds: Vec<(ProposalKind, ProposalStatus, Option<OffsetCheck>)> =
-        report.proposals.iter().map(|one| (one.kind, one.status, one.check)).collect();
+    let kinds: Vec<(&str, ProposalStatus, Option<OffsetCheck>)> =
+        report.proposals.iter().map(|one| (one.kind.slug, one.status, one.check)).collect();
     use ProposalStatus::{InPatch, Reported};
     assert_eq!(
         kinds,
         [
-            (ProposalKind::Reorder, InPatch, Some(OffsetCheck::Compiled)),
-            (ProposalKind::Gather, Reported, Some(OffsetCheck::CompiledRecordedOnly)),
-            (ProposalKind::Align, Reported, None),
-            (ProposalKind::Split, Reported, None),
-            (ProposalKind::ImmediateValue, Reported, None),
+            ("gather", Reported, Some(OffsetCheck::CompiledRecordedOnly)),
+            ("reorder", InPatch, Some(OffsetCheck::Compiled)),
+            ("align", Reported, None),
+            ("split", Reported, None),
+            ("immediate-value", Reported, None),
         ]
     );
     assert_eq!(report.already_good, ["list_head"]);
@@ -112,7 +109,7 @@ fn every_kind_of_advice_becomes_a_proposal() {
 #[test]
 fn regions_are_found_by_name_and_unknown_ones_left_out() {
     let report = advised();
-    let order = &report.proposals[0];
+    let order = &report.proposals[1];
     assert_eq!(order.gains.len(), 1);
     assert_eq!((order.gains[0].region, order.gains[0].before, order.gains[0].after), (1, Some(2.0), 1.0));
     assert_eq!(order.constraints[0].at.as_deref(), Some("include/device.h:12"));
@@ -123,18 +120,18 @@ fn advice_reads_as_sentences() {
     let text = study_text(&advised(), TextStyle::Plain);
     let (_, proposals) = text.split_once("Proposal: ").expect("a proposal");
     insta::assert_snapshot!(proposals, @r#"
-    reorder members — device (in the patch)
+    gather variables — cd, mask (reported, not in the patch)
+    In clock.c, they become members of one aligned struct, clock_hot.
+    - The members of clock_data are reordered, hot ones first.
+      clockevents_adjust_all_freqs, LP64, 64 B lines: – → 1
+      checked: offsets read back from the compiler under the recorded data model, predicted for the other
+
+    Proposal: reorder members — device (in the patch)
     Moved in include/device.h: hot (8 bytes). No allowed order needs fewer lines.
     - hot: joins the line of next_event
       clockevents_program_event, LP64, 64 B lines: 2 → 1
       checked: offsets read back from the compiler under every data model named
       obeyed: a run of bit-fields moves whole: state, flags (include/device.h:12)
-
-    Proposal: gather variables — cd, mask (reported, not in the patch)
-    In clock.c, they become members of one aligned struct, clock_hot.
-    - The members of clock_data are reordered, hot ones first.
-      clockevents_adjust_all_freqs, LP64, 64 B lines: – → 1
-      checked: offsets read back from the compiler under the recorded data model, predicted for the other
 
     Proposal: align — Table (reported, not in the patch)
     Allocate with aligned_alloc.
@@ -145,7 +142,7 @@ fn advice_reads_as_sentences() {
     - Hot: price_, next_.
 
     Proposal: immediate value — mask (reported, not in the patch)
-    1 loads per call in sched_clock, and no recorded call writes it: it could be part of the instructions (1 bytes).
+    sched_clock loads it 1 times per call; no recorded call writes it: it could be part of the instructions (size 1 B).
 
     Refused: packet
     - the type is packed

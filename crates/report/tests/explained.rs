@@ -6,7 +6,7 @@ use lineup_explain::explanation::{
     Coverage as Naming, ExpectedMisses, Explanation, ImageUsage, LinesPerCall, RegionExplanation, UnnamedIn,
 };
 use lineup_explain::name::{Class, Evidence};
-use lineup_explain::spread::{Spread, bars};
+use lineup_explain::quantiles::{Quantiles, bars};
 use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
     let lines = LinesPerCall {
         line_bytes: 64,
-        data: Spread::of(data_lines),
+        data: Quantiles::of(data_lines),
         code: None,
         data_distribution: bars(data_lines),
         code_distribution: vec![],
@@ -39,7 +39,7 @@ fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
         abandoned: 1,
         missed_blocks: 0,
         calls_per_second: None,
-        instructions: Spread::of(&[10, 30, 20]),
+        instructions: Quantiles::of(&[10, 30, 20]),
         lines: vec![lines],
         coverage: Naming::default(),
         unnamed: vec![UnnamedIn { function: "memcpy".into(), image: "libc.so.6".into(), accesses: 3 }],

@@ -12,6 +12,7 @@
 //! * `unsafe` is needed throughout: each block says why it is sound, and where the argument rests on measurement
 //!   instead of a vendor's promise, it says that too.
 
+mod cancel;
 pub mod clock;
 pub mod imv;
 pub mod trace;

@@ -55,8 +55,10 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// A program that hangs is killed, also one that blocks every other signal.
 fn run(program: &Path, arguments: &[&str]) -> String {
-    let output = command(program).args(arguments).output().unwrap();
+    let mut limited = command(Path::new("timeout"));
+    let output = limited.args(["--signal", "KILL", "120"]).arg(program).args(arguments).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
@@ -140,6 +142,50 @@ fn where_patching_is_forbidden_values_are_read_from_variables() {
             && refused.contains("; 0 sites patched")
     );
     assert!(under("barrier").contains("reading ordinary variables: membarrier SYNC_CORE is refused"));
+}
+
+/// For every number of writes that the system lets through before it refuses: no set returns success and is not read.
+#[test]
+fn sites_that_were_switched_on_in_part_are_never_skipped() {
+    let build = Build::new();
+    let arguments = ["-O2", "-shared", "-fPIC"];
+    let library = build.compile("gcc", "gcc", &arguments, &["imv_partial_library.c"], "partial.so");
+    let program = build.compile("gcc", "gcc", &["-O2", "-rdynamic"], &["imv_partial.c"], "partial");
+    for mode in ["0", "1"] {
+        let text = run(&program, &[library.to_str().unwrap(), mode]);
+        let writes: u32 = text.trim_end_matches(" writes\n").parse().unwrap();
+        assert!(writes >= 5, "each page is written at least once: {text}");
+    }
+}
+
+/// Signal handlers and fork handlers that set values while the runtime holds its lock for a fork.
+#[test]
+fn values_may_be_set_during_a_fork() {
+    let build = Build::new();
+    let arguments = ["-O2", "-shared", "-fPIC"];
+    let library = build.compile("gcc", "gcc", &arguments, &["imv_partial_library.c"], "forked.so");
+    let program = build.compile("gcc", "gcc", &["-O2", "-Wl,--as-needed"], &["imv_fork.c"], "fork");
+    for path in ["0", "1", "2"] {
+        assert_eq!(run(&program, &[library.to_str().unwrap(), path]), "ok\n", "way to write {path}");
+    }
+}
+
+/// A library hands traps on to us, and we to it: each foreign trap still ends at whoever was there first.
+#[test]
+fn handlers_that_chain_each_other_do_not_recurse() {
+    let build = Build::new();
+    for level in ["-O0", "-O2"] {
+        let program = build.compile("gcc", "gcc", &[level], &["imv_chained_trap.c"], "chained");
+        assert_eq!(run(&program, &[]), "ok\n", "{level}");
+    }
+}
+
+#[test]
+fn a_cancelled_thread_leaves_nothing_locked() {
+    let build = Build::new();
+    let program = build.compile("gcc", "gcc", &["-O2"], &["imv_cancel.c"], "cancel");
+    let path = build.folder.path().join("cancel.trace");
+    assert_eq!(run(&program, &[path.to_str().unwrap()]), "ok\n");
 }
 
 /// Killed in the middle of an event, at a moment of chance: every whole record is read, losses add up.

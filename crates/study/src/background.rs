@@ -1,7 +1,8 @@
 //! A load that runs beside a comparison and always ends with it.
 
 use crate::interrupt::Interrupts;
-use crate::process::{Invocation, Streams, Waiting};
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
@@ -22,8 +23,7 @@ impl Background {
         }
         let ourselves = std::env::current_exe().context("finding the lineup program itself")?;
         words.insert(0, ourselves.to_string_lossy().into_owned());
-        let invocation =
-            Invocation { command: words.into_iter().map(Into::into).collect(), ..Invocation::default() };
+        let invocation = Run { command: words.into_iter().map(Into::into).collect(), ..Run::default() };
         let mut child = Waiting::start(&invocation, None, Streams::Shown, interrupts)?;
         child.release()?;
         std::thread::sleep(BUILD_UP);

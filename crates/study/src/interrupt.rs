@@ -1,10 +1,12 @@
-//! Signals: children go, results stay.
+//! Signals: children go, results stay. And what goes with us when no signal can be caught.
 
+use crate::folder::TempFolder;
+use crate::guardian::Guardian;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a child may take to end by itself before it is killed.
@@ -15,6 +17,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Interrupts {
     received: Arc<AtomicI32>,
     groups: Arc<Mutex<Vec<Pid>>>,
+    guardian: Arc<OnceLock<Arc<Guardian>>>,
 }
 
 /// The work was cut short by a signal; what was done until then is valid.
@@ -28,7 +31,7 @@ pub struct Interrupted {
 impl Interrupts {
     /// Starts watching.
     pub fn watch() -> std::io::Result<Self> {
-        let interrupts = Self { received: Arc::default(), groups: Arc::default() };
+        let interrupts = Self { received: Arc::default(), groups: Arc::default(), guardian: Arc::default() };
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let watcher = interrupts.clone();
         std::thread::spawn(move || {
@@ -48,9 +51,29 @@ impl Interrupts {
         }
     }
 
+    /// A temporary folder that goes away however we end.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temporary_folder(&self) -> std::io::Result<TempFolder> {
+        TempFolder::new(self.guardian()?)
+    }
+
+    /// Who cleans up after us; started when first needed.
+    pub(crate) fn guardian(&self) -> std::io::Result<Arc<Guardian>> {
+        if let Some(known) = self.guardian.get() {
+            return Ok(known.clone());
+        }
+        let started = Arc::new(Guardian::start()?);
+        Ok(self.guardian.get_or_init(|| started).clone())
+    }
+
     /// Entrusts a process group; it is ended when a signal comes, at once if one already has.
     pub fn entrust(&self, group: Pid) {
         self.lock().push(group);
+        if let Some(guardian) = self.guardian.get() {
+            guardian.began(group);
+        }
         if self.check().is_err() {
             // The group may already be gone; then there is nothing to end.
             let _ = kill_process_group(group, Signal::KILL);
@@ -60,6 +83,9 @@ impl Interrupts {
     /// Takes a process group back, before its leader is reaped.
     pub fn release(&self, group: Pid) {
         self.lock().retain(|entrusted| *entrusted != group);
+        if let Some(guardian) = self.guardian.get() {
+            guardian.ended(group);
+        }
     }
 
     fn end_groups(&self) {

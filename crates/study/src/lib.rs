@@ -3,18 +3,25 @@
 //! Every process that Lineup starts is started in this crate and nowhere else, so that input, limits, signals and
 //! what is left behind are the same for all of them. Nothing here prints or reads arguments.
 
+pub mod alias;
 pub mod background;
 pub mod companions;
 pub mod counters;
+mod drive;
 pub mod effects;
+pub mod folder;
 pub mod git;
+pub mod guardian;
 pub mod guest;
+pub mod input;
 pub mod interrupt;
 pub mod launch;
 pub mod printed;
 pub mod process;
 pub mod progress;
 pub mod recorder;
+pub mod recording_file;
+pub mod run;
 pub mod source;
 pub mod timing;
 pub mod tool;

@@ -1,41 +1,31 @@
 //! One child process, from held at the gate to reaped.
 
+use crate::drive;
 use crate::interrupt::Interrupts;
 use crate::launch;
+use crate::run::{Run, Stopped};
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::ffi::OsString;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wait4::Wait4;
-
-/// A program with its arguments and surroundings.
-#[derive(Clone, Debug, Default)]
-pub struct Invocation {
-    /// The program and its arguments; never empty.
-    pub command: Vec<OsString>,
-    /// Its working directory; `None` for ours.
-    pub directory: Option<PathBuf>,
-    /// Variables added to our environment.
-    pub environment: Vec<(OsString, OsString)>,
-    /// What it reads as standard input; `None` for nothing.
-    pub stdin: Option<PathBuf>,
-}
 
 /// Where a child's output goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Streams {
     /// Kept and handed back.
     Captured,
+    /// Standard output goes to ours, and standard error too.
+    Ours,
     /// Standard output and standard error both go to our standard error.
     Shown,
     /// Standard output is read while the child runs, see [`Waiting::take_pipe`]; standard error is kept.
@@ -43,7 +33,10 @@ pub enum Streams {
 }
 
 /// How long a child that is told to end may take.
-const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a program may take that is ended because its time is over or its client is done: it may have much to write.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A child that is ready to become the program and waits for the word.
 pub struct Waiting {
@@ -54,6 +47,7 @@ pub struct Waiting {
     captured: Option<(File, File)>,
     interrupts: Interrupts,
     accounted: Usage,
+    run: Run,
 }
 
 /// A child that has ended.
@@ -70,25 +64,41 @@ pub struct Finished {
     pub stderr: Output,
     /// The captured standard output itself.
     pub stdout_file: Option<File>,
+    /// Why it was ended, when it did not end by itself.
+    pub stopped: Option<Stopped>,
+    /// What its client did, when it had one. `wall_ns` is then the client's time, from its start to its end.
+    pub client: Option<Client>,
+}
+
+/// What a client did.
+pub struct Client {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it printed.
+    pub stdout: Output,
+    /// What it complained about.
+    pub stderr: Output,
 }
 
 impl Waiting {
     /// Starts a child in its own process group and waits until it is at the gate.
-    pub fn start(
-        invocation: &Invocation,
-        cpus: Option<&[u32]>,
-        streams: Streams,
-        interrupts: &Interrupts,
-    ) -> Result<Self> {
+    pub fn start(run: &Run, cpus: Option<&[u32]>, streams: Streams, interrupts: &Interrupts) -> Result<Self> {
         interrupts.check()?;
         let (control, theirs) = UnixStream::pair().context("a control socket")?;
-        let mut command = launcher(invocation, cpus)?;
+        let mut command = launcher(run, cpus)?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let guardian = interrupts.guardian().context("starting the process that cleans up after us")?;
+        let (name, mark) = guardian.mark();
+        command.env(name, mark);
         let captured = match streams {
             Streams::Captured => {
                 let files = (tempfile::tempfile()?, tempfile::tempfile()?);
                 command.stdout(files.0.try_clone()?).stderr(files.1.try_clone()?);
                 Some(files)
+            }
+            Streams::Ours => {
+                command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+                None
             }
             Streams::Shown => {
                 command.stdout(std::io::stderr()).stderr(std::io::stderr());
@@ -114,6 +124,7 @@ impl Waiting {
             captured,
             interrupts: interrupts.clone(),
             accounted,
+            run: run.clone(),
         };
         waiting.read_report()?;
         Ok(waiting)
@@ -156,7 +167,7 @@ impl Waiting {
                 let _ = self.child.wait();
                 break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         self.interrupts.release(self.group);
     }
@@ -176,8 +187,17 @@ impl Waiting {
 
     /// Waits for the end of a child that got the word at `started`, and reaps it like [`Waiting::run`].
     pub fn finish(mut self, started: Instant) -> Result<Finished> {
-        self.wait_for_end()?;
+        let deadline = self.run.max_time.map(|time| started + time);
+        let (stopped, client) = match self.run.drive.clone() {
+            None if self.wait_until(deadline)? => (None, None),
+            None => (Some(Stopped::Time), None),
+            Some(driving) => drive::drive(&mut self, &driving, deadline)?,
+        };
         let wall_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let wall_ns = client.as_ref().map_or(wall_ns, |client| client.wall_ns);
+        if stopped.is_some() {
+            self.stop()?;
+        }
         let ended = self.reap()?;
         let mut complaint = String::new();
         self.control.read_to_string(&mut complaint).context("reading from the child")?;
@@ -186,6 +206,7 @@ impl Waiting {
             bail!("{complaint}");
         }
         let ending = match (ended.status.code(), ended.status.signal()) {
+            (None, _) if stopped.is_some() => Ending::Stopped,
             (Some(status), _) => Ending::Exited(status),
             (None, signal) => Ending::Killed(signal.unwrap_or_default()),
         };
@@ -193,7 +214,12 @@ impl Waiting {
         let floor = self.used.peak_memory_bytes.unwrap_or_default();
         usage.peak_memory_bytes = Some(ended.rusage.maxrss).filter(|peak| *peak > floor);
         let (stdout, stderr, stdout_file) = self.take_output()?;
-        Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file })
+        let client = client.map(|client| Client {
+            ending: client.ending,
+            stdout: client.stdout,
+            stderr: client.stderr,
+        });
+        Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, stopped, client })
     }
 
     /// Reads what the child used until now, or what stopped it.
@@ -209,14 +235,36 @@ impl Waiting {
         Ok(())
     }
 
-    fn wait_for_end(&self) -> Result<()> {
+    /// Waits for the end, which is left to be reaped; false when the deadline came first.
+    pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
+        // Not by `waitid`: while a tracer of ours is attached, that would take the stops that are meant for the tracer.
+        let child = pidfd_open(self.group, PidfdFlags::empty()).context("watching the program")?;
         loop {
-            match waitid(WaitId::Pid(self.group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = left.map(Timespec::try_from).transpose().context("waiting for the program")?;
+            match poll(&mut [PollFd::new(&child, PollFlags::IN)], timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("waiting for the program"),
-                Ok(_) => return Ok(()),
+                Ok(0) if left.is_none_or(|left| !left.is_zero()) => {}
+                Ok(ended) => return Ok(ended > 0),
             }
         }
+    }
+
+    /// Ends the program and all of its group, and leaves it to be reaped: kindly first, so that it can say its last
+    /// words.
+    fn stop(&self) -> Result<()> {
+        let _ = kill_process_group(self.group, Signal::TERM);
+        if !self.wait_until(Some(Instant::now() + LAST_WORDS))? {
+            let _ = kill_process_group(self.group, Signal::KILL);
+            self.wait_until(None)?;
+        }
+        Ok(())
+    }
+
+    /// What this child was started from.
+    pub(crate) fn origin(&self) -> (&Run, &Interrupts) {
+        (&self.run, &self.interrupts)
     }
 
     fn reap(&mut self) -> Result<wait4::ResUse> {
@@ -249,7 +297,7 @@ impl Drop for Waiting {
 }
 
 /// The command line that turns into the program.
-fn launcher(invocation: &Invocation, cpus: Option<&[u32]>) -> Result<Command> {
+fn launcher(run: &Run, cpus: Option<&[u32]>) -> Result<Command> {
     let ourselves = std::env::current_exe().context("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
     command.arg("launch-child");
@@ -257,14 +305,12 @@ fn launcher(invocation: &Invocation, cpus: Option<&[u32]>) -> Result<Command> {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
         command.arg("--cpus").arg(list.join(","));
     }
-    if let Some(stdin) = &invocation.stdin {
-        command.arg("--stdin").arg(std::path::absolute(stdin)?);
-    }
-    command.arg("--").args(&invocation.command);
-    if let Some(directory) = &invocation.directory {
+    command.arg("--stdin").arg(run.input.path());
+    command.arg("--").args(&run.command);
+    if let Some(directory) = &run.directory {
         command.current_dir(directory);
     }
-    command.envs(invocation.environment.iter().map(|(name, value)| (name, value)));
+    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }
 

@@ -3,17 +3,24 @@
 mod emulator;
 mod regions;
 mod request;
+mod sanitizer;
 
-pub use emulator::{is_native, native_or_emulated, on_path, plugin_argument};
-pub use request::{Output, RecordOutcome, RecordRequest, RegionRequest};
+pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
+pub use request::{RecordOutcome, RecordRequest, RegionRequest};
 
+use crate::alias::Alias;
 use crate::companions;
+use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
+use crate::process::{Finished, Streams, Waiting};
+use crate::recording_file;
 use anyhow::{Context, Result, bail};
-use emulator::{Emulator, Ran, Run};
+use emulator::Emulator;
 use lineup_debuginfo::DebugInfo;
+use lineup_prove::run;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Encoder, Ending, Event, Header, Mode, ProgramExit, Reader, Summary, Writer};
+use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::{BufReader, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
@@ -27,45 +34,44 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 /// instrumented the second time.
 pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
     check(request)?;
-    prepare_output(&request.output)?;
-    let debug = companions::load(&request.program)?;
+    recording_file::check(&request.output, Some(request.program()))?;
+    let debug = companions::load(request.program())?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| request.program.display().to_string())?;
+        debug.require_debug_info().with_context(|| request.program().display().to_string())?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
-    let scratch =
-        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let scratch = Scratch::new(interrupts)?;
     let (header, mut notes) = header(request, &debug, &emulator)?;
     let mut plan = Plan {
         task: Task::Discover,
         header,
-        output: text(&scratch.path().join("discovery"))?,
-        program: text(&absolute(&request.program)?)?,
+        output: scratch.discovery(),
+        program: text(&absolute(request.program())?)?,
         writes_each_call: false,
         discovery: Discovery::default(),
         system: None,
     };
-    let plan_file = scratch.path().join("plan");
     if request.mode == Mode::TwoPass {
-        let ran = run(request, &emulator, &plan, &plan_file, interrupts)?;
+        let ran = run(request, &emulator, &plan, &scratch, interrupts)?;
         discover(&mut plan, &ran, &debug, &mut notes)?;
     }
     plan.task = Task::Record;
-    plan.output = text(&absolute(&request.output)?)?;
+    let output = Alias::of(&recording_file::make(&request.output)?)?;
+    plan.output = output.text().to_owned();
     let begun = Instant::now();
-    let ran = run(request, &emulator, &plan, &plan_file, interrupts)?;
+    let finished = run(request, &emulator, &plan, &scratch, interrupts)?;
     let ending = Ending {
-        exit: ran.exit,
+        exit: exit_of(&finished),
         elapsed_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
         total_instructions: (plan.header.mode == Mode::TwoPass).then_some(plan.discovery.instructions),
     };
     let summary = seal(&request.output, &ending)?;
-    Ok(RecordOutcome { ending, summary, notes })
+    Ok(RecordOutcome { ending, summary, finished, notes })
 }
 
 /// Finds what cannot work before any long run.
 fn check(request: &RecordRequest) -> Result<()> {
-    let program = &request.program;
+    let program = request.program();
     let metadata =
         fs::metadata(program).with_context(|| format!("cannot read the program {}", program.display()))?;
     if !metadata.is_file() {
@@ -74,31 +80,17 @@ fn check(request: &RecordRequest) -> Result<()> {
     if metadata.permissions().mode() & 0o111 == 0 {
         bail!("{} is not executable; chmod +x it", program.display());
     }
-    Ok(())
-}
-
-/// Finds out now whether the recording can be written, and leaves an older one as it is until there is a new one.
-pub fn prepare_output(output: &Path) -> Result<()> {
-    let is_new = !output.exists();
-    File::options()
-        .append(true)
-        .create(true)
-        .open(output)
-        .with_context(|| format!("cannot write the recording {}", output.display()))?;
-    if is_new {
-        fs::remove_file(output).with_context(|| format!("cannot replace {}", output.display()))?;
-    }
-    Ok(())
+    sanitizer::refuse(program)
 }
 
 fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Result<(Header, Vec<String>)> {
-    let program = request.program.to_string_lossy().into_owned();
-    let arguments = request.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
-    let mut header = Header::new(debug.abi(), std::iter::once(program).chain(arguments).collect());
+    // Only shown: what is run is the run's own.
+    let command = request.run.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut header = Header::new(debug.abi(), command.collect());
     let mut notes = Vec::new();
     header.emulator = emulator.version.clone();
     header.mode = request.mode;
-    header.regions = regions::find(&request.regions, debug, &absolute(&request.program)?, &mut notes)?;
+    header.regions = regions::find(&request.regions, debug, &real(request.program())?, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
     header.max_calls = request.max_calls;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
@@ -106,32 +98,60 @@ fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Re
     Ok((header, notes))
 }
 
+/// Where the recorder's plan and its discovery are kept.
+struct Scratch {
+    folder: TempFolder,
+    /// The folder's name as the emulator takes it.
+    name: Alias,
+}
+
+impl Scratch {
+    fn new(interrupts: &Interrupts) -> Result<Scratch> {
+        let folder = interrupts.temporary_folder().context("cannot make a temporary folder")?;
+        let name = Alias::of(folder.path())?;
+        Ok(Scratch { folder, name })
+    }
+
+    fn discovery(&self) -> String {
+        format!("{}/discovery", self.name.text())
+    }
+
+    /// Writes the plan, and gives its name.
+    fn put(&self, plan: &Plan) -> Result<String> {
+        fs::write(self.folder.path().join("plan"), plan.to_text()).context("writing the recorder's plan")?;
+        Ok(format!("{}/plan", self.name.text()))
+    }
+}
+
 fn run(
     request: &RecordRequest,
     emulator: &Emulator,
     plan: &Plan,
-    plan_file: &Path,
+    scratch: &Scratch,
     interrupts: &Interrupts,
-) -> Result<Ran> {
-    fs::write(plan_file, plan.to_text()).context("writing the recorder's plan")?;
-    let is_recording = plan.task == Task::Record;
-    let program = absolute(&request.program)?;
-    let run = Run {
-        plan: plan_file,
-        program: &program,
-        arguments: &request.arguments,
-        directory: request.directory.as_deref(),
-        environment: &request.environment,
-        shown: if is_recording { request.shown } else { Output::Hidden },
-        reads_input: is_recording,
-    };
-    emulator.run(&run, interrupts)
+) -> Result<Finished> {
+    let mut run = request.run.clone();
+    if let Some(program) = run.command.first_mut() {
+        *program = absolute(Path::new(program))?.into();
+    }
+    let recorded = emulator.with_recorder(&run, &scratch.put(plan)?)?;
+    let streams = if plan.task == Task::Record { request.streams } else { Streams::Captured };
+    Waiting::start(&recorded.run, None, streams, interrupts)?.run()
+}
+
+/// How a run ended, as recordings say it.
+fn exit_of(finished: &Finished) -> ProgramExit {
+    match finished.ending {
+        run::Ending::Exited(status) => ProgramExit::Exited(status),
+        run::Ending::Killed(signal) => ProgramExit::Signaled(signal),
+        run::Ending::Stopped => ProgramExit::Signaled(Signal::TERM.as_raw()),
+    }
 }
 
 /// Takes over what the first run found. A program that was killed took that with it: it is recorded in one pass
 /// instead, each call written as it ends.
-fn discover(plan: &mut Plan, ran: &Ran, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
-    match (fs::read_to_string(&plan.output), ran.exit) {
+fn discover(plan: &mut Plan, ran: &Finished, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
+    match (fs::read_to_string(&plan.output), exit_of(ran)) {
         (Ok(text), _) => {
             plan.discovery = Discovery::parse(&text)?;
             notes.extend(plan.discovery.notes.iter().cloned());
@@ -188,6 +208,11 @@ pub fn in_words(exit: ProgramExit) -> String {
 
 fn absolute(path: &Path) -> Result<std::path::PathBuf> {
     std::path::absolute(path).with_context(|| path.display().to_string())
+}
+
+/// A program's path as the kernel names it where it is mapped.
+fn real(path: &Path) -> Result<std::path::PathBuf> {
+    path.canonicalize().with_context(|| format!("cannot read the program {}", path.display()))
 }
 
 fn text(path: &Path) -> Result<String> {

@@ -3,7 +3,8 @@
 use crate::counters::{Counters, EventGroup};
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::printed::PrintedMetrics;
-use crate::process::{Finished, Invocation, Streams, Waiting};
+use crate::process::{Finished, Streams, Waiting};
+use crate::run::Run;
 use anyhow::{Context, Result};
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
@@ -85,7 +86,7 @@ const PADDING: (&str, u64) = ("LINEUP_PADDING", 4096);
 
 /// Runs each variant's command, observes it and accounts for it.
 pub struct ProcessRunner {
-    variants: Vec<Invocation>,
+    variants: Vec<Run>,
     options: RunnerOptions,
     allowed: Vec<u32>,
     interrupts: Interrupts,
@@ -95,7 +96,7 @@ pub struct ProcessRunner {
 
 impl ProcessRunner {
     /// A runner for these commands, in the order of the variants.
-    pub fn new(variants: Vec<Invocation>, options: RunnerOptions, interrupts: &Interrupts) -> Result<Self> {
+    pub fn new(variants: Vec<Run>, options: RunnerOptions, interrupts: &Interrupts) -> Result<Self> {
         let allowed = allowed_cpus()?;
         if let Placing::Cpus(cpus) = &options.placing
             && let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu))
@@ -118,24 +119,24 @@ impl ProcessRunner {
     }
 
     /// The variant's command, with the padding of its block.
-    fn invocation(&self, slot: &Slot) -> Result<Invocation> {
+    fn run_of(&self, slot: &Slot) -> Result<Run> {
         let variant = self.variants.get(slot.variant.0);
-        let mut invocation = variant.with_context(|| format!("no variant {}", slot.variant))?.clone();
+        let mut run = variant.with_context(|| format!("no variant {}", slot.variant))?.clone();
         if let (Some(seed), Some(block)) = (self.options.vary_environment, slot.block) {
             let (name, longest) = PADDING;
             let length = usize::try_from(seed.part(block).0 % longest).unwrap_or_default();
-            invocation.environment.push((name.into(), "x".repeat(length).into()));
+            run.environment.push((name.into(), "x".repeat(length).into()));
         }
-        Ok(invocation)
+        Ok(run)
     }
 
     /// Runs one slot.
     pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
         let cpus = self.cpus(slot);
-        let invocation = self.invocation(slot)?;
-        let waiting = Waiting::start(&invocation, cpus.as_deref(), self.options.streams, &self.interrupts)?;
+        let run = self.run_of(slot)?;
+        let waiting = Waiting::start(&run, cpus.as_deref(), self.options.streams, &self.interrupts)?;
         let counters = Counters::attach(waiting.pid(), &self.options.events);
-        let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file } = waiting.run()?;
+        let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, client, .. } = waiting.run()?;
         if slot.block.is_none() {
             self.is_parallel |= kept_several_busy(&usage, wall_ns);
         }
@@ -144,7 +145,9 @@ impl ProcessRunner {
             None => Vec::new(),
         };
         let counters = counters.read();
-        Ok(RunResult { ending, stdout, stderr, wall_ns, usage: Some(usage), cpus, counters, printed })
+        let client_stdout = client.map(|client| client.stdout);
+        let usage = Some(usage);
+        Ok(RunResult { ending, stdout, stderr, client_stdout, wall_ns, usage, cpus, counters, printed })
     }
 }
 

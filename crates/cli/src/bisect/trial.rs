@@ -13,7 +13,8 @@ use lineup_study::counters;
 use lineup_study::git::Scratch;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::printed::PrintedMetrics;
-use lineup_study::process::{Invocation, Streams};
+use lineup_study::process::Streams;
+use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::path::{Path, PathBuf};
 
@@ -90,10 +91,10 @@ impl Trials<'_> {
             return Ok(Some(directory));
         }
         if let Some(build) = &self.options.build {
-            let invocation = Invocation {
+            let invocation = Run {
                 command: ["/bin/sh", "-c", build].map(Into::into).to_vec(),
                 directory: Some(directory.clone()),
-                ..Invocation::default()
+                ..Run::default()
             };
             let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
             let ended =
@@ -118,12 +119,8 @@ impl Trials<'_> {
             printed: PrintedMetrics::new(&options.metrics)?,
             ..RunnerOptions::default()
         };
-        let invocation = |directory: &Path| -> Result<Invocation> {
-            Ok(Invocation {
-                command: self.command()?,
-                directory: Some(directory.to_owned()),
-                ..Invocation::default()
-            })
+        let invocation = |directory: &Path| -> Result<Run> {
+            Ok(Run { command: self.command()?, directory: Some(directory.to_owned()), ..Run::default() })
         };
         let variants = vec![invocation(&good)?, invocation(&candidate)?];
         let mut runner = ProcessRunner::new(variants, runner_options, &self.interrupts)?;

@@ -7,9 +7,10 @@ mod markdown;
 mod printed_table;
 mod text;
 
-use crate::measure::{Format, write_result};
+use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
 use crate::share::{Share, Span};
+use crate::typed;
 use anyhow::{Context, Result, bail};
 use fail_if::Bound;
 use lineup_prove::compare::{
@@ -23,7 +24,8 @@ use lineup_study::background::Background;
 use lineup_study::counters;
 use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::printed::PrintedMetrics;
-use lineup_study::process::{Invocation, Streams};
+use lineup_study::process::Streams;
+use lineup_study::run::Run;
 use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use std::path::PathBuf;
 
@@ -241,12 +243,9 @@ fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
         printed: PrintedMetrics::new(&compare.metrics)?,
         vary_environment: (!compare.same_environment).then_some(Seed(compare.seed)),
     };
-    let invocation = |command: &String| -> Result<Invocation> {
-        Ok(Invocation {
-            command: split(command, compare.shell)?,
-            stdin: compare.stdin.clone(),
-            ..Invocation::default()
-        })
+    let input = given_input(compare.stdin.as_deref(), interrupts)?;
+    let invocation = |command: &String| -> Result<Run> {
+        Ok(Run { command: split(command, compare.shell)?, input: input.clone(), ..Run::default() })
     };
     let variants = commands(compare).iter().map(invocation).collect::<Result<_>>()?;
     ProcessRunner::new(variants, options, interrupts)
@@ -283,8 +282,7 @@ impl Report {
 
     /// The offline page.
     fn html(&self) -> String {
-        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        let repeat = shell_words::join(words);
+        let repeat = typed::line(std::env::args_os());
         let stopped = self.why_stopped();
         let about = ComparisonPage {
             commands: &self.commands,

@@ -2,7 +2,7 @@
 
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, LineUse, LinesPerCall, RegionExplanation, SharedLine};
-use lineup_explain::spread::Spread;
+use lineup_explain::quantiles::Quantiles;
 use lineup_report::visible::one_line;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -101,7 +101,7 @@ fn lines_text(out: &mut String, lines: &[LinesPerCall]) {
     );
     for of_size in lines {
         for (what, spread) in [("data", &of_size.data), ("code", &of_size.code)] {
-            let Some(Spread { min, median, p99, max, mean }) = spread else { continue };
+            let Some(Quantiles { min, median, p99, max, mean }) = spread else { continue };
             let _ = writeln!(
                 out,
                 "    {what} {:>4} B  {min:>8} {median:>8} {p99:>8} {max:>8} {mean:>10.2}",

@@ -44,6 +44,7 @@ fn written_out(types: &Types, used: &BTreeSet<TypeId>) -> Sources {
 /// A commit message in the kernel's style for what was ordered, with the figures before and after.
 pub(crate) fn commit_message(
     orders: &[OrderProposal],
+    cpus: u64,
     release: &str,
     workload: &str,
     line_bytes: u64,
@@ -77,6 +78,9 @@ pub(crate) fn commit_message(
         for size in order.sizes.iter().take(1) {
             text.push_str(&format!("    size: {} -> {} bytes\n", size.before_bytes, size.after_bytes));
         }
+    }
+    if cpus == 1 {
+        text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
     }
     text.push_str("\nNothing was compiled or timed; measure before merging.\n");
     text

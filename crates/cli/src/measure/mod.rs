@@ -13,14 +13,16 @@ use lineup_prove::metric::{Reading, over_runs, readings};
 use lineup_prove::run::{Ending, Slot, Variant};
 use lineup_stats::random::Seed;
 use lineup_study::counters;
+use lineup_study::input::Input;
 use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::printed::PrintedMetrics;
-use lineup_study::process::{Invocation, Streams};
+use lineup_study::process::Streams;
+use lineup_study::run::Run;
 use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use lineup_study::tool;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs a program several times and prints every counter with its standard error, ratios with
 /// their own intervals, and quantiles: `perf stat -r` with and without hardware counters.
@@ -93,14 +95,19 @@ struct Report {
 /// Runs the command.
 pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     let interrupts = Interrupts::watch().context("watching for signals")?;
-    let mut runner = runner(&measure, &interrupts)?;
+    let run = Run {
+        command: measure.command.clone(),
+        input: given_input(measure.stdin.as_deref(), &interrupts)?,
+        ..Run::default()
+    };
+    let mut runner = runner(&measure, run.clone(), &interrupts)?;
     let (runs, failed_runs, interrupted) = collect(&measure, &mut runner)?;
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
         return Err(interrupted.into());
     }
     let mut metrics = over_runs(&runs);
     if measure.emulate && interrupted.is_none() {
-        metrics.push(emulated::instructions(&measure.command, &interrupts)?);
+        metrics.push(emulated::instructions(&run, &interrupts)?);
     }
     let report = Report {
         command: measure.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -121,7 +128,7 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
     }
 }
 
-fn runner(measure: &Measure, interrupts: &Interrupts) -> Result<ProcessRunner> {
+fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<ProcessRunner> {
     let options = RunnerOptions {
         placing: measure.pin.clone(),
         events: counters::parse(&measure.events.join(","))?,
@@ -129,12 +136,15 @@ fn runner(measure: &Measure, interrupts: &Interrupts) -> Result<ProcessRunner> {
         printed: PrintedMetrics::new(&measure.metrics)?,
         vary_environment: None,
     };
-    let invocation = Invocation {
-        command: measure.command.clone(),
-        stdin: measure.stdin.clone(),
-        ..Invocation::default()
-    };
-    ProcessRunner::new(vec![invocation], options, interrupts)
+    ProcessRunner::new(vec![run], options, interrupts)
+}
+
+/// The input that a file gives to every run; nothing when none is named.
+pub(crate) fn given_input(file: Option<&Path>, interrupts: &Interrupts) -> Result<Input> {
+    Ok(match file {
+        Some(file) => Input::from_file(file, interrupts)?,
+        None => Input::Nothing,
+    })
 }
 
 /// The readings of every complete run, how many runs failed, and whether a signal cut them short.
@@ -180,7 +190,7 @@ fn shell(command: Option<&str>, option: &str) -> Result<()> {
 }
 
 /// Prints a result or writes it to a file.
-pub(crate) fn write_result(path: Option<&std::path::Path>, rendered: &str) -> Result<()> {
+pub(crate) fn write_result(path: Option<&Path>, rendered: &str) -> Result<()> {
     match path {
         Some(path) => std::fs::write(path, rendered).with_context(|| format!("writing {}", path.display())),
         None => match std::io::stdout().write_all(rendered.as_bytes()) {

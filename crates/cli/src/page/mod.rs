@@ -52,7 +52,7 @@ pub(crate) fn fill(found: Found<'_>) -> StudyReport {
     }
     report.add_advice(found.advice);
     report.proof = found.proof.map(ProofReport::from);
-    report.not_observed = not_observed(&found);
+    report.not_observed.extend(not_observed(&found));
     report.setting = setting(&found);
     report.commands = found.commands;
     report.patch = found.patch;

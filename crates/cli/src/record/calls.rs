@@ -1,7 +1,7 @@
 //! What the recorded calls come to, by region.
 
 use anyhow::{Context, Result};
-use lineup_explain::spread::Spread;
+use lineup_explain::quantiles::Quantiles;
 use lineup_model::access::{Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_recording::{Event, Reader, Summary};
@@ -28,9 +28,9 @@ pub(super) struct RegionSummary {
     /// Blocks entered whose accesses were not recorded.
     pub(super) missed_blocks: u64,
     /// Per call that ended; `None` when there is none.
-    pub(super) instructions: Option<Spread>,
-    pub(super) data_lines: Option<Spread>,
-    pub(super) code_lines: Option<Spread>,
+    pub(super) instructions: Option<Quantiles>,
+    pub(super) data_lines: Option<Quantiles>,
+    pub(super) code_lines: Option<Quantiles>,
 }
 
 /// Figures of one region while the recording is read.
@@ -93,9 +93,9 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
             truncated: counts(index).map(|counts| counts.truncated),
             in_handlers: counts(index).map(|counts| counts.in_handlers),
             missed_blocks: tally.missed_blocks,
-            instructions: Spread::of(&tally.instructions),
-            data_lines: Spread::of(&tally.data_lines),
-            code_lines: Spread::of(&tally.code_lines),
+            instructions: Quantiles::of(&tally.instructions),
+            data_lines: Quantiles::of(&tally.data_lines),
+            code_lines: Quantiles::of(&tally.code_lines),
         });
     Ok(summaries.collect())
 }

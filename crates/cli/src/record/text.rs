@@ -4,7 +4,7 @@ use super::Report;
 use super::calls::RegionSummary;
 use super::functions::FunctionProfile;
 use crate::figures::grouped;
-use lineup_explain::spread::Spread;
+use lineup_explain::quantiles::Quantiles;
 use lineup_report::text::{Align, Table, TextStyle};
 use std::fmt::Write;
 
@@ -60,7 +60,7 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
         (format!("{line_bytes}-byte lines of code"), region.code_lines),
     ];
     for (name, spread) in rows {
-        if let Some(Spread { min, median, p99, max, .. }) = spread {
+        if let Some(Quantiles { min, median, p99, max, .. }) = spread {
             table.row([name, count(min), count(median), count(p99), count(max)]);
         }
     }

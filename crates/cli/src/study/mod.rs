@@ -7,13 +7,13 @@ mod variant;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::page::{self, Found};
+use crate::progress::Stages;
 use anyhow::Result;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_prove::{Proof, ProofPlan, Proven, prove};
 use lineup_report::study::{Fact, Patch};
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -25,8 +25,9 @@ use variant::Variant;
 /// Records the program as it is, works out a better layout, applies it to a copy, records again, compares,
 /// and writes report, patch and figures.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    let plan = Plan::of(options)?;
     let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let plan = Plan::of(options, &interrupts, &stages)?;
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out)?;
     let before = Variant::study(&plan, &scratch, Role::Before, None, &interrupts)?;
     let sources = texts::read(scratch.source())?;
@@ -71,6 +72,6 @@ fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrup
     plan.progress("running both variants in turn");
     let mut runner = variant::runner(plan, before, after, interrupts)?;
     let machine = before.recorded.abi().machine;
-    let proof = ProofPlan { is_emulated: !recorder::is_native(machine), ..plan.proof };
+    let proof = ProofPlan { is_emulated: !machine.is_host(), ..plan.proof };
     Ok(prove(&before.recorded.footprints(), &after.recorded.footprints(), &mut runner, &proof)?)
 }

@@ -2,12 +2,15 @@
 
 use crate::files;
 use crate::study::plan::Plan;
+use crate::typed;
 use anyhow::{Context, Result};
 use lineup_advise::proposal::Advice;
 use lineup_report::html::study_page;
 use lineup_report::study::{CommandLine, StudyReport};
 use lineup_report::text::study_text;
+use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
@@ -49,21 +52,28 @@ fn remove(plan: &Plan, name: &str) -> Result<()> {
     }
 }
 
-/// The commands that repeat a study and go on from it.
+/// The commands that repeat a study and go on from it, from where the user stands.
 pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
     let mut commands =
-        vec![CommandLine { purpose: "repeat this study".into(), text: shell_words::join(std::env::args()) }];
+        vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];
     if has_patch {
-        commands.push(CommandLine {
-            purpose: "apply the patch, in the source folder".into(),
-            text: format!("git apply {}", plan.out.join(PATCH).display()),
-        });
+        let mut apply: Vec<OsString> = vec!["git".into()];
+        let mut patch = plan.out.join(PATCH);
+        if plan.source != Path::new(".") {
+            apply.extend(["-C".into(), plan.source.clone().into()]);
+            // In another folder a relative name leads elsewhere.
+            patch = std::path::absolute(&patch).unwrap_or(patch);
+        }
+        apply.extend(["apply".into(), patch.into()]);
+        commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
     }
     if plan.guard {
-        let (lock, program) = (plan.out.join("lineup.lock"), plan.program.display().to_string());
+        let (lock, program) = (plan.out.join("lineup.lock"), plan.source.join(&plan.program));
+        let check: [OsString; 5] =
+            ["lineup".into(), "layout".into(), "--check".into(), lock.into(), program.into()];
         commands.push(CommandLine {
             purpose: "hold a later build against the guard; exit code 1 when a member has moved".into(),
-            text: format!("lineup layout --check {} {program}", lock.display()),
+            text: typed::line(check),
         });
     }
     commands

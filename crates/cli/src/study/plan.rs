@@ -1,13 +1,21 @@
 //! What was typed → what is meant.
 
+use crate::advice_options::AdviceOptions;
+use crate::progress::Stages;
+use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_prove::ProofPlan;
+use lineup_study::input::Input;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::run::{Drive, Run};
+use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 /// Arguments of `lineup study`.
 #[derive(Args)]
@@ -33,27 +41,19 @@ pub(crate) struct Options {
     /// Run the program once per recording, with everything instrumented: for programs that cannot run twice alike
     #[arg(long)]
     one_pass: bool,
-    /// Cache-line size that decides between layouts
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
-    line_size: LineSize,
+    #[command(flatten)]
+    advice: AdviceOptions,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
     caches: Vec<CacheSpec>,
     /// Bytes of other data between two calls, for the modelled misses
     #[arg(long = "pressure", value_name = "BYTES")]
     pressures: Vec<u64>,
-    /// Leave this member where it is
-    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = pin)]
-    pins: Vec<(String, String)>,
-    /// Leave this type as it is
-    #[arg(long = "keep", value_name = "TYPE")]
-    keeps: Vec<String>,
-    /// Allow a type to grow to keep write-shared members apart
-    #[arg(long)]
-    allow_growth: bool,
     /// Also write lineup.lock, which `lineup layout --check` holds later builds against
     #[arg(long)]
     guard: bool,
+    #[command(flatten)]
+    surroundings: Surroundings,
     /// Stop timing after so many seconds of runs
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
@@ -97,16 +97,22 @@ pub(crate) struct Plan {
     pub(crate) program: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
+    /// What every run reads.
+    pub(crate) input: Input,
+    /// How long a run may take.
+    pub(crate) max_time: Option<Duration>,
+    /// A client that drives the program.
+    pub(crate) drive: Option<Drive>,
 }
 
 impl Plan {
     /// Checks the options and prepares the output folder.
-    pub(crate) fn of(options: Options) -> Result<Plan> {
+    pub(crate) fn of(options: Options, interrupts: &Interrupts, stages: &Stages) -> Result<Plan> {
         let regions = options.regions.iter().map(|text| region(text)).collect::<Result<Vec<_>>>()?;
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
         let program = inside(Path::new(&program), &options.source)?;
-        prepare_output(&options.out)?;
+        prepare_output(&options.out, &options.source)?;
         Ok(Plan {
             regions,
             source: options.source,
@@ -117,14 +123,9 @@ impl Plan {
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,
-            advice: lineup_advise::options::Options {
-                pins: options.pins,
-                keeps: options.keeps,
-                primary: options.line_size,
-                allow_growth: options.allow_growth,
-            },
+            advice: options.advice.meant(),
             proof: ProofPlan {
-                line: options.line_size,
+                line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
                 ..ProofPlan::default()
             },
@@ -132,12 +133,31 @@ impl Plan {
             json: options.json,
             program,
             arguments: command.collect(),
+            input: options.surroundings.input(interrupts, stages)?,
+            max_time: options.surroundings.max_time(),
+            drive: options.surroundings.drive(),
         })
     }
 
     /// The line size that decides.
     pub(crate) fn line(&self) -> LineSize {
         self.advice.primary
+    }
+
+    /// The run of a variant's program in its own copy of the sources.
+    pub(crate) fn run(&self, program: &Path, tree: &Tree) -> Run {
+        Run {
+            command: [program.as_os_str()]
+                .into_iter()
+                .map(Into::into)
+                .chain(self.arguments.clone())
+                .collect(),
+            directory: Some(tree.path.clone()),
+            environment: Vec::new(),
+            input: self.input.clone(),
+            max_time: self.max_time,
+            drive: self.drive.clone(),
+        }
     }
 
     /// Tells a person what happens now.
@@ -156,17 +176,6 @@ pub(crate) fn region(text: &str) -> Result<(String, f64)> {
         Ok(weight) => bail!("--region {text}: the weight {weight} is not a positive number"),
         Err(_) => Ok((text.to_owned(), 1.0)),
     }
-}
-
-pub(crate) fn pin(text: &str) -> Result<(String, String)> {
-    let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
-    let (ty, member) = parts.with_context(|| format!("--pin {text}: write Type.member"))?;
-    Ok((ty.to_owned(), member.to_owned()))
-}
-
-pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
-    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
-    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
 }
 
 fn cache_spec(text: &str) -> Result<CacheSpec, String> {
@@ -194,12 +203,39 @@ fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
 }
 
 /// Makes the output folder and checks that it can be written, before any long work.
-fn prepare_output(out: &Path) -> Result<()> {
+fn prepare_output(out: &Path, source: &Path) -> Result<()> {
+    check_output(out, source)?;
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot make the output folder {}", out.display()))?;
     tempfile::tempfile_in(out)
         .with_context(|| format!("cannot write in the output folder {}", out.display()))?;
     Ok(())
+}
+
+/// What a study writes besides its report.
+const WRITTEN: [&str; 6] = ["report.html", "fix.patch", "rejected.patch", "lineup.lock", "before", "after"];
+
+/// Refuses a folder in which files of someone else's would be replaced.
+fn check_output(out: &Path, source: &Path) -> Result<()> {
+    let named = out.display();
+    if let (Ok(out), Ok(source)) = (out.canonicalize(), source.canonicalize())
+        && out == source
+    {
+        bail!(
+            "--out {named} is the source folder, which is never written to; name another, such as lineup-study"
+        );
+    }
+    let is_study = out.join("before/calls.rec").exists()
+        || std::fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"));
+    let report = out.join("report.json");
+    let mut taken = WRITTEN.iter().map(|name| out.join(name)).chain([report]).filter(|path| path.exists());
+    match taken.next() {
+        Some(path) if !is_study => bail!(
+            "--out {named} holds {}, which no study wrote and which this one would replace; name another folder",
+            path.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -220,11 +256,5 @@ mod tests {
         assert_eq!(inside(Path::new("./build/x"), Path::new("src")).unwrap(), Path::new("build/x"));
         assert!(inside(Path::new("../x"), Path::new("src")).is_err());
         assert!(inside(Path::new("/bin/true"), Path::new(".")).is_err());
-    }
-
-    #[test]
-    fn a_pin_names_type_and_member() {
-        assert_eq!(pin("a::B.c").unwrap(), ("a::B".into(), "c".into()));
-        assert!(pin("member").is_err());
     }
 }

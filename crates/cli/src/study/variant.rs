@@ -7,8 +7,9 @@ use lineup_explain::Options;
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Invocation;
-use lineup_study::recorder::{self, Output, RecordRequest, RegionRequest, in_words};
+use lineup_study::process::Streams;
+use lineup_study::recorder::{self, RecordRequest, RegionRequest, in_words};
+use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
@@ -62,14 +63,10 @@ impl Variant {
         &self.tree.path
     }
 
-    /// The command that runs this variant for timing.
-    fn invocation(&self, plan: &Plan) -> Invocation {
-        let program = self.tree.path.join(&plan.program).into_os_string();
-        Invocation {
-            command: recorder::native_or_emulated(self.recorded.abi().machine, program, &plan.arguments),
-            directory: Some(self.tree.path.clone()),
-            ..Invocation::default()
-        }
+    /// The run of this variant for timing: with the input that was recorded.
+    fn timed(&self, plan: &Plan) -> Run {
+        let run = plan.run(&self.tree.path.join(&plan.program), &self.tree);
+        recorder::native_or_emulated(self.recorded.abi().machine, run)
     }
 }
 
@@ -87,10 +84,7 @@ fn keep(folder: &Path, program: &Path) -> Result<PathBuf> {
 fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &Interrupts) -> Result<()> {
     let regions = plan.regions.iter();
     let request = RecordRequest {
-        program: program.to_owned(),
-        arguments: plan.arguments.clone(),
-        directory: Some(tree.path.clone()),
-        environment: Vec::new(),
+        run: plan.run(program, tree),
         regions: regions
             .map(|(name, weight)| RegionRequest { name: name.clone(), weight: *weight })
             .collect(),
@@ -99,7 +93,7 @@ fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &
         warmup_calls: plan.warmup,
         caches: Vec::new(),
         output: output.to_owned(),
-        shown: Output::Hidden,
+        streams: Streams::Captured,
     };
     let outcome = recorder::record(&request, interrupts)?;
     for note in &outcome.notes {
@@ -122,6 +116,6 @@ pub(crate) fn runner(
     after: &Variant,
     interrupts: &Interrupts,
 ) -> Result<ProcessRunner> {
-    let variants = vec![before.invocation(plan), after.invocation(plan)];
+    let variants = vec![before.timed(plan), after.timed(plan)];
     ProcessRunner::new(variants, RunnerOptions::default(), interrupts)
 }

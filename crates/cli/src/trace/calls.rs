@@ -1,6 +1,7 @@
 //! `lineup trace report` on recordings of whole systems.
 
 use crate::kernel::symbols::own_symbols;
+use crate::typed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
 use lineup_kernel::KernelImage;
@@ -50,8 +51,8 @@ pub(super) fn study(paths: &[PathBuf], symbols: Option<&Path>, regions: &[String
     }
     let shown = if regions.is_empty() { shown_by_default(&analysis) } else { regions.to_vec() };
     let title = shown.first().cloned().unwrap_or_else(|| "no calls".to_owned());
-    let words = std::iter::once("lineup".to_owned()).chain(std::env::args().skip(1));
-    Ok(Studied { command: shell_words::join(words), runs, analysis, shown, title })
+    let command = typed::line(std::iter::once("lineup".into()).chain(std::env::args_os().skip(1)));
+    Ok(Studied { command, runs, analysis, shown, title })
 }
 
 impl Studied {

@@ -1,7 +1,7 @@
 //! The attributes of one entry that types and members use.
 
 use super::name::Name;
-use super::raw::Ref;
+use super::reference::Ref;
 use super::{Dwarf, Unit, Value, View, constant};
 use gimli::{DwAt, DwForm, Section as _, constants as dw};
 

@@ -1,6 +1,8 @@
 //! What functions, inlined copies and fixed variables a unit has: one pass, names and ranges only.
 
-use super::store::{Die, View};
+use super::extent::{language, ranges};
+use super::reference::Die;
+use super::store::View;
 use super::{Dwarf, MAX_CHAIN, Slice, Unit, Value};
 use gimli::constants as dw;
 use lineup_model::types::Language;
@@ -77,7 +79,7 @@ impl Catalog {
         let (Some(dwarf), Ok(unit)) = (view.dwarf(index), view.unit(index)) else {
             return Catalog::default();
         };
-        let language = super::scan::language(&unit);
+        let language = language(&unit);
         let out = Catalog { language, ..Catalog::default() };
         let mut reader = Reader { view, dwarf, unit: &unit, index, keeps_unplaced, stack: Vec::new(), out };
         // A unit that breaks off keeps what was read up to there; the type table counts it.
@@ -246,37 +248,4 @@ pub(super) fn die_of(view: &View<'_>, from: u32, value: Value<'_>) -> Option<Die
         Value::DebugTypesRef(signature) => view.signature(signature.0),
         _ => None,
     }
-}
-
-/// The code ranges of an entry, the one with the entry point first.
-pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
-    let address = |name| match entry.attr_value(name) {
-        Some(value @ (Value::Addr(_) | Value::DebugAddrIndex(_))) => {
-            dwarf.attr_address(unit, value).ok().flatten()
-        }
-        _ => None,
-    };
-    let mut found = Vec::new();
-    if let Some(low) = address(dw::DW_AT_low_pc)
-        && let Some(high) = entry.attr_value(dw::DW_AT_high_pc)
-    {
-        let end = match high {
-            Value::Addr(_) | Value::DebugAddrIndex(_) => address(dw::DW_AT_high_pc),
-            _ => super::constant(high).and_then(|size| low.checked_add(size)),
-        };
-        found.extend(end.map(|end| low..end));
-    } else if let Some(value) = entry.attr_value(dw::DW_AT_ranges)
-        && let Ok(Some(mut list)) = dwarf.attr_ranges(unit, value)
-    {
-        while let Ok(Some(range)) = list.next() {
-            found.push(range.begin..range.end);
-        }
-    }
-    // The linker sets the addresses of code that it drops to 0.
-    found.retain(|range| range.start < range.end && range.start != 0);
-    let entry_point = address(dw::DW_AT_entry_pc);
-    if let Some(at) = entry_point.and_then(|pc| found.iter().position(|range| range.contains(&pc))) {
-        found.swap(0, at);
-    }
-    found
 }

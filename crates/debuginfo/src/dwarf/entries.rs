@@ -8,7 +8,7 @@
 //! to gimli.
 
 use super::attributes::{Attributes, Field, Fields};
-use super::raw::{RawKind, belongs_to_type, type_kind};
+use super::kind::{RawKind, belongs_to_type, type_kind};
 use super::{Unit, View};
 use gimli::{
     Abbreviation, AttributeSpecification, DwForm, DwTag, Encoding, Format, UnitOffset, constants as dw,

@@ -15,6 +15,7 @@ pub(crate) struct Files<'u, 'a> {
 }
 
 impl<'u, 'a> Files<'u, 'a> {
+    /// `dwarf` holds the strings of the unit's line table: see [`super::View::file_names_of`].
     pub(crate) fn new(dwarf: &'u Dwarf<'a>, unit: &'u Unit<'a>) -> Self {
         Files { dwarf, unit }
     }
@@ -44,7 +45,8 @@ impl<'u, 'a> Files<'u, 'a> {
         let string = |value: AttributeValue<Slice<'a>>| {
             self.dwarf.attr_string(self.unit, value).map(|text| text.slice()).unwrap_or_default()
         };
-        let name = string(file.path_name());
+        // A folder alone is no file: a name that cannot be read is not known.
+        let name = Some(string(file.path_name())).filter(|name| !name.is_empty())?;
         let mut directory: &'a [u8] = &[];
         // Directory 0 is the compilation directory, which version 4 leaves out of the table.
         if file.directory_index() != 0 || header.version() >= 5 {

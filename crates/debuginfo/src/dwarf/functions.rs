@@ -1,8 +1,10 @@
 //! Everything about single functions and fixed variables: parameters, locals, inlined copies.
 
-use super::catalog::{Catalog, die_of, ranges};
+use super::catalog::{Catalog, die_of};
+use super::extent::ranges;
 use super::files::Files;
-use super::store::{Die, View};
+use super::reference::Die;
+use super::store::View;
 use super::{Dwarf, MAX_CHAIN, Slice, TypeTable, Unit, Value, constant, location};
 use gimli::{DwAt, UnitOffset, constants as dw};
 use lineup_model::program::{Function, Inlined, Location, Place, Variable};
@@ -117,7 +119,7 @@ impl<'d, 'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Details<'d, 'a, C> {
     ) -> Option<SourceLocation> {
         let file = constant(entry.attr_value(file)?)?;
         let line = u32::try_from(constant(entry.attr_value(line)?)?).ok()?;
-        let path = Files::new(self.view.dwarf(index)?, unit).path(file)?;
+        let path = Files::new(self.view.file_names_of(index)?, unit).path(file)?;
         Some(SourceLocation { file: path.into(), line })
     }
 }

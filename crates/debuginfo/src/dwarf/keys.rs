@@ -15,8 +15,9 @@
 //! identities to the key once such a name has turned out to be ambiguous.
 
 use super::MAX_CHAIN;
+use super::kind::RawKind;
 use super::link::Linked;
-use super::raw::{PackedRef, RawKind, Ref};
+use super::reference::{PackedRef, Ref};
 use super::scan::RawType;
 use foldhash::fast::FixedState;
 use lineup_model::types::AggregateKind;

@@ -24,7 +24,7 @@ struct Row {
 impl Lines {
     pub(crate) fn read(view: &View<'_>, index: u32) -> Lines {
         let mut lines = Lines::default();
-        let (Some(dwarf), Ok(unit)) = (view.dwarf(index), view.unit(index)) else { return lines };
+        let (Some(dwarf), Ok(unit)) = (view.file_names_of(index), view.unit(index)) else { return lines };
         let Some(program) = unit.line_program.clone() else { return lines };
         let files = Files::new(dwarf, &unit);
         let mut rows = program.rows();

@@ -1,7 +1,7 @@
 //! The types of some units that refer to no others, with every reference led to its end.
 
 use super::MAX_CHAIN;
-use super::raw::{PackedRef, Ref};
+use super::reference::{PackedRef, Ref};
 use super::scan::{Part, RawType, Rest, Scan};
 
 /// Types of one or more units, in the order of the units and their entries.

@@ -4,10 +4,12 @@ use super::entries::{Compiled, Entries};
 use super::files::Files;
 use super::in_order::in_order;
 use super::keys::{Keys, TypeKey, UnitKeys};
+use super::kind::RawKind;
 use super::link::Linked;
-use super::raw::{Detail, FromTop, RawChild, RawKind, RawPlace, Ref, What};
+use super::raw::{Detail, FromTop, RawChild, RawPlace, What};
+use super::reference::{Die, Ref};
 use super::scan::{NO_SCOPE, RawType, Rest, Scan, scan};
-use super::store::{Die, View};
+use super::store::View;
 use super::{Unit, unify};
 use foldhash::quality::FixedState;
 use gimli::constants as dw;
@@ -85,7 +87,7 @@ fn detail<'a>(
 
 fn prepare<'a>(view: &View<'a>, index: u32) -> Option<(Scan<'a>, Source<'a>)> {
     let unit = view.unit(index).ok()?;
-    let files = Files::new(view.dwarf(index)?, &unit).hashes();
+    let files = Files::new(view.file_names_of(index)?, &unit).hashes();
     let (scan, compiled) = scan(view, index, &unit, &files);
     Some((scan, Source { unit, compiled, paths: HashMap::default() }))
 }
@@ -259,7 +261,7 @@ impl Merger {
         let ty = linked.types.get(index)?;
         let scan = linked.unit_of(ty)?;
         let Source { unit, paths, .. } = sources.get_mut(ty.unit as usize)?;
-        let files = Files::new(view.dwarf(scan.unit)?, unit);
+        let files = Files::new(view.file_names_of(scan.unit)?, unit);
         let writer = Writer { linked, scan, unit: ty.unit, named, ids, files, paths, names: &mut self.names };
         let rest = linked.rests.get(index)?;
         Some(writer.complete((ty, rest), &own))

@@ -3,10 +3,12 @@
 mod attributes;
 mod catalog;
 mod entries;
+mod extent;
 mod files;
 mod functions;
 mod in_order;
 mod keys;
+mod kind;
 mod lines;
 mod link;
 mod location;
@@ -14,6 +16,7 @@ mod merge;
 mod name;
 mod offsets;
 mod raw;
+mod reference;
 mod scan;
 mod store;
 mod unify;
@@ -22,7 +25,8 @@ pub(crate) use catalog::{Catalog, Named, VariableEntry};
 pub(crate) use functions::Details;
 pub(crate) use lines::Lines;
 pub(crate) use merge::TypeTable;
-pub(crate) use store::{Die, Store, View};
+pub(crate) use reference::Die;
+pub(crate) use store::{Store, View};
 
 use gimli::{EndianSlice, LittleEndian};
 

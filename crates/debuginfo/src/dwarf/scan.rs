@@ -6,11 +6,14 @@
 
 use super::attributes::{Attributes, Field};
 use super::entries::{Compiled, Entries, Entry};
+use super::extent::language;
 use super::files::FileHashes;
+use super::kind::RawKind;
 use super::name::Name;
 use super::offsets::Offsets;
-use super::raw::{PackedRef, Parent, RawChild, RawKind, Ref, What};
-use super::{Unit, Value, View};
+use super::raw::{Parent, RawChild, What};
+use super::reference::{PackedRef, Ref};
+use super::{Unit, View};
 use foldhash::fast::FixedState;
 use gimli::{DwTag, constants as dw};
 use lineup_model::types::{AggregateKind, Language};
@@ -102,29 +105,6 @@ pub(super) struct Scan<'a> {
     pub(super) has_aliases: bool,
     /// True when the unit broke off.
     pub(super) damaged: bool,
-}
-
-/// The language of a unit.
-pub(crate) fn language(unit: &Unit<'_>) -> Language {
-    let mut entries = unit.entries();
-    let Ok(Some(root)) = entries.next_dfs() else { return Language::Other };
-    match root.attr_value(dw::DW_AT_language) {
-        Some(Value::Language(language)) => match language {
-            dw::DW_LANG_C89 | dw::DW_LANG_C | dw::DW_LANG_C99 | dw::DW_LANG_C11 | dw::DW_LANG_C17 => {
-                Language::C
-            }
-            dw::DW_LANG_C_plus_plus
-            | dw::DW_LANG_C_plus_plus_03
-            | dw::DW_LANG_C_plus_plus_11
-            | dw::DW_LANG_C_plus_plus_14
-            | dw::DW_LANG_C_plus_plus_17
-            | dw::DW_LANG_C_plus_plus_20 => Language::Cpp,
-            dw::DW_LANG_Rust => Language::Rust,
-            dw::DW_LANG_Mips_Assembler => Language::Assembly,
-            _ => Language::Other,
-        },
-        _ => Language::Other,
-    }
 }
 
 /// Bytes of a unit per type, and per part of a type, at the least in most units.

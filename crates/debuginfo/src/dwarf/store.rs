@@ -1,6 +1,7 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
 use super::name::is_merged;
+use super::reference::Die;
 use super::{Dwarf, Slice, Unit};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
@@ -52,13 +53,6 @@ pub(crate) struct UnitEntry {
     /// The skeleton of this split unit.
     skeleton: Option<u32>,
     pub(crate) is_type_unit: bool,
-}
-
-/// A debugging information entry: unit and offset in it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Die {
-    pub(crate) unit: u32,
-    pub(crate) offset: u32,
 }
 
 /// All sections and units of a program's debug information.
@@ -360,6 +354,13 @@ impl<'a> View<'a> {
         self.dwarfs.get(self.store.units.get(unit as usize)?.source as usize)
     }
 
+    /// The sections that the names of a unit's files are in: a split unit uses the line table of its skeleton, whose
+    /// strings are in the main file. Split type units have a line table of their own.
+    pub(crate) fn file_names_of(&self, unit: u32) -> Option<&Dwarf<'a>> {
+        let entry = self.store.units.get(unit as usize)?;
+        self.dwarf(entry.skeleton.filter(|_| !entry.is_type_unit).unwrap_or(unit))
+    }
+
     /// The number of the `.debug_str` that a unit uses, when it holds each text once.
     pub(crate) fn merged_strings(&self, unit: u32) -> Option<u32> {
         let source = self.store.units.get(unit as usize)?.source;
@@ -451,7 +452,7 @@ impl<'a> View<'a> {
             let (Some(dwarf), Ok(unit)) = (self.dwarf(index), self.unit(index)) else { continue };
             let mut entries = unit.entries();
             let Ok(Some(root)) = entries.next_dfs() else { continue };
-            let ranges = super::catalog::ranges(dwarf, &unit, root);
+            let ranges = super::extent::ranges(dwarf, &unit, root);
             found.extend(ranges.into_iter().map(|range| (range, entry.split.unwrap_or(index))));
         }
         found.sort_by_key(|(range, unit)| (range.start, *unit));

@@ -58,16 +58,13 @@ pub(super) fn read<'data>(
 /// Whether a relocation asks for the module's number, and how many bytes before the word it stands. `None` for one
 /// that asks for something else.
 fn meaning(machine: Machine, kind: u32) -> Option<(bool, u64)> {
-    Some(match (machine, kind) {
-        // TPOFF, DTPMOD, TLSDESC of each psABI.
-        (Machine::X86_64, 18) | (Machine::I386, 14) | (Machine::AArch64, 1030) | (Machine::Arm, 19) => {
-            (false, 0)
-        }
-        (Machine::X86_64, 16) | (Machine::I386, 35) | (Machine::AArch64, 1028) | (Machine::Arm, 17) => {
-            (true, 0)
-        }
-        (Machine::X86_64, 36) | (Machine::AArch64, 1031) => (false, 8),
-        (Machine::I386, 41) => (false, 4),
-        _ => return None,
-    })
+    let threads = &machine.description().threads;
+    match kind {
+        _ if kind == threads.distance_relocation => Some((false, 0)),
+        _ if kind == threads.module_relocation => Some((true, 0)),
+        _ => threads
+            .descriptor_relocation
+            .filter(|(known, _)| *known == kind)
+            .map(|(_, before)| (false, before)),
+    }
 }

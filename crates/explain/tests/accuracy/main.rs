@@ -7,7 +7,7 @@ use harness::{AARCH64, ARM, I386, Run, Target, Truth, X86_64, compile, compile_r
 use lineup_debuginfo::{DebugInfo, NoCompanions};
 use lineup_explain::image::Image;
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{Namer, Pieces};
+use lineup_explain::namer::{AccessContext, Namer};
 use lineup_model::access::Access;
 use lineup_model::program::Location;
 use std::collections::BTreeMap;
@@ -98,16 +98,16 @@ fn score(target: &Target, program: &Path, label: &str, score: &mut Score) {
     let image = Image::new(run.image.clone(), Some(&debug), &mut pcs);
     let mut namer = Namer::new(vec![image], &run.memory, &run.stacks);
     for (call, _) in &run.calls {
-        let mut pieces = Pieces::default();
+        let mut context = AccessContext::default();
         for access in &call.accesses {
-            namer.observe(access, &mut pieces, call.entered_at).unwrap();
+            namer.observe(access, &mut context, call.entered_at).unwrap();
         }
     }
     namer.settle();
     for (call, truth) in &run.calls {
-        let mut pieces = Pieces::default();
+        let mut context = AccessContext::default();
         for access in &call.accesses {
-            let named = namer.name(access, &mut pieces, call.entered_at).unwrap();
+            let named = namer.name(access, &mut context, call.entered_at).unwrap();
             let right = is_right(&mut namer, &run, truth, access, &named);
             score.add(&mut namer, label, access, &named, right, truth);
         }

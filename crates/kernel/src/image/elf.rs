@@ -2,8 +2,12 @@
 
 use crate::error::Error;
 use crate::kallsyms::KernelSymbol;
+use crate::scan::u16_at;
 use lineup_model::abi::Machine;
-use object::{Architecture, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
+
+/// Where an ELF header says its machine.
+pub(crate) const E_MACHINE: usize = 18;
 
 pub(crate) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
@@ -19,14 +23,13 @@ fn damaged(error: &object::Error) -> Error {
 
 pub(super) fn machine(bytes: &[u8]) -> Result<Machine, Error> {
     let file = parse(bytes)?;
-    match (file.architecture(), file.is_little_endian()) {
-        (Architecture::X86_64, true) => Ok(Machine::X86_64),
-        (Architecture::Aarch64, true) => Ok(Machine::AArch64),
-        (Architecture::Arm, true) => Ok(Machine::Arm),
-        (other, little) => Err(Error::UnsupportedMachine {
-            machine: format!("{}{other:?}", if little { "" } else { "big-endian " }),
-        }),
-    }
+    let is_little = file.is_little_endian();
+    let number = u16_at(bytes, E_MACHINE).filter(|_| is_little);
+    // The boards tell whose kernels are known.
+    let machine = number.and_then(Machine::of_elf).filter(|machine| machine.description().board.is_some());
+    machine.ok_or_else(|| Error::UnsupportedMachine {
+        machine: format!("{}{:?}", if is_little { "" } else { "big-endian " }, file.architecture()),
+    })
 }
 
 pub(super) fn build_id(bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {

@@ -1,10 +1,12 @@
 //! What a dynamically linked program needs beside itself: its loader and libraries, and theirs.
 
 use crate::error::Error;
+use crate::image::elf::E_MACHINE;
+use crate::scan::u16_at;
 use lineup_model::abi::Machine;
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, FileHeader32, FileHeader64};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
-use object::{Architecture, Endianness, Object};
+use object::{Endianness, Object};
 use std::collections::HashSet;
 
 /// A file that a program needs, at the path where it was found.
@@ -57,12 +59,7 @@ struct Want {
 impl Want {
     /// Where it may be: a name with a slash is a path.
     fn places(&self, guest: Machine) -> impl Iterator<Item = String> {
-        let triplet = match guest {
-            Machine::X86_64 => "x86_64-linux-gnu",
-            Machine::I386 => "i386-linux-gnu",
-            Machine::AArch64 => "aarch64-linux-gnu",
-            Machine::Arm => "arm-linux-gnueabihf",
-        };
+        let triplet = guest.description().triplet;
         let usual = [
             "/lib/TRIPLET",
             "/usr/lib/TRIPLET",
@@ -112,12 +109,7 @@ fn links(path: &str, contents: &[u8], guest: Machine) -> Result<Links, Error> {
     }
     let damaged = |error: object::Error| Error::Elf { what: path.into(), why: error.to_string() };
     let architecture = object::File::parse(contents).map_err(damaged)?.architecture();
-    let fits = matches!(
-        (architecture, guest),
-        (Architecture::X86_64, Machine::X86_64)
-            | (Architecture::Aarch64, Machine::AArch64)
-            | (Architecture::Arm, Machine::Arm)
-    );
+    let fits = u16_at(contents, E_MACHINE).and_then(Machine::of_elf) == Some(guest);
     if !fits {
         let machine = format!("{architecture:?}");
         return Err(Error::ForeignProgram { program: path.into(), machine, guest });

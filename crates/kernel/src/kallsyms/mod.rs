@@ -99,10 +99,7 @@ pub fn decode(image: &KernelImage) -> Result<KernelSymbols, Error> {
 ///
 /// When there is none, or its form is not known.
 pub fn decode_bytes(vmlinux: &[u8], machine: Machine) -> Result<KernelSymbols, Error> {
-    let word_bytes = match machine {
-        Machine::X86_64 | Machine::AArch64 => 8,
-        Machine::Arm | Machine::I386 => 4,
-    };
+    let word_bytes = usize::from(machine.description().pointer_bytes);
     let refuse = |why: &str| Error::NoKallsyms { why: why.into() };
     let tokens = table::Tokens::find(vmlinux).ok_or_else(|| refuse("its table of tokens was not found"))?;
     let names = table::Names::find(vmlinux, &tokens, word_bytes)

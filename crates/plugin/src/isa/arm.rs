@@ -1,13 +1,83 @@
-//! The Arm instruction sets, after the encodings of the Arm Architecture Reference Manual.
+//! 32-bit Arm, A32 and Thumb, after the encodings of the Arm Architecture Reference Manual.
 
-use super::{Flow, Insn};
+use super::{Flow, Insn, InstructionSet, word};
+use crate::syscalls::{Call, OF_BOTH_OLD, ThreadBaseArgument, look_up};
+use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 
-/// The stack pointer of A32 and Thumb, and the link register.
+/// The stack pointer, and the link register.
 const SP: u32 = 13;
 const LR: u32 = 14;
-/// The stack pointer of A64 where a base register is meant.
-const SP64: u32 = 31;
-const LR64: u32 = 30;
+
+const SYSTEM_CALLS: &[(i64, Call)] = &[(387, Call::Exec)];
+
+pub(super) struct Arm32;
+
+impl InstructionSet for Arm32 {
+    fn decode(&self, bytes: &[u8], is_thumb: bool) -> Insn {
+        match *bytes {
+            [a, b] => decode_thumb(u16::from_le_bytes([a, b]), 0),
+            [a, b, c, d] if is_thumb => decode_thumb(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])),
+            _ => word(bytes).map_or(Insn::PLAIN, decode_a32),
+        }
+    }
+
+    fn only_leaves(&self, bytes: &[u8], is_thumb: bool) -> bool {
+        match bytes {
+            // SVC, UDF, BKPT; BX, BLX and moves among all registers
+            [_, 0xdf | 0xde | 0xbe | 0x44..=0x47] => true,
+            &[a, b, c, d] if !is_thumb => {
+                let word = u32::from_le_bytes([a, b, c, d]);
+                let is_exchange = matches!(word & 0x0fff_fff0, 0x012f_ff10 | 0x012f_ff30 | 0x01a0_f000);
+                let is_trap = matches!(word & 0xfff0_00f0, 0xe120_0070 | 0xe7f0_00f0);
+                is_exchange || is_trap || (word & 0x0f00_0000 == 0x0f00_0000 && word >> 28 != 0xf)
+            }
+            _ => false,
+        }
+    }
+
+    fn system_call(&self, number: i64) -> Option<Call> {
+        look_up(SYSTEM_CALLS, number).or_else(|| look_up(OF_BOTH_OLD, number))
+    }
+
+    fn clone_sets_base(&self) -> ThreadBaseArgument {
+        ThreadBaseArgument::Fourth
+    }
+
+    /// `cpsid i`, `cpsie i`, `msr cpsr_c` with a number, and the returns `ldm ..., {..., pc}^`, `rfe` and `movs pc, lr`: Arm's
+    /// manual, F5.1.
+    fn privileged(&self, bytes: &[u8]) -> Option<Privileged> {
+        let word = word(bytes)?;
+        match word {
+            _ if word & 0xffff_ff1f == 0xf10c_0000 && word & 0x80 != 0 => Some(Privileged::InterruptsOff),
+            _ if word & 0xffff_ff1f == 0xf108_0000 && word & 0x80 != 0 => Some(Privileged::InterruptsOn),
+            _ if word & 0xffff_ff00 == 0xe321_f000 => {
+                Some(Privileged::FlagWrite(Written::Constant { is_on: word & 0x80 == 0 }))
+            }
+            _ if word & 0x0e50_8000 == 0x0850_8000 => Some(Privileged::InterruptReturn),
+            _ if word & 0xfe50_ffff == 0xf810_0a00 => Some(Privileged::InterruptReturn),
+            0xe1b0_f00e => Some(Privileged::InterruptReturn),
+            _ => None,
+        }
+    }
+
+    fn flag_access(&self, bytes: &[u8]) -> Option<FlagAccess> {
+        match word(bytes)? {
+            word if word & 0xffff_0fff == 0xe10f_0000 => Some(FlagAccess::Read), // mrs rN, cpsr
+            word if word & 0xffff_fff0 == 0xe121_f000 => {
+                Some(FlagAccess::Write { register: word & 31 }) // msr cpsr_c, rN
+            }
+            _ => None,
+        }
+    }
+
+    fn shown_by_vector(&self, pc: u64) -> Option<Returned> {
+        match pc {
+            0xffff_000c => Some(Returned::ToProgram),
+            0xffff_0018 => Some(Returned::WithInterruptsOn),
+            _ => None,
+        }
+    }
+}
 
 fn insn(flow: Flow, multiple: bool, on_stack: bool) -> Insn {
     Insn { flow, repeats: false, multiple, on_stack }
@@ -17,36 +87,7 @@ fn returns_when(condition: bool) -> Flow {
     if condition { Flow::Return } else { Flow::Indirect }
 }
 
-pub(super) fn decode_a64(word: u32) -> Insn {
-    let base = (word >> 5) & 31;
-    let flow = if word >> 26 == 0b10_0101
-        || word & 0xfeff_f800 == 0xd63f_0800
-        || word & 0xffff_fc1f == 0xd63f_0000
-    {
-        Flow::Call // BL, BLRA*, BLR
-    } else if word & 0xffff_fc1f == 0xd65f_0000 || word & 0xffff_fbff == 0xd65f_0bff {
-        Flow::Return // RET, RETA*
-    } else if word & 0xffff_fc1f == 0xd61f_0000 {
-        returns_when(base == LR64) // BR
-    } else if word & 0xfeff_f800 == 0xd61f_0800 {
-        Flow::Indirect // BRA*
-    } else {
-        return memory_a64(word, base);
-    };
-    insn(flow, false, false)
-}
-
-/// Loads and stores have bit 27 set and bit 25 clear. Pairs have `101` in bits 29 to 27; bit 26 tells
-/// vector from general registers.
-fn memory_a64(word: u32, base: u32) -> Insn {
-    if word & 0x0a00_0000 != 0x0800_0000 {
-        return Insn::PLAIN;
-    }
-    let general_pair = word & 0x3c00_0000 == 0x2800_0000;
-    insn(Flow::Plain, general_pair, base == SP64)
-}
-
-pub(super) fn decode_a32(word: u32) -> Insn {
+fn decode_a32(word: u32) -> Insn {
     let base = (word >> 16) & 15;
     let unconditional = word >> 28 == 15;
     if word & 0xfe00_0000 == 0xfa00_0000 {
@@ -79,7 +120,7 @@ pub(super) fn decode_a32(word: u32) -> Insn {
     insn(Flow::Plain, double, double && base == SP)
 }
 
-pub(super) fn decode_thumb(first: u16, second: u16) -> Insn {
+fn decode_thumb(first: u16, second: u16) -> Insn {
     let (first, second) = (u32::from(first), u32::from(second));
     if first >> 11 >= 0b11101 {
         return decode_thumb_wide(first, second);
@@ -125,29 +166,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a64_flow() {
-        let flow = |word| decode_a64(word).flow;
-        assert_eq!(flow(0x9400_0010), Flow::Call); // bl
-        assert_eq!(flow(0xd63f_0020), Flow::Call); // blr x1
-        assert_eq!(flow(0xd73f_0822), Flow::Call); // blraa x1, x2
-        assert_eq!(flow(0xd65f_03c0), Flow::Return); // ret
-        assert_eq!(flow(0xd65f_0bff), Flow::Return); // retaa
-        assert_eq!(flow(0xd65f_0fff), Flow::Return); // retab
-        assert_eq!(flow(0xd61f_0220), Flow::Indirect); // br x17
-        assert_eq!(flow(0xd61f_03c0), Flow::Return); // br x30
-        assert_eq!(flow(0x1400_0010), Flow::Plain); // b
-    }
-
-    #[test]
-    fn a64_memory() {
-        let stack_pair = decode_a64(0xa9bf_7bfd); // stp x29, x30, [sp, #-16]!
-        assert!(stack_pair.multiple && stack_pair.on_stack);
-        assert!(!decode_a64(0xad00_0400).multiple); // stp q0, q1, [x0]
-        assert!(decode_a64(0xf940_07e0).on_stack); // ldr x0, [sp, #8]
-        assert!(!decode_a64(0xf940_0400).on_stack); // ldr x0, [x0, #8]
-    }
-
-    #[test]
     fn a32_flow() {
         let flow = |word| decode_a32(word).flow;
         assert_eq!(flow(0xeb00_0001), Flow::Call); // bl
@@ -186,5 +204,24 @@ mod tests {
         assert_eq!(flow(0xe8df, 0xf001), Flow::Indirect); // tbb [pc, r1]
         assert_eq!(flow(0x4718, 0), Flow::Indirect); // bx r3
         assert_eq!(flow(0xf000, 0xb801), Flow::Plain); // b.w
+    }
+
+    #[test]
+    fn what_only_kernels_do() {
+        use Privileged::*;
+        let a32 = |word: u32| Arm32.privileged(&word.to_le_bytes());
+        assert_eq!(a32(0xe321_f093), Some(FlagWrite(Written::Constant { is_on: false }))); // msr cpsr_c, #0x93
+        assert_eq!(a32(0xf10c_0080), Some(InterruptsOff)); // cpsid i
+        assert_eq!(a32(0xf108_0080), Some(InterruptsOn)); // cpsie i
+        assert_eq!(a32(0xe8fd_ffff), Some(InterruptReturn)); // ldm sp!, {r0-pc}^
+        assert_eq!(a32(0xe8bd_8010), None); // pop {r4, pc}
+    }
+
+    #[test]
+    fn the_flag_moves_through_registers() {
+        let a32 = |word: u32| Arm32.flag_access(&word.to_le_bytes());
+        assert_eq!(a32(0xe10f_3000), Some(FlagAccess::Read)); // mrs r3, cpsr
+        assert_eq!(a32(0xe121_f003), Some(FlagAccess::Write { register: 3 })); // msr cpsr_c, r3
+        assert_eq!(a32(0xe14f_3000), None); // mrs r3, spsr
     }
 }

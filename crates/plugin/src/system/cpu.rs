@@ -2,15 +2,15 @@
 
 use super::System;
 use super::flag::{Flag, Span};
-use super::privileged::{Privileged, Written};
+use super::privileged::{Privileged, Returned, Written};
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
+use crate::isa;
 use crate::output::BLOCK_BYTES;
-use lineup_model::abi::Machine;
 use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
@@ -102,7 +102,7 @@ impl Cpu {
     /// A block of note begins.
     pub(crate) fn begin(&mut self, system: &System, run: &Run) {
         if std::mem::take(&mut self.is_returning) && run.role != Role::User {
-            match shown_by_vector(system.machine, run.pc) {
+            match isa::of(system.machine).shown_by_vector(run.pc) {
                 Some(Returned::ToProgram) => self.leave_kernel(system, run.pc),
                 Some(Returned::WithInterruptsOn) => self.turn_on(system, run.pc),
                 None => self.flag.lose(),
@@ -465,23 +465,6 @@ impl Cpu {
         summary.flag = summary.flag.plus(&self.flag.counts);
         summary.unmatched_returns += self.seen.unmatched_returns;
         summary.switches += self.seen.switches;
-    }
-}
-
-/// What a vector that comes right after a return from an exception shows of it.
-enum Returned {
-    ToProgram,
-    WithInterruptsOn,
-}
-
-/// 64-bit Arm has vectors of their own for lower exception levels; a kernel's next instruction is in memory.
-fn shown_by_vector(machine: Machine, pc: u64) -> Option<Returned> {
-    match machine {
-        Machine::AArch64 if pc & 0x47f == 0x400 => Some(Returned::ToProgram),
-        Machine::AArch64 if pc & 0x7ff == 0x280 => Some(Returned::WithInterruptsOn),
-        Machine::Arm if pc == 0xffff_000c => Some(Returned::ToProgram),
-        Machine::Arm if pc == 0xffff_0018 => Some(Returned::WithInterruptsOn),
-        _ => None,
     }
 }
 

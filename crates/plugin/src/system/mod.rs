@@ -19,7 +19,7 @@
 mod callbacks;
 mod cpu;
 mod flag;
-mod privileged;
+pub(crate) mod privileged;
 mod processor;
 mod sites;
 mod stream;
@@ -30,8 +30,8 @@ use crate::ffi::{Api, PluginId};
 use crate::output::{BLOCK_BYTES, Output};
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
-use lineup_model::abi::Machine;
 use lineup_model::image::LoadedImage;
+use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Arm, Encoder, RegionCounts, Summary, SystemPlan, SystemSummary};
 use processor::{Directory, Processor};
@@ -153,7 +153,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
 impl System {
     /// True where the return address of a call lies in memory.
     pub(crate) fn uses_slots(&self) -> bool {
-        matches!(self.machine, Machine::X86_64 | Machine::I386)
+        self.machine.description().return_address == ReturnAddress::OnStack
     }
 
     /// True in the first call only.

@@ -2,7 +2,7 @@
 
 use super::callbacks::{on_data, on_noted, on_noted_run, on_run, on_transfer};
 use super::flag::Mask;
-use super::privileged::{self, FlagAccess, Privileged};
+use super::privileged::{FlagAccess, Privileged};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::{System, get, lock};
 use crate::ffi::{self, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
@@ -54,7 +54,7 @@ impl System {
                 handle,
                 pc,
                 size_bytes: size as u64,
-                decoded: isa::decode(self.machine, bytes, false),
+                decoded: isa::of(self.machine).decode(bytes, false),
                 privileged: self.privileged(pc, bytes),
             };
             (!isa::is_only_listed(self.machine, index, pc, bytes)).then_some((insn, bytes))
@@ -70,7 +70,7 @@ impl System {
     fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
         let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
         let is_kernel = pc >= self.kernel.kernel_start && !is_vector;
-        is_kernel.then(|| privileged::decode(self.machine, bytes)).flatten()
+        is_kernel.then(|| isa::of(self.machine).privileged(bytes)).flatten()
     }
 
     /// Says of the instructions that move the interrupt flag through a register what they do, by those around them.
@@ -85,12 +85,11 @@ impl System {
                 (Some(next), _) => Some(Mask { pc: next.pc, is_conditional: false }),
                 (None, pc) => pc.map(|pc| Mask { pc: *pc, is_conditional: true }),
             };
-            let found = match bytes.get(index).and_then(|bytes| privileged::flag_access(self.machine, bytes))
-            {
+            let found = match bytes.get(index).and_then(|bytes| isa::of(self.machine).flag_access(bytes)) {
                 Some(FlagAccess::Read) => mask.map(Privileged::FlagSave),
                 Some(FlagAccess::Write { register }) => {
-                    let before = bytes.iter().take(index).rev().copied();
-                    Some(Privileged::FlagWrite(privileged::written(self.machine, register, before)))
+                    let mut before = bytes.iter().take(index).rev().copied();
+                    Some(Privileged::FlagWrite(isa::of(self.machine).written(register, &mut before)))
                 }
                 None => continue,
             };

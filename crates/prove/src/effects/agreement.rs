@@ -4,7 +4,7 @@ use super::compare::{Effect, Key, Mask, difference, listed};
 use super::{CallSite, Effects, Target};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two variants that do the same as far as their effects could be compared. Only [`agreement`] makes one.
+/// Two variants that do the same as far as their effects could be compared. Only [`RepeatedEffects::agreement`] makes one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EffectsAgreement {
     compared: Vec<String>,
@@ -54,12 +54,27 @@ pub struct EffectDifference {
     pub how: String,
 }
 
-/// Holds two variants against each other. Each was run at least twice, from the same folder with the same input.
-/// What two runs of one variant do differently is left out, and named; everything else has to be equal.
-///
-/// # Errors
-/// The first difference.
-pub fn agreement(
+/// What left several runs of one variant, each from the same folder with the same input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RepeatedEffects {
+    /// One run.
+    pub first: Effects,
+    /// One more or several: without any, nothing is known of what differs from run to run.
+    pub others: Vec<Effects>,
+}
+
+impl RepeatedEffects {
+    /// Holds this variant against another. What the runs of one variant do differently is left out, and named;
+    /// everything else has to be equal.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn agreement(&self, after: &RepeatedEffects) -> Result<EffectsAgreement, EffectDifference> {
+        agreement((&self.first, &self.others), (&after.first, &after.others))
+    }
+}
+
+fn agreement(
     before: (&Effects, &[Effects]),
     after: (&Effects, &[Effects]),
 ) -> Result<EffectsAgreement, EffectDifference> {

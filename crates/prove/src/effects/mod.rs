@@ -1,6 +1,6 @@
 //! What leaves the processes of a run: bytes of output and of files, arguments of other system calls, signals, exit.
 //!
-//! Plain values: someone else observes a run and fills them in. [`agreement`] holds two runs of each variant against
+//! Plain values: someone else observes a run and fills them in. [`RepeatedEffects`] holds two runs of each variant against
 //! each other. What two runs of the *same* variant already do differently is named as not comparable and left out;
 //! everything else has to be equal.
 
@@ -8,7 +8,7 @@ mod agreement;
 mod compare;
 mod content;
 
-pub use agreement::{EffectDifference, EffectsAgreement, NotCompared, agreement};
+pub use agreement::{EffectDifference, EffectsAgreement, NotCompared, RepeatedEffects};
 pub use content::{Content, ContentCollector, hide_folder};
 
 use crate::run::Ending;
@@ -224,9 +224,5 @@ impl FileKind {
 
 /// How a process ended, in words.
 pub(crate) fn ending_in_words(ending: Option<Ending>) -> String {
-    match ending {
-        Some(Ending::Exited(status)) => format!("exit status {status}"),
-        Some(Ending::Killed(signal)) => format!("signal {signal}"),
-        None => "still running".into(),
-    }
+    ending.map_or_else(|| "still running".into(), |ending| ending.to_string())
 }

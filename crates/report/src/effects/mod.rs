@@ -127,7 +127,7 @@ fn report(path: &effects::ProcessPath, process: &effects::ProcessEffects) -> Pro
     let (exit_status, signal) = match process.ending {
         Some(Ending::Exited(status)) => (Some(status), None),
         Some(Ending::Killed(signal)) => (None, Some(signal)),
-        None => (None, None),
+        Some(Ending::Stopped) | None => (None, None),
     };
     let streams = process.streams.iter().map(|(target, stream)| {
         let Content { whole, .. } = &stream.content;

@@ -25,7 +25,7 @@ pub(super) fn proposals(report: &StudyReport) -> Markup {
 fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
     html! {
         div.proposal {
-            h3 { (one.kind.describe()) ": " (name(&one.target)) " " span.status { (one.status.describe()) } }
+            h3 { (one.kind.words) ": " (name(&one.target)) " " span.status { (one.status.describe()) } }
             p { (sentence(&one.summary)) }
             @if !one.reasons.is_empty() { ul.plain { @for reason in &one.reasons { li { (sentence(reason)) } } } }
             @if !one.gains.is_empty() { (gains(report, &one.gains, &one.sizes)) }

@@ -1,31 +1,30 @@
 //! From advice to proposals and refusals.
 
-use super::StudyReport;
 use super::proposal::{
-    ConstraintNote, Gain, OffsetCheck, Proposal, ProposalKind, ProposalStatus, Refusal, SizeChange,
+    ConstraintNote, Gain, OffsetCheck, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
 };
-use crate::figure::{mean, share, whole};
+use super::{NotObserved, StudyReport};
 use lineup_advise::constraint::Binding;
-use lineup_advise::proposal::{
-    self, Advice, AlignmentAdvice, Check, GatherProposal, ImmediateAdvice, OrderProposal, RegionLines,
-    SplitAdvice,
-};
-use std::collections::BTreeMap;
+use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
 
 impl StudyReport {
     /// Takes over what is proposed and what is refused. The regions have to be in the report already: they are
     /// found by name, and lines of a region that the report does not have are left out.
     pub fn add_advice(&mut self, advice: &Advice) {
-        let proposals: Vec<Proposal> = (advice.orders.iter().map(|one| self.order(one)))
-            .chain(advice.gathers.iter().map(|one| self.gather(one)))
-            .chain(advice.alignments.iter().map(|one| self.alignment(one)))
-            .chain(advice.splits.iter().map(split))
-            .chain(advice.immediates.iter().map(immediate))
-            .collect();
+        let proposals: Vec<Proposal> =
+            advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();
         let refusals: Vec<Refusal> = advice.refusals.iter().map(|one| self.refusal(one)).collect();
         self.proposals.extend(proposals);
         self.refusals.extend(refusals);
         self.already_good.extend(advice.already_good.iter().cloned());
+        if advice.threads == 1 {
+            self.not_observed.push(NotObserved {
+                what: "other threads".to_owned(),
+                consequence: "calls of one thread (of a kernel: one CPU) were recorded; what others write is not known, so advice \
+                              cannot keep it apart from what they read"
+                    .to_owned(),
+            });
+        }
     }
 
     fn gains(&self, lines: &[RegionLines]) -> Vec<Gain> {
@@ -41,60 +40,28 @@ impl StudyReport {
         lines.iter().filter_map(gain).collect()
     }
 
-    fn order(&self, one: &OrderProposal) -> Proposal {
-        let minimal = match one.is_proven_minimal {
-            true => "No allowed order needs fewer lines.",
-            false => "Found by search: a better order is not excluded.",
-        };
+    fn proposal(&self, one: &Description) -> Proposal {
         Proposal {
-            kind: ProposalKind::Reorder,
-            target: one.type_name.clone(),
-            summary: format!(
-                "Moved in {}: {} ({} bytes). {minimal}",
-                one.path,
-                one.moved.join(", "),
-                whole(one.moved_bytes)
-            ),
-            reasons: one
-                .reasons
-                .iter()
-                .map(|reason| format!("{}: {}", reason.member, reason.because))
-                .collect(),
+            kind: one.kind,
+            target: one.target.clone(),
+            summary: one.summary.clone(),
+            reasons: one.reasons.clone(),
+            worth: one.worth.iter().filter_map(|worth| self.worth(worth)).collect(),
             gains: self.gains(&one.lines),
             sizes: sizes(&one.sizes),
             constraints: one.obeyed.iter().map(note).collect(),
-            status: status(&one.edited),
-            check: Some(check(one.check)),
+            status: if one.is_in_patch { ProposalStatus::InPatch } else { ProposalStatus::Reported },
+            check: one.check.map(check),
         }
     }
 
-    fn gather(&self, one: &GatherProposal) -> Proposal {
-        let types = one
-            .reordered_types
-            .iter()
-            .map(|name| format!("The members of {name} are reordered, hot ones first."));
-        Proposal {
-            kind: ProposalKind::Gather,
-            target: one.variables.join(", "),
-            summary: format!("In {}, they become members of one aligned struct, {}.", one.path, one.name),
-            reasons: types.collect(),
-            gains: self.gains(&one.lines),
-            sizes: sizes(&one.sizes),
-            constraints: one.notes.iter().map(note).collect(),
-            status: status(&one.edited),
-            check: Some(check(one.check)),
-        }
-    }
-
-    fn alignment(&self, one: &AlignmentAdvice) -> Proposal {
-        let unaligned = share(one.unaligned_share);
-        let mut proposal = reported(ProposalKind::Align, &one.owner, one.how.clone());
-        proposal.reasons = vec![format!(
-            "{unaligned} of the recorded objects did not start on a line; an alignment of {} bytes would make them.",
-            whole(one.align_bytes)
-        )];
-        proposal.gains = self.gains(&one.lines);
-        proposal
+    fn worth(&self, one: &proposal::Worth) -> Option<Worth> {
+        Some(Worth {
+            region: self.regions.iter().position(|region| region.name == one.region)?,
+            lines_saved: one.lines_saved,
+            of_lines: one.of_lines,
+            share: one.share,
+        })
     }
 
     fn refusal(&self, one: &proposal::Refusal) -> Refusal {
@@ -105,48 +72,6 @@ impl StudyReport {
             way_out: None,
         }
     }
-}
-
-/// A proposal that is left to a person.
-fn reported(kind: ProposalKind, target: &str, summary: String) -> Proposal {
-    Proposal {
-        kind,
-        target: target.to_owned(),
-        summary,
-        reasons: Vec::new(),
-        gains: Vec::new(),
-        sizes: Vec::new(),
-        constraints: Vec::new(),
-        status: ProposalStatus::Reported,
-        check: None,
-    }
-}
-
-fn split(one: &SplitAdvice) -> Proposal {
-    let summary = format!(
-        "Calls use {} of the {} bytes of an object, and {} objects each. Stored apart, {} hot parts would share a line.",
-        whole(one.hot_bytes),
-        whole(one.size_bytes),
-        mean(one.objects_per_call),
-        whole(one.hot_parts_per_line)
-    );
-    let mut proposal = reported(ProposalKind::Split, &one.type_name, summary);
-    proposal.reasons = vec![format!("Hot: {}.", one.hot.join(", "))];
-    proposal
-}
-
-fn immediate(one: &ImmediateAdvice) -> Proposal {
-    let summary = format!(
-        "{} loads per call in {}, and no recorded call writes it: it could be part of the instructions ({} bytes).",
-        mean(one.loads_per_call),
-        one.region,
-        whole(one.size_bytes)
-    );
-    reported(ProposalKind::ImmediateValue, &one.variable, summary)
-}
-
-fn status(edited: &BTreeMap<String, String>) -> ProposalStatus {
-    if edited.is_empty() { ProposalStatus::Reported } else { ProposalStatus::InPatch }
 }
 
 fn check(check: Check) -> OffsetCheck {

@@ -3,12 +3,12 @@
 use super::coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, SharedLine};
 use super::from_usage::ObjectUse;
 use super::line_map::{LineMap, Owner, OwnerKind};
-use super::region::{Footprint, LineDistribution, LineKind, MissesPerCall, RegionReport, Spread};
+use super::region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 use lineup_explain::explanation::{
     self, ExpectedMisses, Explanation, ImageUsage, LinesPerCall, RegionExplanation,
 };
 use lineup_explain::name::{Class, Evidence};
-use lineup_explain::spread::Bar;
+use lineup_explain::quantiles::Bar;
 use lineup_model::line::LineSize;
 use lineup_model::types::{AggregateKind, Language, TypeId, TypeKind, Types};
 use lineup_model::usage::VariableRef;
@@ -22,7 +22,7 @@ impl RegionReport {
         after: Option<&RegionExplanation>,
         calls_made: Option<u64>,
     ) -> Self {
-        let spread = |of: &lineup_explain::spread::Spread| Spread {
+        let spread = |of: &lineup_explain::quantiles::Quantiles| Quantiles {
             min: of.min as f64,
             median: of.median as f64,
             max: of.max as f64,

@@ -17,9 +17,9 @@ pub use line_map::{
 };
 pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
-    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalKind, ProposalStatus, Refusal, SizeChange,
+    ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
 };
-pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, RegionReport, Spread};
+pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 
 use serde::Serialize;
 

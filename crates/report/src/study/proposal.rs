@@ -1,18 +1,21 @@
 //! What is proposed, what is refused, and why.
 
+use lineup_advise::proposal::KindName;
 use serde::Serialize;
 
 /// A change that was worked out.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Proposal {
     /// What kind of change.
-    pub kind: ProposalKind,
+    pub kind: KindName,
     /// The type or variables it concerns.
     pub target: String,
     /// The change in a sentence.
     pub summary: String,
     /// Why it helps, a sentence each.
     pub reasons: Vec<String>,
+    /// What it saves of each region's lines, the greatest share first.
+    pub worth: Vec<Worth>,
     /// Lines per call before and after, for each region, data model and line size.
     pub gains: Vec<Gain>,
     /// Size of the type before and after, for each data model.
@@ -23,35 +26,6 @@ pub struct Proposal {
     pub status: ProposalStatus,
     /// How far its offsets were checked; `None` when it has none to check.
     pub check: Option<OffsetCheck>,
-}
-
-/// Kinds of change.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProposalKind {
-    /// Another order of members.
-    Reorder,
-    /// Variables gathered in one aligned struct.
-    Gather,
-    /// An alignment.
-    Align,
-    /// Cold members moved out of an object.
-    Split,
-    /// A read-mostly variable made part of the instructions.
-    ImmediateValue,
-}
-
-impl ProposalKind {
-    /// The kind in a few words.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::Reorder => "reorder members",
-            Self::Gather => "gather variables",
-            Self::Align => "align",
-            Self::Split => "split hot from cold",
-            Self::ImmediateValue => "immediate value",
-        }
-    }
 }
 
 /// How far a proposal went.
@@ -112,6 +86,19 @@ pub struct Gain {
     pub before: Option<f64>,
     /// Lines per call with the proposal.
     pub after: f64,
+}
+
+/// What a proposal saves in one region, beside what the region needs in all.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Worth {
+    /// Index into the report's regions.
+    pub region: usize,
+    /// Lines per call saved at the line size that decides; negative when more are needed.
+    pub lines_saved: f64,
+    /// Data lines that a call needs in all; `None` when not known.
+    pub of_lines: Option<f64>,
+    /// The first over the second.
+    pub share: Option<f64>,
 }
 
 /// A type's size under one data model.

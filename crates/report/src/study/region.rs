@@ -20,7 +20,7 @@ pub struct RegionReport {
     /// Calls per second of the program's own time; `None` when no timed run was made.
     pub calls_per_second: Option<f64>,
     /// Instructions per call, callees included.
-    pub instructions_per_call: Option<Spread>,
+    pub instructions_per_call: Option<Quantiles>,
     /// Lines per call, one entry for each kind of line and line size.
     pub footprints: Vec<Footprint>,
     /// Misses per call by the cache model, for each pressure that was asked for.
@@ -29,7 +29,7 @@ pub struct RegionReport {
 
 /// The middle and the ends of a distribution.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Spread {
+pub struct Quantiles {
     /// Smallest.
     pub min: f64,
     /// Median.

@@ -234,7 +234,7 @@ impl Writer {
             let target = self.name(&proposal.target);
             self.heading(&format!(
                 "Proposal: {} — {target} ({})",
-                proposal.kind.describe(),
+                proposal.kind.words,
                 proposal.status.describe()
             ));
             self.line(&one_line(&proposal.summary));

@@ -104,7 +104,7 @@ fn footprint(kind: LineKind, line_bytes: u32, before: &[(u64, u64)], after: &[(u
 }
 
 fn regions() -> Vec<RegionReport> {
-    let spread = |min, median, max| Some(Spread { min, median, max });
+    let spread = |min, median, max| Some(Quantiles { min, median, max });
     vec![
         RegionReport {
             name: "clockevents_adjust_all_freqs".into(),
@@ -153,13 +153,14 @@ fn proposals() -> Vec<Proposal> {
         after,
     };
     vec![Proposal {
-        kind: ProposalKind::Reorder,
+        kind: lineup_advise::proposal::REORDER,
         target: "struct clock_event_device".into(),
         summary: "Ten members that both regions use come first and share one 64-byte line; the others keep their order.".into(),
         reasons: vec![
             "clockevents_adjust_all_freqs touches lines 0 and 2 of each of 64 devices per call.".into(),
             "60 bytes serve both regions; a line has 64.".into(),
         ],
+        worth: vec![Worth { region: 0, lines_saved: 64.0, of_lines: Some(131.0), share: Some(64.0 / 131.0) }],
         gains: vec![
             gain(0, "LP64", 32, 195.0, 131.0),
             gain(0, "LP64", 64, 131.0, 67.0),

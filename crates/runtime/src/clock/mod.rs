@@ -26,6 +26,7 @@ pub use scale::Scale;
 pub use source::{Fitness, Reference, Source, SourceError, best_source, system_reference};
 pub use update::{Maintained, MaintenanceReport};
 
+use crate::cancel::NotCancelled;
 use std::sync::atomic as atomics;
 
 /// The clock of this process. Before [`start`] it reads the system's clock.
@@ -48,6 +49,7 @@ pub fn start() -> Fitness {
     static STARTED: std::sync::OnceLock<Fitness> = std::sync::OnceLock::new();
     STARTED
         .get_or_init(|| {
+            let _whole = NotCancelled::begin();
             let fitness = best_source();
             if let Fitness::Fit(source) = &fitness {
                 CLOCK.register(*source);

@@ -149,6 +149,8 @@ extern "C" fn construct() {
 
 extern "C" fn destruct() {
     super::serve::clean_up();
-    with_registry(|registry| registry.unregister(&own_image()));
-    trap::uninstall();
+    with_registry(|registry| {
+        registry.unregister(&own_image());
+        trap::uninstall();
+    });
 }

@@ -27,6 +27,7 @@ pub mod c_api;
 mod cell;
 mod lock;
 mod macros;
+mod pass_on;
 mod patch;
 mod record;
 mod registry;

@@ -37,8 +37,14 @@ fn code_at(site: &Site) -> [u8; SITE_BYTES_MAX] {
 
 /// Reads what `site` is and whether it can be patched.
 pub(super) fn analyse(mut site: Site) -> Option<Site> {
-    site.register = arch::analyse(&site, &code_at(&site))?;
+    site.dormant = code_at(&site);
+    site.register = arch::analyse(&site, &site.dormant)?;
     Some(site)
+}
+
+/// Whether the site's bytes are no longer those that the macros emitted.
+pub(super) fn is_changed(site: &Site) -> bool {
+    code_at(site) != site.dormant
 }
 
 /// Room for one change of every site, reserved when sites are registered: a set in a signal handler may have

@@ -1,6 +1,6 @@
 //! The records that the macros leave in an image's sections, read into values.
 
-use super::arch::{Kind, Site};
+use super::arch::{Form, Kind, SITE_BYTES_MAX, Site};
 use super::value::Class;
 use std::ffi::CStr;
 use std::ops::Range;
@@ -71,7 +71,8 @@ impl Image {
                     kind: if record.kind == 0 { Kind::Value } else { Kind::Branch },
                     target: absolute(&record.target),
                     register: 0,
-                    active: false,
+                    form: Form::Dormant,
+                    dormant: [0; SITE_BYTES_MAX],
                 }
             })
             .collect()

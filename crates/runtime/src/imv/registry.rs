@@ -1,6 +1,6 @@
 //! Which variables this process has, where their sites are, and how they are patched.
 
-use super::arch::{Kind, Site};
+use super::arch::{Form, Kind, Site};
 use super::patch::{self, Mode, Scratch};
 use super::record::{Defined, Image, own_image};
 use super::value::Class;
@@ -81,7 +81,9 @@ impl Registry {
         }
         self.writer = writer;
         for site in self.variables.get_mut(&trial::cell()).into_iter().flat_map(|trial| &mut trial.sites) {
-            site.active |= self.writer.is_ok();
+            if self.writer.is_ok() {
+                site.form = Form::Immediate;
+            }
         }
         self.activate();
         // Every page is written once now, so that a later set finds whatever its writer needs for it.
@@ -165,28 +167,35 @@ impl Registry {
         trap::publish(sites);
     }
 
-    /// Collects the sites that are (or are not yet) active, with the values of their variables.
-    fn collect(&mut self, active: bool) {
+    /// Collects the sites that are (or are not yet) patched, with the values of their variables.
+    fn collect(&mut self, patched: bool) {
         self.changes.clear();
         let sites = self.variables.values().flat_map(|variable| &variable.sites);
-        self.changes
-            .extend(sites.filter(|site| site.active == active).map(|site| (*site, site.cell_value())));
+        let wanted = sites.filter(|site| site.is_patched() == patched);
+        self.changes.extend(wanted.map(|site| (*site, site.cell_value())));
     }
 
-    /// Patches every site that still reads its variable.
+    /// Patches every site that still reads its variable. Where the system refuses in the middle, the sites that were
+    /// changed are remembered as such: later sets must reach them, or fail.
     fn activate(&mut self) {
         self.collect(false);
-        let Ok(writer) = &mut self.writer else { return };
-        match patch::apply(writer, &mut self.scratch, &self.changes, self.mode) {
-            Ok(()) => {
-                let sites = self.variables.values_mut().flat_map(|variable| &mut variable.sites);
-                sites.for_each(|site| site.active = true);
+        if self.writer.is_err() || self.changes.is_empty() {
+            return;
+        }
+        let is_done = self.patch().is_ok();
+        for site in self.variables.values_mut().flat_map(|variable| &mut variable.sites) {
+            if is_done {
+                site.form = Form::Immediate;
+            } else if !site.is_patched() && patch::is_changed(site) {
+                site.form = Form::Partial;
             }
-            Err(_) => self.writer = Err(Fallback::Write),
+        }
+        if !is_done {
+            self.writer = Err(Fallback::Write);
         }
     }
 
-    /// Writes every active site again.
+    /// Writes every patched site again.
     fn rewrite(&mut self) -> Result<(), Error> {
         self.collect(true);
         self.patch()
@@ -201,30 +210,55 @@ impl Registry {
             cell::store(origin, size_bytes, value);
             let Some(variable) = self.variables.get(&origin) else { continue };
             variable.mirrors.iter().for_each(|mirror| cell::store(*mirror, size_bytes, value));
-            plain_sites += variable.plain_sites + variable.sites.iter().filter(|site| !site.active).count();
-            self.changes.extend(variable.sites.iter().filter(|site| site.active).map(|site| (*site, value)));
+            plain_sites +=
+                variable.plain_sites + variable.sites.iter().filter(|site| !site.is_patched()).count();
+            let patched = variable.sites.iter().filter(|site| site.is_patched());
+            self.changes.extend(patched.map(|site| (*site, value)));
         }
         self.patch()?;
         Ok(Applied { patched_sites: self.changes.len(), plain_sites })
     }
 
-    /// Makes the changes collected; when the chosen way to write fails, tries the others before giving up.
+    /// Makes the changes collected; when the chosen way to write fails or there is none, tries all before giving up.
     fn patch(&mut self) -> Result<(), Error> {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let Ok(writer) = &mut self.writer else { return Err(Error::Stuck { source: None }) };
-        let applied = patch::apply(writer, &mut self.scratch, &self.changes, self.mode);
-        let Err(first) = applied else { return Ok(()) };
-        for path in [WritePath::Swap, WritePath::Alias] {
-            if let Ok(mut other) = Writer::open(path)
-                && patch::apply(&mut other, &mut self.scratch, &self.changes, self.mode).is_ok()
-            {
+        let mut refused = match &mut self.writer {
+            Ok(writer) => patch::apply(writer, &mut self.scratch, &self.changes, self.mode).err(),
+            Err(_) => Some(std::io::ErrorKind::PermissionDenied.into()),
+        };
+        for path in [WritePath::ProcMem, WritePath::Swap, WritePath::Alias] {
+            if refused.is_none() {
+                break;
+            }
+            let other = Writer::open(path).and_then(|mut other| {
+                patch::apply(&mut other, &mut self.scratch, &self.changes, self.mode).map(|()| other)
+            });
+            if let Ok(other) = other {
                 self.writer = Ok(other);
-                return Ok(());
+                refused = None;
             }
         }
-        Err(Error::Stuck { source: Some(first) })
+        match refused {
+            None => {
+                self.completed();
+                Ok(())
+            }
+            Some(source) => Err(Error::Stuck { source: Some(source) }),
+        }
+    }
+
+    /// Sites that a change had left half-way are whole now that they were written again.
+    fn completed(&mut self) {
+        if !self.changes.iter().any(|(site, _)| site.form == Form::Partial) {
+            return;
+        }
+        for site in self.variables.values_mut().flat_map(|variable| &mut variable.sites) {
+            if self.changes.iter().any(|(changed, _)| changed.address == site.address) {
+                site.form = Form::Immediate;
+            }
+        }
     }
 
     /// In a forked child: own pages, holding this process's own values.
@@ -245,8 +279,8 @@ impl Registry {
             mode: self.mode,
             writing: self.writer.as_ref().map(Writer::path).map_err(|fallback| *fallback),
             images: self.images.len(),
-            patched_sites: sites().filter(|site| site.active).count(),
-            plain_sites: sites().filter(|site| !site.active).count()
+            patched_sites: sites().filter(|site| site.is_patched()).count(),
+            plain_sites: sites().filter(|site| !site.is_patched()).count()
                 + self.variables.values().map(|variable| variable.plain_sites).sum::<usize>(),
             traps_taken: trap::taken(),
         }
@@ -261,8 +295,9 @@ impl Registry {
                 class: variable.class,
                 size_bytes: variable.size_bytes,
                 bits: cell::load(*address, variable.size_bytes),
-                patched_sites: variable.sites.iter().filter(|site| site.active).count(),
-                plain_sites: variable.sites.iter().filter(|site| !site.active).count() + variable.plain_sites,
+                patched_sites: variable.sites.iter().filter(|site| site.is_patched()).count(),
+                plain_sites: variable.sites.iter().filter(|site| !site.is_patched()).count()
+                    + variable.plain_sites,
                 branches: variable.sites.iter().filter(|site| site.kind == Kind::Branch).count(),
                 address: *address,
             })

@@ -1,6 +1,7 @@
 //! The socket behind `lineup imv`: a thread that answers the process's own user.
 
 use super::{Entry, Error, get, list, set_text, status};
+use crate::cancel::NotCancelled;
 use lineup_trace::control::{Answer, Request, SCHEMA, ValueShown, socket_folder, socket_path};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -33,6 +34,7 @@ pub(super) fn clean_up() {
 ///
 /// When the socket's folder belongs to another user or may be opened by one, or the socket cannot be made.
 pub fn serve() -> io::Result<PathBuf> {
+    let _whole = NotCancelled::begin();
     let uid = own_uid();
     let run_user = PathBuf::from(format!("/run/user/{uid}"));
     let folder = socket_folder(uid, run_user.is_dir());

@@ -3,6 +3,8 @@
 //! It runs in signal context on whatever thread executed the trap: it takes no lock and allocates nothing.
 
 use super::arch::{self, Site};
+use super::pass_on;
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
 /// Every registered site, sorted by address. Replaced as a whole.
@@ -11,8 +13,13 @@ static TABLE: AtomicPtr<Vec<Site>> = AtomicPtr::new(std::ptr::null_mut());
 static READERS: AtomicUsize = AtomicUsize::new(0);
 /// Traps that were ours.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// What handled the signal before us.
-static PREVIOUS: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+/// What our handler replaced, to be put back when this code is unloaded.
+static REPLACED: Replaced = Replaced(UnsafeCell::new(None));
+
+struct Replaced(UnsafeCell<Option<libc::sigaction>>);
+
+// SAFETY: touched by `install` and `uninstall` alone, whose callers hold the registry's lock.
+unsafe impl Sync for Replaced {}
 
 /// How many traps this process has taken on sites.
 pub(super) fn taken() -> usize {
@@ -33,19 +40,30 @@ pub(super) fn publish(sites: Vec<Site>) {
     drop(unsafe { Box::from_raw(old) });
 }
 
-/// Makes sure that our handler is the one the kernel calls, keeping the one before it for traps that are not ours.
-pub(super) fn install() -> bool {
-    // SAFETY: sigaction with valid pointers. The previous action is leaked on purpose: a handler on another thread
-    // may be reading it.
+/// The action that the kernel takes now.
+fn current() -> Option<libc::sigaction> {
+    // SAFETY: sigaction with a valid pointer, which it fills when it succeeds.
     unsafe {
         let mut current: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGTRAP, std::ptr::null(), &mut current) != 0 {
-            return false;
-        }
-        if current.sa_sigaction == handle as *const () as usize {
-            return true;
-        }
-        PREVIOUS.store(Box::into_raw(Box::new(current)), SeqCst);
+        (libc::sigaction(libc::SIGTRAP, std::ptr::null(), &mut current) == 0).then_some(current)
+    }
+}
+
+fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == handle as *const () as usize
+}
+
+/// Makes sure that our handler is the one the kernel calls, and notes the one before it for traps that are not ours.
+/// The caller holds the registry's lock. Allocates nothing.
+pub(super) fn install() -> bool {
+    let Some(current) = current() else { return false };
+    if is_ours(&current) {
+        return true;
+    }
+    pass_on::note(&current);
+    // SAFETY: the registry's lock is held; sigaction with valid pointers.
+    unsafe {
+        *REPLACED.0.get() = Some(current);
         let mut ours: libc::sigaction = std::mem::zeroed();
         ours.sa_sigaction = handle as *const () as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | libc::SA_NODEFER;
@@ -53,21 +71,14 @@ pub(super) fn install() -> bool {
     }
 }
 
-/// Gives the signal back to whoever had it, if it is still ours: called when this code is about to be unloaded.
+/// Gives the signal back to whoever had it, if it is still ours: called when this code is about to be unloaded. The
+/// caller holds the registry's lock.
 pub(super) fn uninstall() {
-    let previous = PREVIOUS.load(SeqCst);
-    if previous.is_null() {
-        return;
-    }
-    // SAFETY: `previous` was stored by `install` and is never freed.
-    unsafe {
-        let mut current: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGTRAP, std::ptr::null(), &mut current) == 0
-            && current.sa_sigaction == handle as *const () as usize
-        {
-            libc::sigaction(libc::SIGTRAP, previous, std::ptr::null_mut());
-        }
-    }
+    // SAFETY: the registry's lock is held.
+    let replaced = unsafe { *REPLACED.0.get() };
+    let (Some(replaced), Some(_)) = (replaced, current().filter(is_ours)) else { return };
+    // SAFETY: sigaction with a valid pointer.
+    unsafe { libc::sigaction(libc::SIGTRAP, &replaced, std::ptr::null_mut()) };
 }
 
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -86,34 +97,6 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
             TAKEN.fetch_add(1, SeqCst);
             arch::emulate(&site, machine);
         }
-        None => pass_on(signal, info, context),
-    }
-}
-
-/// Hands a trap that is not ours to the handler before us, or to the default action.
-fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: `PREVIOUS` is null or points to a leaked action; its function has the type its flags announce.
-    unsafe {
-        let previous = PREVIOUS.load(SeqCst);
-        let (action, flags) = match previous.as_ref() {
-            Some(previous) => (previous.sa_sigaction, previous.sa_flags),
-            None => (libc::SIG_DFL, 0),
-        };
-        match action {
-            libc::SIG_IGN => {}
-            libc::SIG_DFL => {
-                libc::signal(signal, libc::SIG_DFL);
-                libc::raise(signal);
-            }
-            function if flags & libc::SA_SIGINFO != 0 => {
-                let function: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                    std::mem::transmute(function);
-                function(signal, info, context);
-            }
-            function => {
-                let function: extern "C" fn(libc::c_int) = std::mem::transmute(function);
-                function(signal);
-            }
-        }
+        None => pass_on::pass_on(signal, info, context),
     }
 }

@@ -3,7 +3,7 @@
 //! A write may succeed and change nothing that is executed (some emulators translate code once), so only a read
 //! that sees the new value counts.
 
-use super::arch::Site;
+use super::arch::{Form, Site};
 use super::patch::{self, Mode, Scratch};
 use super::write::{WritePath, Writer};
 
@@ -36,7 +36,8 @@ pub(super) fn passes(mut writer: Writer, site: Site) -> Option<Writer> {
             && read() == value
     };
     let before = read();
-    let works = (before == ORDINARY) && give(site, PATCHED) && give(Site { active: true, ..site }, ORDINARY);
+    let works =
+        (before == ORDINARY) && give(site, PATCHED) && give(Site { form: Form::Immediate, ..site }, ORDINARY);
     works.then_some(writer)
 }
 

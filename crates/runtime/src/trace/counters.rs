@@ -4,6 +4,7 @@
 //! software events of the kernel, when asked for; none.
 
 use super::CounterChoice;
+use crate::cancel::NotCancelled;
 use lineup_trace::Rung;
 use lineup_trace::layout::COUNTERS;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -151,6 +152,7 @@ impl Group {
 
     /// One system call for the whole group: the count of counters, then their values.
     fn read_by_call(&self) -> [u64; COUNTERS] {
+        let _whole = NotCancelled::begin();
         let mut words = [0u64; 1 + COUNTERS];
         let leader = self.files.first().map_or(-1, AsRawFd::as_raw_fd);
         // SAFETY: the buffer has room for every counter of a group of at most four.

@@ -34,6 +34,7 @@ mod tests;
 pub use lock::{TracedGuard, TracedMutex};
 pub use region::Region;
 
+use crate::cancel::NotCancelled;
 use crate::imv;
 use lineup_trace::layout::mode;
 use session::Session;
@@ -161,6 +162,7 @@ static SWITCH: Mutex<()> = Mutex::new(());
 /// [`StartError`].
 pub fn start(config: &Config) -> Result<(), StartError> {
     static FORK: Once = Once::new();
+    let _whole = NotCancelled::begin();
     let _switch = SWITCH.lock().unwrap_or_else(PoisonError::into_inner);
     if is_on() {
         return Err(StartError::AlreadyOn);
@@ -181,6 +183,7 @@ pub fn start(config: &Config) -> Result<(), StartError> {
 
 /// Makes the probes dormant. Calls of regions that are open now are not recorded.
 pub fn stop() {
+    let _whole = NotCancelled::begin();
     let _switch = SWITCH.lock().unwrap_or_else(PoisonError::into_inner);
     // A failure leaves some probes active; they find no session and return.
     let _ = TRACING.set(0);

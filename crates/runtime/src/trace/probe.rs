@@ -4,6 +4,7 @@ use super::buffer::{Buffer, DEPTH, Entry, Held, Open};
 use super::intervene;
 use super::region::Region;
 use super::session::Session;
+use crate::cancel::NotCancelled;
 use lineup_trace::layout::COUNTERS;
 use lineup_trace::{Arm, Kind};
 use std::cell::Cell;
@@ -49,6 +50,7 @@ impl State {
     fn own(&self, buffer: *mut Buffer) {
         let old = self.buffer.replace(buffer);
         if !old.is_null() {
+            let _whole = NotCancelled::begin();
             // SAFETY: from `Box::into_raw`. Probes that use it run with `busy` set, and so does this.
             drop(unsafe { Box::from_raw(old) });
         }
@@ -83,11 +85,19 @@ pub(super) fn with_buffer<R>(work: impl FnOnce(&Buffer) -> R) -> Option<R> {
     }
     // The flag is for signal handlers on this very thread: order against the compiler is all that is needed.
     compiler_fence(SeqCst);
-    let result =
-        session().and_then(|session| state.buffer_in(session).or_else(|| enter(session, state))).map(work);
-    compiler_fence(SeqCst);
-    state.busy.set(false);
-    result
+    let _busy = Busy(&state.busy);
+    session().and_then(|session| state.buffer_in(session).or_else(|| enter(session, state))).map(work)
+}
+
+/// Marks the thread as out of the probe again, also when the probe panics.
+struct Busy<'a>(&'a Cell<bool>);
+
+impl Drop for Busy<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.0.set(false);
+    }
 }
 
 #[cold]
@@ -104,6 +114,7 @@ fn count_interrupting(state: &State) {
 #[cold]
 #[inline(never)]
 fn enter<'a>(session: &'static Session, state: &'a State) -> Option<&'a Buffer> {
+    let _whole = NotCancelled::begin();
     let is_allowed = state.refused_by.get() != session.number && AT_END.try_with(|_| ()).is_ok();
     match is_allowed.then(|| Buffer::claim(session)).flatten() {
         Some(buffer) => state.own(Box::into_raw(Box::new(buffer))),

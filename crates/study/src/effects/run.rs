@@ -1,10 +1,11 @@
 //! A run that is observed, from its start to what it left behind.
 
-use super::{EffectsError, Observation, Scene};
+use super::{EffectsError, Observation, Scene, Snapshot};
 use crate::interrupt::Interrupts;
-use crate::process::{Finished, Invocation, Streams, Waiting};
+use crate::process::{Finished, Streams, Waiting};
+use crate::run::Run;
 use anyhow::{Context, Result};
-use lineup_prove::effects::{Content, ContentCollector, Effects, Target};
+use lineup_prove::effects::{Content, ContentCollector, Effects, RepeatedEffects, Target};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +30,7 @@ const FILTER_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
 /// # Errors
 /// When the program cannot be run.
 pub fn observe(
-    invocation: &Invocation,
+    run: &Run,
     is_folder_hidden: bool,
     interrupts: &Interrupts,
 ) -> Result<Result<Observed, EffectsError>> {
@@ -37,9 +38,9 @@ pub fn observe(
     if !actions.split_whitespace().any(|action| action == "trace") {
         return Ok(Err(EffectsError::Filter("filters that trace are not among its actions".into())));
     }
-    let mut waiting = Waiting::start(invocation, None, Streams::Captured, interrupts)?;
+    let mut waiting = Waiting::start(run, None, Streams::Captured, interrupts)?;
     let [mut output, mut errors] = waiting.captured()?.context("the run's output is not kept")?;
-    let folder = match &invocation.directory {
+    let folder = match &run.directory {
         Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
         None => std::env::current_dir().context("asking for the current folder")?,
     };
@@ -68,6 +69,27 @@ pub fn observe(
     ];
     let effects = observer.finish(finished.ending, outputs);
     Ok(Ok(Observed { finished, effects }))
+}
+
+/// Observes two runs that start with the same files in the run's folder, which is left as it was. Where the program writes
+/// the folder's path, that does not count.
+///
+/// # Errors
+/// As [`observe`], and when the folder cannot be put back.
+pub fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEffects, EffectsError>> {
+    let folder = run.directory.as_deref().context("a run that is repeated needs a folder of its own")?;
+    let cannot = || format!("cannot put {} back to what it was before a run", folder.display());
+    let snapshot = Snapshot::take(folder).with_context(cannot)?;
+    let once = || -> Result<Result<Effects, EffectsError>> {
+        let observed = observe(run, true, interrupts)?;
+        snapshot.restore().with_context(cannot)?;
+        Ok(observed.map(|observed| observed.effects))
+    };
+    let first = match once()? {
+        Ok(first) => first,
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(once()?.map(|second| RepeatedEffects { first, others: vec![second] }))
 }
 
 fn content(file: &mut File, hidden: &[u8]) -> io::Result<Content> {

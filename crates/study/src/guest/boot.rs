@@ -3,14 +3,15 @@
 use super::ending::{GuestEnd, Stage};
 use super::workload::Workload;
 use crate::interrupt::Interrupts;
-use crate::process::{Invocation, Streams, Waiting};
+use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
 use crate::recorder::on_path;
+use crate::run::Run;
 use crate::tool;
 use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
-use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, emulator, emulator_version};
+use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
 use lineup_model::abi::Machine;
 use lineup_prove::run::Ending;
@@ -123,8 +124,7 @@ impl BootOutcome {
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
     let (command, version) = find_emulator(request.image.machine)?;
-    let scratch =
-        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let scratch = interrupts.temporary_folder().context("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
     std::fs::write(&initramfs, initramfs_of(request)?).context("cannot write the initramfs")?;
     let machine = GuestMachine {
@@ -137,10 +137,8 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
         plugin: request.plugin.clone(),
     };
     let arguments = machine.arguments()?.into_iter().map(Into::into);
-    let invocation = Invocation {
-        command: [command.into()].into_iter().chain(arguments).collect(),
-        ..Invocation::default()
-    };
+    let invocation =
+        Run { command: [command.into()].into_iter().chain(arguments).collect(), ..Run::default() };
     let mut waiting = Waiting::start(&invocation, None, Streams::Piped, interrupts)?;
     let pipe = waiting.take_pipe().context("the emulator's console is not connected")?;
     let mut watch = Watch::new(request, version);
@@ -158,7 +156,8 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
 
 /// The emulator for a machine, if it is new enough.
 pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
-    let (name, package) = emulator(machine)?;
+    let board = board(machine)?;
+    let (name, package) = (board.emulator, board.package);
     let command = on_path(name)
         .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
     let output =
@@ -221,7 +220,7 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
     let machine = request.image.machine;
     let path = match request.busybox {
         Some(path) => path.to_owned(),
-        None if crate::recorder::is_native(machine) => {
+        None if machine.is_host() => {
             on_path("busybox").context("busybox is not installed; on Debian: apt install busybox-static")?
         }
         None => bail!(

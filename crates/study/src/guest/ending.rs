@@ -88,11 +88,7 @@ impl GuestEnd {
             ),
             GuestEnd::EndedEarly(stage) => format!("the guest switched itself off {stage}{memory}"),
             GuestEnd::EmulatorFailed { ending, complaint } => {
-                let how = match ending {
-                    Ending::Exited(status) => format!("exit status {status}"),
-                    Ending::Killed(signal) => format!("signal {signal}"),
-                };
-                format!("the emulator failed ({how}): {}", complaint.trim())
+                format!("the emulator failed ({ending}): {}", complaint.trim())
             }
         })
     }

@@ -1,16 +1,15 @@
 //! Finding the emulator and running it.
 
-use super::request::Output;
-use crate::interrupt::Interrupts;
+use crate::alias::Alias;
+use crate::run::Run;
 use anyhow::{Context, Result, bail};
 use lineup_model::abi::Machine;
-use lineup_recording::ProgramExit;
-use rustix::process::{Pid, Signal};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The file name of the recorder.
 const PLUGIN: &str = "liblineup_plugin.so";
@@ -25,125 +24,77 @@ pub(super) struct Emulator {
     pub version: String,
 }
 
-/// A program that ran.
-pub(super) struct Ran {
-    /// How it ended.
-    pub(super) exit: ProgramExit,
-}
-
 impl Emulator {
     /// The emulator for programs of a machine.
     pub(super) fn find(machine: Machine) -> Result<Emulator> {
-        let (name, sysroot) = emulator_of(machine);
+        let name = machine.description().program_emulator;
         let command = on_path(name)
             .with_context(|| format!("{name} is not installed; on Debian: apt install qemu-user"))?;
         let version = crate::tool::output(Command::new(&command).arg("--version")).context(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
-        let sysroot = sysroot.filter(|root| Path::new(root).is_dir());
+        let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
         Ok(Emulator { command, plugin: plugin()?, sysroot, version })
     }
 
-    /// Runs a program to its end with the recorder under a plan.
-    pub(super) fn run(&self, run: &Run<'_>, interrupts: &Interrupts) -> Result<Ran> {
-        let mut command = Command::new(&self.command);
-        let plugin = argument_of(&self.plugin, run.plan)?;
-        command.arg("-plugin").arg(plugin);
+    /// The run of a program with the recorder under a plan: the same run, with the emulator in front.
+    pub(super) fn with_recorder(&self, run: &Run, plan: &str) -> Result<Recorded> {
+        let plugin = Alias::of(&self.plugin)?;
+        let mut command: Vec<OsString> = vec![self.command.clone().into(), "-plugin".into()];
+        command.push(argument_of(&plugin, plan).into());
         if let Some(root) = self.sysroot {
-            command.args(["-L", root]);
+            command.extend(["-L".into(), root.into()]);
         }
-        command.arg(run.program).args(run.arguments).envs(run.environment.iter().cloned());
-        if let Some(directory) = run.directory {
-            command.current_dir(directory);
-        }
-        match run.shown {
-            Output::Hidden => {
-                command.stdout(Stdio::null()).stderr(Stdio::null());
-            }
-            Output::Shown => {}
-            Output::OnStandardError => {
-                let ours = std::io::stderr().as_fd().try_clone_to_owned();
-                command.stdout(ours.context("duplicating standard error")?);
-            }
-        }
-        if !run.reads_input {
-            command.stdin(Stdio::null());
-        }
-        interrupts.check()?;
-        // Its own group, so that a signal reaches whatever the program starts as well.
-        let mut child = command.process_group(0).spawn().context("starting the emulator")?;
-        let group = Pid::from_child(&child);
-        interrupts.entrust(group);
-        let status = child.wait().context("waiting for the emulator");
-        interrupts.release(group);
-        let status = status?;
-        interrupts.check()?;
-        let exit = match (status.code(), status.signal()) {
-            (Some(code), _) => ProgramExit::Exited(code),
-            (None, signal) => ProgramExit::Signaled(signal.unwrap_or(Signal::KILL.as_raw())),
-        };
-        Ok(Ran { exit })
+        command.extend(run.command.iter().cloned());
+        Ok(Recorded { run: Run { command, ..run.clone() }, _plugin: plugin })
     }
 }
 
-/// One run of a program.
-pub(super) struct Run<'a> {
-    /// The recorder's plan.
-    pub(super) plan: &'a Path,
-    /// The program's file.
-    pub(super) program: &'a Path,
-    /// Its arguments.
-    pub(super) arguments: &'a [OsString],
-    /// Its working directory.
-    pub(super) directory: Option<&'a Path>,
-    /// Variables added to its environment.
-    pub(super) environment: &'a [(OsString, OsString)],
-    /// What becomes of its output.
-    pub(super) shown: Output,
-    /// Whether it reads our standard input.
-    pub(super) reads_input: bool,
+/// A run under the emulator with the recorder in it.
+pub(super) struct Recorded {
+    pub(super) run: Run,
+    /// The recorder's name is good while this lives.
+    _plugin: Alias,
 }
 
-/// The emulator's name for a machine, and where Debian's cross compilers put its libraries.
-fn emulator_of(machine: Machine) -> (&'static str, Option<&'static str>) {
-    match machine {
-        Machine::X86_64 => {
-            ("qemu-x86_64", (!cfg!(target_arch = "x86_64")).then_some("/usr/x86_64-linux-gnu"))
-        }
-        Machine::AArch64 => {
-            ("qemu-aarch64", (!cfg!(target_arch = "aarch64")).then_some("/usr/aarch64-linux-gnu"))
-        }
-        Machine::Arm => ("qemu-arm", Some("/usr/arm-linux-gnueabihf")),
-        Machine::I386 => ("qemu-i386", Some("/usr/i686-linux-gnu")),
-    }
+/// Where libraries for a machine's programs are; `None` for those of this machine.
+fn sysroot_of(machine: Machine) -> Option<&'static str> {
+    (!machine.is_host()).then_some(machine.description().sysroot)
 }
 
-/// The command that runs a program outside recordings: the program itself on its own machine, else under the
-/// emulator.
-pub fn native_or_emulated(machine: Machine, program: OsString, arguments: &[OsString]) -> Vec<OsString> {
+/// The run of a program outside recordings: as it is on its own machine, else under the emulator.
+pub fn native_or_emulated(machine: Machine, run: Run) -> Run {
     let mut command = Vec::new();
-    if !is_native(machine) {
-        let (name, sysroot) = emulator_of(machine);
-        command.push(name.into());
-        command.extend(sysroot.into_iter().flat_map(|root| ["-L".into(), root.into()]));
+    if let Some(root) = sysroot_of(machine) {
+        let emulator = machine.description().program_emulator;
+        command.extend([emulator, "-L", root].map(OsString::from));
     }
-    command.push(program);
-    command.extend(arguments.iter().cloned());
-    command
-}
-
-/// True when this machine runs programs of that machine itself.
-pub fn is_native(machine: Machine) -> bool {
-    match machine {
-        Machine::X86_64 => cfg!(target_arch = "x86_64"),
-        Machine::AArch64 => cfg!(target_arch = "aarch64"),
-        Machine::Arm | Machine::I386 => false,
-    }
+    command.extend(run.command);
+    Run { command, ..run }
 }
 
 /// A program in one of the folders of `PATH`.
-pub fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: impl AsRef<Path>) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// The file that a command's first word names, as a shell finds it: a word without a slash in the folders of `PATH`.
+///
+/// # Errors
+/// When no folder of `PATH` has it.
+pub fn executable(word: &OsStr) -> Result<PathBuf> {
+    if word.as_bytes().contains(&b'/') {
+        return Ok(word.into());
+    }
+    on_path(word).with_context(|| {
+        let (name, here) = (word.display(), Path::new(word).is_file());
+        let hint = if here { format!("; for the one in this folder write ./{name}") } else { String::new() };
+        format!("{name} is in no folder of PATH{hint}")
+    })
 }
 
 /// The recorder: named by `LINEUP_PLUGIN`, else beside this executable, where cargo puts both, else where packages
@@ -167,18 +118,21 @@ fn plugin() -> Result<PathBuf> {
 }
 
 /// The emulator's argument that loads the recorder with a plan.
-pub fn plugin_argument(plan: &Path) -> Result<String> {
-    argument_of(&plugin()?, plan)
+pub struct PluginArgument {
+    /// The argument.
+    pub text: String,
+    _plugin: Alias,
 }
 
-fn argument_of(plugin: &Path, plan: &Path) -> Result<String> {
-    Ok(format!("{},plan={}", argument(plugin)?, argument(plan)?))
+/// The argument that loads the recorder with a plan, whose name holds no comma.
+///
+/// # Errors
+/// When there is no recorder.
+pub fn plugin_argument(plan: &str) -> Result<PluginArgument> {
+    let plugin = Alias::of(&plugin()?)?;
+    Ok(PluginArgument { text: argument_of(&plugin, plan), _plugin: plugin })
 }
 
-/// A path as part of a plugin argument, where commas separate.
-fn argument(path: &Path) -> Result<&str> {
-    let text = path.to_str().filter(|text| !text.contains(','));
-    text.with_context(|| {
-        format!("the emulator takes no comma or odd byte in the path {}", OsStr::new(path).display())
-    })
+fn argument_of(plugin: &Alias, plan: &str) -> String {
+    format!("{},plan={plan}", plugin.text())
 }

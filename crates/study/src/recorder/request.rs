@@ -1,21 +1,16 @@
 //! What is to be recorded.
 
+use crate::process::{Finished, Streams};
+use crate::run::Run;
 use lineup_cache::CacheSpec;
 use lineup_recording::{Ending, Mode, Summary};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A recording to be made.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
-    /// The program's file.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// Its working directory; `None` for ours.
-    pub directory: Option<PathBuf>,
-    /// Variables added to its environment.
-    pub environment: Vec<(OsString, OsString)>,
+    /// The run to record; its command names the program's file.
+    pub run: Run,
     /// Functions to record; empty in whole-program mode.
     pub regions: Vec<RegionRequest>,
     /// How to record.
@@ -28,19 +23,15 @@ pub struct RecordRequest {
     pub caches: Vec<CacheSpec>,
     /// Where to write the recording.
     pub output: PathBuf,
-    /// What becomes of the program's own output in the recording run; it then reads our standard input, too.
-    pub shown: Output,
+    /// What becomes of what the program prints in the recording run.
+    pub streams: Streams,
 }
 
-/// What becomes of what the program prints.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
-    /// Thrown away.
-    Hidden,
-    /// Passed through.
-    Shown,
-    /// Passed through, all of it on standard error.
-    OnStandardError,
+impl RecordRequest {
+    /// The program's file.
+    pub fn program(&self) -> &Path {
+        self.run.command.first().map_or(Path::new(""), Path::new)
+    }
 }
 
 /// A function to record.
@@ -53,12 +44,13 @@ pub struct RegionRequest {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
 pub struct RecordOutcome {
     /// How the program ended.
     pub ending: Ending,
     /// The recorder's counts; `None` when it did not get to write them.
     pub summary: Option<Summary>,
+    /// What the program printed, when it was captured, and how it was ended when not by itself.
+    pub finished: Finished,
     /// What the user should know: functions inlined besides, blocks not seen.
     pub notes: Vec<String>,
 }

@@ -15,15 +15,17 @@ use lineup_cache::CacheSpec;
 use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols};
-use lineup_model::abi::{Abi, Machine};
+use lineup_model::abi::Abi;
 use lineup_model::access::RegionId;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
+use lineup_study::alias::Alias;
 use lineup_study::companions;
 use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
 use lineup_study::guest::workload::Workload;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder::{plugin_argument, prepare_output};
+use lineup_study::recorder::plugin_argument;
+use lineup_study::recording_file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
@@ -175,7 +177,7 @@ pub(crate) fn prepare(
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
     let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
-    prepare_output(wanted.out)?;
+    recording_file::check(wanted.out, Some(&file))?;
     Ok(Prepared { kernel, options: options.clone(), file, workload, plan })
 }
 
@@ -210,7 +212,7 @@ fn plan(
     system.stream_steps = options.stream * 1_000_000;
     let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
     system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
-    let abi = abi_of(kernel.machine)?;
+    let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.1;
     header.mode = Mode::System;
@@ -233,22 +235,14 @@ fn plan(
     })
 }
 
-fn abi_of(machine: Machine) -> Result<Abi> {
-    Ok(match machine {
-        Machine::X86_64 => Abi::X86_64,
-        Machine::AArch64 => Abi::AARCH64,
-        Machine::Arm => Abi::ARM,
-        Machine::I386 => bail!("kernels for i386 are not recorded"),
-    })
-}
-
 /// Boots, records, and reads the recording back.
 pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
-    let scratch =
-        tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
+    let scratch = interrupts.temporary_folder().context("cannot make a temporary folder")?;
     let plan_file = scratch.path().join("plan");
     std::fs::write(&plan_file, prepared.plan.to_text()).context("writing the recorder's plan")?;
-    let plugin = Some(plugin_argument(&plan_file)?);
+    let plan_name = Alias::of(&plan_file)?;
+    let argument = plugin_argument(plan_name.text())?;
+    let plugin = Some(argument.text.clone());
     let request =
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
     let outcome = boot(&request, interrupts)?;

@@ -7,7 +7,7 @@
 //! architecture allows while other cores execute them; `movz` is not on that list, so its direct change rests on
 //! the barrier and on measurement, as on x86-64.
 
-use super::{Encoding, Kind, SITE_BYTES_MAX, Site, Store};
+use super::{Encoding, Form, Kind, SITE_BYTES_MAX, Site, Store};
 use std::arch::asm;
 
 /// `brk #0x4c49`.
@@ -66,7 +66,7 @@ pub(in crate::imv) fn encode(site: &Site, value: u64, code: &[u8; SITE_BYTES_MAX
     let direct = if len == 16 {
         bytes[LITERAL_OFFSET..].copy_from_slice(&value.to_le_bytes());
         let literal = Store { address: site.address + LITERAL_OFFSET, value, bytes: 8 };
-        ([literal, code_store], if site.active { 1 } else { 2 })
+        ([literal, code_store], if site.form == Form::Immediate { 1 } else { 2 })
     } else {
         ([code_store; 2], 1)
     };

@@ -32,6 +32,17 @@ pub(super) enum Kind {
     Branch,
 }
 
+/// What a site's bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// As emitted: it reads the ordinary variable.
+    Dormant,
+    /// A change stopped half-way: the value that it reads may be an old one until all of it is written again.
+    Partial,
+    /// An instruction that carries the value.
+    Immediate,
+}
+
 /// A place in the code that carries a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
@@ -48,11 +59,18 @@ pub(super) struct Site {
     pub(super) target: usize,
     /// Number of the register that receives the value.
     pub(super) register: u8,
-    /// True once the site has its immediate form.
-    pub(super) active: bool,
+    /// What its bytes are.
+    pub(super) form: Form,
+    /// Its bytes as the macros emitted them.
+    pub(super) dormant: [u8; SITE_BYTES_MAX],
 }
 
 impl Site {
+    /// Whether it must be written for its reads to follow the variable.
+    pub(super) fn is_patched(&self) -> bool {
+        self.form != Form::Dormant
+    }
+
     /// The value in the ordinary variable, which every set writes before it touches code.
     pub(super) fn cell_value(&self) -> u64 {
         super::cell::load(self.cell, self.size_bytes)

@@ -4,7 +4,7 @@
 //! the first included, is one aligned store. Values of 8 bytes: `movabs` with its immediate aligned to 8; later
 //! changes are one aligned store, the first needs the trap protocol because its opcode is in the word before.
 
-use super::{Encoding, Kind, SITE_BYTES_MAX, Site, Store};
+use super::{Encoding, Form, Kind, SITE_BYTES_MAX, Site, Store};
 
 /// `int3`.
 pub(in crate::imv) const TRAP: &[u8] = &[0xcc];
@@ -54,7 +54,9 @@ pub(in crate::imv) fn encode(site: &Site, value: u64, code: &[u8; SITE_BYTES_MAX
         Store { address: site.address, value: u64::from_le_bytes(word), bytes: 8 }
     };
     let direct = match (site.kind, site.size_bytes) {
-        (Kind::Value, 8) if site.active => Some(Store { address: site.address + 2, value, bytes: 8 }),
+        (Kind::Value, 8) if site.form == Form::Immediate => {
+            Some(Store { address: site.address + 2, value, bytes: 8 })
+        }
         (Kind::Value, 8) => None,
         _ => Some(whole_word(len)),
     };

@@ -1,11 +1,11 @@
-//! When memory began and ended to hold what it holds.
+//! The lifetimes of objects: when memory was given out and given back.
 
 use lineup_model::access::{MemoryEvent, MemoryEventKind};
 use std::collections::HashMap;
 
-/// One life of some memory: between allocation and release, or between two unmappings.
+/// One lifetime of some memory: between allocation and release, or between two unmappings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Life(u64);
+pub struct Lifetime(u64);
 
 /// A heap block while it was allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,9 +20,9 @@ pub struct Block {
     died: u64,
 }
 
-/// The lives of all memory that the recording tells of.
+/// The lifetimes of all memory that the recording tells of.
 #[derive(Default, Debug)]
-pub struct Lives {
+pub struct ObjectLifetimes {
     /// Sorted by start.
     blocks: Vec<Block>,
     /// The greatest end among the blocks up to this one.
@@ -30,36 +30,36 @@ pub struct Lives {
     unmapped: Vec<(u64, u64, u64)>,
 }
 
-impl Lives {
-    /// Builds lives from events in any order.
+impl ObjectLifetimes {
+    /// Builds lifetimes from events in any order.
     pub fn new(events: &[MemoryEvent]) -> Self {
         let mut ordered: Vec<&MemoryEvent> = events.iter().collect();
         ordered.sort_by_key(|event| event.at);
         let mut open: HashMap<u64, Block> = HashMap::new();
-        let mut lives = Lives::default();
+        let mut lifetimes = ObjectLifetimes::default();
         for event in ordered {
             let end = event.address.saturating_add(event.size_bytes.unwrap_or(0));
             match event.kind {
                 MemoryEventKind::Allocated => {
                     let block = Block { start: event.address, end, born: event.at, died: u64::MAX };
                     if let Some(old) = open.insert(event.address, block) {
-                        lives.blocks.push(Block { died: event.at, ..old });
+                        lifetimes.blocks.push(Block { died: event.at, ..old });
                     }
                 }
                 MemoryEventKind::Freed => match open.remove(&event.address) {
-                    Some(block) => lives.blocks.push(Block { died: event.at, ..block }),
+                    Some(block) => lifetimes.blocks.push(Block { died: event.at, ..block }),
                     None if end > event.address => {
-                        lives.blocks.push(Block { start: event.address, end, born: 0, died: event.at });
+                        lifetimes.blocks.push(Block { start: event.address, end, born: 0, died: event.at });
                     }
-                    None => lives.unmapped.push((event.address, event.address + 1, event.at)),
+                    None => lifetimes.unmapped.push((event.address, event.address + 1, event.at)),
                 },
-                MemoryEventKind::Unmapped => lives.unmapped.push((event.address, end, event.at)),
+                MemoryEventKind::Unmapped => lifetimes.unmapped.push((event.address, end, event.at)),
             }
         }
-        lives.blocks.extend(open.into_values());
-        lives.blocks.sort_by_key(|block| (block.start, block.born));
+        lifetimes.blocks.extend(open.into_values());
+        lifetimes.blocks.sort_by_key(|block| (block.start, block.born));
         let mut furthest = 0;
-        lives.reach = lives
+        lifetimes.reach = lifetimes
             .blocks
             .iter()
             .map(|block| {
@@ -67,12 +67,12 @@ impl Lives {
                 furthest
             })
             .collect();
-        lives
+        lifetimes
     }
 
-    /// The life that an address was in at a time, with its heap block when it is in one. A block given
+    /// The lifetime that an address was in at a time, with its heap block when it is in one. A block given
     /// out later counts when no earlier one is alive: the call that began at `at` may have allocated it.
-    pub fn at(&self, address: u64, at: u64) -> (Life, Option<Block>) {
+    pub fn at(&self, address: u64, at: u64) -> (Lifetime, Option<Block>) {
         let after = self.blocks.partition_point(|block| block.start <= address);
         let mut best: Option<(usize, Block)> = None;
         for index in (0..after).rev() {
@@ -86,8 +86,8 @@ impl Lives {
             }
         }
         match best {
-            Some((index, block)) => (Life(index as u64), Some(block)),
-            None => (Life(u64::MAX - self.times_unmapped(address, at)), None),
+            Some((index, block)) => (Lifetime(index as u64), Some(block)),
+            None => (Lifetime(u64::MAX - self.times_unmapped(address, at)), None),
         }
     }
 
@@ -112,29 +112,29 @@ mod tests {
     #[test]
     fn memory_given_out_again_has_another_life() {
         use MemoryEventKind::*;
-        let lives = Lives::new(&[
+        let lifetimes = ObjectLifetimes::new(&[
             event(1, Allocated, 0x100, Some(32)),
             event(5, Freed, 0x100, None),
             event(6, Allocated, 0x100, Some(16)),
         ]);
-        let (first, block) = lives.at(0x110, 3);
+        let (first, block) = lifetimes.at(0x110, 3);
         assert_eq!(block.map(|block| block.end), Some(0x120));
-        let (second, block) = lives.at(0x108, 7);
+        let (second, block) = lifetimes.at(0x108, 7);
         assert_eq!(block.map(|block| block.end), Some(0x110));
         assert_ne!(first, second);
-        assert_eq!(lives.at(0x118, 7).1, None);
+        assert_eq!(lifetimes.at(0x118, 7).1, None);
     }
 
     #[test]
     fn a_block_allocated_during_a_call_belongs_to_the_call() {
-        let lives = Lives::new(&[event(9, MemoryEventKind::Allocated, 0x100, Some(32))]);
-        assert!(lives.at(0x104, 8).1.is_some());
+        let lifetimes = ObjectLifetimes::new(&[event(9, MemoryEventKind::Allocated, 0x100, Some(32))]);
+        assert!(lifetimes.at(0x104, 8).1.is_some());
     }
 
     #[test]
     fn unmapping_ends_a_life_outside_the_heap() {
-        let lives = Lives::new(&[event(5, MemoryEventKind::Unmapped, 0x1000, Some(0x1000))]);
-        assert_ne!(lives.at(0x1008, 4).0, lives.at(0x1008, 6).0);
-        assert_eq!(lives.at(0x3008, 4).0, lives.at(0x3008, 6).0);
+        let lifetimes = ObjectLifetimes::new(&[event(5, MemoryEventKind::Unmapped, 0x1000, Some(0x1000))]);
+        assert_ne!(lifetimes.at(0x1008, 4).0, lifetimes.at(0x1008, 6).0);
+        assert_eq!(lifetimes.at(0x3008, 4).0, lifetimes.at(0x3008, 6).0);
     }
 }

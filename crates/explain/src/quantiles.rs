@@ -1,10 +1,10 @@
-//! How a figure varies from call to call.
+//! Quantiles and mean of a figure over calls.
 
 use serde::Serialize;
 
 /// Smallest, middle and greatest of a figure over calls.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Spread {
+pub struct Quantiles {
     /// Smallest.
     pub min: u64,
     /// Half of the calls have at most this (nearest rank).
@@ -26,14 +26,14 @@ pub struct Bar {
     pub calls: u64,
 }
 
-impl Spread {
-    /// The spread of values; `None` when there are none.
-    pub fn of(values: &[u64]) -> Option<Spread> {
+impl Quantiles {
+    /// Of these values; `None` when there are none.
+    pub fn of(values: &[u64]) -> Option<Quantiles> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
         let rank =
             |share: f64| sorted.get(((sorted.len() as f64 * share).ceil() as usize).max(1) - 1).copied();
-        Some(Spread {
+        Some(Quantiles {
             min: *sorted.first()?,
             median: rank(0.5)?,
             p99: rank(0.99)?,
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn the_median_is_a_value_that_occurred() {
-        let spread = Spread::of(&[9, 2, 4, 2]).unwrap();
+        let spread = Quantiles::of(&[9, 2, 4, 2]).unwrap();
         assert_eq!((spread.min, spread.median, spread.p99, spread.max), (2, 2, 9, 9));
         assert_eq!(spread.mean, 4.25);
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Quantiles::of(&[]), None);
     }
 
     #[test]

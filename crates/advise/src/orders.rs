@@ -1,0 +1,116 @@
+//! Member orders as a kind of fix: every used type in turn, the most used first.
+
+use crate::constraint::{Binding, Constraint};
+use crate::guard::Lock;
+use crate::guarding;
+use crate::kind::{Description, FixKind, KindName, Task};
+use crate::member_order::{self, Verdict, Worth};
+use crate::problem::Subject;
+use crate::proposal::{Advice, OrderProposal, REORDER, Refusal};
+use crate::spelling::spelling;
+use crate::usage::Usage;
+use crate::worth;
+use lineup_model::types::{TypeId, Types};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Orders of members.
+pub(crate) struct Orders;
+
+impl FixKind for Orders {
+    fn name(&self) -> KindName {
+        REORDER
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+        for id in used_types(task.usage, task.types) {
+            order_type(task, advice, id);
+        }
+    }
+
+    /// Guards proposed orders, and those that are good already.
+    fn guard(&self, task: &Task<'_>, advice: &Advice, lock: &mut Lock) {
+        let mut done = BTreeSet::new();
+        for id in used_types(task.usage, task.types) {
+            let Some(subject) = Subject::new(task.types, id, task.usage) else { continue };
+            let Some(name) = spelling(task.types, subject.id).map(|spelling| spelling.name) else { continue };
+            if !done.insert(name.clone()) {
+                continue;
+            }
+            if let Some(proposal) = advice.orders.iter().find(|order| order.type_name == name) {
+                guarding::add_order(lock, &subject, proposal, task.options);
+            } else if advice.already_good.contains(&name) {
+                guarding::add_present(lock, &subject, &name, task.options);
+            }
+        }
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.orders.iter().map(describe).collect()
+    }
+}
+
+/// Used aggregates, the one with the most accesses per call first.
+fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
+    let mut weights: BTreeMap<TypeId, f64> = BTreeMap::new();
+    for used in &usage.types {
+        let Some((id, _)) = types.aggregate(used.ty) else { continue };
+        let weight = usage.region(used.region).map_or(0.0, |(_, region)| region.weight);
+        let objects: u64 = used.patterns.iter().map(|pattern| pattern.occurrences).sum();
+        *weights.entry(id).or_default() += weight * objects as f64 / used.calls.max(1) as f64;
+    }
+    let mut ids: Vec<(TypeId, f64)> = weights.into_iter().collect();
+    ids.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    ids.into_iter().map(|(id, _)| id).collect()
+}
+
+fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) {
+    let Some(subject) = Subject::new(task.types, id, task.usage) else { return };
+    let Some(spelling) = spelling(task.types, subject.id) else {
+        let constraints = vec![Binding::new(Constraint::Anonymous)];
+        let owner = format!("(anonymous type {})", id.0);
+        return advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+    };
+    let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
+    if is_gathered || subject.aggregate.members.len() < 2 {
+        return;
+    }
+    let current = task.sources.with(&advice.edited);
+    let (options, edited) = (task.options, &advice.edited);
+    match member_order::propose(
+        &subject,
+        &spelling,
+        &current,
+        options,
+        &mut *task.judge,
+        edited,
+        Worth::OwnPatch,
+    ) {
+        Verdict::Proposed(proposal) => {
+            if let Some(little) = worth::too_little(task.usage, options, &describe(&proposal)) {
+                return advice.too_little.push(little);
+            }
+            advice.edited.extend(proposal.edited.clone());
+            advice.orders.push(*proposal);
+        }
+        Verdict::AlreadyGood(name) => advice.already_good.push(name),
+        Verdict::Refused(refusal) => advice.refusals.push(refusal),
+    }
+}
+
+fn describe(one: &OrderProposal) -> Description {
+    let minimal = match one.is_proven_minimal {
+        true => "No allowed order needs fewer lines.",
+        false => "Found by search: a better order is not excluded.",
+    };
+    let moved = one.moved.join(", ");
+    let summary = format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes);
+    Description {
+        reasons: one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect(),
+        lines: one.lines.clone(),
+        sizes: one.sizes.clone(),
+        obeyed: one.obeyed.clone(),
+        check: Some(one.check),
+        is_in_patch: !one.edited.is_empty(),
+        ..Description::told(REORDER, &one.type_name, summary)
+    }
+}

@@ -1,0 +1,68 @@
+//! Types that would be better in two parts. That is left to the user.
+
+use crate::kind::{Description, FixKind, KindName, Task, per_call};
+use crate::options::Options;
+use crate::problem::{Subject, merge_spans};
+use crate::proposal::{Advice, SPLIT, SplitAdvice};
+use crate::reasons::member_name;
+use crate::spelling::spelling;
+use crate::usage::Usage;
+use lineup_model::types::{TypeId, Types};
+use std::collections::BTreeSet;
+
+/// Types of more than two primary lines of which the regions touch less than a quarter, in several
+/// objects per call: only then does a split save lines that an order cannot.
+pub(crate) struct Splits;
+
+impl FixKind for Splits {
+    fn name(&self) -> KindName {
+        SPLIT
+    }
+
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+        let (usage, types) = (task.usage, task.types);
+        let ids: BTreeSet<TypeId> =
+            usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
+        advice.splits.extend(ids.into_iter().filter_map(|id| split(usage, types, id, task.options)));
+    }
+
+    fn describe(&self, advice: &Advice) -> Vec<Description> {
+        advice.splits.iter().map(describe).collect()
+    }
+}
+
+fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<SplitAdvice> {
+    let subject = Subject::new(types, id, usage)?;
+    let size_bytes = types.size_bytes(id)?;
+    let line_bytes = options.primary.bytes();
+    let models = subject.models().ok()?;
+    let demands = &models.models.first()?.demands;
+    let spans = demands.iter().flat_map(|demand| &demand.spans).filter(|(_, _, size)| *size > 0);
+    let touched = merge_spans(spans.map(|&(field, at, size)| (field, at, size.min(size_bytes))).collect());
+    let hot_bytes = touched.iter().fold(0_u64, |sum, (_, _, size)| sum.saturating_add(*size));
+    let fields: BTreeSet<usize> = touched.into_iter().map(|(field, ..)| field).collect();
+    let objects_per_call: f64 =
+        demands.iter().map(|demand| demand.per_call as f64 / crate::score::ONE as f64).sum();
+    let worth =
+        size_bytes > 2 * line_bytes && hot_bytes.saturating_mul(4) < size_bytes && objects_per_call >= 2.0;
+    (worth && hot_bytes > 0 && hot_bytes <= line_bytes / 2).then(|| SplitAdvice {
+        type_name: spelling(types, id).map_or("(anonymous)".to_string(), |spelling| spelling.name),
+        hot: fields.into_iter().map(|field| member_name(subject.aggregate, field)).collect(),
+        hot_bytes,
+        size_bytes,
+        objects_per_call,
+        hot_parts_per_line: line_bytes / hot_bytes,
+    })
+}
+
+fn describe(one: &SplitAdvice) -> Description {
+    let summary = format!(
+        "Calls use {} of the {} bytes of an object, and {} objects each. Stored apart, {} hot parts would share a line.",
+        one.hot_bytes,
+        one.size_bytes,
+        per_call(one.objects_per_call),
+        one.hot_parts_per_line
+    );
+    let reasons = vec![format!("Hot: {}.", one.hot.join(", "))];
+    Description { reasons, ..Description::told(SPLIT, &one.type_name, summary) }
+}

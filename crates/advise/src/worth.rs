@@ -1,0 +1,44 @@
+//! How much a proposal saves of what a region's calls need in all.
+
+use crate::options::Options;
+use crate::proposal::{Description, RegionLines, Worth};
+use crate::usage::Usage;
+
+/// The saving in each region at the line size that decides, under the recorded data model; the greatest share first.
+/// Regions that save nothing are left out, those that lose are not.
+pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64) -> Vec<Worth> {
+    let recorded = usage.abi.data_model();
+    let decides = lines.iter().filter(|row| row.line_bytes == primary_bytes && row.data_model == recorded);
+    let worth = |row: &RegionLines| {
+        let region = usage.regions.iter().find(|region| region.name == row.region)?;
+        let of_lines = region.scale.lines(primary_bytes).filter(|lines| *lines > 0.0);
+        Some(Worth {
+            region: row.region.clone(),
+            lines_saved: row.gain(),
+            of_lines,
+            share: of_lines.map(|lines| row.gain() / lines),
+        })
+    };
+    let mut all: Vec<Worth> =
+        decides.filter_map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
+    all.sort_by(|a, b| {
+        b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)).then(a.region.cmp(&b.region))
+    });
+    all
+}
+
+/// What is proposed of this, told in one sentence, when it saves less of every region's lines than the user asked for.
+/// `None` when it saves enough, or when what it is a share of is not known.
+pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Description) -> Option<Description> {
+    let worth = of_lines(usage, &described.lines, options.primary.bytes());
+    let best = worth.iter().filter_map(|worth| worth.share).max_by(f64::total_cmp)?;
+    if worth.iter().any(|worth| worth.share.is_none()) || best >= options.least_share {
+        return None;
+    }
+    let summary = format!(
+        "Would save at most {:.2} % of the lines of any region: less than the {} % asked for with --least-share.",
+        100.0 * best,
+        100.0 * options.least_share
+    );
+    Some(Description { worth, ..Description::told(described.kind, &described.target, summary) })
+}

@@ -1,0 +1,124 @@
+//! What an edit is worth beside what a region's calls need in all, and which alignments can pay.
+
+mod pahole;
+
+use lineup_advise::advise;
+use lineup_advise::judge::NoCompiler;
+use lineup_advise::options::Options;
+use lineup_advise::proposal::Advice;
+use lineup_advise::sources::Sources;
+use lineup_advise::usage::{Region, Scale, Usage};
+use lineup_model::abi::Abi;
+use lineup_model::access::RegionId;
+use lineup_model::types::{TypeId, TypeKind, Types};
+use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
+use pahole::{Folder, member, push, structure};
+use std::collections::BTreeSet;
+
+/// Objects of `struct rec` that begin `base` bytes into a line, used by one region at its bytes `touched`.
+struct Case {
+    folder: Folder,
+    types: Types,
+    usage: Usage,
+    options: Options,
+}
+
+impl Case {
+    fn new(text: &str, base_in_line: u8, touched: &[(u64, u64)]) -> Case {
+        let folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
+        folder.write(&Default::default());
+        let types = folder.types(Abi::X86_64).expect("compiles");
+        let ty = types.by_name()["rec"][0];
+        let bytes =
+            touched.iter().map(|&(offset, size_bytes)| ByteUse { offset, size_bytes, loads: 1, stores: 0 });
+        let pattern = ObjectPattern { base_in_line, bytes: bytes.collect(), occurrences: 10 };
+        let used =
+            TypeUse { region: RegionId(0), ty, calls: 10, patterns: vec![pattern], used_as: BTreeSet::new() };
+        let usage = Usage {
+            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+            types: vec![used],
+            ..Usage::empty(Abi::X86_64)
+        };
+        Case { folder, types, usage, options: Options::default() }
+    }
+
+    fn rec(&self) -> TypeId {
+        self.types.by_name()["rec"][0]
+    }
+
+    fn advise(&self) -> Advice {
+        let sources = Sources::new(self.folder.files.clone());
+        advise(&self.usage, &self.types, &sources, &self.options, &mut NoCompiler)
+    }
+}
+
+const SPREAD: &str = "struct rec { long a; char cold[120]; long b; };\nstruct rec r;\n";
+
+fn spread(lines_of_the_region: f64) -> Case {
+    let mut case = Case::new(SPREAD, 0, &[(0, 8), (128, 8)]);
+    let data_lines = Some([lines_of_the_region; 3]);
+    case.usage.regions[0].scale = Scale { data_lines, ..Scale::default() };
+    case
+}
+
+#[test]
+fn a_proposal_tells_its_share_of_the_regions_lines() {
+    let advice = spread(8.0).advise();
+    let worth = &advice.descriptions[0].worth[0];
+    assert_eq!((worth.lines_saved, worth.of_lines, worth.share), (1.0, Some(8.0), Some(0.125)));
+}
+
+#[test]
+fn what_saves_too_small_a_share_is_told_and_not_in_the_patch() {
+    let advice = spread(1000.0).advise();
+    assert!(advice.orders.is_empty() && advice.edited.is_empty());
+    assert_eq!(advice.too_little.len(), 1);
+    assert!(advice.too_little[0].summary.contains("0.10 %"), "{}", advice.too_little[0].summary);
+    let mut all = spread(1000.0);
+    all.options.least_share = 0.0;
+    assert_eq!(all.advise().orders.len(), 1);
+}
+
+#[test]
+fn advice_from_one_thread_says_so() {
+    let mut case = spread(8.0);
+    case.usage.threads = 1;
+    assert_eq!(case.advise().threads, 1);
+}
+
+/// A struct of one line that begins in the middle of one.
+const STRADDLES: &str = "struct rec { long a[8]; };\nstruct rec *r;\n";
+
+fn alignments(case: &Case) -> usize {
+    case.advise().alignments.len()
+}
+
+#[test]
+fn objects_that_straddle_lines_are_named_for_an_alignment() {
+    assert_eq!(alignments(&Case::new(STRADDLES, 32, &[(0, 64)])), 1);
+}
+
+#[test]
+fn objects_on_stacks_get_no_alignment() {
+    let mut case = Case::new(STRADDLES, 32, &[(0, 64)]);
+    case.usage.stack_types.insert(case.rec());
+    assert_eq!(alignments(&case), 0);
+}
+
+#[test]
+fn parts_of_other_types_and_small_types_get_no_alignment() {
+    let mut part = Case::new(STRADDLES, 32, &[(0, 64)]);
+    let rec = part.rec();
+    let parts = push(&mut part.types, "", Some(128), TypeKind::Array { element: rec, counts: vec![Some(2)] });
+    structure(&mut part.types, "other", 128, vec![member("parts", parts, 0)]);
+    assert_eq!(alignments(&part), 0);
+    let view = "struct rec { const char *text; long length; };\nstruct rec r;\n";
+    assert_eq!(alignments(&Case::new(view, 56, &[(0, 16)])), 0);
+}
+
+#[test]
+fn nothing_is_aligned_where_no_call_misses() {
+    let mut case = Case::new(STRADDLES, 32, &[(0, 64)]);
+    case.usage.regions[0].scale = Scale { data_misses: Some(0.0), ..Scale::default() };
+    assert_eq!(alignments(&case), 0);
+}

@@ -1,0 +1,71 @@
+//! Options of advice, the same for `lineup advise` and `lineup study`.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use lineup_model::line::LineSize;
+
+/// What a better layout may look like, and when it is worth a patch.
+#[derive(Args)]
+pub(crate) struct AdviceOptions {
+    /// Cache-line size that decides between layouts
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = line_size)]
+    pub(crate) line_size: LineSize,
+    /// Leave this member where it is
+    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = type_and_member)]
+    pins: Vec<(String, String)>,
+    /// Leave this type as it is
+    #[arg(long = "keep", value_name = "TYPE")]
+    keeps: Vec<String>,
+    /// Allow a type to grow to keep write-shared members apart
+    #[arg(long)]
+    allow_growth: bool,
+    /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
+    least_share: f64,
+}
+
+impl AdviceOptions {
+    /// The same as the library takes them.
+    pub(crate) fn meant(&self) -> lineup_advise::options::Options {
+        lineup_advise::options::Options {
+            pins: self.pins.clone(),
+            keeps: self.keeps.clone(),
+            primary: self.line_size,
+            allow_growth: self.allow_growth,
+            least_share: self.least_share / 100.0,
+        }
+    }
+}
+
+fn type_and_member(text: &str) -> Result<(String, String)> {
+    let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
+    let (ty, member) = parts.with_context(|| format!("{text:?}: write TYPE.MEMBER"))?;
+    Ok((ty.to_owned(), member.to_owned()))
+}
+
+pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {
+    let size = text.parse().ok().and_then(LineSize::new).filter(|size| LineSize::ALL.contains(size));
+    size.ok_or_else(|| format!("{text} is none of 32, 64 and 128"))
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("{text} is no number from 0 to 100"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_names_type_and_member() {
+        assert_eq!(type_and_member("a::B.c").unwrap(), ("a::B".into(), "c".into()));
+        assert!(type_and_member("member").is_err());
+    }
+
+    #[test]
+    fn a_share_is_a_percentage() {
+        assert_eq!(percentage("2.5"), Ok(2.5));
+        assert!(percentage("101").is_err() && percentage("NaN").is_err() && percentage("-1").is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! What surrounds a program that is recorded: its input, how long it may run, and a client that drives it.
+
+use crate::progress::Stages;
+use anyhow::Result;
+use clap::Args;
+use lineup_study::input::{Input, Origin};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::run::Drive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of every command that records a program.
+#[derive(Args, Clone)]
+pub(crate) struct Surroundings {
+    /// File that the program reads as standard input, in every run from its start [default: what this command is given;
+    /// nothing of a terminal]
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+    /// End the program after so many seconds, in every run: for programs that do not end by themselves
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    max_seconds: Option<Duration>,
+    /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when the
+    /// line is done
+    #[arg(long, value_name = "COMMAND")]
+    drive: Option<String>,
+    /// Start the line of --drive after so many seconds, whether the program listens or not
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "drive")]
+    drive_after: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("{text} is not a number of seconds above zero"))
+}
+
+impl Surroundings {
+    /// What every run reads, copied now.
+    pub(crate) fn input(&self, interrupts: &Interrupts, stages: &Stages) -> Result<Input> {
+        if let Some(file) = &self.stdin {
+            return Ok(Input::from_file(file, interrupts)?);
+        }
+        let waiting =
+            "standard input is read to its end first, since every run needs it; </dev/null gives none";
+        let (input, origin) = Input::ours(interrupts, &mut || stages.line(waiting))?;
+        if origin == Origin::Terminal {
+            stages.line("the program reads nothing from this terminal; give it input with --stdin FILE");
+        }
+        Ok(input)
+    }
+
+    /// How long a run may take.
+    pub(crate) fn max_time(&self) -> Option<Duration> {
+        self.max_seconds
+    }
+
+    /// The client.
+    pub(crate) fn drive(&self) -> Option<Drive> {
+        self.drive.clone().map(|line| Drive { line, after: self.drive_after })
+    }
+}

@@ -1,0 +1,37 @@
+//! Commands as they would be typed into a shell.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// A command as one line that a POSIX shell takes for just these words.
+pub(crate) fn line(words: impl IntoIterator<Item = OsString>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(&word)).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &OsString) -> String {
+    if let Some(text) = word.to_str() {
+        return shell_words::quote(text).into_owned();
+    }
+    // What is no text is spelled as octal numbers, which printf makes bytes again.
+    let spelled: String = word.as_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("\"$(printf '{spelled}')\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_shell_reads_back_the_words() {
+        let words: Vec<OsString> = ["plain", "two words", "it's", "$HOME", ""].map(Into::into).to_vec();
+        let odd = OsString::from_vec(b"a\xff\xfe%s\\ 'b".to_vec());
+        let words: Vec<OsString> = words.into_iter().chain([odd]).collect();
+        let script = format!("for word in {}; do printf '%s|' \"$word\"; done", line(words.clone()));
+        let said = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+        let expected: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"|"].concat()).collect();
+        assert_eq!(said, expected);
+    }
+}

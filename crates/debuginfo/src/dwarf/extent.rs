@@ -1,0 +1,65 @@
+//! Which code an entry covers, and in which language a unit is written.
+
+use super::{Dwarf, Unit, Value};
+use gimli::constants as dw;
+use lineup_model::types::Language;
+use std::ops::Range;
+
+/// An entry with its attributes.
+type Entry<'a> = gimli::DebuggingInformationEntry<super::Slice<'a>>;
+
+/// The code ranges of an entry, the one with the entry point first.
+pub(super) fn ranges<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, entry: &Entry<'a>) -> Vec<Range<u64>> {
+    let address = |name| match entry.attr_value(name) {
+        Some(value @ (Value::Addr(_) | Value::DebugAddrIndex(_))) => {
+            dwarf.attr_address(unit, value).ok().flatten()
+        }
+        _ => None,
+    };
+    let mut found = Vec::new();
+    if let Some(low) = address(dw::DW_AT_low_pc)
+        && let Some(high) = entry.attr_value(dw::DW_AT_high_pc)
+    {
+        let end = match high {
+            Value::Addr(_) | Value::DebugAddrIndex(_) => address(dw::DW_AT_high_pc),
+            _ => super::constant(high).and_then(|size| low.checked_add(size)),
+        };
+        found.extend(end.map(|end| low..end));
+    } else if let Some(value) = entry.attr_value(dw::DW_AT_ranges)
+        && let Ok(Some(mut list)) = dwarf.attr_ranges(unit, value)
+    {
+        while let Ok(Some(range)) = list.next() {
+            found.push(range.begin..range.end);
+        }
+    }
+    // The linker sets the addresses of code that it drops to 0.
+    found.retain(|range| range.start < range.end && range.start != 0);
+    let entry_point = address(dw::DW_AT_entry_pc);
+    if let Some(at) = entry_point.and_then(|pc| found.iter().position(|range| range.contains(&pc))) {
+        found.swap(0, at);
+    }
+    found
+}
+
+/// The language of a unit.
+pub(crate) fn language(unit: &Unit<'_>) -> Language {
+    let mut entries = unit.entries();
+    let Ok(Some(root)) = entries.next_dfs() else { return Language::Other };
+    match root.attr_value(dw::DW_AT_language) {
+        Some(Value::Language(language)) => match language {
+            dw::DW_LANG_C89 | dw::DW_LANG_C | dw::DW_LANG_C99 | dw::DW_LANG_C11 | dw::DW_LANG_C17 => {
+                Language::C
+            }
+            dw::DW_LANG_C_plus_plus
+            | dw::DW_LANG_C_plus_plus_03
+            | dw::DW_LANG_C_plus_plus_11
+            | dw::DW_LANG_C_plus_plus_14
+            | dw::DW_LANG_C_plus_plus_17
+            | dw::DW_LANG_C_plus_plus_20 => Language::Cpp,
+            dw::DW_LANG_Rust => Language::Rust,
+            dw::DW_LANG_Mips_Assembler => Language::Assembly,
+            _ => Language::Other,
+        },
+        _ => Language::Other,
+    }
+}

@@ -1,0 +1,189 @@
+//! Machines: one description each, which holds every fact about a machine that is plain data.
+//!
+//! Code asks the description for a fact (`machine.description().long_double_bytes`) and does not tell machines apart itself.
+//! What cannot be data, because bytes of instructions must be understood, lies in one file per machine in the crates that
+//! read instructions. ARCHITECTURE.md lists them under "How to add a machine".
+//!
+//! ```
+//! use lineup_model::machine::{Machine, ReturnAddress};
+//!
+//! let on_stack = Machine::ALL.into_iter()
+//!     .filter(|machine| machine.description().return_address == ReturnAddress::OnStack);
+//! assert_eq!(on_stack.collect::<Vec<_>>(), [Machine::X86_64, Machine::I386]);
+//! ```
+
+mod aarch64;
+mod arm;
+mod i386;
+mod x86_64;
+
+use std::fmt;
+
+/// A processor architecture whose programs Lineup reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Machine {
+    /// x86-64, including the x32 data model.
+    X86_64,
+    /// 32-bit x86.
+    I386,
+    /// 32-bit Arm, A32 and Thumb.
+    Arm,
+    /// 64-bit Arm.
+    AArch64,
+}
+
+/// What is to be known of a machine.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Its name in files and messages, which is the emulator's name for its target too.
+    pub name: &'static str,
+    /// Its number in recordings. Never changed, never given again.
+    pub file_code: u8,
+    /// `e_machine` of its ELF files, from the generic ABI's list.
+    pub elf_machine: u16,
+    /// Bytes of a pointer in its usual data model.
+    pub pointer_bytes: u8,
+    /// No scalar inside an aggregate is aligned to more bytes than this.
+    pub max_scalar_align_bytes: u64,
+    /// Bytes of C's `long double`.
+    pub long_double_bytes: u64,
+    /// The machine whose data model advice is judged under besides this one's: the usual one of the other width.
+    pub counterpart: Machine,
+    /// Registers that carry integer arguments, in order, by DWARF number. Empty when arguments go by the stack.
+    pub argument_registers: &'static [u16],
+    /// Where a call leaves the address that it returns to.
+    pub return_address: ReturnAddress,
+    /// True where a function may take its arguments off the stack when it returns.
+    pub callee_may_pop: bool,
+    /// How a thread's variables lie around the thread's base.
+    pub threads: ThreadAbi,
+    /// Debian's name for folders of libraries.
+    pub triplet: &'static str,
+    /// The emulator that runs its programs.
+    pub program_emulator: &'static str,
+    /// Where Debian's cross compilers put its libraries.
+    pub sysroot: &'static str,
+    /// The emulated board that boots its kernels; `None` when none is set up.
+    pub board: Option<&'static Board>,
+}
+
+/// Where a call leaves the address that it returns to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReturnAddress {
+    /// In memory, where the stack pointer then points.
+    OnStack,
+    /// In a register, which the callee may save.
+    InRegister,
+}
+
+/// Thread-local storage, after the machine's ABI and Drepper's "ELF Handling For Thread-Local Storage".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadAbi {
+    /// On which side of the base the program's own block lies.
+    pub block: BlockSide,
+    /// Pointers at the base that the ABI lays down and no variable uses.
+    pub head_pointers: u8,
+    /// Pointers between the base and the one to the vector of blocks.
+    pub vector_pointers: u8,
+    /// The relocation that asks for a variable's distance from the base.
+    pub distance_relocation: u32,
+    /// The relocation that asks for the number of the module that holds a variable.
+    pub module_relocation: u32,
+    /// The relocation that asks for a descriptor, and the bytes from there to the word that gets the distance.
+    pub descriptor_relocation: Option<(u32, u64)>,
+    /// True when compilers describe thread-local variables without saying where they are.
+    pub has_variables_without_place: bool,
+}
+
+/// On which side of a thread's base the program's own block of thread-local variables lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BlockSide {
+    /// It ends at the base, rounded down to its alignment.
+    Below,
+    /// It starts above the head, rounded up to its alignment.
+    Above,
+}
+
+/// A board that the full-system emulator knows, set up so that nothing random reaches the guest.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Board {
+    /// The emulator's command.
+    pub emulator: &'static str,
+    /// The Debian package that holds it.
+    pub package: &'static str,
+    /// Options that choose board and processor.
+    pub options: &'static [(&'static str, &'static str)],
+    /// The serial console, as the kernel calls it.
+    pub console: &'static str,
+    /// What the kernel's command line needs besides, such as a trusted clock. May be empty.
+    pub cmdline: &'static str,
+    /// Memory in MiB that the board can have at most.
+    pub max_memory_mib: u32,
+    /// True when several processors can share one clock that counts instructions, so that runs repeat to the bit.
+    pub counts_time_on_several_cpus: bool,
+}
+
+impl Machine {
+    /// All machines.
+    pub const ALL: [Machine; 4] = [Machine::X86_64, Machine::I386, Machine::Arm, Machine::AArch64];
+
+    /// What is to be known of this machine.
+    pub const fn description(self) -> &'static Description {
+        match self {
+            Machine::X86_64 => &x86_64::DESCRIPTION,
+            Machine::I386 => &i386::DESCRIPTION,
+            Machine::Arm => &arm::DESCRIPTION,
+            Machine::AArch64 => &aarch64::DESCRIPTION,
+        }
+    }
+
+    /// The machine of a name, see [`Description::name`].
+    pub fn named(name: &str) -> Option<Machine> {
+        Self::ALL.into_iter().find(|machine| machine.description().name == name)
+    }
+
+    /// The machine of a number in recordings, see [`Description::file_code`].
+    pub fn of_file_code(code: u8) -> Option<Machine> {
+        Self::ALL.into_iter().find(|machine| machine.description().file_code == code)
+    }
+
+    /// The machine of an ELF file's `e_machine`.
+    pub fn of_elf(elf_machine: u16) -> Option<Machine> {
+        Self::ALL.into_iter().find(|machine| machine.description().elf_machine == elf_machine)
+    }
+
+    /// True when the machine that this code runs on runs such programs itself.
+    pub fn is_host(self) -> bool {
+        self.description().name == std::env::consts::ARCH
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.description().name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_lead_back_to_their_machine() {
+        for machine in Machine::ALL {
+            let described = machine.description();
+            assert_eq!(Machine::named(described.name), Some(machine));
+            assert_eq!(Machine::of_file_code(described.file_code), Some(machine));
+            assert_eq!(Machine::of_elf(described.elf_machine), Some(machine));
+            assert_ne!(described.counterpart.description().pointer_bytes, described.pointer_bytes);
+        }
+        assert_eq!(Machine::named("mips"), None);
+        assert_eq!(Machine::of_file_code(200), None);
+    }
+
+    #[test]
+    fn this_machine_runs_its_own_programs_only() {
+        let hosts = Machine::ALL.into_iter().filter(|machine| machine.is_host()).count();
+        assert_eq!(hosts, usize::from(Machine::named(std::env::consts::ARCH).is_some()));
+    }
+}

@@ -1,0 +1,172 @@
+//! A client beside a server: started when the server listens, and the server is ended when the client is done.
+
+use crate::process::{Finished, Streams, Waiting};
+use crate::run::{Drive, Run, Stopped};
+use anyhow::{Context, Result, bail};
+use lineup_prove::run::Ending;
+use rustix::process::Pid;
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// How often a server is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a server may take until it listens: it may run under an emulator.
+const READY: Duration = Duration::from_secs(60);
+
+/// How long a server that its client told to end may take, and a client whose server has ended.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The state of a listening TCP socket and of a bound UDP socket in `/proc/net`, from the kernel's `tcp_states.h`.
+const LISTENING: &str = "0A";
+const BOUND: &str = "07";
+
+/// The flag of a listening Unix socket in `/proc/net/unix`: `__SO_ACCEPTCON`.
+const ACCEPTS: u64 = 0x10000;
+
+/// Runs the client of a server that was released. Tells why the server must be ended, if it must, and what the client
+/// did. A client that fails is an error.
+pub(crate) fn drive(
+    server: &mut Waiting,
+    drive: &Drive,
+    deadline: Option<Instant>,
+) -> Result<(Option<Stopped>, Option<Finished>)> {
+    let line = &drive.line;
+    if !await_readiness(server, drive)? {
+        bail!("the program ended before its client `{line}` was started");
+    }
+    let (run, interrupts) = server.origin();
+    let client = Run {
+        command: ["/bin/sh", "-c", line].map(Into::into).to_vec(),
+        directory: run.directory.clone(),
+        environment: run.environment.clone(),
+        ..Run::default()
+    };
+    let mut client = Waiting::start(&client, None, Streams::Captured, interrupts)?;
+    let began = Instant::now();
+    client.release()?;
+    while !client.wait_until(Some(Instant::now() + LOOK))? {
+        interrupts.check()?;
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok((Some(Stopped::Time), None));
+        }
+        if server.wait_until(Some(Instant::now()))? && !client.wait_until(Some(Instant::now() + FAREWELL))? {
+            bail!("the program ended while its client `{line}` was still at work");
+        }
+    }
+    let client = client.finish(began)?;
+    if client.ending != Ending::Exited(0) {
+        bail!(
+            "the client `{line}` failed ({}): {}",
+            client.ending,
+            String::from_utf8_lossy(&client.stderr.head).trim()
+        );
+    }
+    let ended = server.wait_until(Some(Instant::now() + FAREWELL))?;
+    Ok(((!ended).then_some(Stopped::Driven), Some(client)))
+}
+
+/// Waits until the client may start; false when the server has ended.
+fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
+    if let Some(after) = drive.after {
+        return Ok(!server.wait_until(Some(Instant::now() + after))?);
+    }
+    let latest = Instant::now() + READY;
+    while !listens(server.pid()) {
+        if server.wait_until(Some(Instant::now() + LOOK))? {
+            return Ok(false);
+        }
+        server.origin().1.check()?;
+        if Instant::now() >= latest {
+            bail!(
+                "the program listens on no socket after {} s, so its client `{}` was not started; start it after a \
+                 fixed time with --drive-after SECONDS",
+                READY.as_secs(),
+                drive.line
+            );
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a process of the group has a socket that clients can reach.
+fn listens(group: Pid) -> bool {
+    let sockets = sockets_of(group);
+    !sockets.is_empty() && !reachable(group).unwrap_or_default().is_disjoint(&sockets)
+}
+
+/// The numbers of all sockets that processes of the group have open.
+fn sockets_of(group: Pid) -> BTreeSet<u64> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let members = pids.filter(|pid| group_of(*pid) == Some(group));
+    let links = members.flat_map(|pid| fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())));
+    let links = links.flatten().flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    links
+        .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+        .collect()
+}
+
+/// The process group of a process: the third value after its name, which may hold anything, in parentheses.
+fn group_of(process: Pid) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    let (_, values) = status.rsplit_once(')')?;
+    Pid::from_raw(values.split_whitespace().nth(2)?.parse().ok()?)
+}
+
+/// The numbers of the sockets in a process's network that clients can reach.
+fn reachable(process: Pid) -> Result<BTreeSet<u64>> {
+    let read = |table: &str| {
+        let path = format!("/proc/{}/net/{table}", process.as_raw_nonzero());
+        fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+    };
+    let mut numbers = BTreeSet::new();
+    for (table, state) in [("tcp", LISTENING), ("tcp6", LISTENING), ("udp", BOUND), ("udp6", BOUND)] {
+        // A machine without IPv6 has no such table.
+        numbers
+            .extend(read(table).unwrap_or_default().lines().filter_map(|line| internet_socket(line, state)));
+    }
+    numbers.extend(read("unix")?.lines().filter_map(unix_socket));
+    Ok(numbers)
+}
+
+/// `sl local remote st queues timer retransmits uid timeout inode …`.
+fn internet_socket(line: &str, state: &str) -> Option<u64> {
+    let mut columns = line.split_whitespace().skip(3);
+    (columns.next()? == state).then_some(())?;
+    columns.nth(5)?.parse().ok()
+}
+
+/// `address: references protocol flags type state inode path`.
+fn unix_socket(line: &str) -> Option<u64> {
+    let mut columns = line.split_whitespace().skip(3);
+    let flags = u64::from_str_radix(columns.next()?, 16).ok()?;
+    (flags & ACCEPTS != 0).then_some(())?;
+    columns.nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_that_listen_are_told_from_others() {
+        let tcp = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 41234 1 x";
+        assert_eq!(internet_socket(tcp, LISTENING), Some(41234));
+        assert_eq!(internet_socket(&tcp.replace(" 0A ", " 01 "), LISTENING), None);
+        let unix = "ffff: 00000002 00000000 00010000 0001 01 5551 /run/x";
+        assert_eq!(unix_socket(unix), Some(5551));
+        assert_eq!(unix_socket(&unix.replace("00010000", "00000000")), None);
+        assert_eq!(unix_socket("Num       RefCount Protocol Flags    Type St Inode Path"), None);
+    }
+
+    #[test]
+    fn a_socket_of_this_process_is_seen() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let group = rustix::process::getpgrp();
+        let own = sockets_of(group);
+        assert!(own.iter().any(|socket| reachable(rustix::process::getpid()).unwrap().contains(socket)));
+        drop(listener);
+    }
+}

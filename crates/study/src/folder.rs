@@ -1,0 +1,39 @@
+//! Temporary folders, which go away however we end.
+
+use crate::guardian::Guardian;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A temporary folder at a path without symbolic links, so that what the kernel says of files in it compares equal.
+#[derive(Debug)]
+pub struct TempFolder {
+    path: PathBuf,
+    /// Removes the folder; `None` once it was.
+    folder: Option<TempDir>,
+    guardian: Arc<Guardian>,
+}
+
+impl TempFolder {
+    pub(crate) fn new(guardian: Arc<Guardian>) -> io::Result<Self> {
+        let root = std::env::temp_dir().canonicalize()?;
+        let folder = tempfile::Builder::new().prefix("lineup-").tempdir_in(root)?;
+        guardian.made(folder.path());
+        Ok(TempFolder { path: folder.path().to_owned(), folder: Some(folder), guardian })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        // What cannot be removed now is left to the guardian.
+        if self.folder.take().is_some_and(|folder| folder.close().is_ok()) {
+            self.guardian.removed(&self.path);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Where a recording may be written: never over a file that is not one.
+
+use lineup_recording::MAGIC;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Why a recording cannot be written to a file.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The file is the program that is to be recorded.
+    #[error(
+        "{output} is the program itself, which the recording would replace; name another file with --out"
+    )]
+    IsProgram {
+        /// What was named.
+        output: String,
+    },
+    /// The file holds something else.
+    #[error("{output} exists and is not a recording; it is left as it is: name another file with --out")]
+    IsNoRecording {
+        /// What was named.
+        output: String,
+    },
+    /// The file cannot be written.
+    #[error("cannot write the recording {output}")]
+    Unwritable {
+        /// What was named.
+        output: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Finds out now whether a recording can be written, and leaves an older one as it is until there is a new one.
+///
+/// # Errors
+/// When the file is the program, holds anything but a recording, or cannot be written.
+pub fn check(output: &Path, program: Option<&Path>) -> Result<(), OutputError> {
+    let name = || output.display().to_string();
+    let unwritable = |source| OutputError::Unwritable { output: name(), source };
+    let Some(there) = existing(output).map_err(unwritable)? else {
+        File::options().append(true).create_new(true).open(output).map_err(unwritable)?;
+        return std::fs::remove_file(output).map_err(unwritable);
+    };
+    let same = |program: &Path| {
+        std::fs::metadata(program).is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
+    };
+    if program.is_some_and(same) {
+        return Err(OutputError::IsProgram { output: name() });
+    }
+    if !there.is_file() || (there.len() > 0 && !is_recording(output).map_err(unwritable)?) {
+        return Err(OutputError::IsNoRecording { output: name() });
+    }
+    File::options().append(true).open(output).map_err(unwritable).map(drop)
+}
+
+/// What is known of a file, through symbolic links; nothing when there is none.
+fn existing(path: &Path) -> io::Result<Option<Metadata>> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_recording(path: &Path) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == MAGIC)
+}
+
+/// The output's absolute path, with the file made when there is none: it can then be opened by any name.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make(output: &Path) -> Result<PathBuf, OutputError> {
+    let unwritable = |source| OutputError::Unwritable { output: output.display().to_string(), source };
+    let path = std::path::absolute(output).map_err(unwritable)?;
+    File::options().append(true).create(true).open(&path).map_err(unwritable)?;
+    Ok(path)
+}
