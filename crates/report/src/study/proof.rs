@@ -65,6 +65,7 @@ impl From<&Proven<Proof>> for ProofReport {
                 (OutputCheck::NotRepeatable(reason.difference.clone()), None)
             }
             Err(NotTimed::Emulated) => (OutputCheck::Equal, Some("runs under an emulator".into())),
+            Err(NotTimed::Stopped) => (OutputCheck::Equal, Some("the program does not end by itself".into())),
         };
         Self {
             conclusion: proof.conclusion(),
