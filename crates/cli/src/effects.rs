@@ -6,9 +6,8 @@ use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_prove::effects::RepeatedEffects;
 use lineup_report::effects::{EffectsCheck, EffectsReport, agreement_text, difference_text, effects_text};
-use lineup_study::effects::{Snapshot, observe, observe_twice};
+use lineup_study::effects::{Snapshot, observe, observe_variants};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::run::Run;
 use std::ffi::OsString;
@@ -66,14 +65,14 @@ fn against(options: &Options, like: &Run, other: &Path, interrupts: &Interrupts)
     let root = interrupts.temporary_folder().context("cannot make a folder to run in")?;
     let [program, arguments @ ..] = options.command.as_slice() else { bail!("no program given") };
     // Folders of equal length, as a path's length moves the program's stack.
-    let runs = [(Path::new(program), "a"), (other, "b")].map(|(program, name)| {
+    let run = |program: &Path, name: &str| -> Result<Run> {
         let command = [absolute(program)?].into_iter().chain(arguments.iter().cloned()).collect();
-        let folder = root.path().join(name);
-        let run = Run { command, directory: Some(folder), ..like.clone() };
-        twice(options.folder.as_deref(), &run, interrupts)
-    });
-    let [before, after] = runs;
-    let found = before?.agreement(&after?);
+        let folder = folder(options.folder.as_deref(), root.path().join(name))?;
+        Ok(Run { command, directory: Some(folder), ..like.clone() })
+    };
+    let (before, after) = (run(Path::new(program), "a")?, run(other, "b")?);
+    let [before, after] = observe_variants(&before, &after, interrupts)??;
+    let found = before.agreement(&after);
     let check = found.as_ref().map(EffectsCheck::from);
     files::print(&match (&check, options.json) {
         (Ok(check), false) => agreement_text(check),
@@ -83,15 +82,13 @@ fn against(options: &Options, like: &Run, other: &Path, interrupts: &Interrupts)
     Ok(if check.is_ok() { Outcome::Done } else { Outcome::Finding })
 }
 
-/// Two runs in a new folder, both from the same files.
-fn twice(from: Option<&Path>, run: &Run, interrupts: &Interrupts) -> Result<RepeatedEffects> {
-    if let Some(folder) = &run.directory {
-        std::fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        if let Some(from) = from {
-            Snapshot::copy(from, folder).with_context(|| format!("cannot copy {}", from.display()))?;
-        }
+/// A new folder with the content of another.
+fn folder(from: Option<&Path>, folder: PathBuf) -> Result<PathBuf> {
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    if let Some(from) = from {
+        Snapshot::copy(from, &folder).with_context(|| format!("cannot copy {}", from.display()))?;
     }
-    Ok(observe_twice(run, interrupts)??)
+    Ok(folder)
 }
 
 /// A program named by its path is found from any folder; one named alone is looked for in PATH.

@@ -175,6 +175,26 @@ fn both_variants_of_a_study_read_all_of_a_piped_input() {
 }
 
 #[test]
+fn recordings_of_different_work_prove_nothing() {
+    let by_the_clock = READER.replace(
+        "while (fgets(line, sizeof line, stdin)) sum += work(count++);",
+        r#"
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (long n = now.tv_nsec / 100 % 5000; n >= 0; n--) sum += work(n);
+    sum = line[0] = 0;"#,
+    );
+    let place =
+        Place::new(&by_the_clock.replace("#include <stdio.h>", "#include <stdio.h>\n#include <time.h>"), &[]);
+    let study =
+        ["study", "--region", "work", "--calls", "9000", "--max-time", "1", "--json", "--", "./program"];
+    let report = json(&place.lineup(&study).output().expect("lineup runs"));
+    let reason = report["not_proven"].as_str().unwrap_or_else(|| panic!("{:#}", report["proof"]));
+    assert!(reason.starts_with("calls of work made: "), "{reason}");
+    assert!(report["proof"].is_null() && report["patch"].is_object());
+}
+
+#[test]
 fn the_printed_patch_command_works_where_the_user_stands() {
     let place = Place::new(READER, &[]);
     let mut study =

@@ -55,6 +55,8 @@ pub struct StudyReport {
     pub patch: Option<Patch>,
     /// What the comparison showed; `None` when none was made.
     pub proof: Option<ProofReport>,
+    /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
+    pub not_proven: Option<String>,
     /// What was not observed.
     pub not_observed: Vec<NotObserved>,
 }
@@ -94,6 +96,7 @@ impl StudyReport {
             already_good: Vec::new(),
             patch: None,
             proof: None,
+            not_proven: None,
             not_observed: Vec::new(),
         }
     }

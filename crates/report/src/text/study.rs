@@ -19,6 +19,10 @@ pub fn study_text(report: &StudyReport, style: TextStyle) -> String {
     if let Some(proof) = &report.proof {
         out.proof(proof);
     }
+    if let Some(reason) = &report.not_proven {
+        out.heading("Verdict");
+        out.line(&format!("Not proven: {}.", one_line(reason)));
+    }
     out.regions(&report.regions);
     report.maps.iter().for_each(|map| out.map(map));
     out.shared_lines(&report.shared_lines);
@@ -71,6 +75,7 @@ impl Writer {
     fn proof(&mut self, proof: &ProofReport) {
         self.heading("Verdict");
         self.line(&one_line(&proof.conclusion));
+        self.line(&format!("Effects {}.", one_line(&proof.effects_sentence())));
         match &proof.output {
             OutputCheck::Equal => {
                 self.line(&format!("Output and exit status equal in all {} runs.", whole(proof.runs)))

@@ -22,7 +22,7 @@ mod tracer;
 mod words;
 
 pub(crate) use filter::install;
-pub use run::{Observed, observe, observe_twice};
+pub use run::{Observed, observe, observe_variants};
 pub use snapshot::Snapshot;
 
 use observer::Observer;

@@ -263,7 +263,9 @@ impl Observer {
         parts: &[(u64, u64)],
         what: &str,
     ) {
-        let Some(opened) = self.file(tid, process, number) else { return };
+        let opened = self.file(tid, process, number);
+        // What goes to the null device is gone.
+        let Some(opened) = opened.filter(|opened| opened.target != Target::Path("/dev/null".into())) else { return };
         if opened.has_messages {
             let mut bytes = Vec::new();
             for (address, size_bytes) in parts {

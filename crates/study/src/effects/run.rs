@@ -76,7 +76,7 @@ pub fn observe(
 ///
 /// # Errors
 /// As [`observe`], and when the folder cannot be put back.
-pub fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEffects, EffectsError>> {
+fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEffects, EffectsError>> {
     let folder = run.directory.as_deref().context("a run that is repeated needs a folder of its own")?;
     let cannot = || format!("cannot put {} back to what it was before a run", folder.display());
     let snapshot = Snapshot::take(folder).with_context(cannot)?;
@@ -90,6 +90,30 @@ pub fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<Repeat
         Err(error) => return Ok(Err(error)),
     };
     Ok(once()?.map(|second| RepeatedEffects { first, others: vec![second] }))
+}
+
+/// Observes two variants, each in two runs. Where they differ each runs twice more: what seemed to be the same from run to
+/// run of one variant may have been so by chance.
+///
+/// # Errors
+/// When a program cannot be run, and when a folder cannot be put back.
+pub fn observe_variants(
+    before: &Run,
+    after: &Run,
+    interrupts: &Interrupts,
+) -> Result<Result<[RepeatedEffects; 2], EffectsError>> {
+    let (mut before_effects, mut after_effects) = match (observe_twice(before, interrupts)?, observe_twice(after, interrupts)?) {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+    };
+    if before_effects.agreement(&after_effects).is_err() {
+        for (run, effects) in [(before, &mut before_effects), (after, &mut after_effects)] {
+            if let Ok(RepeatedEffects { first, others }) = observe_twice(run, interrupts)? {
+                effects.others.extend(others.into_iter().chain([first]));
+            }
+        }
+    }
+    Ok(Ok([before_effects, after_effects]))
 }
 
 fn content(file: &mut File, hidden: &[u8]) -> io::Result<Content> {

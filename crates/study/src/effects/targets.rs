@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// What stands behind a number; `None` for what takes all bytes and keeps none, and for numbers that are not open.
+/// What stands behind a number; `None` when it is not open.
 pub(super) fn opened(tid: Tid, number: i32, scene: &Scene, numbers: &mut Numbers) -> Option<Opened> {
     let link = PathBuf::from(format!("/proc/{tid}/fd/{number}"));
     let name = fs::read_link(&link).ok()?;
@@ -67,9 +67,6 @@ pub(super) fn opened(tid: Tid, number: i32, scene: &Scene, numbers: &mut Numbers
     if text.ends_with(" (deleted)") {
         let is_memory = text.starts_with("/memfd:");
         return plain(Target::Other(if is_memory { "memory file" } else { "deleted file" }.to_owned()));
-    }
-    if name == Path::new("/dev/null") {
-        return None;
     }
     let target = Target::Path(scene.shown(&name));
     let has_content = about.is_file() || about.is_dir();
