@@ -90,7 +90,10 @@ fn agreement(
             (None, _) => Some((None, "the second variant does it, the first does not".into())),
         };
         if let Some((part, how)) = found {
-            return Err(EffectDifference { effect: named(key, first.get(key).or(second.get(key)), part), how });
+            return Err(EffectDifference {
+                effect: named(key, first.get(key).or(second.get(key)), part),
+                how,
+            });
         }
     }
     let all = || std::iter::once(before.0).chain(before.1).chain(std::iter::once(after.0)).chain(after.1);

@@ -1,6 +1,8 @@
 //! What two runs did differently, and where a comparison has to look away.
 
-use super::{Call, CallList, CallSite, Content, Effects, FileLeft, ProcessPath, Stream, Target, ending_in_words};
+use super::{
+    Call, CallList, CallSite, Content, Effects, FileLeft, ProcessPath, Stream, Target, ending_in_words,
+};
 use crate::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -82,7 +84,8 @@ impl Effect<'_> {
 /// A fingerprint of each piece, and one of everything when there is more than the pieces cover.
 fn atoms_of(content: &Content) -> Vec<u64> {
     let pieces = content.pieces().iter().map(|piece| piece.fingerprint);
-    let rest = (content.covered_bytes() < content.whole.size_bytes).then(|| first_word(&content.whole.fingerprint));
+    let rest =
+        (content.covered_bytes() < content.whole.size_bytes).then(|| first_word(&content.whole.fingerprint));
     pieces.chain(rest).collect()
 }
 
@@ -91,11 +94,15 @@ fn atoms_of(content: &Content) -> Vec<u64> {
 fn call_part(call: &Call) -> Part {
     let words = call.bytes.chunks(8).map(first_word);
     let rest = (call.size_bytes > call.bytes.len() as u64).then(|| first_word(&call.fingerprint));
-    Part { what: call.what.clone(), atoms: std::iter::once(call.size_bytes).chain(words).chain(rest).collect() }
+    Part {
+        what: call.what.clone(),
+        atoms: std::iter::once(call.size_bytes).chain(words).chain(rest).collect(),
+    }
 }
 
 fn further(list: &CallList) -> Option<Part> {
-    (list.further() > 0).then(|| Part { what: format!("{} further calls", list.further()), atoms: Vec::new() })
+    (list.further() > 0)
+        .then(|| Part { what: format!("{} further calls", list.further()), atoms: Vec::new() })
 }
 
 fn first_word(bytes: &[u8]) -> u64 {
@@ -138,7 +145,9 @@ impl Mask {
             unlike.map(|(at, (a, b))| (at, PartMask::between(a, b))).collect();
         // Where nothing is left to compare, say so.
         let leaves_nothing = |(at, part): (usize, &Part)| {
-            masks.get(&at).is_some_and(|mask| mask.what_is_left(part) == 0 && (mask.what || part.what.is_empty()))
+            masks
+                .get(&at)
+                .is_some_and(|mask| mask.what_is_left(part) == 0 && (mask.what || part.what.is_empty()))
         };
         match !one.is_empty() && one.iter().enumerate().all(leaves_nothing) {
             true => Mask::All,
@@ -191,7 +200,11 @@ impl PartMask {
 }
 
 /// Where two effects of the same name part, in words, as far as the mask lets it be seen: the place and how.
-pub(super) fn difference(one: &Effect<'_>, other: &Effect<'_>, mask: &Mask) -> Option<(Option<usize>, String)> {
+pub(super) fn difference(
+    one: &Effect<'_>,
+    other: &Effect<'_>,
+    mask: &Mask,
+) -> Option<(Option<usize>, String)> {
     let Mask::Parts(masks) = mask else { return None };
     let (parts, others) = (one.parts(), other.parts());
     let nothing = PartMask::default();
@@ -203,7 +216,9 @@ pub(super) fn difference(one: &Effect<'_>, other: &Effect<'_>, mask: &Mask) -> O
         if mask.all_atoms {
             continue;
         }
-        let unlike = |(index, (x, y)): (usize, (&u64, &u64))| (x != y && !mask.atoms.contains(&index)).then_some(index);
+        let unlike = |(index, (x, y)): (usize, (&u64, &u64))| {
+            (x != y && !mask.atoms.contains(&index)).then_some(index)
+        };
         let atom = a.atoms.iter().zip(&b.atoms).enumerate().find_map(unlike);
         let atom = atom.or((a.atoms.len() != b.atoms.len()).then_some(a.atoms.len().min(b.atoms.len())));
         if let Some(atom) = atom {
@@ -241,7 +256,9 @@ fn argument_differs(one: &Call, other: &Call, atom: usize) -> String {
     }
     let from = 8 * atom.saturating_sub(1);
     match first_unlike(&one.bytes, &other.bytes, from) {
-        Some(at) => format!("offset {at} of {} bytes: {}", one.size_bytes, shown(&one.bytes, &other.bytes, at)),
+        Some(at) => {
+            format!("offset {at} of {} bytes: {}", one.size_bytes, shown(&one.bytes, &other.bytes, at))
+        }
         None => format!("they part after the first {} bytes", one.bytes.len()),
     }
 }

@@ -225,8 +225,10 @@ impl EffectsCheck {
         if !self.not_compared.is_empty() {
             let left_out: Vec<String> =
                 self.not_compared.iter().map(|one| format!("{} ({})", one.effect, one.share)).collect();
-            sentence +=
-                &format!("; not compared: {}, different between two runs of the same program", listed(&left_out));
+            sentence += &format!(
+                "; not compared: {}, different between two runs of the same program",
+                listed(&left_out)
+            );
         }
         if !self.not_observed.is_empty() {
             sentence += &format!("; not observed: {}", listed(&self.not_observed));

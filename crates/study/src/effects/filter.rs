@@ -3,8 +3,8 @@
 use super::EffectsError;
 use super::calls::{self, Meaning};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 use std::collections::BTreeMap;
 
@@ -32,7 +32,9 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     // The library ends processes that make another machine's calls (32-bit programs). They are to run; that they are not
     // observed is noticed when such a program starts.
     for instruction in &mut program {
-        if instruction.code == (libc::BPF_RET | libc::BPF_K) as u16 && instruction.k == libc::SECCOMP_RET_KILL_PROCESS {
+        if instruction.code == (libc::BPF_RET | libc::BPF_K) as u16
+            && instruction.k == libc::SECCOMP_RET_KILL_PROCESS
+        {
             instruction.k = libc::SECCOMP_RET_ALLOW;
         }
     }

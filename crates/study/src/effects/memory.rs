@@ -38,7 +38,10 @@ pub(super) fn bytes(tid: Tid, address: u64, size_bytes: u64) -> Vec<u8> {
 /// 64-bit words.
 pub(super) fn words(tid: Tid, address: u64, count: u64) -> Vec<u64> {
     let bytes = bytes(tid, address, count.saturating_mul(8));
-    bytes.chunks_exact(8).map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte))).collect()
+    bytes
+        .chunks_exact(8)
+        .map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+        .collect()
 }
 
 /// Text that ends with a zero byte.

@@ -39,7 +39,9 @@ pub enum EffectsError {
     #[error("this system does not allow tracing ({0}), so effects beyond output and exit were not observed")]
     Attach(io::Error),
     /// The kernel does not take the filter.
-    #[error("this system refuses a filter of system calls ({0}), so effects beyond output and exit were not observed")]
+    #[error(
+        "this system refuses a filter of system calls ({0}), so effects beyond output and exit were not observed"
+    )]
     Filter(String),
     /// Waiting for the program failed.
     #[error("waiting for the observed program failed: {0}; run it again")]

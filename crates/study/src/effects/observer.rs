@@ -8,7 +8,8 @@ use super::ptrace::{Entry, Tid};
 use super::targets::{self, Numbers, Opened};
 use super::words;
 use lineup_prove::effects::{
-    Call, CallSite, Content, ContentCollector, Effects, ProcessEffects, ProcessPath, Stream, Target, hide_folder,
+    Call, CallSite, Content, ContentCollector, Effects, ProcessEffects, ProcessPath, Stream, Target,
+    hide_folder,
 };
 use lineup_prove::run::Ending;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -144,7 +145,8 @@ impl Observer {
         self.done.entry(ProcessPath::root()).or_default().ending = Some(ending);
         for (target, content) in outputs.into_iter().filter(|_| self.has_moved_output) {
             let writers = self.done.values_mut().filter_map(|process| process.streams.remove(&target));
-            let written_by = writers.flat_map(|stream| stream.written_by).chain(["moved by the kernel"]).collect();
+            let written_by =
+                writers.flat_map(|stream| stream.written_by).chain(["moved by the kernel"]).collect();
             let root = self.done.entry(ProcessPath::root()).or_default();
             root.streams.insert(target, Stream { written_by, content });
         }
@@ -265,7 +267,9 @@ impl Observer {
     ) {
         let opened = self.file(tid, process, number);
         // What goes to the null device is gone.
-        let Some(opened) = opened.filter(|opened| opened.target != Target::Path("/dev/null".into())) else { return };
+        let Some(opened) = opened.filter(|opened| opened.target != Target::Path("/dev/null".into())) else {
+            return;
+        };
         if opened.has_messages {
             let mut bytes = Vec::new();
             for (address, size_bytes) in parts {
@@ -407,7 +411,8 @@ impl Observer {
     /// The command line of a program that is executed.
     fn command(&self, tid: Tid, path: u64, list: u64) -> String {
         let path = memory::text(tid, path);
-        let words = memory::texts(tid, list).into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
+        let words =
+            memory::texts(tid, list).into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
         let words: Vec<String> = words.collect();
         format!("{} as {}", String::from_utf8_lossy(&path), shell_words::join(words))
     }

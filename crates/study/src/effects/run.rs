@@ -45,12 +45,8 @@ pub fn observe(
         None => std::env::current_dir().context("asking for the current folder")?,
     };
     let place = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
-    let scene = Scene {
-        folder,
-        is_folder_hidden,
-        standard_output: place(&output)?,
-        standard_error: place(&errors)?,
-    };
+    let scene =
+        Scene { folder, is_folder_hidden, standard_output: place(&output)?, standard_error: place(&errors)? };
     let hidden = scene.hidden().to_vec();
     let observation = match Observation::attach(waiting.pid(), scene) {
         Ok(observation) => observation,
@@ -102,10 +98,11 @@ pub fn observe_variants(
     after: &Run,
     interrupts: &Interrupts,
 ) -> Result<Result<[RepeatedEffects; 2], EffectsError>> {
-    let (mut before_effects, mut after_effects) = match (observe_twice(before, interrupts)?, observe_twice(after, interrupts)?) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
-    };
+    let (mut before_effects, mut after_effects) =
+        match (observe_twice(before, interrupts)?, observe_twice(after, interrupts)?) {
+            (Ok(before), Ok(after)) => (before, after),
+            (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+        };
     if before_effects.agreement(&after_effects).is_err() {
         for (run, effects) in [(before, &mut before_effects), (after, &mut after_effects)] {
             if let Ok(RepeatedEffects { first, others }) = observe_twice(run, interrupts)? {

@@ -133,7 +133,11 @@ mod tests {
         assert_eq!(fs::read_link(folder.join("link")).unwrap(), Path::new("kept"));
         assert!(!folder.join("new").exists());
         let now = folder.join("kept").metadata().unwrap();
-        assert_eq!((now.ino(), now.mtime_nsec()), (kept.ino(), kept.mtime_nsec()), "an unchanged file is left alone");
+        assert_eq!(
+            (now.ino(), now.mtime_nsec()),
+            (kept.ino(), kept.mtime_nsec()),
+            "an unchanged file is left alone"
+        );
     }
 
     #[test]
