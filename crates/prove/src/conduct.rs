@@ -80,7 +80,8 @@ impl Conduct {
     ) -> Result<Result<EffectsAgreement, String>, ProveError> {
         match (&self.effects, &after.effects) {
             (ConductEffects::Observed(before), ConductEffects::Observed(after)) => {
-                Ok(Ok(before.agreement(after)?))
+                let agreement = before.agreement(after);
+                Ok(Ok(agreement.map_err(|difference| ProveError::Effects { difference })?))
             }
             (ConductEffects::NotObserved(why), _) | (_, ConductEffects::NotObserved(why)) => {
                 Ok(Err(why.clone()))

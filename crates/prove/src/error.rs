@@ -30,8 +30,11 @@ pub enum ProveError {
         difference: String,
     },
     /// What left the variants' processes is not the same.
-    #[error("the variants do not do the same: {0}. The change is not safe; nothing is proven")]
-    Effects(#[from] EffectDifference),
+    #[error("the variants do not do the same: {difference}. The change is not safe; nothing is proven")]
+    Effects {
+        /// The first difference.
+        difference: EffectDifference,
+    },
     /// The variants read other input.
     #[error("the variants read different inputs: {difference}. Nothing is proven")]
     Inputs {

@@ -225,7 +225,8 @@ pub(super) fn difference(
             return Some((Some(at), bytes_differ(one, other, at, atom)));
         }
     }
-    (parts.len() != others.len()).then(|| (None, format!("number of calls: {} against {}", count(one), count(other))))
+    (parts.len() != others.len())
+        .then(|| (None, format!("number of calls: {} against {}", count(one), count(other))))
 }
 
 fn count(effect: &Effect<'_>) -> u64 {

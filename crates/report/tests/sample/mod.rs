@@ -1,8 +1,10 @@
 //! A made-up study, shaped like the clock event device of 2016, for tests and for looking at.
 
 use lineup_model::line::LineSize;
+use lineup_prove::effects::{Content, Effects, ProcessEffects, ProcessPath, RepeatedEffects, Stream, Target};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
-use lineup_prove::{Conduct, ProofPlan, Recorded, RunResult, Slot, Variant, prove};
+use lineup_prove::run::Ending;
+use lineup_prove::{Conduct, ConductEffects, ProofPlan, Recorded, RunResult, Slot, Variant, prove};
 use lineup_report::study::*;
 
 /// Name, size and alignment of each member on LP64, in the order before.
@@ -212,8 +214,7 @@ fn proof() -> ProofReport {
     };
     let plan = ProofPlan { max_blocks: 24, ..ProofPlan::default() };
     let effects = RepeatedEffects { first: effects("took 17 ms"), others: vec![effects("took 18 ms")] };
-    let conduct =
-        Conduct { effects: ConductEffects::Observed(effects), ..Conduct::quiet(Vec::new()) };
+    let conduct = Conduct { effects: ConductEffects::Observed(effects), ..Conduct::quiet(Vec::new()) };
     let variant = |lines| Recorded { footprints: vec![recorded(lines)], conduct: conduct.clone() };
     let (before, after) = (variant(&[(131, 1990), (132, 10)]), variant(&[(67, 1988), (68, 12)]));
     ProofReport::from(&prove(&before, &after, &mut runner, &plan).expect("both variants print the same"))
