@@ -19,7 +19,8 @@ use lineup_explain::fields;
 use lineup_explain::held::Congruence;
 use lineup_explain::what_if::{NewOrder, Relayout};
 use lineup_model::abi::Abi;
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
+use lineup_model::region::RegionId;
 use lineup_model::layout::{Layout, diff};
 use lineup_model::line::LineSize;
 use lineup_model::types::{

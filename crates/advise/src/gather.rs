@@ -204,11 +204,11 @@ impl Job<'_> {
     fn gathering(&self, sources: &Sources, names: &[String]) -> Result<Gathering, Binding> {
         let compiled = gather_text::compiled_files(sources, self.types);
         let plan = |name: &String| gather_text::plan(sources, &compiled, name).map(|(_, plan)| plan);
-        let region = self.usage.regions.first().map_or("hot", |region| region.name.as_str());
+        let region = self.usage.regions.iter().next().map_or("hot", |(_, region)| region.name.as_str());
         Ok(Gathering {
             name: gather_text::free_name(sources, region),
             align_bytes: self.options.primary.bytes(),
-            regions: self.usage.regions.iter().map(|region| region.name.clone()).collect(),
+            regions: self.usage.regions.iter().map(|(_, region)| region.name.clone()).collect(),
             variables: names.iter().map(plan).collect::<Result<_, _>>()?,
         })
     }

@@ -45,7 +45,7 @@ impl FixKind for Immediates {
 fn immediates(usage: &Usage, types: &Types) -> Vec<ImmediateAdvice> {
     let mut found: BTreeMap<&VariableRef, Vec<LoadsPerCall>> = BTreeMap::new();
     for used in &usage.variables {
-        let Some((_, region)) = usage.region(used.region).filter(|(_, region)| region.scale.may_miss())
+        let Some(region) = usage.regions.get(used.region).filter(|_| usage.scale(used.region).may_miss())
         else {
             continue;
         };

@@ -54,7 +54,7 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     let mut weights: BTreeMap<TypeId, f64> = BTreeMap::new();
     for used in &usage.types {
         let Some((id, _)) = types.aggregate(used.ty) else { continue };
-        let weight = usage.region(used.region).map_or(0.0, |(_, region)| region.weight);
+        let weight = usage.regions.get(used.region).map_or(0.0, |region| region.weight);
         let objects: u64 = used.patterns.iter().map(|pattern| pattern.occurrences).sum();
         *weights.entry(id).or_default() += weight * objects as f64 / used.calls.max(1) as f64;
     }

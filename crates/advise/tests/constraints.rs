@@ -7,9 +7,9 @@ use lineup_advise::constraint::Constraint;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::{Advice, OrderProposal};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{Language, TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::Folder;
@@ -59,7 +59,7 @@ impl Case {
         let used =
             TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: self.used_as.clone() };
         let usage = Usage {
-            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+            regions: Regions::from_iter([Region::named("hot")]),
             types: vec![used],
             ..Usage::empty(Abi::X86_64)
         };
@@ -212,7 +212,7 @@ fn members_that_debug_info_does_not_know_stop_the_edit() {
     ];
     let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 1 }];
     let usage = Usage {
-        regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+        regions: Regions::from_iter([Region::named("hot")]),
         types: vec![TypeUse { region: RegionId(0), ty: id, calls: 1, patterns, used_as: BTreeSet::new() }],
         ..Usage::empty(Abi::X86_64)
     };

@@ -9,9 +9,9 @@ use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
+use lineup_advise::usage::{Scale, TypedVariable, Usage};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, VariablePattern, VariableRef, VariableUse};
 use pahole::{Folder, integer, member, pointer, push, structure, typedef};
@@ -127,7 +127,7 @@ fn sched_clock() -> Case {
         .map(|(name, at, size, ty, _)| TypedVariable { variable: reference(name, *at, *size), ty: *ty })
         .collect();
     let usage = Usage {
-        regions: vec![Region::new(RegionId(0), "sched_clock", 1.0)],
+        regions: Regions::from_iter([Region::named("sched_clock")]),
         variables: vec![VariableUse { region: RegionId(0), calls: 100, patterns: vec![pattern] }],
         variable_types,
         ..Usage::empty(abi)
@@ -204,7 +204,7 @@ fn immediates_of(change: impl FnOnce(&mut Case)) -> Vec<String> {
 #[test]
 fn a_variable_that_two_regions_read_is_named_once_with_both() {
     let mut case = sched_clock();
-    case.usage.regions.push(Region::new(RegionId(1), "local_clock", 1.0));
+    case.usage.regions.push(Region::named("local_clock"));
     let again = VariableUse { region: RegionId(1), ..case.usage.variables[0].clone() };
     case.usage.variables.push(again);
     let mut nobody = lineup_advise::judge::NoCompiler;
@@ -223,7 +223,7 @@ fn a_variable_that_two_regions_read_is_named_once_with_both() {
 fn an_immediate_value_is_not_advised_where_no_call_misses() {
     let misses = |misses: f64| {
         immediates_of(|case| {
-            case.usage.regions[0].scale = Scale { data_misses: Some(misses), ..Scale::default() };
+            case.usage.scales.insert(RegionId(0), Scale { data_misses: Some(misses), ..Scale::default() });
         })
     };
     assert_eq!(misses(0.001), Vec::<String>::new());

@@ -7,10 +7,11 @@ use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check, OrderProposal, RegionLines};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_advise::{advise, constraint::Constraint};
 use lineup_model::abi::Abi;
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
+use lineup_model::region::{Region, RegionId};
 use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, Owner, Sharing, TypeUse};
 use pahole::{Folder, integer, member, pointer, structure};
@@ -18,10 +19,6 @@ use std::collections::BTreeSet;
 
 const CLOCKCHIPS: &str = include_str!("texts/clockchips.h");
 const USES_IT: &str = "#include \"clockchips.h\"\nstruct clock_event_device device;\n";
-
-fn region(id: u16, name: &str) -> Region {
-    Region::new(RegionId(id), name, 1.0)
-}
 
 /// A region that touches these members of `objects` line-aligned objects per call.
 fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u64) -> TypeUse {
@@ -45,7 +42,7 @@ fn touches(types: &Types, id: TypeId, region: u16, members: &[&str], objects: u6
 }
 
 fn usage(abi: Abi, regions: &[&str], types: Vec<TypeUse>) -> Usage {
-    let regions = regions.iter().zip(0..).map(|(name, id)| region(id, name)).collect();
+    let regions = regions.iter().map(|name| Region::named(*name)).collect();
     Usage { regions, types, ..Usage::empty(abi) }
 }
 

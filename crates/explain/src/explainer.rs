@@ -14,9 +14,10 @@ use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_model::access::{
-    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, RegionId, StackRange, ThreadId,
+    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
 };
 use lineup_model::line::LineSize;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
     ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
@@ -50,22 +51,13 @@ impl Default for Options {
     }
 }
 
-/// A region as the recording describes it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Region {
-    /// The function.
-    pub name: String,
-    /// Its weight.
-    pub weight: f64,
-    /// Calls entered, recorded or not, when counted.
-    pub calls_seen: Option<u64>,
-}
-
 /// Explains a recording: give every call to [`Explainer::observe`], call [`Explainer::settle`], give
 /// every call to [`Explainer::explain`], then [`Explainer::finish`].
 pub struct Explainer<'a> {
     namer: Namer<'a>,
-    regions: Vec<Region>,
+    regions: Regions,
+    /// Calls that the program made of each region, when counted.
+    calls_made: Vec<u64>,
     tallies: BTreeMap<RegionId, RegionTally>,
     threads: BTreeSet<ThreadId>,
     lines: LineThreads,
@@ -79,18 +71,24 @@ impl<'a> Explainer<'a> {
         images: Vec<Image<'a>>,
         memory: &[MemoryEvent],
         stacks: &[StackRange],
-        regions: Vec<Region>,
+        regions: Regions,
         options: Options,
     ) -> Self {
         Explainer {
             namer: Namer::new(images, memory, stacks),
             regions,
+            calls_made: Vec::new(),
             tallies: BTreeMap::new(),
             threads: BTreeSet::new(),
             lines: LineThreads::default(),
             shared: Vec::new(),
             options,
         }
+    }
+
+    /// How many calls the program made of each region, recorded or not, in the order of their ids.
+    pub fn see_calls_made(&mut self, calls: impl IntoIterator<Item = u64>) {
+        self.calls_made = calls.into_iter().collect();
     }
 
     /// Before the first pass: bases that threads were given. Others are learned from the code.
@@ -171,13 +169,11 @@ impl<'a> Explainer<'a> {
             coverage.merge(&tally.coverage);
         }
         let none = RegionTally::default();
-        let regions = (0..self.regions.len())
-            .map(|index| {
-                let tally =
-                    u16::try_from(index).ok().and_then(|id| tallies.get(&RegionId(id))).unwrap_or(&none);
-                self.region(index, tally, &shared)
-            })
-            .collect();
+        let table = std::mem::take(&mut self.regions);
+        let regions = table
+            .iter()
+            .map(|(id, region)| self.region(id, region, tallies.get(&id).unwrap_or(&none), &shared));
+        let regions = regions.collect();
         Explanation {
             schema: "lineup.explain/1",
             line_bytes: self.options.line_size.bytes(),
@@ -189,9 +185,13 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    fn region(&mut self, index: usize, tally: &RegionTally, shared: &Shared) -> RegionExplanation {
-        let region = self.regions.get(index).cloned();
-        let region = region.unwrap_or(Region { name: String::new(), weight: 1.0, calls_seen: None });
+    fn region(
+        &mut self,
+        id: RegionId,
+        region: &Region,
+        tally: &RegionTally,
+        shared: &Shared,
+    ) -> RegionExplanation {
         let line = self.options.line_size;
         let mut map = object_lines(&mut self.namer, tally, line);
         map.extend(variable_lines(&mut self.namer, tally, line));
@@ -203,9 +203,10 @@ impl<'a> Explainer<'a> {
                 (&a.type_name, a.base_in_line, a.line).cmp(&(&b.type_name, b.base_in_line, b.line))
             })
         });
-        let seen = region.calls_seen.filter(|seen| *seen > 0);
+        let seen = self.calls_made.get(usize::from(id.0)).copied().filter(|seen| *seen > 0);
         RegionExplanation {
-            name: region.name,
+            id,
+            name: region.name.clone(),
             weight: region.weight,
             calls: tally.calls,
             unfinished: tally.unfinished,

@@ -3,6 +3,7 @@
 use crate::name::{Class, Evidence};
 use crate::quantiles::{Bar, Quantiles};
 use lineup_model::abi::Abi;
+use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
 use serde::Serialize;
@@ -76,6 +77,9 @@ impl Coverage {
 /// One region.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RegionExplanation {
+    /// Its place in the recording's table of regions.
+    #[serde(skip)]
+    pub id: RegionId,
     /// The function.
     pub name: String,
     /// Its weight against other regions.

@@ -49,6 +49,6 @@ mod thread_block;
 pub mod what_if;
 
 pub use error::ExplainError;
-pub use explainer::{Explainer, Options, Region};
+pub use explainer::{Explainer, Options};
 pub use explanation::Explanation;
 pub use recorded::Survey;

@@ -5,10 +5,11 @@ use lineup_explain::explanation::Explanation;
 use lineup_explain::instruction::{InstructionSet, Touch, decode};
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
-use lineup_model::access::{Access, CallEnd, RegionId, StackRange, ThreadId};
+use lineup_model::access::{Access, CallEnd, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::line::LineSize;
-use lineup_recording::{CallHead, Encoder, Header, Reader, RegionInfo, Writer};
+use lineup_model::region::{Region, RegionId};
+use lineup_recording::{CallHead, Encoder, Header, Reader, Writer};
 use std::process::Command;
 
 const SOURCE: &str = "
@@ -77,7 +78,7 @@ fn accesses(program: &Program, job: u64) -> Vec<Access> {
 /// A recording of calls, each by a thread on a job at an address.
 fn recording(program: &Program, calls: &[(u32, u64)]) -> Vec<u8> {
     let mut header = Header::new(Abi::X86_64, vec!["a".into()]);
-    header.regions.push(RegionInfo {
+    header.regions.push(Region {
         name: "f".into(),
         weight: 1.0,
         image: "a".into(),

@@ -83,8 +83,8 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
     }
     let counts = |index: usize| summary.as_ref().and_then(|summary| summary.regions.get(index));
     let summaries =
-        regions.into_iter().zip(tallies).enumerate().map(|(index, (region, tally))| RegionSummary {
-            name: region.name,
+        regions.iter().zip(tallies).enumerate().map(|(index, ((_, region), tally))| RegionSummary {
+            name: region.name.clone(),
             weight: region.weight,
             seen: counts(index).map(|counts| counts.seen),
             recorded: tally.recorded,

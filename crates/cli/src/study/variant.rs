@@ -11,7 +11,7 @@ use lineup_recording::{Mode, ProgramExit};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -102,12 +102,9 @@ fn record(
     output: &Path,
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
-    let regions = plan.regions.iter();
     let request = RecordRequest {
         run: plan.run(program, tree),
-        regions: regions
-            .map(|(name, weight)| RegionRequest { name: name.clone(), weight: *weight })
-            .collect(),
+        regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
         warmup_calls: plan.warmup,

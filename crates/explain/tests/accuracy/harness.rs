@@ -2,9 +2,10 @@
 //! said about its memory.
 
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
