@@ -157,6 +157,7 @@ impl Plan {
             input: self.input.clone(),
             max_time: self.max_time,
             drive: self.drive.clone(),
+            placed: None,
         }
     }
 }
