@@ -19,7 +19,8 @@ use lineup_explain::fields;
 use lineup_explain::held::Congruence;
 use lineup_explain::what_if::{NewOrder, Relayout};
 use lineup_model::abi::Abi;
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
+use lineup_model::region::RegionId;
 use lineup_model::layout::{Layout, diff};
 use lineup_model::line::LineSize;
 use lineup_model::types::{
@@ -265,7 +266,7 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     };
     let text = "struct s { long a; struct s *b; };\nstruct a { int s; int b; };\n";
     let sources = Sources::new([("a.c".to_owned(), text.to_owned())]);
-    advise(&usage, types, &sources, &Options::default(), &mut NoCompiler);
+    let _advice = advise(&usage, types, &sources, &Options::default(), &mut NoCompiler);
     for (id, _) in types.iter() {
         let Some((_, aggregate)) = types.aggregate(id) else { continue };
         let order: Vec<usize> = (0..aggregate.members.len()).rev().collect();

@@ -62,6 +62,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-report",
             "lineup-sched",
             "lineup-load",
+            "lineup-mapping",
             "lineup-study",
             "lineup-trace",
         ],

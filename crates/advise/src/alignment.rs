@@ -1,6 +1,7 @@
 //! Objects that straddle lines because nothing aligns them.
 
 use crate::data_model::DataModel;
+use crate::error::AdviseError;
 use crate::figures;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
@@ -23,11 +24,12 @@ impl FixKind for Alignments {
         ALIGN
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
         let ids: BTreeSet<TypeId> =
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
         advice.alignments.extend(ids.into_iter().filter_map(|id| of_type(usage, types, id, task.options)));
+        Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {
@@ -49,10 +51,7 @@ impl FixKind for Alignments {
 fn can_pay(usage: &Usage, types: &Types, subject: &Subject<'_>, options: &Options) -> bool {
     let is_on_stack = subject.uses.iter().any(|used| usage.stack_types.contains(&used.ty));
     let is_small = types.size_bytes(subject.id).unwrap_or(0).saturating_mul(2) < options.primary.bytes();
-    let misses = subject
-        .uses
-        .iter()
-        .any(|used| usage.region(used.region).is_some_and(|(_, region)| region.scale.may_miss()));
+    let misses = subject.uses.iter().any(|used| usage.scale(used.region).may_miss());
     !is_on_stack && !is_small && misses && !is_part_of_another(types, subject.id)
 }
 
@@ -95,9 +94,9 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
         .map(|demand| Demand { base: demand.base / line_bytes * line_bytes, ..demand.clone() })
         .collect();
     let mut lines = Vec::new();
-    for (index, region) in usage.regions.iter().enumerate() {
-        let old = figures::region_lines(demands, index, &offsets);
-        let new = figures::region_lines(&aligned, index, &offsets);
+    for (id, region) in usage.regions.iter() {
+        let old = figures::region_lines(demands, id, &offsets);
+        let new = figures::region_lines(&aligned, id, &offsets);
         for ((bytes, before), after) in [32, 64, 128].into_iter().zip(old).zip(new) {
             if before > 0.0 && bytes <= line_bytes {
                 let (region, data_model) = (region.name.clone(), usage.abi.data_model());

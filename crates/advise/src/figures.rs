@@ -5,6 +5,7 @@ use crate::proposal::{RegionLines, SizeChange};
 use crate::score::{Demand, Model, ONE, demand_lines};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 
 /// Offsets of one data model and the size they end in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +15,7 @@ pub(crate) struct Layout {
 }
 
 /// Expected lines of 32, 64 and 128 bytes per call of a region.
-pub(crate) fn region_lines(demands: &[Demand], region: usize, offsets_bits: &[u64]) -> [f64; 3] {
+pub(crate) fn region_lines(demands: &[Demand], region: RegionId, offsets_bits: &[u64]) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for demand in demands.iter().filter(|demand| demand.region == region) {
         for (sum, count) in sums.iter_mut().zip(demand_lines(demand, offsets_bits)) {
@@ -32,15 +33,15 @@ pub(crate) fn compare(
     after: &[Layout],
 ) -> Vec<RegionLines> {
     let mut rows = Vec::new();
-    for (index, region) in usage.regions.iter().enumerate() {
+    for (id, region) in usage.regions.iter() {
         for (((model, &data_model), before), after) in
             models.models.iter().zip(&models.names).zip(before).zip(after)
         {
-            if !model.demands.iter().any(|demand| demand.region == index) {
+            if !model.demands.iter().any(|demand| demand.region == id) {
                 continue;
             }
-            let old = region_lines(&model.demands, index, &before.offsets_bits);
-            let new = region_lines(&model.demands, index, &after.offsets_bits);
+            let old = region_lines(&model.demands, id, &before.offsets_bits);
+            let new = region_lines(&model.demands, id, &after.offsets_bits);
             for ((line, before), after) in LineSize::ALL.into_iter().zip(old).zip(new) {
                 let (region, line_bytes) = (region.name.clone(), line.bytes());
                 rows.push(RegionLines { region, data_model, line_bytes, before: Some(before), after });
@@ -67,7 +68,7 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Layout]) -> V
     let mut rows = compare(usage, models, now, now);
     for row in &mut rows {
         let model = models.names.iter().position(|name| *name == row.data_model);
-        let region = usage.regions.iter().position(|region| region.name == row.region);
+        let region = usage.regions.id_of(&row.region);
         let (Some(model), Some(region)) = (model, region) else { continue };
         let model = &models.models[model];
         let of_region = model.demands.iter().filter(|demand| demand.region == region);
@@ -139,7 +140,8 @@ mod tests {
                     (field, from, size - from)
                 };
                 let spans = hot.into_iter().map(span).collect();
-                let demand = Demand { region: 0, base: base * 8, per_call: ONE, weight: ONE, spans };
+                let demand =
+                    Demand { region: RegionId(0), base: base * 8, per_call: ONE, weight: ONE, spans };
                 Model { fields, align_bytes: 8, demands: vec![demand], fixed_bits: Vec::new(), head_bits: 0 }
             },
         )

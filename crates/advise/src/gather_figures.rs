@@ -119,8 +119,8 @@ fn arrange(usage: &Usage, types: &Types, options: &Options, order: Vec<Candidate
         };
         for row in gathered.rows(usage, abi) {
             let is_primary = abi == usage.abi && row.line_bytes == options.primary.bytes();
-            let weight =
-                usage.regions.iter().find(|region| region.name == row.region).map_or(0.0, |r| r.weight);
+            let region = usage.regions.id_of(&row.region).and_then(|id| usage.regions.get(id));
+            let weight = region.map_or(0.0, |region| region.weight);
             gain += if is_primary { row.gain() * weight } else { 0.0 };
             lines.push(row);
         }
@@ -144,7 +144,7 @@ impl Gathered<'_> {
     fn rows(&self, usage: &Usage, abi: Abi) -> Vec<RegionLines> {
         let mut rows = Vec::new();
         for used in &usage.variables {
-            let Some((_, region)) = usage.region(used.region) else { continue };
+            let Some(region) = usage.regions.get(used.region) else { continue };
             let (mut before, mut after) = ([0.0; 3], [0.0; 3]);
             for pattern in &used.patterns {
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;

@@ -28,8 +28,8 @@ pub(crate) fn add_present(lock: &mut Lock, subject: &Subject<'_>, name: &str, op
     let Some(offsets) = subject.types.layout_offsets(subject.id) else { return };
     let demands = models.models.first().map_or(&[][..], |model| &model.demands);
     let mut why = Vec::new();
-    for (index, region) in subject.usage.regions.iter().enumerate() {
-        let of_region = demands.iter().filter(|demand| demand.region == index);
+    for (id, region) in subject.usage.regions.iter() {
+        let of_region = demands.iter().filter(|demand| demand.region == id);
         let lines: f64 = of_region
             .map(|demand| {
                 let [at_32, at_64, at_128] = demand_lines(demand, &offsets);

@@ -1,6 +1,7 @@
 //! Member orders as a kind of fix: every used type in turn, the most used first.
 
 use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
 use crate::guard::Lock;
 use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
@@ -21,10 +22,11 @@ impl FixKind for Orders {
         REORDER
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         for id in used_types(task.usage, task.types) {
-            order_type(task, advice, id);
+            order_type(task, advice, id)?;
         }
+        Ok(())
     }
 
     /// Guards proposed orders, and those that are good already.
@@ -54,7 +56,7 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     let mut weights: BTreeMap<TypeId, f64> = BTreeMap::new();
     for used in &usage.types {
         let Some((id, _)) = types.aggregate(used.ty) else { continue };
-        let weight = usage.region(used.region).map_or(0.0, |(_, region)| region.weight);
+        let weight = usage.regions.get(used.region).map_or(0.0, |region| region.weight);
         let objects: u64 = used.patterns.iter().map(|pattern| pattern.occurrences).sum();
         *weights.entry(id).or_default() += weight * objects as f64 / used.calls.max(1) as f64;
     }
@@ -63,16 +65,17 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     ids.into_iter().map(|(id, _)| id).collect()
 }
 
-fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) {
-    let Some(subject) = Subject::new(task.types, id, task.usage) else { return };
+fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<(), AdviseError> {
+    let Some(subject) = Subject::new(task.types, id, task.usage) else { return Ok(()) };
     let Some(spelling) = spelling(task.types, subject.id) else {
         let constraints = vec![Binding::new(Constraint::Anonymous)];
         let owner = format!("(anonymous type {})", id.0);
-        return advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        return Ok(());
     };
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     if is_gathered || subject.aggregate.members.len() < 2 {
-        return;
+        return Ok(());
     }
     let current = task.sources.with(&advice.edited);
     let (options, edited) = (task.options, &advice.edited);
@@ -84,17 +87,19 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) {
         &mut *task.judge,
         edited,
         Worth::OwnPatch,
-    ) {
+    )? {
         Verdict::Proposed(proposal) => {
             if let Some(little) = worth::too_little(task.usage, options, &describe(&proposal)) {
-                return advice.too_little.push(little);
+                advice.too_little.push(little);
+            } else {
+                advice.edited.extend(proposal.edited.clone());
+                advice.orders.push(*proposal);
             }
-            advice.edited.extend(proposal.edited.clone());
-            advice.orders.push(*proposal);
         }
         Verdict::AlreadyGood(name) => advice.already_good.push(name),
         Verdict::Refused(refusal) => advice.refusals.push(refusal),
     }
+    Ok(())
 }
 
 fn describe(one: &OrderProposal) -> Description {

@@ -6,6 +6,7 @@ use crate::placement;
 use crate::score::{Demand, Model, ONE, Problem, Span, Traffic, Unit};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
 use lineup_model::usage::{Owner, Sharing, TypeUse};
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub(crate) struct Subject<'a> {
 }
 
 /// Region, base and spans: what makes two demands one.
-type DemandKey = (usize, u64, Vec<Span>);
+type DemandKey = (RegionId, u64, Vec<Span>);
 
 /// The data models that could be worked out, and the members they could not place.
 pub(crate) struct Models {
@@ -102,7 +103,7 @@ impl<'a> Subject<'a> {
     fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
         let mut merged: BTreeMap<DemandKey, (f64, f64)> = BTreeMap::new();
         for used in &self.uses {
-            let Some((region, known)) = self.usage.region(used.region) else { continue };
+            let Some(region) = self.usage.regions.get(used.region) else { continue };
             for pattern in &used.patterns {
                 let base = base_in_line(u64::from(pattern.base_in_line), align_bytes);
                 let bytes = pattern
@@ -111,8 +112,8 @@ impl<'a> Subject<'a> {
                     .map(|bytes| bytes.offset..bytes.offset.saturating_add(bytes.size_bytes));
                 let spans = self.spans(data_model, recorded_bits, bytes);
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
-                let sums: &mut (f64, f64) = merged.entry((region, base, spans)).or_default();
-                *sums = (sums.0 + per_call, sums.1 + per_call * known.weight);
+                let sums: &mut (f64, f64) = merged.entry((used.region, base, spans)).or_default();
+                *sums = (sums.0 + per_call, sums.1 + per_call * region.weight);
             }
         }
         let fixed_point = |value: f64| (value * ONE as f64).round() as u64;

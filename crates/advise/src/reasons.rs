@@ -53,11 +53,11 @@ pub(crate) fn explain(
 fn uses_of(subject: &Subject<'_>, models: &Models, field: usize) -> Vec<String> {
     let Some(model) = models.models.first() else { return Vec::new() };
     let mut sentences = Vec::new();
-    for (index, region) in subject.usage.regions.iter().enumerate() {
+    for (id, region) in subject.usage.regions.iter() {
         let touching = model
             .demands
             .iter()
-            .filter(|demand| demand.region == index && demand.spans.iter().any(|span| span.0 == field));
+            .filter(|demand| demand.region == id && demand.spans.iter().any(|span| span.0 == field));
         let objects: f64 = touching.map(|demand| demand.per_call as f64 / ONE as f64).sum();
         if objects > 0.0 {
             sentences.push(format!("{} touches it in {objects:.2} objects per call", region.name));

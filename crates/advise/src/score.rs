@@ -2,6 +2,7 @@
 
 use crate::placement::{self, Field, Placed};
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use std::ops::Range;
 
 /// Field, offset in it, bytes.
@@ -11,7 +12,7 @@ pub(crate) type Span = (usize, u64, u64);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Demand {
     /// Index of the region.
-    pub(crate) region: usize,
+    pub(crate) region: RegionId,
     /// Where the object starts, modulo 128.
     pub(crate) base: u64,
     /// Expected occurrences per call, in units of 2^-20.
@@ -287,8 +288,13 @@ mod tests {
 
     #[test]
     fn a_demand_counts_distinct_lines_from_its_base() {
-        let demand =
-            Demand { region: 0, base: 56, per_call: ONE, weight: ONE, spans: vec![(0, 0, 8), (1, 0, 8)] };
+        let demand = Demand {
+            region: RegionId(0),
+            base: 56,
+            per_call: ONE,
+            weight: ONE,
+            spans: vec![(0, 0, 8), (1, 0, 8)],
+        };
         assert_eq!(demand_lines(&demand, &[0, 64]), [2, 2, 1]);
         assert_eq!(demand_lines(&Demand { base: 0, ..demand }, &[0, 64]), [1, 1, 1]);
     }

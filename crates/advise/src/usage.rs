@@ -1,31 +1,11 @@
 //! What advice is worked out from.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// A recorded region and how much it counts.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Region {
-    /// Its id in the recording.
-    pub id: RegionId,
-    /// The function's name.
-    pub name: String,
-    /// How much a call of it counts against a call of the others (`--region F=3`).
-    pub weight: f64,
-    /// How much there is to gain at all.
-    pub scale: Scale,
-}
-
-impl Region {
-    /// A region of which nothing is known but its name.
-    pub fn new(id: RegionId, name: impl Into<String>, weight: f64) -> Self {
-        Region { id, name: name.into(), weight, scale: Scale::default() }
-    }
-}
 
 /// What a region's calls need in all: what a gain is a share of. `None` is not known.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -74,7 +54,9 @@ pub struct Usage {
     /// Threads whose calls were recorded (of a kernel: CPUs); 0 when that is not known.
     pub threads: u64,
     /// The regions recorded.
-    pub regions: Vec<Region>,
+    pub regions: Regions,
+    /// How much there is to gain at all, by region; a region that is missing is not known.
+    pub scales: BTreeMap<RegionId, Scale>,
     /// How regions use the objects of types.
     pub types: Vec<TypeUse>,
     /// How regions use variables.
@@ -95,7 +77,8 @@ impl Usage {
         Usage {
             abi,
             threads: 0,
-            regions: Vec::new(),
+            regions: Regions::default(),
+            scales: BTreeMap::new(),
             types: Vec::new(),
             variables: Vec::new(),
             sharing: Vec::new(),
@@ -110,8 +93,8 @@ impl Usage {
         self.per_cpu.as_ref().is_some_and(|addresses| addresses.contains(&variable.address))
     }
 
-    /// A region's index in `regions` and weight.
-    pub(crate) fn region(&self, id: RegionId) -> Option<(usize, &Region)> {
-        self.regions.iter().enumerate().find(|(_, region)| region.id == id)
+    /// How much there is to gain in a region.
+    pub(crate) fn scale(&self, region: RegionId) -> Scale {
+        self.scales.get(&region).copied().unwrap_or_default()
     }
 }

@@ -10,8 +10,8 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
     let recorded = usage.abi.data_model();
     let decides = lines.iter().filter(|row| row.line_bytes == primary_bytes && row.data_model == recorded);
     let worth = |row: &RegionLines| {
-        let region = usage.regions.iter().find(|region| region.name == row.region)?;
-        let of_lines = region.scale.lines(primary_bytes).filter(|lines| *lines > 0.0);
+        let region = usage.regions.id_of(&row.region)?;
+        let of_lines = usage.scale(region).lines(primary_bytes).filter(|lines| *lines > 0.0);
         Some(Worth {
             region: row.region.clone(),
             lines_saved: row.gain(),

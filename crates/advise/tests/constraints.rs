@@ -7,9 +7,9 @@ use lineup_advise::constraint::Constraint;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::{Advice, OrderProposal};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{Language, TypeId, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::Folder;
@@ -59,12 +59,13 @@ impl Case {
         let used =
             TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: self.used_as.clone() };
         let usage = Usage {
-            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+            regions: Regions::from_iter([Region::named("hot")]),
             types: vec![used],
             ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(self.folder.files.clone());
         advise(&usage, &types, &sources, &self.options, &mut self.folder)
+            .expect("nothing but candidates fails")
     }
 }
 
@@ -212,12 +213,13 @@ fn members_that_debug_info_does_not_know_stop_the_edit() {
     ];
     let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 1 }];
     let usage = Usage {
-        regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+        regions: Regions::from_iter([Region::named("hot")]),
         types: vec![TypeUse { region: RegionId(0), ty: id, calls: 1, patterns, used_as: BTreeSet::new() }],
         ..Usage::empty(Abi::X86_64)
     };
     let sources = Sources::new([("a.c".to_string(), stale)]);
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut case.folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut case.folder)
+        .expect("nothing but candidates fails");
     assert_eq!(refused(&advice), Constraint::StaleDebugInfo);
 }
 

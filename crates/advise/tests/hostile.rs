@@ -8,9 +8,9 @@ use lineup_advise::guard::{Group, Lock};
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, ScalarKind, Type, TypeId, TypeKind, Types,
 };
@@ -110,10 +110,11 @@ fn an_access_to_all_addresses_counts_as_many_bytes() {
     let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 9 }];
     let used = TypeUse { region: RegionId(0), ty: id, calls: 3, patterns, used_as: Default::default() };
     let usage = Usage {
-        regions: vec![Region::new(RegionId(0), "f", 1.0)],
+        regions: Regions::from_iter([Region::named("f")]),
         types: vec![used],
         ..Usage::empty(Abi::X86_64)
     };
-    let advice = advise(&usage, &types, &Sources::new([]), &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &Sources::new([]), &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     assert!(advice.splits.is_empty());
 }

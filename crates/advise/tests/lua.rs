@@ -9,9 +9,9 @@ use lineup_advise::options::Options;
 use lineup_advise::proposal::Check;
 use lineup_advise::rewrite::{reorder, units};
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Usage};
+use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::Folder;
 use std::collections::BTreeSet;
@@ -104,7 +104,7 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
         bytes.dedup();
         let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 1 }];
         let usage = Usage {
-            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+            regions: Regions::from_iter([Region::named("hot")]),
             types: vec![TypeUse {
                 region: RegionId(0),
                 ty: id,
@@ -115,7 +115,8 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
             ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(folder.files.clone());
-        let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+        let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+            .expect("nothing but candidates fails");
         for proposal in &advice.orders {
             assert_ne!(proposal.check, Check::Predicted, "{name}");
             println!("{name}: {:?}", proposal.moved);

@@ -7,9 +7,9 @@ use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, Scale, Usage};
+use lineup_advise::usage::{Scale, Usage};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::{Folder, member, push, structure};
@@ -35,7 +35,7 @@ impl Case {
         let used =
             TypeUse { region: RegionId(0), ty, calls: 10, patterns: vec![pattern], used_as: BTreeSet::new() };
         let usage = Usage {
-            regions: vec![Region::new(RegionId(0), "hot", 1.0)],
+            regions: Regions::from_iter([Region::named("hot")]),
             types: vec![used],
             ..Usage::empty(Abi::X86_64)
         };
@@ -49,6 +49,7 @@ impl Case {
     fn advise(&self) -> Advice {
         let sources = Sources::new(self.folder.files.clone());
         advise(&self.usage, &self.types, &sources, &self.options, &mut NoCompiler)
+            .expect("nothing but candidates fails")
     }
 }
 
@@ -57,7 +58,7 @@ const SPREAD: &str = "struct rec { long a; char cold[120]; long b; };\nstruct re
 fn spread(lines_of_the_region: f64) -> Case {
     let mut case = Case::new(SPREAD, 0, &[(0, 8), (128, 8)]);
     let data_lines = Some([lines_of_the_region; 3]);
-    case.usage.regions[0].scale = Scale { data_lines, ..Scale::default() };
+    case.usage.scales.insert(RegionId(0), Scale { data_lines, ..Scale::default() });
     case
 }
 
@@ -119,6 +120,6 @@ fn parts_of_other_types_and_small_types_get_no_alignment() {
 #[test]
 fn nothing_is_aligned_where_no_call_misses() {
     let mut case = Case::new(STRADDLES, 32, &[(0, 64)]);
-    case.usage.regions[0].scale = Scale { data_misses: Some(0.0), ..Scale::default() };
+    case.usage.scales.insert(RegionId(0), Scale { data_misses: Some(0.0), ..Scale::default() });
     assert_eq!(alignments(&case), 0);
 }

@@ -17,6 +17,7 @@ use lineup_explain::Survey;
 use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
@@ -71,12 +72,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let program = recorded_program(&options.recording, &survey)?;
     let recorded = Recorded::explain(&options.recording, &program, None, Default::default())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
-    let scratch = Scratch::new(source, &options.build, Path::new(""))?;
+    let interrupts = Interrupts::watch()?;
+    let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
     })?;
-    let sources = texts::read(scratch.source())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut judge = BuildJudge::new(&scratch, inside)?;
     let advice = lineup_advise::advise(
         &recorded.usage(),
@@ -84,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         &sources,
         &options.advice.meant(),
         &mut judge,
-    );
+    )?;
     write(options, &recorded, &advice, &sources, scratch.source(), "")?;
     Ok(Outcome::Done)
 }

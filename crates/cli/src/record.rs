@@ -10,7 +10,6 @@ use crate::advice_options::line_size;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use crate::study::plan;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use calls::RegionSummary;
@@ -19,11 +18,12 @@ use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
+use lineup_model::region::Region;
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ use std::path::PathBuf;
 pub(crate) struct Options {
     /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
-    regions: Vec<String>,
+    regions: Vec<Region>,
     /// Record at most this many calls of each region
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
@@ -138,7 +138,7 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         bail!("a guest runs its workload: give the command with --workload instead of after --");
     }
     let wanted = kernel::Wanted {
-        regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
+        regions: options.regions.iter().cloned().collect(),
         calls: options.calls,
         warmup: options.warmup,
         caches: &options.caches,
@@ -151,7 +151,6 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
     let mut command = options.command.iter().cloned();
     let program = command.next().context("no program given")?;
     let program = recorder::executable(&program)?.into_os_string();
-    let region = |text: &String| plan::region(text).map(|(name, weight)| RegionRequest { name, weight });
     Ok(RecordRequest {
         run: Run {
             command: [program].into_iter().chain(command).collect(),
@@ -161,7 +160,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             drive: options.limits.drive(),
             ..Run::default()
         },
-        regions: options.regions.iter().map(region).collect::<Result<_>>()?,
+        regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,
             (false, true) => Mode::OnePass,

@@ -2,13 +2,12 @@
 
 use crate::explain;
 use anyhow::{Context, Result};
-use lineup_advise::usage::{Region, Scale, TypedVariable, Usage};
+use lineup_advise::usage::{Scale, TypedVariable, Usage};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::explanation::{Explanation, ImageUsage, LinesPerCall, RegionExplanation};
 use lineup_explain::quantiles::Bar;
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
 use lineup_model::types::{TypeId, Types};
@@ -111,15 +110,12 @@ impl Recorded {
     /// What advice is worked out from.
     pub(crate) fn usage(&self) -> Usage {
         let own = self.own_usage();
-        let regions = self.survey.header.regions.iter().zip(0..).map(|(region, index)| Region {
-            scale: self.explanation.regions.get(usize::from(index)).map(scale).unwrap_or_default(),
-            ..Region::new(RegionId(index), &region.name, region.weight)
-        });
         let typed = |(variable, ty): &(VariableRef, _)| TypedVariable { variable: variable.clone(), ty: *ty };
         Usage {
             abi: self.abi(),
             threads: self.explanation.threads,
-            regions: regions.collect(),
+            regions: self.survey.header.regions.clone(),
+            scales: self.explanation.regions.iter().map(|region| (region.id, scale(region))).collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),

@@ -5,6 +5,7 @@ mod calls;
 use crate::files;
 use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
+use lineup_mapping::FileBytes;
 use lineup_report::text::TextStyle;
 use lineup_stats::interval::IntervalEstimate;
 use lineup_trace::attribution::{Attribution, Evidence, attribute};
@@ -120,8 +121,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn read(path: &Path) -> Result<Trace> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
-    Trace::parse(&bytes).with_context(|| path.display().to_string())
+    let bytes = FileBytes::open(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
+    Trace::parse(bytes.as_ref()).with_context(|| path.display().to_string())
 }
 
 fn write(out: Option<&Path>, bytes: &[u8]) -> Result<()> {

@@ -1,11 +1,10 @@
 //! `lineup trace report` on recordings of whole systems, made here.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::{CallEnd, RegionId};
+use lineup_model::access::CallEnd;
 use lineup_model::image::LoadedImage;
-use lineup_recording::{
-    Arm, Counts, Encoder, Header, MeasuredCall, Misses, Mode, RegionInfo, SystemSummary, Writer,
-};
+use lineup_model::region::{Region, RegionId, Regions};
+use lineup_recording::{Arm, Counts, Encoder, Header, MeasuredCall, Misses, Mode, SystemSummary, Writer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -19,8 +18,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-fn region(name: &str, entries: Vec<u64>) -> RegionInfo {
-    RegionInfo { name: name.into(), weight: 1.0, image: "vmlinux".into(), entries }
+fn region(name: &str, entries: Vec<u64>) -> Region {
+    Region { name: name.into(), weight: 1.0, image: "vmlinux".into(), entries }
 }
 
 /// A recording of so many calls in blocks of 50.
@@ -28,7 +27,7 @@ fn recording(mode: Mode, calls: u64) -> Vec<u8> {
     let mut header = Header::new(Abi::X86_64, vec!["linux".into()]);
     header.mode = mode;
     header.caches = vec!["l1i=32K,8,64".into()];
-    header.regions = vec![region("timer", vec![KERNEL]), region("irqs-off", vec![])];
+    header.regions = Regions::from_iter([region("timer", vec![KERNEL]), region("irqs-off", vec![])]);
     let mut writer = Writer::new(Vec::new(), &header).unwrap();
     let mut encoder = Encoder::new();
     encoder.image(&LoadedImage {

@@ -1,22 +1,25 @@
 //! From calls to an explanation, in two passes.
 
+use crate::access_context::AccessContext;
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
+    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine,
+    UnnamedIn,
 };
 use crate::image::Image;
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
-use crate::namer::{AccessContext, Namer};
+use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_model::access::{
-    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, RegionId, StackRange, ThreadId,
+    AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
 };
 use lineup_model::line::LineSize;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
     ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
@@ -50,22 +53,13 @@ impl Default for Options {
     }
 }
 
-/// A region as the recording describes it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Region {
-    /// The function.
-    pub name: String,
-    /// Its weight.
-    pub weight: f64,
-    /// Calls entered, recorded or not, when counted.
-    pub calls_seen: Option<u64>,
-}
-
 /// Explains a recording: give every call to [`Explainer::observe`], call [`Explainer::settle`], give
 /// every call to [`Explainer::explain`], then [`Explainer::finish`].
 pub struct Explainer<'a> {
     namer: Namer<'a>,
-    regions: Vec<Region>,
+    regions: Regions,
+    /// Calls that the program made of each region, when counted.
+    calls_made: Vec<u64>,
     tallies: BTreeMap<RegionId, RegionTally>,
     threads: BTreeSet<ThreadId>,
     lines: LineThreads,
@@ -79,18 +73,24 @@ impl<'a> Explainer<'a> {
         images: Vec<Image<'a>>,
         memory: &[MemoryEvent],
         stacks: &[StackRange],
-        regions: Vec<Region>,
+        regions: Regions,
         options: Options,
     ) -> Self {
         Explainer {
             namer: Namer::new(images, memory, stacks),
             regions,
+            calls_made: Vec::new(),
             tallies: BTreeMap::new(),
             threads: BTreeSet::new(),
             lines: LineThreads::default(),
             shared: Vec::new(),
             options,
         }
+    }
+
+    /// How many calls the program made of each region, recorded or not, in the order of their ids.
+    pub fn see_calls_made(&mut self, calls: impl IntoIterator<Item = u64>) {
+        self.calls_made = calls.into_iter().collect();
     }
 
     /// Before the first pass: bases that threads were given. Others are learned from the code.
@@ -138,15 +138,19 @@ impl<'a> Explainer<'a> {
         let mut tally = CallTally::default();
         let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
         for access in &call.accesses {
-            let named = self.namer.name(access, &mut context, call.entered_at)?;
-            let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
-            tally.add(access, &touched);
-            self.tallies.entry(call.region).or_default().name(access, &named);
-            if self.threads.len() > 1 && self.lines.is_shared(self.options.line_size.line_of(access.address))
-            {
-                for part in touched {
-                    let (read, written) = shared.entry((part, access.address)).or_default();
-                    *(if access.kind == AccessKind::Store { written } else { read }) = true;
+            let ranges = self.namer.name_ranges(access, &mut context, call.entered_at)?;
+            self.tallies.entry(call.region).or_default().name(access, &ranges);
+            tally.touch(access);
+            for range in ranges {
+                let size_bytes = u64::from(range.size_bytes);
+                let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
+                tally.add(access.kind, &touched);
+                let line = self.options.line_size.line_of(range.address);
+                if self.threads.len() > 1 && self.lines.is_shared(line) {
+                    for part in touched {
+                        let (read, written) = shared.entry((part, range.address)).or_default();
+                        *(if access.kind == AccessKind::Store { written } else { read }) = true;
+                    }
                 }
             }
         }
@@ -171,13 +175,11 @@ impl<'a> Explainer<'a> {
             coverage.merge(&tally.coverage);
         }
         let none = RegionTally::default();
-        let regions = (0..self.regions.len())
-            .map(|index| {
-                let tally =
-                    u16::try_from(index).ok().and_then(|id| tallies.get(&RegionId(id))).unwrap_or(&none);
-                self.region(index, tally, &shared)
-            })
-            .collect();
+        let table = std::mem::take(&mut self.regions);
+        let regions = table
+            .iter()
+            .map(|(id, region)| self.region(id, region, tallies.get(&id).unwrap_or(&none), &shared));
+        let regions = regions.collect();
         Explanation {
             schema: "lineup.explain/1",
             line_bytes: self.options.line_size.bytes(),
@@ -189,9 +191,13 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    fn region(&mut self, index: usize, tally: &RegionTally, shared: &Shared) -> RegionExplanation {
-        let region = self.regions.get(index).cloned();
-        let region = region.unwrap_or(Region { name: String::new(), weight: 1.0, calls_seen: None });
+    fn region(
+        &mut self,
+        id: RegionId,
+        region: &Region,
+        tally: &RegionTally,
+        shared: &Shared,
+    ) -> RegionExplanation {
         let line = self.options.line_size;
         let mut map = object_lines(&mut self.namer, tally, line);
         map.extend(variable_lines(&mut self.namer, tally, line));
@@ -203,9 +209,10 @@ impl<'a> Explainer<'a> {
                 (&a.type_name, a.base_in_line, a.line).cmp(&(&b.type_name, b.base_in_line, b.line))
             })
         });
-        let seen = region.calls_seen.filter(|seen| *seen > 0);
+        let seen = self.calls_made.get(usize::from(id.0)).copied().filter(|seen| *seen > 0);
         RegionExplanation {
-            name: region.name,
+            id,
+            name: region.name.clone(),
             weight: region.weight,
             calls: tally.calls,
             unfinished: tally.unfinished,
@@ -221,7 +228,10 @@ impl<'a> Explainer<'a> {
             map,
             code: self.code(tally),
             misses: self.misses(tally),
-            folded_patterns: tally.objects.folded() + tally.blocks.folded() + tally.folded_together,
+            folded_patterns: tally.objects.folded()
+                + tally.objects_in_variables.folded()
+                + tally.blocks.folded()
+                + tally.folded_together,
         }
     }
 
@@ -244,13 +254,15 @@ impl<'a> Explainer<'a> {
     }
 
     fn unnamed(&self, tally: &RegionTally) -> Vec<UnnamedIn> {
-        let mut by_function: HashMap<(String, String), u64> = HashMap::new();
+        let mut by_function: HashMap<(String, String), (u64, Option<Lack>)> = HashMap::new();
         for (pc, accesses) in &tally.unnamed {
-            *by_function.entry(self.namer.function_at(*pc)).or_default() += accesses;
+            let (sum, lacks) = by_function.entry(self.namer.function_at(*pc)).or_default();
+            *sum += accesses;
+            *lacks = lacks.or_else(|| self.namer.lack_at(*pc));
         }
         let mut all: Vec<UnnamedIn> = by_function
             .into_iter()
-            .map(|((function, image), accesses)| UnnamedIn { function, image, accesses })
+            .map(|((function, image), (accesses, lacks))| UnnamedIn { function, image, accesses, lacks })
             .collect();
         all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.function.cmp(&b.function)));
         all.truncate(self.options.unnamed_functions);
@@ -350,7 +362,8 @@ impl<'a> Explainer<'a> {
 
     fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
         let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
-        for ((ty, base), counted) in tally.objects.sorted() {
+        let in_variables = tally.objects_in_variables.sorted();
+        for ((ty, base), counted) in tally.objects.sorted().into_iter().chain(in_variables) {
             by_type.entry(ty).or_default().push(ObjectPattern {
                 base_in_line: base,
                 bytes: counted.bytes,

@@ -1,7 +1,7 @@
 //! Explaining a recording: what is read from it once, and the passes over its calls.
 
 use crate::error::ExplainError;
-use crate::explainer::{Explainer, Options, Region};
+use crate::explainer::{Explainer, Options};
 use crate::explanation::Explanation;
 use crate::image::Image;
 use lineup_debuginfo::DebugInfo;
@@ -70,19 +70,6 @@ impl Survey {
         survey
     }
 
-    /// The regions as an explainer wants them.
-    pub fn regions(&self) -> Vec<Region> {
-        let seen = |index: usize| Some(self.summary.as_ref()?.regions.get(index)?.seen);
-        let regions = self.header.regions.iter().enumerate();
-        regions
-            .map(|(index, region)| Region {
-                name: region.name.clone(),
-                weight: region.weight,
-                calls_seen: seen(index),
-            })
-            .collect()
-    }
-
     /// Explains the calls. `debug` holds the debug info of each image, in the order of
     /// [`Survey::images`]; `open` opens the recording anew, once for each of two passes.
     ///
@@ -98,8 +85,16 @@ impl Survey {
             let debug = debug.get(index).and_then(Option::as_ref);
             Image::new(image.clone(), debug, &mut self.pcs.iter().copied())
         });
-        let mut explainer =
-            Explainer::new(images.collect(), &self.memory, &self.stacks, self.regions(), options);
+        let mut explainer = Explainer::new(
+            images.collect(),
+            &self.memory,
+            &self.stacks,
+            self.header.regions.clone(),
+            options,
+        );
+        explainer.see_calls_made(
+            self.summary.iter().flat_map(|summary| &summary.regions).map(|counts| counts.seen),
+        );
         explainer.see_thread_bases(&self.thread_bases);
         for call in calls(open()?) {
             explainer.observe(&call)?;

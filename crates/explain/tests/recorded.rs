@@ -1,14 +1,15 @@
 //! From a recording's bytes to an explanation: lines, patterns, sharing, coverage.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
-use lineup_explain::explanation::Explanation;
+use lineup_explain::explanation::{Explanation, Lack};
 use lineup_explain::instruction::{InstructionSet, Touch, decode};
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
-use lineup_model::access::{Access, CallEnd, RegionId, StackRange, ThreadId};
+use lineup_model::access::{Access, CallEnd, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::line::LineSize;
-use lineup_recording::{CallHead, Encoder, Header, Reader, RegionInfo, Writer};
+use lineup_model::region::{Region, RegionId};
+use lineup_recording::{CallHead, Encoder, Header, Reader, Writer};
 use std::process::Command;
 
 const SOURCE: &str = "
@@ -77,7 +78,7 @@ fn accesses(program: &Program, job: u64) -> Vec<Access> {
 /// A recording of calls, each by a thread on a job at an address.
 fn recording(program: &Program, calls: &[(u32, u64)]) -> Vec<u8> {
     let mut header = Header::new(Abi::X86_64, vec!["a".into()]);
-    header.regions.push(RegionInfo {
+    header.regions.push(Region {
         name: "f".into(),
         weight: 1.0,
         image: "a".into(),
@@ -138,6 +139,24 @@ fn a_line_tells_what_is_used_and_what_rides_along() {
     let counters = map.iter().find(|line| line.type_name.is_none()).unwrap();
     let names: Vec<&str> = counters.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(names, ["counters.hits", "counters.limit"]);
+}
+
+#[test]
+fn bytes_of_a_struct_in_a_variable_are_listed_once_and_known_to_advice() {
+    let source = "
+        struct job { int state; char name[60]; long total; struct job *next; } last = { 1 };
+        long f(struct job *j) { last.total++; return last.state; }
+    ";
+    let program = compile(source, &["-g"]);
+    let explanation =
+        explain(&program, &recording(&program, &[(0, 0x10_0000), (1, 0x10_0000)]), Options::default());
+    let of_64 = explanation.regions[0].lines.iter().find(|lines| lines.line_bytes == 64).unwrap();
+    let listed: f64 = explanation.regions[0].map.iter().map(|line| line.needed_per_call).sum();
+    assert_eq!(listed, of_64.data.unwrap().mean);
+    assert!(explanation.regions[0].map.iter().all(|line| line.type_name.is_none()));
+    let shared: Vec<&String> = explanation.shared_lines.iter().flat_map(|line| &line.parts).collect();
+    assert!(shared.iter().all(|part| part.starts_with("last.")), "{shared:?}");
+    assert_eq!(explanation.usage[0].types[0].patterns[0].occurrences, 2);
 }
 
 #[test]
@@ -211,6 +230,17 @@ fn an_image_that_cannot_be_read_leaves_accesses_unnamed_not_lost() {
         survey.explain(&[None], Options::default(), || Reader::new(recorded.as_slice())).unwrap();
     let coverage = &explanation.regions[0].coverage;
     assert_eq!((coverage.accesses, coverage.named), (accesses(&program, 0).len() as u64, Some(0.0)));
+    assert_eq!(explanation.regions[0].unnamed[0].lacks, Some(Lack::DebugInfo));
+}
+
+#[test]
+fn functions_without_types_say_why_their_accesses_have_no_names() {
+    for (flag, lacks) in [("-g1", Some(Lack::Types)), ("-g", None)] {
+        let program = compile(SOURCE, &[flag]);
+        let explanation = explain(&program, &recording(&program, &[(0, 0x10_0000)]), Options::default());
+        let found = explanation.regions[0].unnamed.first().and_then(|unnamed| unnamed.lacks);
+        assert_eq!(found, lacks, "{flag}: {:?}", explanation.regions[0].unnamed);
+    }
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! What a recording holds: data accesses, instruction lines, calls.
 
-/// Index of a region in the list the user gave with `--region`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct RegionId(pub u16);
+use crate::region::RegionId;
 
 /// A thread of the recorded program, numbered from 0 in order of first appearance; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

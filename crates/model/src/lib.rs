@@ -19,6 +19,7 @@ pub mod layout;
 pub mod line;
 pub mod machine;
 pub mod program;
+pub mod region;
 pub mod spelling;
 pub mod types;
 pub mod usage;

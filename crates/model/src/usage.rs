@@ -1,6 +1,7 @@
 //! How regions use types and variables: what advice is worked out from.
 
-use crate::access::{RegionId, ThreadId};
+use crate::access::ThreadId;
+use crate::region::RegionId;
 use crate::types::TypeId;
 use std::collections::BTreeSet;
 

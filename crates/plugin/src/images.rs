@@ -4,6 +4,7 @@ use crate::elf::{Elf, Symbol};
 use crate::maps;
 use crate::tracker::Leaving;
 use lineup_model::image::LoadedImage;
+use lineup_model::region::RegionId;
 use lineup_recording::plan::{BlockRoles, Plan};
 use std::collections::HashMap;
 use std::fs::File;
@@ -122,7 +123,7 @@ impl Images {
                 }
             }
         }
-        for (index, region) in (0u16..).zip(&plan.header.regions) {
+        for (RegionId(index), region) in plan.header.regions.iter() {
             if region.entries.is_empty() {
                 for symbol in image.functions.iter().filter(|symbol| symbol.name == region.name) {
                     if self.entries.insert(loaded.to_runtime(symbol.address), index).is_none() {

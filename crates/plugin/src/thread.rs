@@ -6,7 +6,8 @@ use crate::images::Special;
 use crate::isa::Flow;
 use crate::profile::ThreadProfile;
 use crate::tracker::{CallSite, Tracker};
-use lineup_model::access::{Access, AccessKind, CallEnd, RegionId, ThreadId};
+use lineup_model::access::{Access, AccessKind, CallEnd, ThreadId};
+use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, Encoder};
 use std::collections::BTreeSet;
 

@@ -1,18 +1,18 @@
 //! Bytes to records. `None` everywhere means malformed.
 
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
-use crate::header::{
-    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary,
-};
+use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Summary};
 use crate::reader::Event;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::region::RegionId;
+use lineup_model::region::{Region, Regions};
 
 /// The next record of a block, other than a header.
 pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
@@ -55,7 +55,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
         command,
         emulator,
         mode,
-        regions: list(cursor, 11, region)?,
+        regions: Regions::from_iter(list(cursor, 11, region).filter(|all| all.len() <= Regions::MOST)?),
         warmup_calls: cursor.int()?,
         max_calls: option(cursor)?,
         max_accesses: cursor.int()?,
@@ -63,8 +63,8 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
     })
 }
 
-fn region(cursor: &mut Cursor<'_>) -> Option<RegionInfo> {
-    Some(RegionInfo {
+fn region(cursor: &mut Cursor<'_>) -> Option<Region> {
+    Some(Region {
         name: cursor.text()?,
         weight: f64::from_le_bytes(cursor.take(8)?.try_into().ok()?),
         image: cursor.text()?,

@@ -5,10 +5,9 @@ use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Summary};
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
-use lineup_model::access::{
-    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
-};
+use lineup_model::access::{Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
+use lineup_model::region::RegionId;
 
 /// First byte of every record.
 pub(crate) mod tag {
@@ -270,7 +269,7 @@ impl Encoder {
             Mode::System => 3,
         });
         put(out, header.regions.len() as u64);
-        for region in &header.regions {
+        for (_, region) in header.regions.iter() {
             put_bytes(out, region.name.as_bytes());
             out.extend_from_slice(&region.weight.to_le_bytes());
             put_bytes(out, region.image.as_bytes());

@@ -1,6 +1,7 @@
 //! What stands in a recording besides calls: the header, counts, and whole-program profiles.
 
 use lineup_model::abi::Abi;
+use lineup_model::region::Regions;
 
 /// What was recorded, and how.
 #[derive(Clone, PartialEq, Debug)]
@@ -14,7 +15,7 @@ pub struct Header {
     /// How the recording was made.
     pub mode: Mode,
     /// The regions; [`lineup_model::access::RegionId`] counts in this list.
-    pub regions: Vec<RegionInfo>,
+    pub regions: Regions,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
     /// Calls recorded with their accesses at most per region; `None` is no limit.
@@ -33,7 +34,7 @@ impl Header {
             command,
             emulator: String::new(),
             mode: Mode::TwoPass,
-            regions: Vec::new(),
+            regions: Regions::default(),
             warmup_calls: 0,
             max_calls: None,
             max_accesses: 0,
@@ -53,19 +54,6 @@ pub enum Mode {
     WholeProgram,
     /// A whole system: every call is measured by the processor model, and the first ones with their accesses.
     System,
-}
-
-/// A region the user named.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RegionInfo {
-    /// The function's name.
-    pub name: String,
-    /// How much its calls weigh when several regions compete for a layout.
-    pub weight: f64,
-    /// Path of the file that holds the function.
-    pub image: String,
-    /// Link addresses of its entries (a function may have been cloned).
-    pub entries: Vec<u64>,
 }
 
 /// Counts at the end of a recording, written by the recorder.

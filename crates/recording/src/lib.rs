@@ -46,7 +46,7 @@ mod writer;
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
-pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, RegionInfo, Summary};
+pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Summary};
 pub use reader::{Event, Reader, Recording, read_all};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use writer::Writer;

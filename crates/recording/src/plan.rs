@@ -1,9 +1,10 @@
 //! What passes between the command and the recorder inside the emulator: the [`Plan`] it is given, and
 //! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
 
-use crate::header::{Header, Mode, RegionInfo};
+use crate::header::{Header, Mode};
 use crate::system::SystemPlan;
 use lineup_model::abi::{Abi, Machine};
+use lineup_model::region::Region;
 use std::collections::BTreeMap;
 
 /// What the recorder is to do in one run.
@@ -164,7 +165,7 @@ impl Plan {
         header.max_calls.iter().for_each(|calls| lines.put("calls", calls));
         lines.put("accesses", header.max_accesses);
         header.caches.iter().for_each(|spec| lines.text("cache", spec));
-        for region in &header.regions {
+        for (_, region) in header.regions.iter() {
             lines.text("region", &region.name);
             lines.put("weight", format!("{:x}", region.weight.to_bits()));
             lines.text("in", &region.image);
@@ -215,12 +216,7 @@ impl Plan {
             "calls" => header.max_calls = Some(value.parse().ok()?),
             "accesses" => header.max_accesses = value.parse().ok()?,
             "cache" => header.caches.push(unescape(value)?),
-            "region" => header.regions.push(RegionInfo {
-                name: unescape(value)?,
-                weight: 1.0,
-                image: String::new(),
-                entries: Vec::new(),
-            }),
+            "region" => header.regions.push(Region::named(unescape(value)?)),
             "weight" => header.regions.last_mut()?.weight = f64::from_bits(hex(value)?),
             "in" => header.regions.last_mut()?.image = unescape(value)?,
             "entry" => header.regions.last_mut()?.entries.push(hex(value)?),
@@ -309,7 +305,7 @@ fn mode_named(name: &str) -> Option<Mode> {
 mod tests {
     use super::*;
     use crate::system::Arm;
-    use lineup_model::access::RegionId;
+    use lineup_model::region::{RegionId, Regions};
 
     fn discovery() -> Discovery {
         let mut discovery = Discovery {
@@ -333,15 +329,10 @@ mod tests {
         header.mode = Mode::OnePass;
         header.max_calls = Some(5);
         header.warmup_calls = 2;
-        header.regions = vec![
-            RegionInfo {
-                name: "f(int, char)".into(),
-                weight: 0.1,
-                image: "/bin/x".into(),
-                entries: vec![1, 2],
-            },
-            RegionInfo { name: "g".into(), weight: 1.0, image: String::new(), entries: Vec::new() },
-        ];
+        header.regions = Regions::from_iter([
+            Region { name: "f(int, char)".into(), weight: 0.1, image: "/bin/x".into(), entries: vec![1, 2] },
+            Region::named("g"),
+        ]);
         let plan = Plan {
             task: Task::Discover,
             header,

@@ -1,7 +1,8 @@
 //! Whole systems: what the recorder must know of a kernel, and what it measures of each call.
 
 use crate::header::Misses;
-use lineup_model::access::{CallEnd, RegionId};
+use lineup_model::access::CallEnd;
+use lineup_model::region::RegionId;
 use std::ops::Range;
 
 /// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.

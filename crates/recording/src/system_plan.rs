@@ -1,7 +1,7 @@
 //! The lines of a plan that concern a whole system.
 
 use crate::system::{Arm, SystemPlan};
-use lineup_model::access::RegionId;
+use lineup_model::region::RegionId;
 use std::ops::Range;
 
 /// What every key here begins with.

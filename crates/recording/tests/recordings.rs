@@ -2,13 +2,13 @@
 
 use lineup_model::abi::Abi;
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, RegionId, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
     Arm, CallHead, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall, Misses, Mode,
-    ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, RegionInfo, Summary, SystemSummary,
-    Writer, read_all,
+    ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, Summary, SystemSummary, Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -77,12 +77,12 @@ fn pack(encoder: &mut Encoder, call: &Call) {
 fn header() -> Header {
     let mut header = Header::new(Abi::ARM, vec!["./räder".into(), "--count".into(), "3".into()]);
     header.mode = Mode::OnePass;
-    header.regions = vec![RegionInfo {
+    header.regions = Regions::from_iter([Region {
         name: "ns::turn(int)".into(),
         weight: 2.5,
         image: "/tmp/räder".into(),
         entries: vec![0x1_0000, u64::MAX],
-    }];
+    }]);
     header.max_calls = Some(7);
     header.caches = vec!["l1d=32K,8,64".into()];
     header

@@ -8,8 +8,8 @@ use lineup_explain::explanation::{
 use lineup_explain::name::{Class, Evidence};
 use lineup_explain::quantiles::{Quantiles, bars};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use lineup_model::types::Types;
 use lineup_model::usage::{VariablePattern, VariableRef, VariableUse};
 use lineup_report::study::{Coverage, LineKind, OwnerKind, RegionReport, VariantUse, maps};
@@ -31,6 +31,7 @@ fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
         calls: data_lines.len() as u64,
     };
     RegionExplanation {
+        id: RegionId(0),
         code: Vec::new(),
         name: "adjust".into(),
         weight: 2.0,
@@ -42,7 +43,12 @@ fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
         instructions: Quantiles::of(&[10, 30, 20]),
         lines: vec![lines],
         coverage: Naming::default(),
-        unnamed: vec![UnnamedIn { function: "memcpy".into(), image: "libc.so.6".into(), accesses: 3 }],
+        unnamed: vec![UnnamedIn {
+            function: "memcpy".into(),
+            image: "libc.so.6".into(),
+            accesses: 3,
+            lacks: None,
+        }],
         map: vec![],
         misses: vec![misses],
         folded_patterns: 0,

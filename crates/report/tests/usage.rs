@@ -2,8 +2,9 @@
 
 mod program;
 
-use lineup_model::access::{RegionId, ThreadId};
+use lineup_model::access::ThreadId;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{self, VariablePattern, VariableRef, VariableUse};
 use lineup_report::study::{LineMap, ObjectUse, Owner, OwnerKind, RegionUse, UseClass};

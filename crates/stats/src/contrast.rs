@@ -118,4 +118,26 @@ mod tests {
         assert!(difference(&[1.0, f64::NAN], &[1.0, 2.0], Of::Mean, &plan()).is_err());
         assert!(difference(&[1.0, 2.0], &[1.0, 2.0], Of::Quantile(2.0), &plan()).is_err());
     }
+
+    #[test]
+    fn the_interval_of_means_is_about_welchs() {
+        let first: Vec<f64> = (0..60).map(|i| f64::from(i % 12)).collect();
+        let second: Vec<f64> = (0..40).map(|i| 10.0 + f64::from(i % 20)).collect();
+        let plan = Resampling { resamples: 4000, ..Resampling::default() };
+        let found = difference(&first, &second, Of::Mean, &plan).unwrap();
+        // Means 5.5 and 19.5; variances 715/59 and 1330/39 by n − 1; √(715/59/60 + 1330/39/40).
+        assert!((found.estimate.value - 14.0).abs() < 1e-9);
+        assert!((found.estimate.error - 1.026_91).abs() < 1e-4, "{}", found.estimate.error);
+        let half = found.interval.width() / 2.0;
+        assert!(half > 1.85 && half < 2.25, "{:?}", found.interval);
+    }
+
+    #[test]
+    fn the_ends_of_a_sample_are_quantiles_too() {
+        let (first, second) = ([1.0, 2.0, 3.0], [2.0, 4.0, 9.0]);
+        for (share, expected) in [(0.0, 1.0), (1.0, 6.0)] {
+            let found = difference(&first, &second, Of::Quantile(share), &plan()).unwrap();
+            assert_eq!(found.estimate.value, expected);
+        }
+    }
 }

@@ -336,6 +336,29 @@ mod tests {
     }
 
     #[test]
+    fn every_function_has_its_derivative() {
+        let close = |text: &str, expected: f64| {
+            let slope = evaluate(text).slopes["x"];
+            assert!((slope - expected).abs() < 1e-12, "{text}: {slope}");
+        };
+        close("ln(x)", 1.0 / 3.0);
+        close("sqrt(x)", 0.5 / 3f64.sqrt());
+        close("exp(x)", 3f64.exp());
+        close("abs(-x)", 1.0);
+        close("-x", -1.0);
+        close("ln(x*x)", 2.0 / 3.0);
+        close("y/x", -2.0 / 9.0);
+        close("x^3", 27.0);
+    }
+
+    #[test]
+    fn parentheses_one_after_another_are_not_deep_and_names_end_where_they_end() {
+        let many = vec!["(1)"; 3000].join("+");
+        assert_eq!(evaluate(&many).value, 3000.0);
+        assert_eq!(evaluate("1 + `a-b`*2").value, 11.0);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named_with_its_place() {
         for (text, at) in [("2*", 3), ("(x", 3), ("x)", 2), ("1.2.3", 1), ("foo(x)", 4), ("", 1), ("`x", 1)] {
             assert_eq!(Expression::parse(text).unwrap_err().at, at, "{text}");

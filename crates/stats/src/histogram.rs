@@ -88,4 +88,15 @@ mod tests {
         let histogram = Histogram::with_range(&[-1.0, 0.0, 0.5, 1.0, 2.0], 0.0, 1.0, 2).unwrap();
         assert_eq!(histogram.counts, [1, 2]);
     }
+
+    #[test]
+    fn bins_are_as_wide_as_freedman_and_diaconis_say() {
+        // 2 · 49.95 ÷ ∛1000 is 9.99, a tenth of the range.
+        let even: Vec<f64> = (0..1000).map(|i| 50.0 + f64::from(i) / 10.0).collect();
+        assert_eq!(Histogram::of(&even).unwrap().counts, [100; 10]);
+        // Without a spread of the middle half there are ten.
+        let mut spiked = vec![5.0; 98];
+        spiked.extend([0.0, 10.0]);
+        assert_eq!(Histogram::of(&spiked).unwrap().counts.len(), 10);
+    }
 }

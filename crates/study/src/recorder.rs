@@ -6,7 +6,7 @@ mod request;
 mod sanitizer;
 
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
-pub use request::{RecordOutcome, RecordRequest, RegionRequest};
+pub use request::{RecordOutcome, RecordRequest};
 
 use crate::alias::Alias;
 use crate::companions;

@@ -9,6 +9,7 @@ use crate::run::{Facts, Measured, Run};
 use crate::second::{SecondTail, second_tail};
 use crate::spans::{Spans, spans};
 use lineup_model::access::CallEnd;
+use lineup_model::region::{Region, RegionId};
 use lineup_recording::Arm;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -24,12 +25,12 @@ pub struct Analysis {
     /// The recordings, in the order in which they were given.
     pub runs: Vec<Facts>,
     /// Regions by name, in the order of the first recording that has them.
-    pub regions: Vec<Region>,
+    pub regions: Vec<RegionAnalysis>,
 }
 
 /// A region over all runs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Region {
+pub struct RegionAnalysis {
     /// Its name.
     pub name: String,
     /// True for spans of execution that are no calls: with interrupts off.
@@ -125,9 +126,9 @@ const CORRELATED: [Metric; 4] =
 /// Analyses runs together.
 pub fn analyse(runs: &[Run]) -> Analysis {
     let mut names: Vec<(&str, bool)> = Vec::new();
-    for region in runs.iter().flat_map(|run| &run.regions) {
+    for (_, region) in runs.iter().flat_map(|run| run.regions.iter()) {
         if !names.iter().any(|(name, _)| *name == region.name) {
-            names.push((&region.name, region.is_span));
+            names.push((&region.name, region.is_span()));
         }
     }
     Analysis {
@@ -137,7 +138,7 @@ pub fn analyse(runs: &[Run]) -> Analysis {
     }
 }
 
-fn region(runs: &[Run], name: &str, is_span: bool) -> Region {
+fn region(runs: &[Run], name: &str, is_span: bool) -> RegionAnalysis {
     let found: Vec<RegionRun> = runs
         .par_iter()
         .enumerate()
@@ -160,7 +161,7 @@ fn region(runs: &[Run], name: &str, is_span: bool) -> Region {
         RunDifference { from: *from, to: *to, differences: differences(base, calls, compared(is_span)) }
     });
     let between_runs = between_runs.collect();
-    Region { name: name.to_owned(), is_span, runs: found, between_runs }
+    RegionAnalysis { name: name.to_owned(), is_span, runs: found, between_runs }
 }
 
 fn compared(is_span: bool) -> &'static [Metric] {
@@ -174,13 +175,13 @@ fn is_other_model(one: &Run, other: &Run) -> bool {
 }
 
 /// Calls of a region that returned, of one arm.
-pub fn of_arm(run: &Run, region: usize, arm: Arm) -> Vec<&Measured> {
+pub fn of_arm(run: &Run, region: RegionId, arm: Arm) -> Vec<&Measured> {
     let calls = run.calls(region).map(|(_, measured)| measured);
     calls.filter(|measured| measured.returned() && measured.arm == arm).collect()
 }
 
-fn region_run(run: &Run, index: usize, region: usize) -> RegionRun {
-    let is_span = run.regions.get(region).is_some_and(|region| region.is_span);
+fn region_run(run: &Run, index: usize, region: RegionId) -> RegionRun {
+    let is_span = run.regions.get(region).is_some_and(Region::is_span);
     let ended = |end: CallEnd| run.calls(region).filter(|(_, measured)| measured.call.end == end).count();
     let arms: Vec<(Arm, Vec<&Measured>)> = Arm::ALL
         .into_iter()

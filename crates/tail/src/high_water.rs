@@ -3,6 +3,7 @@
 use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
 use crate::symbols::Place;
+use lineup_model::region::RegionId;
 use lineup_recording::Arm;
 use serde::Serialize;
 
@@ -48,7 +49,7 @@ pub struct Inner {
 const INNER_LISTED: usize = 100;
 
 /// The new maxima of a region, in the order of the CPUs' instructions, among calls before which nothing was done.
-pub fn high_water(run: &Run, region: usize) -> Vec<Mark> {
+pub fn high_water(run: &Run, region: RegionId) -> Vec<Mark> {
     let mut calls: Vec<(usize, &Measured)> = run
         .calls(region)
         .filter(|(_, measured)| measured.returned() && measured.arm == Arm::Untouched)
@@ -72,7 +73,7 @@ fn mark(run: &Run, position: usize, measured: &Measured, number: usize) -> Mark 
     let inner = |(index, depth): &(usize, usize)| {
         let inner = &run.measured.get(*index)?.call;
         Some(Inner {
-            region: run.regions.get(usize::from(inner.region.0))?.name.clone(),
+            region: run.regions.get(inner.region)?.name.clone(),
             depth: *depth,
             after_instructions: inner.begun_at.saturating_sub(call.begun_at),
             until_instructions: inner.ended_at.saturating_sub(call.begun_at),

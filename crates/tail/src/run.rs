@@ -2,6 +2,7 @@
 
 use crate::symbols::{Place, Symbols};
 use lineup_model::access::{Call, CallEnd};
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{Arm, MeasuredCall, Mode, Recording};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -57,21 +58,12 @@ pub struct Facts {
     pub has_symbols: bool,
 }
 
-/// A region of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RunRegion {
-    /// Its name.
-    pub name: String,
-    /// True for spans of execution that are no calls: with interrupts off.
-    pub is_span: bool,
-}
-
 /// A recording with its calls in order.
 pub struct Run {
     /// What it tells of itself.
     pub facts: Facts,
     /// Its regions.
-    pub regions: Vec<RunRegion>,
+    pub regions: Regions,
     /// Calls and spans, by CPU and then by beginning, outer before inner.
     pub measured: Vec<Measured>,
     /// Functions of the kernel.
@@ -79,7 +71,7 @@ pub struct Run {
     /// For each of `measured`, the call right around it; `None` for the outermost, for spans, and where a task
     /// switch leaves it open.
     parents: Vec<Option<usize>>,
-    kept: HashMap<(u16, u64), Call>,
+    kept: HashMap<(RegionId, u64), Call>,
     kernel_start: u64,
 }
 
@@ -92,42 +84,36 @@ impl Run {
     /// A recording under a label. Symbols are runtime addresses.
     pub fn new(label: impl Into<String>, recording: Recording, symbols: Symbols) -> Run {
         let facts = facts(label.into(), &recording, &symbols);
-        let regions: Vec<RunRegion> = recording
-            .header
-            .regions
-            .iter()
-            .map(|region| RunRegion { name: region.name.clone(), is_span: region.entries.is_empty() })
-            .collect();
+        let regions = recording.header.regions.clone();
         let mut calls = recording.measured;
         calls.sort_by_key(|call| (call.cpu, call.begun_at, std::cmp::Reverse(call.ended_at), call.region));
-        let is_span =
-            |call: &MeasuredCall| regions.get(usize::from(call.region.0)).is_none_or(|region| region.is_span);
+        let is_span = |call: &MeasuredCall| regions.get(call.region).is_none_or(Region::is_span);
         let (parents, arms) = nest(&calls, is_span);
         let measured = calls.into_iter().zip(arms).map(|(call, arm)| Measured { call, arm }).collect();
-        let kept = recording.calls.into_iter().map(|call| ((call.region.0, call.sequence), call)).collect();
+        let kept = recording.calls.into_iter().map(|call| ((call.region, call.sequence), call)).collect();
         let kernel_start = recording.images.first().map_or(0, |image| image.start);
         Run { facts, regions, measured, symbols, parents, kept, kernel_start }
     }
 
-    /// Position of the first region of that name.
-    pub fn region(&self, name: &str) -> Option<usize> {
-        self.regions.iter().position(|region| region.name == name)
+    /// The first region of that name.
+    pub fn region(&self, name: &str) -> Option<RegionId> {
+        self.regions.id_of(name)
     }
 
     /// Calls of a region with their positions in `measured`.
-    pub fn calls(&self, region: usize) -> impl Iterator<Item = (usize, &Measured)> {
-        let of_region = move |measured: &&Measured| usize::from(measured.call.region.0) == region;
+    pub fn calls(&self, region: RegionId) -> impl Iterator<Item = (usize, &Measured)> {
+        let of_region = move |measured: &&Measured| measured.call.region == region;
         self.measured.iter().enumerate().filter(move |(_, measured)| of_region(measured))
     }
 
     /// The accesses and code of a call, when they were kept.
     pub fn kept(&self, call: &MeasuredCall) -> Option<&Call> {
-        self.kept.get(&(call.region.0, call.sequence))
+        self.kept.get(&(call.region, call.sequence))
     }
 
     /// Calls of a region whose accesses were kept.
-    pub fn kept_calls(&self, region: usize) -> usize {
-        self.kept.keys().filter(|(of, _)| usize::from(*of) == region).count()
+    pub fn kept_calls(&self, region: RegionId) -> usize {
+        self.kept.keys().filter(|(of, _)| *of == region).count()
     }
 
     /// Calls inside a call or span, with their depth below it, in order.
@@ -167,8 +153,8 @@ impl Run {
     }
 
     fn is_span(&self, position: usize) -> bool {
-        let region = self.measured.get(position).map(|measured| usize::from(measured.call.region.0));
-        region.and_then(|region| self.regions.get(region)).is_some_and(|region| region.is_span)
+        let region = self.measured.get(position).and_then(|measured| self.regions.get(measured.call.region));
+        region.is_some_and(Region::is_span)
     }
 
     /// Where an address lies; addresses below the kernel's are `user mode`.

@@ -10,6 +10,7 @@ use crate::analysis::of_arm;
 use crate::distribution::{Distribution, shortest_half, values};
 use crate::metric::Metric;
 use crate::run::{Measured, Run};
+use lineup_model::region::RegionId;
 use lineup_recording::Arm;
 use lineup_stats::summary::quantile;
 use serde::Serialize;
@@ -97,7 +98,7 @@ pub(crate) struct Split {
 }
 
 /// The second tail of a region; `None` with fewer than 20 calls.
-pub fn second_tail(run: &Run, region: usize) -> Option<SecondTail> {
+pub fn second_tail(run: &Run, region: RegionId) -> Option<SecondTail> {
     let calls = of_arm(run, region, Arm::Untouched);
     if calls.len() < LEAST_CALLS {
         return None;
@@ -186,18 +187,20 @@ fn inside(run: &Run, positions: &[usize]) -> Vec<[f64; 4]> {
 
 fn inner_regions(run: &Run, split: &Split) -> Vec<InnerRegion> {
     let (usual, tail) = (inside(run, &split.usual), inside(run, &split.tail));
-    let region = |((region, usual), tail): ((&crate::run::RunRegion, &[f64; 4]), &[f64; 4])| InnerRegion {
-        region: region.name.clone(),
-        calls_per_usual_call: usual[0],
-        calls_per_tail_call: tail[0],
-        instructions_per_usual_call: usual[1],
-        instructions_per_tail_call: tail[1],
-        code_misses_per_usual_call: usual[2],
-        code_misses_per_tail_call: tail[2],
-        cycles_per_usual_call: usual[3],
-        cycles_per_tail_call: tail[3],
-    };
-    let mut regions: Vec<InnerRegion> = run.regions.iter().zip(&usual).zip(&tail).map(region).collect();
+    let region =
+        |((region, usual), tail): ((&lineup_model::region::Region, &[f64; 4]), &[f64; 4])| InnerRegion {
+            region: region.name.clone(),
+            calls_per_usual_call: usual[0],
+            calls_per_tail_call: tail[0],
+            instructions_per_usual_call: usual[1],
+            instructions_per_tail_call: tail[1],
+            code_misses_per_usual_call: usual[2],
+            code_misses_per_tail_call: tail[2],
+            cycles_per_usual_call: usual[3],
+            cycles_per_tail_call: tail[3],
+        };
+    let mut regions: Vec<InnerRegion> =
+        run.regions.iter().map(|(_, region)| region).zip(&usual).zip(&tail).map(region).collect();
     regions.retain(|region| region.calls_per_usual_call + region.calls_per_tail_call > 0.0);
     let excess =
         |region: &InnerRegion| region.instructions_per_tail_call - region.instructions_per_usual_call;

@@ -3,6 +3,7 @@
 use crate::metric::{Cost, Metric};
 use crate::run::{Measured, Run};
 use crate::symbols::Place;
+use lineup_model::region::RegionId;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -48,7 +49,7 @@ pub struct Between {
 const LISTED: usize = 15;
 
 /// The spans of a region.
-pub fn spans(run: &Run, region: usize) -> Spans {
+pub fn spans(run: &Run, region: RegionId) -> Spans {
     let mut calls: Vec<(usize, &Measured)> = run.calls(region).collect();
     let mut between: HashMap<(String, String), Between> = HashMap::new();
     for (_, measured) in &calls {
@@ -85,8 +86,7 @@ fn span(run: &Run, position: usize, measured: &Measured) -> Span {
     let call = &measured.call;
     let mut inside: Vec<String> = Vec::new();
     for (index, _) in run.inside(position).into_iter().filter(|(_, depth)| *depth == 1) {
-        let region =
-            run.measured.get(index).and_then(|inner| run.regions.get(usize::from(inner.call.region.0)));
+        let region = run.measured.get(index).and_then(|inner| run.regions.get(inner.call.region));
         if let Some(region) = region.filter(|region| !inside.contains(&region.name)) {
             inside.push(region.name.clone());
         }

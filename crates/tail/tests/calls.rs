@@ -3,6 +3,7 @@
 mod made;
 
 use lineup_model::access::CallEnd;
+use lineup_model::region::RegionId;
 use lineup_recording::{Arm, MeasuredCall, read_all};
 use lineup_tail::distribution::Statistic;
 use lineup_tail::second::Class;
@@ -164,7 +165,7 @@ fn inner_calls_have_the_arm_of_the_call_around_them_but_not_of_one_that_was_swit
     let other = MeasuredCall { begun_at: 3000, ended_at: 3100, ..made::call(WAKE, 100, 0) };
     recorded.calls.extend([away, other]);
     let run = run(&recorded);
-    let arms: Vec<Arm> = run.calls(usize::from(WAKE)).map(|(_, measured)| measured.arm).collect();
+    let arms: Vec<Arm> = run.calls(RegionId(WAKE)).map(|(_, measured)| measured.arm).collect();
     assert_eq!(arms, [Arm::InvalidatedCode, Arm::Untouched]);
 }
 

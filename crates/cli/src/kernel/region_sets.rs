@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use lineup_debuginfo::nearest;
 use lineup_kernel::KernelSymbols;
-use lineup_recording::RegionInfo;
+use lineup_model::region::{Region, Regions};
 
 /// The region that is no function: spans with interrupts off.
 pub(crate) const INTERRUPTS_OFF: &str = "irqs-off";
@@ -85,20 +85,16 @@ pub(crate) fn help() -> String {
 ///
 /// # Errors
 /// When the kernel has no such function, or none of a set.
-pub(crate) fn find(
-    wanted: &[(String, f64)],
-    symbols: &KernelSymbols,
-    image: &str,
-) -> Result<Vec<RegionInfo>> {
-    let mut regions: Vec<RegionInfo> = Vec::new();
-    for (word, weight) in wanted {
+pub(crate) fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Regions> {
+    let mut regions = Regions::default();
+    for (_, Region { name: word, weight, .. }) in wanted.iter() {
         let found = match SETS.iter().find(|set| set.name == word) {
             Some(set) => of_set(set, symbols)?,
             None => vec![function(word, symbols)?],
         };
         for (name, entries) in found {
-            if !regions.iter().any(|region| region.name == name) {
-                regions.push(RegionInfo { name, weight: *weight, image: image.to_owned(), entries });
+            if regions.id_of(&name).is_none() {
+                regions.push(Region { name, weight: *weight, image: image.to_owned(), entries });
             }
         }
     }
@@ -170,9 +166,9 @@ mod tests {
     }
 
     fn names(words: &[&str]) -> Result<Vec<(String, Vec<u64>)>> {
-        let wanted: Vec<(String, f64)> = words.iter().map(|word| ((*word).to_owned(), 1.0)).collect();
+        let wanted = words.iter().map(|word| Region::named(*word)).collect();
         let regions = find(&wanted, &symbols(), "vmlinux")?;
-        Ok(regions.into_iter().map(|region| (region.name, region.entries)).collect())
+        Ok(regions.iter().map(|(_, region)| (region.name.clone(), region.entries.clone())).collect())
     }
 
     #[test]

@@ -31,12 +31,12 @@ struct Report {
     types: Vec<(String, usize)>,
     /// True when the replay of the present layout missed exactly what the recorder saw.
     reproduces_recording: bool,
-    regions: Vec<Region>,
+    regions: Vec<RegionMisses>,
 }
 
 /// Misses and modelled stalls of all kept calls of one region.
 #[derive(Serialize)]
-struct Region {
+struct RegionMisses {
     region: String,
     calls: u64,
     before: Misses,
@@ -132,7 +132,7 @@ pub(crate) fn run(recording: &Path, recorded: &Recorded, orders: &[Named], json:
     let relayout = Relayout::new(recorded.types(), &plain, recorded.objects());
     let found = replay(recording, recorded, relayout)?;
     let objects_of = |ty: TypeId| recorded.objects().iter().filter(|(of, _)| *of == ty).count();
-    let regions = recorded.header().regions.iter().enumerate().map(|(index, region)| Region {
+    let regions = recorded.header().regions.iter().enumerate().map(|(index, (_, region))| RegionMisses {
         region: region.name.clone(),
         calls: found.calls.get(index).copied().unwrap_or(0),
         before: found.before.get(index).map_or(Misses::of(&Counts::default()), Misses::of),

@@ -1,6 +1,7 @@
 //! Exact instruction counts: the program runs under the emulator, which counts every instruction.
 
 use anyhow::{Context, Result, bail};
+use lineup_model::region::Regions;
 use lineup_prove::metric::{Metric, Observed, Unit};
 use lineup_recording::Mode;
 use lineup_study::interrupt::Interrupts;
@@ -19,7 +20,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let request = RecordRequest {
         run,
-        regions: Vec::new(),
+        regions: Regions::default(),
         mode: Mode::WholeProgram,
         max_calls: None,
         warmup_calls: 0,

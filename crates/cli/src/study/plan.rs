@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
+use lineup_model::region::{Region, Regions};
 use lineup_prove::ProofPlan;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
@@ -21,7 +22,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// Function to study; with a weight (F=3), its lines count so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required = true)]
-    regions: Vec<String>,
+    regions: Vec<Region>,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,
@@ -67,7 +68,7 @@ pub(crate) struct Options {
 /// What a study is to do.
 pub(crate) struct Plan {
     /// Functions and weights.
-    pub(crate) regions: Vec<(String, f64)>,
+    pub(crate) regions: Regions,
     /// The user's source folder.
     pub(crate) source: PathBuf,
     /// Shell command that builds.
@@ -107,7 +108,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Checks the options and prepares the output folder.
     pub(crate) fn of(options: Options, interrupts: &Interrupts, stages: &Stages) -> Result<Plan> {
-        let regions = options.regions.iter().map(|text| region(text)).collect::<Result<Vec<_>>>()?;
+        let regions = Regions::from_iter(options.regions);
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
         let program = inside(Path::new(&program), &options.source)?;
@@ -156,17 +157,8 @@ impl Plan {
             input: self.input.clone(),
             max_time: self.max_time,
             drive: self.drive.clone(),
+            placed: None,
         }
-    }
-}
-
-/// `F` or `F=WEIGHT`. Rust and C++ names may hold `=` (`operator==`), so only a number counts.
-pub(crate) fn region(text: &str) -> Result<(String, f64)> {
-    let Some((name, weight)) = text.rsplit_once('=') else { return Ok((text.to_owned(), 1.0)) };
-    match weight.parse::<f64>() {
-        Ok(weight) if weight > 0.0 && weight.is_finite() => Ok((name.to_owned(), weight)),
-        Ok(weight) => bail!("--region {text}: the weight {weight} is not a positive number"),
-        Err(_) => Ok((text.to_owned(), 1.0)),
     }
 }
 
@@ -233,15 +225,6 @@ fn check_output(out: &Path, source: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_region_may_carry_a_weight() {
-        assert_eq!(region("f").unwrap(), ("f".into(), 1.0));
-        assert_eq!(region("f=3").unwrap(), ("f".into(), 3.0));
-        assert_eq!(region("a::operator==").unwrap(), ("a::operator==".into(), 1.0));
-        assert!(region("f=0").is_err());
-        assert!(region("f=-1").is_err());
-    }
 
     #[test]
     fn a_program_is_named_inside_the_source_folder() {

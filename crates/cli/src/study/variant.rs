@@ -12,7 +12,7 @@ use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, RegionRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -40,11 +40,8 @@ impl Variant {
     ) -> Result<Variant> {
         let name = if edits.is_some() { "after" } else { "before" };
         stages.stage(&format!("building the program {name} the change"));
-        let tree = scratch.copy(role)?;
-        for (file, text) in edits.into_iter().flatten() {
-            tree.write(Path::new(file), text)?;
-        }
-        scratch.build(&tree)?;
+        let mut tree = scratch.copy(role)?;
+        scratch.build(&mut tree, edits.unwrap_or(&BTreeMap::new()))?;
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
@@ -67,9 +64,9 @@ impl Variant {
         Ok(Variant { tree, recorded, conduct })
     }
 
-    /// The folder that this variant was built in.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.tree.path
+    /// The copy that this variant was built in.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// As the proof takes it, with what left its processes.
@@ -104,12 +101,9 @@ fn record(
     output: &Path,
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
-    let regions = plan.regions.iter();
     let request = RecordRequest {
         run: plan.run(program, tree),
-        regions: regions
-            .map(|(name, weight)| RegionRequest { name: name.clone(), weight: *weight })
-            .collect(),
+        regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
         warmup_calls: plan.warmup,

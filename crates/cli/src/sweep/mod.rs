@@ -7,10 +7,10 @@ use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::record::kernel::{self, KernelOptions, Report, Wanted};
-use crate::study::plan;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
+use lineup_model::region::Region;
 use lineup_study::interrupt::Interrupts;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ const MAX_VARIANTS: usize = 64;
 pub(crate) struct Options {
     /// Kernel function to record, or a set of them (lineup record --help lists the sets)
     #[arg(long = "region", value_name = "F|SET", required = true)]
-    regions: Vec<String>,
+    regions: Vec<Region>,
     /// What is varied: l1i=, l1d=, l2= or line= and values; several are combined
     #[arg(long = "vary", value_name = "l2=off,256K,1M", required = true)]
     varied: Vec<Vary>,
@@ -98,7 +98,7 @@ fn measure(
 ) -> Result<Measured> {
     let out = options.out.join(format!("{index}-{}.rec", variant.name.replace(' ', "-")));
     let wanted = Wanted {
-        regions: options.regions.iter().map(|text| plan::region(text)).collect::<Result<_>>()?,
+        regions: options.regions.iter().cloned().collect(),
         calls: Some(options.calls),
         warmup: 0,
         caches: &variant.caches,

@@ -20,7 +20,7 @@ pub(crate) fn read(path: &Path) -> Recording {
 }
 
 fn index_of(recording: &Recording, region: &str) -> usize {
-    recording.header.regions.iter().position(|info| info.name == region).expect("the region")
+    usize::from(recording.header.regions.id_of(region).expect("the region").0)
 }
 
 pub(crate) fn measured<'r>(recording: &'r Recording, region: &str) -> Vec<&'r MeasuredCall> {
@@ -90,7 +90,7 @@ fn the_figures_are_those_of_the_recording(report: &Value, recording: &Recording)
     assert_eq!(report["interrupts_while_off"], 0);
     assert_eq!(report["total_instructions"], system.cpus[0].instructions);
     let regions = report["regions"].as_array().expect("regions");
-    for (region, info) in regions.iter().zip(&recording.header.regions) {
+    for (region, (_, info)) in regions.iter().zip(recording.header.regions.iter()) {
         let calls = measured(recording, &info.name);
         assert_eq!(
             (region["name"].as_str(), region["calls"].as_u64()),

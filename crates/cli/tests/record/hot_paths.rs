@@ -1,7 +1,8 @@
 //! The runtime's own hot paths, studied: `studies/runtime-hot-paths` recorded, and the lines of every call counted.
 
 use crate::program::lineup_record;
-use lineup_model::access::{Call, RegionId};
+use lineup_model::access::Call;
+use lineup_model::region::RegionId;
 use lineup_recording::{Recording, read_all};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

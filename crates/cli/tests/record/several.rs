@@ -2,6 +2,7 @@
 
 use crate::program::{AArch64, MACHINES, X86_64, build, c, cpp};
 use lineup_model::access::CallEnd::Returned;
+use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
 
 const THREADS: &str = r#"
@@ -159,6 +160,6 @@ fn a_region_inside_a_region_is_recorded_in_both() {
         assert_eq!(recorded.ends(), [Returned; 9], "{machine:?}");
         assert_eq!(recorded.touched(0, cell, 32), [(0, 4, 'S'), (4, 4, 'S'), (8, 4, 'S')], "{machine:?}");
         assert_eq!(recorded.touched(1, cell, 32), [(4, 4, 'S')], "{machine:?}");
-        assert_eq!(recorded.recording.header.regions[0].weight, 3.0);
+        assert_eq!(recorded.recording.header.regions[RegionId(0)].weight, 3.0);
     }
 }

@@ -11,7 +11,8 @@ use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::output::BLOCK_BYTES;
-use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, RegionId, StackRange, ThreadId};
+use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, StackRange, ThreadId};
+use lineup_model::region::RegionId;
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
 pub(crate) struct Cpu {

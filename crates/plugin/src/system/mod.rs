@@ -32,6 +32,7 @@ use cpu::Cpu;
 use lineup_cache::CacheSpec;
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::{Machine, ReturnAddress};
+use lineup_model::region::RegionId;
 use lineup_recording::plan::Plan;
 use lineup_recording::{Arm, Encoder, RegionCounts, Summary, SystemPlan, SystemSummary};
 use processor::{Directory, Processor};
@@ -296,7 +297,7 @@ impl System {
 
 /// Regions by the addresses of their entries.
 fn entries_of(plan: &Plan) -> HashMap<u64, u16> {
-    let regions = (0u16..).zip(&plan.header.regions);
+    let regions = plan.header.regions.iter().map(|(RegionId(index), region)| (index, region));
     regions.flat_map(|(number, region)| region.entries.iter().map(move |entry| (*entry, number))).collect()
 }
 

@@ -14,8 +14,7 @@ pub fn calls_csv(runs: &[Run]) -> String {
         let label = quoted(&run.facts.label);
         for measured in &run.measured {
             let call = &measured.call;
-            let region =
-                run.regions.get(usize::from(call.region.0)).map_or("", |region| region.name.as_str());
+            let region = run.regions.get(call.region).map_or("", |region| region.name.as_str());
             let (cpu, number) = (call.cpu, call.sequence);
             let end = match call.end {
                 CallEnd::Returned => "returned",

@@ -4,7 +4,7 @@ use super::Calls;
 use crate::figure::{mean, share, whole};
 use lineup_recording::Arm;
 use lineup_stats::interval::IntervalEstimate;
-use lineup_tail::analysis::{Region, RegionRun};
+use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::{Difference, Statistic};
 use lineup_tail::{Metric, Run};
 
@@ -25,7 +25,7 @@ pub(super) fn same_caches(a: &Run, b: &Run) -> bool {
 }
 
 /// The findings on one region, a sentence each, the run first.
-pub fn findings(calls: &Calls<'_>, region: &Region) -> Vec<String> {
+pub fn findings(calls: &Calls<'_>, region: &RegionAnalysis) -> Vec<String> {
     let mut all = Vec::new();
     for run in &region.runs {
         let label = crate::visible::one_line(calls.label(run.run)).into_owned();
@@ -129,7 +129,7 @@ fn arms(run: &RegionRun) -> Vec<String> {
 }
 
 /// Runs that differ in their caches from the first.
-fn levels(calls: &Calls<'_>, region: &Region) -> Vec<String> {
+fn levels(calls: &Calls<'_>, region: &RegionAnalysis) -> Vec<String> {
     let sentence = |runs: &lineup_tail::analysis::RunDifference| {
         let (from, to) = (calls.runs.get(runs.from)?, calls.runs.get(runs.to)?);
         if same_caches(from, to) {

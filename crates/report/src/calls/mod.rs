@@ -40,7 +40,7 @@ impl<'a> Calls<'a> {
     }
 
     /// The regions shown in full.
-    fn regions(&self) -> impl Iterator<Item = &'a lineup_tail::analysis::Region> {
+    fn regions(&self) -> impl Iterator<Item = &'a lineup_tail::analysis::RegionAnalysis> {
         let shown = self.shown;
         self.analysis.regions.iter().filter(move |region| shown.contains(&region.name))
     }

@@ -5,7 +5,7 @@ use super::{Calls, findings, sections, tables};
 use crate::figure::{UNKNOWN, whole};
 use crate::html::{Section, name, page};
 use crate::visible::shortened;
-use lineup_tail::analysis::Region;
+use lineup_tail::analysis::RegionAnalysis;
 use maud::{Markup, html};
 
 /// Longest sentence on a page: names of any length may be part of it.
@@ -13,11 +13,13 @@ const SENTENCE_CHARACTERS: usize = 1000;
 
 /// One offline page: nothing is loaded, every text is escaped.
 pub fn calls_page(calls: &Calls<'_>) -> String {
-    let functions: Vec<&Region> =
+    let functions: Vec<&RegionAnalysis> =
         calls.regions().filter(|region| !region.is_span && !region.runs.is_empty()).collect();
-    let spans: Vec<&Region> =
+    let spans: Vec<&RegionAnalysis> =
         calls.regions().filter(|region| region.is_span && !region.runs.is_empty()).collect();
-    let each = |regions: &[&Region], show: &dyn Fn(&Region) -> Option<Markup>| -> Option<Markup> {
+    let each = |regions: &[&RegionAnalysis],
+                show: &dyn Fn(&RegionAnalysis) -> Option<Markup>|
+     -> Option<Markup> {
         let shown: Vec<(&str, Markup)> =
             regions.iter().filter_map(|region| Some((region.name.as_str(), show(region)?))).collect();
         (!shown.is_empty()).then(|| html! { @for (region, body) in &shown { h3 { (name(region)) } (body) } })
@@ -75,7 +77,7 @@ fn lead(calls: &Calls<'_>) -> Markup {
     }
 }
 
-fn found(calls: &Calls<'_>, region: &Region) -> Markup {
+fn found(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     html! { ul.plain { @for sentence in findings(calls, region) { li { (shortened(&sentence, SENTENCE_CHARACTERS)) } } } }
 }
 

@@ -6,18 +6,25 @@ use super::tables::{self, label};
 use super::{Calls, high_water_listing};
 use crate::figure::{mean_or_unknown, share, whole};
 use lineup_recording::Arm;
-use lineup_tail::analysis::{Region, RegionRun, of_arm};
+use lineup_tail::analysis::{RegionAnalysis, RegionRun, of_arm};
 use lineup_tail::distribution::values;
 use lineup_tail::{Measured, Metric};
 use maud::{Markup, html};
 
 /// Calls of a region in a run, of one arm.
-fn calls_of<'a>(calls: &Calls<'a>, region: &Region, run: usize, arm: Arm) -> Vec<&'a Measured> {
+fn calls_of<'a>(calls: &Calls<'a>, region: &RegionAnalysis, run: usize, arm: Arm) -> Vec<&'a Measured> {
     let of_run = |run: &'a lineup_tail::Run| Some(of_arm(run, run.region(&region.name)?, arm));
     calls.runs.get(run).and_then(of_run).unwrap_or_default()
 }
 
-fn series(calls: &Calls<'_>, region: &Region, run: usize, arm: Arm, metric: Metric, label: String) -> Series {
+fn series(
+    calls: &Calls<'_>,
+    region: &RegionAnalysis,
+    run: usize,
+    arm: Arm,
+    metric: Metric,
+    label: String,
+) -> Series {
     let found = calls_of(calls, region, run, arm);
     let what = if region.is_span { "spans" } else { "calls" };
     Series {
@@ -33,7 +40,7 @@ fn was_tried(calls: &Calls<'_>, run: usize) -> bool {
 
 /// Runs that differ only in what the guest did: with the first's caches and nothing done before calls; all runs where
 /// every one had something done.
-fn loads<'r>(calls: &Calls<'_>, region: &'r Region) -> Vec<&'r RegionRun> {
+fn loads<'r>(calls: &Calls<'_>, region: &'r RegionAnalysis) -> Vec<&'r RegionRun> {
     let first = calls.runs.first();
     let is_alike = |run: &&RegionRun| {
         first.zip(calls.runs.get(run.run)).is_some_and(|(first, run)| same_caches(first, run))
@@ -44,12 +51,12 @@ fn loads<'r>(calls: &Calls<'_>, region: &'r Region) -> Vec<&'r RegionRun> {
 }
 
 /// One series for each load, of the calls that nothing was done to.
-fn per_load(calls: &Calls<'_>, region: &Region, loads: &[&RegionRun], metric: Metric) -> Vec<Series> {
+fn per_load(calls: &Calls<'_>, region: &RegionAnalysis, loads: &[&RegionRun], metric: Metric) -> Vec<Series> {
     let of = |run: &&RegionRun| series(calls, region, run.run, Arm::Untouched, metric, label(calls, run.run));
     loads.iter().map(of).collect()
 }
 
-pub(super) fn distributions(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn distributions(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     let loads = loads(calls, region);
     let metrics = [Metric::Instructions, Metric::CodeMissesL1, Metric::CodeStallCycles, Metric::Cycles];
     html! {
@@ -67,7 +74,7 @@ fn capital(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(super) fn scattergrams(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn scattergrams(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     let plain = || region.runs.iter().filter(|run| !was_tried(calls, run.run) || region.runs.len() == 1);
     let pairs = [
         (Metric::Cycles, Metric::CodeStallCycles),
@@ -98,7 +105,7 @@ pub(super) fn scattergrams(calls: &Calls<'_>, region: &Region) -> Markup {
 }
 
 /// Calls by what was done to the caches before them; `None` when nothing was done in any run.
-pub(super) fn interventions(calls: &Calls<'_>, region: &Region) -> Option<Markup> {
+pub(super) fn interventions(calls: &Calls<'_>, region: &RegionAnalysis) -> Option<Markup> {
     let tried: Vec<&RegionRun> = region.runs.iter().filter(|run| run.arms.len() > 1).collect();
     let of = |run: &RegionRun, metric: Metric| -> Vec<(Series, f64)> {
         let arm = |arm: &lineup_tail::analysis::ArmCalls| {
@@ -126,7 +133,7 @@ pub(super) fn interventions(calls: &Calls<'_>, region: &Region) -> Option<Markup
 }
 
 /// Runs with other caches than the one they are compared with; `None` when there are none.
-pub(super) fn levels(calls: &Calls<'_>, region: &Region) -> Option<Markup> {
+pub(super) fn levels(calls: &Calls<'_>, region: &RegionAnalysis) -> Option<Markup> {
     let runs = |from: usize, to: usize| calls.runs.get(from).zip(calls.runs.get(to));
     let other: Vec<_> = region
         .between_runs
@@ -149,7 +156,7 @@ pub(super) fn levels(calls: &Calls<'_>, region: &Region) -> Option<Markup> {
     } })
 }
 
-pub(super) fn second_tail(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn second_tail(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     html! { @for run in loads(calls, region) {
         h4 { (label(calls, run.run)) }
         @match &run.second_tail {
@@ -169,7 +176,7 @@ pub(super) fn second_tail(calls: &Calls<'_>, region: &Region) -> Markup {
 }
 
 /// Instructions, I-stall cycles and cycles over each other, each by its own peak.
-fn together(calls: &Calls<'_>, region: &Region, run: &RegionRun) -> Markup {
+fn together(calls: &Calls<'_>, region: &RegionAnalysis, run: &RegionRun) -> Markup {
     let one = |metric: Metric| {
         let found = run.distribution(metric);
         let peak = found.map_or(0.0, |found| if found.peak > 0.0 { found.peak } else { found.median });
@@ -179,7 +186,7 @@ fn together(calls: &Calls<'_>, region: &Region, run: &RegionRun) -> Markup {
     rescaled("Tails compared, rescaled so that the peaks coincide", &all)
 }
 
-pub(super) fn high_water(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn high_water(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     html! { @for run in loads(calls, region) {
         h4 { (label(calls, run.run)) }
         pre tabindex="0" role="region" aria-label="New maxima" { @for line in high_water_listing(run).lines() { span { (line) } } }
@@ -187,7 +194,7 @@ pub(super) fn high_water(calls: &Calls<'_>, region: &Region) -> Markup {
 }
 
 /// Spans that hold a call of a region, by what was done before that call.
-fn spans_by_arm(calls: &Calls<'_>, region: &Region, run: usize) -> Vec<Series> {
+fn spans_by_arm(calls: &Calls<'_>, region: &RegionAnalysis, run: usize) -> Vec<Series> {
     let Some(run) = calls.runs.get(run) else { return Vec::new() };
     let Some(position) = run.region(&region.name) else { return Vec::new() };
     let arm_inside = |position: usize| {
@@ -204,7 +211,7 @@ fn spans_by_arm(calls: &Calls<'_>, region: &Region, run: usize) -> Vec<Series> {
     Arm::ALL.into_iter().map(of).filter(|series| !series.values.is_empty()).collect()
 }
 
-pub(super) fn spans(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn spans(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     let loads = loads(calls, region);
     html! {
         @for metric in [Metric::Cycles, Metric::Instructions] {

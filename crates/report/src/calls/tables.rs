@@ -6,7 +6,7 @@ use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use crate::html::{name, scroll};
 use crate::visible::shortened;
 use lineup_tail::Metric;
-use lineup_tail::analysis::{Region, RegionRun};
+use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::Difference;
 use lineup_tail::second::SecondTail;
 use lineup_tail::spans::Spans;
@@ -62,7 +62,7 @@ pub(super) fn distributions(calls: &Calls<'_>, runs: &[&RegionRun]) -> Markup {
     )
 }
 
-pub(super) fn correlations(calls: &Calls<'_>, region: &Region) -> Markup {
+pub(super) fn correlations(calls: &Calls<'_>, region: &RegionAnalysis) -> Markup {
     scroll(
         "Correlations with cycles",
         &html! { table {

@@ -6,7 +6,7 @@ use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
 use crate::text::{Align, Table, TextStyle};
 use crate::visible::{many_lines, one_line};
 use lineup_tail::Metric;
-use lineup_tail::analysis::{Region, RegionRun};
+use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::Difference;
 use lineup_tail::second::SecondTail;
 use lineup_tail::spans::Spans;
@@ -100,7 +100,7 @@ fn overview(calls: &Calls<'_>, style: TextStyle) -> String {
     table.render(style)
 }
 
-fn in_full(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String {
+fn in_full(calls: &Calls<'_>, region: &RegionAnalysis, style: TextStyle) -> String {
     let mut out = format!("\n== {}\n\n", one_line(&region.name));
     for sentence in findings(calls, region) {
         out.push_str(&format!("{}\n", many_lines(&sentence)));
@@ -128,7 +128,7 @@ fn in_full(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String {
     out
 }
 
-fn distributions(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String {
+fn distributions(calls: &Calls<'_>, region: &RegionAnalysis, style: TextStyle) -> String {
     let words = ["run", "arm", "count"].map(|name| (name, Align::Left));
     let numbers = ["calls", "min", "median", "p99", "max", "mean", "± deviation"];
     let mut table = Table::new(words.into_iter().chain(numbers.map(|name| (name, Align::Right))));
@@ -149,7 +149,7 @@ fn distributions(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String
     table.render(style)
 }
 
-fn correlations(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String {
+fn correlations(calls: &Calls<'_>, region: &RegionAnalysis, style: TextStyle) -> String {
     let words = ["run", "cycles with", "Pearson [95 %]", "Spearman [95 %]"].map(|name| (name, Align::Left));
     let mut table = Table::new(words);
     for run in &region.runs {
@@ -165,7 +165,7 @@ fn correlations(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String 
     if table.is_empty() { String::new() } else { format!("\n{}", table.render(style)) }
 }
 
-fn all_differences(calls: &Calls<'_>, region: &Region, style: TextStyle) -> String {
+fn all_differences(calls: &Calls<'_>, region: &RegionAnalysis, style: TextStyle) -> String {
     let columns =
         [("compared", Align::Left), ("count", Align::Left), ("of", Align::Left), ("first", Align::Right)];
     let mut table = Table::new(columns.into_iter().chain([("difference [95 %]", Align::Right)]));

@@ -1,10 +1,11 @@
 //! A recording of a whole system made up here, whose names are hostile.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::{CallEnd, RegionId};
+use lineup_model::access::CallEnd;
 use lineup_model::image::LoadedImage;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, Counts, Encoder, Header, MeasuredCall, Misses, Mode, RegionInfo, SystemSummary, Writer, read_all,
+    Arm, Counts, Encoder, Header, MeasuredCall, Misses, Mode, SystemSummary, Writer, read_all,
 };
 use lineup_tail::{Run, Symbols};
 
@@ -43,13 +44,13 @@ pub(crate) fn run(label: &str, caches: &[&str], arms: bool) -> Run {
     let mut header = Header::new(Abi::X86_64, vec![HOSTILE.into()]);
     header.mode = Mode::System;
     header.caches = caches.iter().map(|&spec| spec.to_owned()).collect();
-    let region = |name: &str, entries: Vec<u64>| RegionInfo {
+    let region = |name: &str, entries: Vec<u64>| Region {
         name: name.into(),
         weight: 1.0,
         image: HOSTILE.into(),
         entries,
     };
-    header.regions = vec![region(HOSTILE, vec![1]), region("irqs-off", vec![])];
+    header.regions = Regions::from_iter([region(HOSTILE, vec![1]), region("irqs-off", vec![])]);
     let mut writer = Writer::new(Vec::new(), &header).unwrap();
     let mut encoder = Encoder::new();
     encoder.image(&LoadedImage {

@@ -1,6 +1,6 @@
 //! A program's types and what regions did to them, made up for tests.
 
-use lineup_model::access::RegionId;
+use lineup_model::region::RegionId;
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Type, TypeId, TypeKind, Types,
 };

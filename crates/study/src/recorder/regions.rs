@@ -1,10 +1,10 @@
 //! Region names → entries.
 
-use super::RegionRequest;
 use anyhow::{Result, bail};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
+use lineup_model::region::{Region, Regions};
+use lineup_recording::Header;
 use lineup_recording::plan::Discovery;
-use lineup_recording::{Header, RegionInfo};
 use std::path::Path;
 
 /// Names listed at most in a message.
@@ -13,27 +13,17 @@ const MOST_NAMES: usize = 8;
 /// Finds each region's entries in the program. A name that the program does not have is left to the recorder, which
 /// looks for it in the libraries as they are mapped, when the program has any.
 pub(super) fn find(
-    wanted: &[RegionRequest],
+    wanted: &Regions,
     debug: &DebugInfo,
     program: &Path,
     notes: &mut Vec<String>,
-) -> Result<Vec<RegionInfo>> {
-    wanted.iter().map(|region| find_one(region, debug, program, notes)).collect()
+) -> Result<Regions> {
+    wanted.iter().map(|(_, region)| find_one(region, debug, program, notes)).collect()
 }
 
-fn find_one(
-    wanted: &RegionRequest,
-    debug: &DebugInfo,
-    program: &Path,
-    notes: &mut Vec<String>,
-) -> Result<RegionInfo> {
+fn find_one(wanted: &Region, debug: &DebugInfo, program: &Path, notes: &mut Vec<String>) -> Result<Region> {
     let name = &wanted.name;
-    let region = |image: &str, entries| RegionInfo {
-        name: name.clone(),
-        weight: wanted.weight,
-        image: image.to_owned(),
-        entries,
-    };
+    let region = |image: &str, entries| Region { image: image.to_owned(), entries, ..wanted.clone() };
     match debug.find_functions(name) {
         FoundFunctions::OutOfLine(functions) => {
             for function in functions.iter().filter(|function| !function.inlined_into.is_empty()) {
@@ -58,12 +48,12 @@ fn find_one(
 /// Refuses regions that no run will ever enter.
 pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &DebugInfo) -> Result<()> {
     let mut silent = Vec::new();
-    for (index, region) in header.regions.iter().enumerate() {
-        if discovery.calls.get(index).copied().unwrap_or(0) > 0 {
+    for (id, region) in header.regions.iter() {
+        if discovery.calls.get(usize::from(id.0)).copied().unwrap_or(0) > 0 {
             continue;
         }
-        let is_known = !region.entries.is_empty()
-            || discovery.entries.iter().any(|(found, _, _)| usize::from(*found) == index);
+        let is_known =
+            !region.entries.is_empty() || discovery.entries.iter().any(|(found, _, _)| *found == id.0);
         match (is_known, debug.find_functions(&region.name)) {
             (false, FoundFunctions::Unknown { near }) => bail!("{}", unknown(&region.name, &near)),
             _ => silent.push(region.name.as_str()),

@@ -3,6 +3,7 @@
 use crate::process::{Finished, Streams};
 use crate::run::Run;
 use lineup_cache::CacheSpec;
+use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Summary};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ pub struct RecordRequest {
     /// The run to record; its command names the program's file.
     pub run: Run,
     /// Functions to record; empty in whole-program mode.
-    pub regions: Vec<RegionRequest>,
+    pub regions: Regions,
     /// How to record.
     pub mode: Mode,
     /// Calls recorded at most per region.
@@ -32,15 +33,6 @@ impl RecordRequest {
     pub fn program(&self) -> &Path {
         self.run.command.first().map_or(Path::new(""), Path::new)
     }
-}
-
-/// A function to record.
-#[derive(Clone, PartialEq, Debug)]
-pub struct RegionRequest {
-    /// Its name.
-    pub name: String,
-    /// How much its calls count against those of others.
-    pub weight: f64,
 }
 
 /// What came of it.

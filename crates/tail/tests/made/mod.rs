@@ -1,11 +1,12 @@
 //! Recordings made up call by call.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::{Access, AccessKind, CallEnd, RegionId, ThreadId};
+use lineup_model::access::{Access, AccessKind, CallEnd, ThreadId};
 use lineup_model::image::LoadedImage;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, CallHead, Counts, Encoder, Header, MeasuredCall, Misses, Mode, Recording, RegionInfo, SystemSummary,
-    Writer, read_all,
+    Arm, CallHead, Counts, Encoder, Header, MeasuredCall, Misses, Mode, Recording, SystemSummary, Writer,
+    read_all,
 };
 use lineup_tail::Symbols;
 
@@ -116,14 +117,14 @@ impl Recorded {
         let mut header = Header::new(Abi::X86_64, vec!["linux".into()]);
         header.mode = Mode::System;
         header.caches = self.caches.clone();
-        let region = |(name, entry): (&str, Option<u64>)| RegionInfo {
+        let region = |(name, entry): (&str, Option<u64>)| Region {
             name: name.into(),
             weight: 1.0,
             image: "vmlinux".into(),
             entries: entry.into_iter().collect(),
         };
         let regions = [("outer", Some(1)), ("wake", Some(2)), ("schedule", Some(3)), ("irqs-off", None)];
-        header.regions = regions.map(region).into();
+        header.regions = Regions::from_iter(regions.map(region));
         header
     }
 

@@ -16,7 +16,7 @@ use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols};
 use lineup_model::abi::Abi;
-use lineup_model::access::RegionId;
+use lineup_model::region::Regions;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
 use lineup_study::alias::Alias;
@@ -90,7 +90,7 @@ pub(crate) struct KernelOptions {
 /// What does not concern kernels alone.
 pub(crate) struct Wanted<'a> {
     /// Regions and their weights, as typed.
-    pub(crate) regions: Vec<(String, f64)>,
+    pub(crate) regions: Regions,
     /// Calls of each region kept with their accesses.
     pub(crate) calls: Option<u64>,
     /// Calls left out at first.
@@ -210,8 +210,7 @@ fn plan(
         );
     }
     system.stream_steps = options.stream * 1_000_000;
-    let off = regions.iter().position(|region| region.name == INTERRUPTS_OFF);
-    system.interrupts_off = off.and_then(|index| u16::try_from(index).ok()).map(RegionId);
+    system.interrupts_off = regions.id_of(INTERRUPTS_OFF);
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.1;

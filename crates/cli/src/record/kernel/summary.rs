@@ -35,7 +35,7 @@ pub(crate) struct Report {
     pub(crate) switches: u64,
     /// True when the workload's end was reached.
     pub(crate) complete: bool,
-    pub(crate) regions: Vec<Region>,
+    pub(crate) regions: Vec<RegionSummary>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Guest {
 
 /// One region.
 #[derive(Serialize)]
-pub(crate) struct Region {
+pub(crate) struct RegionSummary {
     pub(crate) name: String,
     /// Calls measured.
     pub(crate) calls: u64,
@@ -140,16 +140,16 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
         unmatched_returns: system.unmatched_returns,
         switches: system.switches,
         complete: system.complete,
-        regions: names.map(|(index, region)| of_region(recording, index, &region.name)).collect(),
+        regions: names.map(|(index, (_, region))| of_region(recording, index, &region.name)).collect(),
         notes,
     }
 }
 
-fn of_region(recording: &Recording, index: usize, name: &str) -> Region {
+fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
     let calls: Vec<&MeasuredCall> =
         recording.measured.iter().filter(|call| usize::from(call.region.0) == index).collect();
     let quantiles = |of: fn(&Counts) -> u64| Quantiles::of(calls.iter().map(|call| of(&call.own)));
-    Region {
+    RegionSummary {
         name: name.to_owned(),
         calls: calls.len() as u64,
         kept: recording.calls.iter().filter(|call| usize::from(call.region.0) == index).count() as u64,

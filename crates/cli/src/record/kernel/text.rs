@@ -1,6 +1,6 @@
 //! A recorded kernel as text.
 
-use super::summary::{Region, Report, shown};
+use super::summary::{RegionSummary, Report, shown};
 use std::fmt::Write;
 
 pub(crate) fn text(report: &Report) -> String {
@@ -52,7 +52,7 @@ fn flag(report: &Report) -> String {
     line
 }
 
-fn table(out: &mut String, regions: &[Region]) {
+fn table(out: &mut String, regions: &[RegionSummary]) {
     let width = regions.iter().map(|region| region.name.len()).max().unwrap_or(0).max(6);
     let _ = writeln!(
         out,
