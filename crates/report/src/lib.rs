@@ -21,12 +21,14 @@
 
 pub mod calls;
 pub mod chart;
+mod distributions;
 pub mod effects;
 mod error;
 pub mod figure;
 pub mod html;
 pub mod study;
 pub mod text;
+pub mod trace;
 pub mod visible;
 
 pub use error::ReportError;

@@ -45,7 +45,7 @@ fn heading(process: &ProcessReport) -> String {
     let end = match (process.exit_status, process.signal) {
         (Some(status), _) => format!("exit status {status}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "still running at the end".to_owned(),
+        (None, None) => "stopped from outside, or still running at the end".to_owned(),
     };
     format!("process {}: {end}\n", process.process)
 }
