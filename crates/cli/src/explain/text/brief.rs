@@ -205,6 +205,7 @@ mod tests {
 
     fn region(lines: u64) -> RegionExplanation {
         RegionExplanation {
+            id: lineup_model::region::RegionId(0),
             name: "_ZN3app3runEi".to_owned(),
             weight: 1.0,
             calls: 5,
