@@ -1,6 +1,6 @@
 //! What was typed → what is meant.
 
-use crate::advice_options::AdviceOptions;
+use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
@@ -9,6 +9,7 @@ use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_model::region::{Region, Regions};
 use lineup_prove::ProofPlan;
+use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::run::{Drive, Run};
@@ -33,9 +34,12 @@ pub(crate) struct Options {
     /// Folder for report.html, report.json and fix.patch
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     out: PathBuf,
-    /// Record at most this many calls of each region
+    /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N", default_value_t = 2000)]
     calls: u64,
+    /// Record the first calls of each region instead of calls spread over the run
+    #[arg(long)]
+    first: bool,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
@@ -44,6 +48,8 @@ pub(crate) struct Options {
     one_pass: bool,
     #[command(flatten)]
     advice: AdviceOptions,
+    #[command(flatten)]
+    report: ReportOptions,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
     caches: Vec<CacheSpec>,
@@ -78,6 +84,8 @@ pub(crate) struct Plan {
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
     pub(crate) calls: u64,
+    /// Which calls these are.
+    pub(crate) selection: Selection,
     /// Calls left out at the start of each region.
     pub(crate) warmup: u64,
     /// Whether recordings are made in one pass.
@@ -88,6 +96,8 @@ pub(crate) struct Plan {
     pub(crate) pressures: Vec<u64>,
     /// Options of advice.
     pub(crate) advice: lineup_advise::options::Options,
+    /// How much of the report is printed.
+    pub(crate) report: ReportOptions,
     /// How far the comparison goes.
     pub(crate) proof: ProofPlan,
     /// Whether to write the guard.
@@ -120,11 +130,13 @@ impl Plan {
             build: options.build,
             out: options.out,
             calls: options.calls,
+            selection: if options.first { Selection::First } else { Selection::Spread },
             warmup: options.warmup,
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,
             advice: options.advice.meant(),
+            report: options.report,
             proof: ProofPlan {
                 line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
