@@ -266,7 +266,7 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     };
     let text = "struct s { long a; struct s *b; };\nstruct a { int s; int b; };\n";
     let sources = Sources::new([("a.c".to_owned(), text.to_owned())]);
-    advise(&usage, types, &sources, &Options::default(), &mut NoCompiler);
+    let _advice = advise(&usage, types, &sources, &Options::default(), &mut NoCompiler);
     for (id, _) in types.iter() {
         let Some((_, aggregate)) = types.aggregate(id) else { continue };
         let order: Vec<usize> = (0..aggregate.members.len()).rev().collect();

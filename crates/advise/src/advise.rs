@@ -1,6 +1,7 @@
 //! From usage to all advice, in one call.
 
 use crate::alignment::Alignments;
+use crate::error::AdviseError;
 use crate::gather::Gathers;
 use crate::immediate::Immediates;
 use crate::judge::Judge;
@@ -22,21 +23,28 @@ pub fn kinds() -> [&'static dyn FixKind; 5] {
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported.
 /// Every proposal that edits text was compiled by `judge`, together with the proposals before it.
+///
+/// # Errors
+/// When a candidate's build failed for another reason than the candidate, or was interrupted: nothing is
+/// known then of the candidate, and it is not counted as refused by the compiler.
 pub fn advise(
     usage: &Usage,
     types: &Types,
     sources: &Sources,
     options: &Options,
     judge: &mut dyn Judge,
-) -> Advice {
+) -> Result<Advice, AdviseError> {
     advise_with(&kinds(), Task { usage, types, sources, options, judge })
 }
 
 /// The advice of these kinds. All propose, then all guard, then all put their proposals in words.
-pub fn advise_with(kinds: &[&dyn FixKind], mut task: Task<'_>) -> Advice {
+///
+/// # Errors
+/// As [`advise`].
+pub fn advise_with(kinds: &[&dyn FixKind], mut task: Task<'_>) -> Result<Advice, AdviseError> {
     let mut advice = Advice { threads: task.usage.threads, ..Advice::none(task.options.primary.bytes()) };
     for kind in kinds {
-        kind.propose(&mut task, &mut advice);
+        kind.propose(&mut task, &mut advice)?;
     }
     let mut lock = std::mem::take(&mut advice.guard);
     for kind in kinds {
@@ -47,5 +55,5 @@ pub fn advise_with(kinds: &[&dyn FixKind], mut task: Task<'_>) -> Advice {
     for one in &mut advice.descriptions {
         one.worth = worth::of_lines(task.usage, &one.lines, task.options.primary.bytes());
     }
-    advice
+    Ok(advice)
 }

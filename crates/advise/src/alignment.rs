@@ -1,6 +1,7 @@
 //! Objects that straddle lines because nothing aligns them.
 
 use crate::data_model::DataModel;
+use crate::error::AdviseError;
 use crate::figures;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
@@ -23,11 +24,12 @@ impl FixKind for Alignments {
         ALIGN
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
         let ids: BTreeSet<TypeId> =
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
         advice.alignments.extend(ids.into_iter().filter_map(|id| of_type(usage, types, id, task.options)));
+        Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {

@@ -26,4 +26,16 @@ pub enum AdviseError {
         /// The schema expected.
         expected: &'static str,
     },
+    /// A candidate's build failed for a reason that is not the candidate's.
+    #[error("{what}")]
+    BuildFailed {
+        /// What went wrong, and what to do about it.
+        what: String,
+    },
+    /// A signal came while a candidate was built.
+    #[error("interrupted by signal {signal}")]
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
 }

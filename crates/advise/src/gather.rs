@@ -1,9 +1,10 @@
 //! Globals used together, gathered into one aligned struct.
 
 use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
 use crate::gather_figures::{self, Candidate};
 use crate::gather_text::{self, Gathering, Planned};
-use crate::judge::Judge;
+use crate::judge::{Compiled, Judge};
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Verdict, Worth};
 use crate::options::Options;
@@ -31,8 +32,8 @@ impl FixKind for Gathers {
         GATHER
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
-        propose(task, advice);
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
+        propose(task, advice)
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {
@@ -40,12 +41,12 @@ impl FixKind for Gathers {
     }
 }
 
-fn propose(task: &mut Task<'_>, advice: &mut Advice) {
+fn propose(task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
     let Task { usage, types, sources, options, judge } = task;
     let mut by_file: BTreeMap<String, Vec<(VariableRef, Planned)>> = BTreeMap::new();
     let hot = hot_variables(usage);
     if hot.len() < 2 {
-        return;
+        return Ok(());
     }
     let compiled = gather_text::compiled_files(sources, types);
     for variable in hot {
@@ -63,7 +64,7 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice) {
             continue;
         }
         let job = Job { usage, types, options, path: &path };
-        match job.gather(variables, &sources.with(&advice.edited), &advice.edited, &mut **judge) {
+        match job.gather(variables, &sources.with(&advice.edited), &advice.edited, &mut **judge)? {
             Ok(Some(proposal)) => {
                 if let Some(little) = worth::too_little(usage, options, &describe(&proposal)) {
                     advice.too_little.push(little);
@@ -76,6 +77,7 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice) {
             Err(refusal) => advice.refusals.push(refusal),
         }
     }
+    Ok(())
 }
 
 fn describe(one: &GatherProposal) -> Description {
@@ -151,32 +153,38 @@ impl Job<'_> {
         sources: &Sources,
         edited: &BTreeMap<String, String>,
         judge: &mut dyn Judge,
-    ) -> Result<Option<GatherProposal>, Refusal> {
+    ) -> Result<Result<Option<GatherProposal>, Refusal>, AdviseError> {
         let mut candidates = self.candidates(&variables);
         if candidates.len() < 2 {
-            return Ok(None);
+            return Ok(Ok(None));
         }
-        let (reordered, texts) = self.reorder_types(&mut candidates, sources, edited, judge);
+        let (reordered, texts) = self.reorder_types(&mut candidates, sources, edited, judge)?;
         let best = gather_figures::best_arrangement(self.usage, self.types, self.options, candidates);
-        let Some(arrangement) = best.filter(|best| best.gain > 0.01) else { return Ok(None) };
+        let Some(arrangement) = best.filter(|best| best.gain > 0.01) else { return Ok(Ok(None)) };
         let names: Vec<String> =
             arrangement.order.iter().map(|candidate| candidate.variable.name.clone()).collect();
         let current = sources.with(&texts);
-        let refuse = |constraints: Vec<Binding>| Refusal {
-            owner: names.join(", "),
-            constraints,
-            lines: arrangement.lines.clone(),
+        let refuse = |binding: Binding| {
+            let lines = arrangement.lines.clone();
+            Ok(Err(Refusal { owner: names.join(", "), constraints: vec![binding], lines }))
         };
-        let gathering = self.gathering(&current, &names).map_err(|binding| refuse(vec![binding]))?;
-        let text =
-            gather_text::write(&current, self.path, &gathering).map_err(|binding| refuse(vec![binding]))?;
+        let written = self.gathering(&current, &names).and_then(|gathering| {
+            let text = gather_text::write(&current, self.path, &gathering)?;
+            Ok((gathering, text))
+        });
+        let (gathering, text) = match written {
+            Ok(written) => written,
+            Err(binding) => return refuse(binding),
+        };
         let mut proposal_texts = texts;
         proposal_texts.insert(self.path.to_string(), text);
         let mut all = edited.clone();
         all.extend(proposal_texts.clone());
-        let check =
-            self.confirm(judge, &all, &names, &arrangement).map_err(|binding| refuse(vec![binding]))?;
-        Ok(Some(GatherProposal {
+        let check = match self.confirm(judge, &all, &names, &arrangement)? {
+            Ok(check) => check,
+            Err(binding) => return refuse(binding),
+        };
+        Ok(Ok(Some(GatherProposal {
             name: gathering.name.clone(),
             path: self.path.to_string(),
             reordered_types: reordered.iter().map(|proposal| proposal.type_name.clone()).collect(),
@@ -186,7 +194,7 @@ impl Job<'_> {
             notes: gathering.notes(self.path),
             variables: names,
             edited: proposal_texts,
-        }))
+        })))
     }
 
     /// The variables whose type is known.
@@ -220,7 +228,7 @@ impl Job<'_> {
         sources: &Sources,
         edited: &BTreeMap<String, String>,
         judge: &mut dyn Judge,
-    ) -> (Vec<OrderProposal>, BTreeMap<String, String>) {
+    ) -> Result<(Vec<OrderProposal>, BTreeMap<String, String>), AdviseError> {
         let mut proposals: Vec<OrderProposal> = Vec::new();
         let mut texts: BTreeMap<String, String> = BTreeMap::new();
         let scalars: u64 = candidates
@@ -250,13 +258,13 @@ impl Job<'_> {
                 judge,
                 &before,
                 Worth::PlacedAnyway,
-            ) {
+            )? {
                 candidate.order = Some(proposal.field_order.clone());
                 texts.extend(proposal.edited.clone());
                 proposals.push(*proposal);
             }
         }
-        (proposals, texts)
+        Ok((proposals, texts))
     }
 
     /// The use of a variable as use of its type's one object, placed after `before_bytes` of other data.
@@ -291,16 +299,22 @@ impl Job<'_> {
         edited: &BTreeMap<String, String>,
         names: &[String],
         arrangement: &gather_figures::Arrangement,
+    ) -> Result<Result<Check, Binding>, AdviseError> {
+        match judge.compile(edited) {
+            Ok(compiled) => Ok(self.hold_against(&compiled, names, arrangement)),
+            Err(error) => Ok(Err(disagrees(error.into_first_words()?))),
+        }
+    }
+
+    fn hold_against(
+        &self,
+        compiled: &[Compiled],
+        names: &[String],
+        arrangement: &gather_figures::Arrangement,
     ) -> Result<Check, Binding> {
-        let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
-        let compiled = judge.compile(edited).map_err(|words| {
-            disagrees(
-                words.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; "),
-            )
-        })?;
         let mut recorded = false;
         let mut others = true;
-        for build in &compiled {
+        for build in compiled {
             let found = build.types.iter().find_map(|(_, ty)| match &ty.kind {
                 lineup_model::types::TypeKind::Aggregate(aggregate)
                     if aggregate
@@ -330,4 +344,8 @@ impl Job<'_> {
             _ => Check::Predicted,
         })
     }
+}
+
+fn disagrees(why: String) -> Binding {
+    Binding::new(Constraint::CompilerDisagrees).because(why)
 }

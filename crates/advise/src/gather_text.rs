@@ -73,7 +73,9 @@ pub(crate) fn plan(
         }
     }
     if found.iter().any(|(path, _, _)| compiled.contains(*path)) {
-        found.retain(|(path, _, _)| compiled.contains(*path) || is_header(path));
+        let named: BTreeSet<&str> = compiled.iter().map(|path| file_name(path)).collect();
+        let is_copy = |path: &str| !compiled.contains(path) && named.contains(file_name(path));
+        found.retain(|(path, _, _)| compiled.contains(*path) || is_header(path) && !is_copy(path));
     }
     let line = |lexed: &Lexed<'_>, statement: &Statement| {
         lexed.line_at(lexed.tokens[statement.tokens.start].range.start)
@@ -81,11 +83,12 @@ pub(crate) fn plan(
     let (path, lexed, statement) = match found.as_slice() {
         [(path, lexed, statement)] => (*path, lexed, statement),
         [] => return Err(Binding::new(Constraint::OutsideSource).on([name]).because("no definition found")),
-        [_, (path, lexed, statement), ..] => {
+        [(first, first_lexed, first_statement), (path, lexed, statement), ..] => {
+            let first = format!("{first}:{}", line(first_lexed, first_statement));
             return Err(Binding::new(Constraint::VariableDeclaration)
                 .on([name])
                 .at(path, line(lexed, statement))
-                .because("declared more than once"));
+                .because(format!("declared more than once, at {first} as well")));
         }
     };
     let definition = definitions::read(lexed, statement, name, path)?;
@@ -106,11 +109,17 @@ pub(crate) fn plan(
     Ok((path.to_string(), Planned { name: name.to_string(), definition, span, comments, uses, line }))
 }
 
-/// The files of the folder that debug info names as units: other variants of a file that happen to lie
-/// beside it are not part of the program.
+/// The files of the folder that debug info names, as units or as the place of a declaration: other variants
+/// of a file that happen to lie beside it, and copies that a build made, are not part of the program.
 pub(crate) fn compiled_files(sources: &Sources, types: &Types) -> BTreeSet<String> {
-    let units: BTreeSet<&str> = types.iter().filter_map(|(_, ty)| ty.unit.as_deref()).collect();
-    units.into_iter().filter_map(|unit| sources.matching_path(unit)).map(str::to_string).collect()
+    let units = types.iter().filter_map(|(_, ty)| ty.unit.as_deref());
+    let declaring = types.iter().filter_map(|(_, ty)| Some(ty.declared_at.as_ref()?.file.as_ref()));
+    let named: BTreeSet<&str> = units.chain(declaring).collect();
+    named.into_iter().filter_map(|path| sources.matching_path(path)).map(str::to_string).collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn is_header(path: &str) -> bool {

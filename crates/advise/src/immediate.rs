@@ -1,5 +1,6 @@
 //! Variables that deserve an immediate value. That is left to the user.
 
+use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task, per_call};
 use crate::proposal::{Advice, IMMEDIATE_VALUE, ImmediateAdvice, LoadsPerCall};
 use crate::usage::Usage;
@@ -32,8 +33,9 @@ impl FixKind for Immediates {
         IMMEDIATE_VALUE
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         advice.immediates.extend(immediates(task.usage, task.types));
+        Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {

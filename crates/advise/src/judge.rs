@@ -2,9 +2,11 @@
 //!
 //! Layouts are predicted to search quickly, and believed only when a compiler gave the same offsets.
 
+use crate::error::AdviseError;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// The types of one build of the edited sources.
 #[derive(Clone, Debug)]
@@ -15,14 +17,54 @@ pub struct Compiled {
     pub types: Types,
 }
 
+/// Why there is no build of the edited sources. Only the first of these says anything about the edit.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum CompileError {
+    /// The compiler, or a later step of the build, does not take the edited sources.
+    #[error("{words}")]
+    Rejected {
+        /// What the build printed.
+        words: String,
+    },
+    /// The build failed for another reason than the edit: a full disk, a compiler that was killed.
+    #[error("{what}")]
+    BuildFailed {
+        /// What went wrong, and what to do about it.
+        what: String,
+    },
+    /// A signal asked the whole work to end.
+    #[error("interrupted by signal {signal}")]
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
+}
+
+impl CompileError {
+    /// The first lines of what the compiler said of the edit.
+    ///
+    /// # Errors
+    /// When the edit is not what failed: then nothing is known of it, and the work ends.
+    pub(crate) fn into_first_words(self) -> Result<String, AdviseError> {
+        match self {
+            Self::Rejected { words } => {
+                let lines = words.lines().filter(|line| !line.trim().is_empty());
+                Ok(lines.take(3).collect::<Vec<_>>().join("; "))
+            }
+            Self::BuildFailed { what } => Err(AdviseError::BuildFailed { what }),
+            Self::Interrupted { signal } => Err(AdviseError::Interrupted { signal }),
+        }
+    }
+}
+
 /// Compiles candidates. The library calls it once per candidate.
 pub trait Judge {
     /// Builds the sources with some files replaced (path relative to the source folder, new text) and
     /// reads the types back from debug info: one entry per ABI that could be built.
     ///
     /// # Errors
-    /// The compiler's words, when a build fails.
-    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String>;
+    /// [`CompileError::Rejected`] refuses the candidate. The others end the work: they say nothing about it.
+    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError>;
 }
 
 /// A judge for when there is no compiler: it confirms nothing, so proposals are marked as predicted.
@@ -30,7 +72,7 @@ pub trait Judge {
 pub struct NoCompiler;
 
 impl Judge for NoCompiler {
-    fn compile(&mut self, _edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
+    fn compile(&mut self, _edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
         Ok(Vec::new())
     }
 }

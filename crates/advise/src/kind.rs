@@ -5,6 +5,7 @@
 //! [`crate::advise_with`].
 //!
 //! ```
+//! use lineup_advise::error::AdviseError;
 //! use lineup_advise::kind::{Description, FixKind, KindName, Task};
 //! use lineup_advise::proposal::{Advice, Suggestion};
 //!
@@ -17,7 +18,7 @@
 //!     fn name(&self) -> KindName {
 //!         HOLES
 //!     }
-//!     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+//!     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
 //!         for (id, ty) in task.types.iter() {
 //!             let Some((_, aggregate)) = task.types.aggregate(id) else { continue };
 //!             let used: u64 =
@@ -29,6 +30,7 @@
 //!                 advice.suggestions.push(Suggestion::new(HOLES, target, summary));
 //!             }
 //!         }
+//!         Ok(())
 //!     }
 //!     fn describe(&self, advice: &Advice) -> Vec<Description> {
 //!         advice.suggestions_of(HOLES)
@@ -39,10 +41,12 @@
 //! let (usage, types, sources) = (Usage::empty(Abi::X86_64), Types::default(), Sources::default());
 //! let (options, judge) = (Options::default(), &mut NoCompiler);
 //! let task = Task { usage: &usage, types: &types, sources: &sources, options: &options, judge };
-//! let advice = lineup_advise::advise_with(&[&Holes], task);
+//! let advice = lineup_advise::advise_with(&[&Holes], task)?;
 //! assert!(advice.descriptions.is_empty());
+//! # Ok::<(), AdviseError>(())
 //! ```
 
+use crate::error::AdviseError;
 use crate::guard::Lock;
 use crate::judge::Judge;
 use crate::options::Options;
@@ -73,7 +77,10 @@ pub trait FixKind {
 
     /// Works out what this kind proposes and adds it to `advice`, where the kinds before have put theirs. A kind that edits text
     /// compiles it first, together with [`Advice::edited`], and then adds its texts there.
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice);
+    ///
+    /// # Errors
+    /// When a build failed for another reason than what is proposed.
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError>;
 
     /// Adds to the guard what must stay so for this kind's proposals to hold. Kinds that place nothing add nothing.
     fn guard(&self, _task: &Task<'_>, _advice: &Advice, _lock: &mut Lock) {}

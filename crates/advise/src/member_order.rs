@@ -4,6 +4,7 @@ use crate::body::{Body, has_construction_order};
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
 use crate::declaration;
+use crate::error::AdviseError;
 use crate::figures::{self, Layout};
 use crate::fixing::{self, Holds};
 use crate::initialisers;
@@ -71,13 +72,27 @@ pub(crate) fn propose(
     judge: &mut dyn Judge,
     edited: &BTreeMap<String, String>,
     worth: Worth,
-) -> Verdict {
+) -> Result<Verdict, AdviseError> {
+    match search(subject, spelling, sources, options, worth) {
+        Ok((plan, outcome)) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
+        Err(verdict) => Ok(verdict),
+    }
+}
+
+/// The best order; or, where none is worth a candidate, the answer.
+fn search<'s>(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &'s Sources,
+    options: &Options,
+    worth: Worth,
+) -> Result<(Plan<'s>, Outcome), Verdict> {
     let models = match subject.models() {
         Ok(models) => models,
         Err(binding) => {
             // What forbids a change whatever the layout says more than that the layout is not understood.
             let outright = fixing::forbidden_outright(subject, spelling, options).err();
-            return refused(spelling, vec![outright.unwrap_or(binding)], Vec::new());
+            return Err(refused(spelling, vec![outright.unwrap_or(binding)], Vec::new()));
         }
     };
     let plan = match Plan::make(subject, spelling, sources, options, models) {
@@ -89,13 +104,14 @@ pub(crate) fn propose(
                 matches!(binding.constraint, Constraint::OutsideSource | Constraint::CompilersOrder)
             };
             if helps || !bindings.first().is_some_and(is_foreign) {
-                return refused(spelling, bindings, lines);
+                return Err(refused(spelling, bindings, lines));
             }
-            return Verdict::AlreadyGood(spelling.name.clone());
+            return Err(Verdict::AlreadyGood(spelling.name.clone()));
         }
     };
     let Some((outcome, before)) = plan.search() else {
-        return refused(spelling, vec![Binding::new(Constraint::LayoutNotReproduced)], Vec::new());
+        let constraints = vec![Binding::new(Constraint::LayoutNotReproduced)];
+        return Err(refused(spelling, constraints, Vec::new()));
     };
     let recorded = Problem { models: plan.problem.models[..1].to_vec(), ..plan.problem.clone() };
     let after = recorded.score(&outcome.order, None).unwrap_or(before);
@@ -104,9 +120,9 @@ pub(crate) fn propose(
         Worth::PlacedAnyway => 5,
     };
     if !gains(&before, &after, parts) {
-        return plan.no_gain(subject, spelling, options);
+        return Err(plan.no_gain(subject, spelling, options));
     }
-    plan.write_and_judge(subject, sources, spelling, outcome, judge, edited)
+    Ok((plan, outcome))
 }
 
 fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
@@ -291,26 +307,27 @@ impl<'s> Plan<'s> {
         outcome: Outcome,
         judge: &mut dyn Judge,
         edited: &BTreeMap<String, String>,
-    ) -> Verdict {
+    ) -> Result<Verdict, AdviseError> {
+        let refused = |binding| refused(spelling, vec![binding], potential(subject, &self.models));
         let texts = match self.write(subject, sources, spelling, &outcome.order) {
             Ok(texts) => texts,
-            Err(binding) => return refused(spelling, vec![binding], potential(subject, &self.models)),
+            Err(binding) => return Ok(refused(binding)),
         };
         let identity: Vec<usize> = (0..self.problem.units.len()).collect();
         let (before, predicted) = (self.layouts(&identity), self.layouts(&outcome.order));
         let field_order = self.problem.field_order(&outcome.order);
         let mut all = edited.clone();
         all.extend(texts.clone());
-        let judged = verify::confirm(judge, &all, spelling, subject, &self.models, &field_order, predicted);
+        let judged = verify::confirm(judge, &all, spelling, subject, &self.models, &field_order, predicted)?;
         let Verified { after, check } = match judged {
             Ok(verified) => verified,
-            Err(binding) => return refused(spelling, vec![binding], potential(subject, &self.models)),
+            Err(binding) => return Ok(refused(binding)),
         };
         let lines = figures::compare(subject.usage, &self.models, &before, &after);
         let moved = self.moved_members(&outcome.order);
         let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
         let bytes = |field: &usize| self.problem.models[0].fields[*field].size_bytes;
-        Verdict::Proposed(Box::new(OrderProposal {
+        Ok(Verdict::Proposed(Box::new(OrderProposal {
             type_name: spelling.name.clone(),
             path: self.ground.body.found.path.clone(),
             old_order: (0..field_order.len()).map(|field| name(&field)).collect(),
@@ -325,7 +342,7 @@ impl<'s> Plan<'s> {
             lines,
             check,
             edited: texts,
-        }))
+        })))
     }
 
     fn moved_members(&self, order: &[usize]) -> Vec<usize> {

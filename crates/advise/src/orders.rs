@@ -1,12 +1,13 @@
 //! Member orders as a kind of fix: every used type in turn, the most used first.
 
 use crate::constraint::{Binding, Constraint};
+use crate::error::AdviseError;
 use crate::guard::Lock;
 use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Verdict, Worth};
 use crate::problem::Subject;
-use crate::proposal::{Advice, OrderProposal, REORDER, Refusal};
+use crate::proposal::{Advice, OrderProposal, REORDER, Refusal, SizeChange};
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use crate::worth;
@@ -21,10 +22,11 @@ impl FixKind for Orders {
         REORDER
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         for id in used_types(task.usage, task.types) {
-            order_type(task, advice, id);
+            order_type(task, advice, id)?;
         }
+        Ok(())
     }
 
     /// Guards proposed orders, and those that are good already.
@@ -63,16 +65,17 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     ids.into_iter().map(|(id, _)| id).collect()
 }
 
-fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) {
-    let Some(subject) = Subject::new(task.types, id, task.usage) else { return };
+fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<(), AdviseError> {
+    let Some(subject) = Subject::new(task.types, id, task.usage) else { return Ok(()) };
     let Some(spelling) = spelling(task.types, subject.id) else {
         let constraints = vec![Binding::new(Constraint::Anonymous)];
         let owner = format!("(anonymous type {})", id.0);
-        return advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+        return Ok(());
     };
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     if is_gathered || subject.aggregate.members.len() < 2 {
-        return;
+        return Ok(());
     }
     let current = task.sources.with(&advice.edited);
     let (options, edited) = (task.options, &advice.edited);
@@ -84,17 +87,19 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) {
         &mut *task.judge,
         edited,
         Worth::OwnPatch,
-    ) {
+    )? {
         Verdict::Proposed(proposal) => {
             if let Some(little) = worth::too_little(task.usage, options, &describe(&proposal)) {
-                return advice.too_little.push(little);
+                advice.too_little.push(little);
+            } else {
+                advice.edited.extend(proposal.edited.clone());
+                advice.orders.push(*proposal);
             }
-            advice.edited.extend(proposal.edited.clone());
-            advice.orders.push(*proposal);
         }
         Verdict::AlreadyGood(name) => advice.already_good.push(name),
         Verdict::Refused(refusal) => advice.refusals.push(refusal),
     }
+    Ok(())
 }
 
 fn describe(one: &OrderProposal) -> Description {
@@ -104,8 +109,11 @@ fn describe(one: &OrderProposal) -> Description {
     };
     let moved = one.moved.join(", ");
     let summary = format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes);
+    let mut reasons: Vec<String> =
+        one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
+    reasons.extend(one.sizes.first().and_then(side_effect));
     Description {
-        reasons: one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect(),
+        reasons,
         lines: one.lines.clone(),
         sizes: one.sizes.clone(),
         obeyed: one.obeyed.clone(),
@@ -113,4 +121,12 @@ fn describe(one: &OrderProposal) -> Description {
         is_in_patch: !one.edited.is_empty(),
         ..Description::told(REORDER, &one.type_name, summary)
     }
+}
+
+/// What a new size of the type does to what lies behind its objects.
+fn side_effect(size: &SizeChange) -> Option<String> {
+    let by = size.after_bytes.abs_diff(size.before_bytes);
+    (by > 0).then(|| {
+        format!("side effect: what follows an object of it, in arrays and in types that hold it, moves by {by} bytes")
+    })
 }

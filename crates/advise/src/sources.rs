@@ -37,11 +37,13 @@ impl fmt::Display for SourcePlace {
 }
 
 impl Sources {
-    /// Takes `(path, text)` pairs. Files whose extension is no C, C++ or assembly extension are left out.
+    /// Takes `(path, text)` pairs. Files whose extension is no C, C++ or assembly extension are left out, and so
+    /// are those that [`is_hidden`].
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut sources = Sources::default();
         for (path, text) in files {
-            if language_by_extension(&path).is_some() || path.ends_with(".h") {
+            let is_source = language_by_extension(&path).is_some() || path.ends_with(".h");
+            if is_source && !path.split('/').any(is_hidden) {
                 sources.headers_are_cpp |= language_by_extension(&path) == Some(SourceLanguage::Cpp);
                 sources.files.insert(path, text);
             }
@@ -83,6 +85,12 @@ impl Sources {
     }
 }
 
+/// True for names of files and folders that hold copies of sources rather than sources: what version control
+/// and patch systems keep (`.git`, `.pc`, `CVS`), and the backups and locks of editors (`.#x.c`).
+pub fn is_hidden(name: &str) -> bool {
+    matches!(name, "CVS" | "_darcs") || (name.starts_with('.') && !matches!(name, "." | ".."))
+}
+
 /// The components of a path with `.` dropped and `..` applied.
 fn components(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
@@ -119,6 +127,12 @@ mod tests {
         assert_eq!(sources(&["a.h", "a.cc"]).language("a.h"), SourceLanguage::Cpp);
         assert_eq!(sources(&["a.h", "a.c", "b.cc"]).language("a.h"), SourceLanguage::C);
         assert_eq!(sources(&["a.h", "notes.txt"]).iter().count(), 1);
+    }
+
+    #[test]
+    fn backups_of_patch_systems_editors_and_version_control_are_no_sources() {
+        let sources = sources(&["a.c", ".pc/fix.patch/a.c", "CVS/a.c", "src/.#a.c", "src/.svn/pristine/a.c"]);
+        assert_eq!(sources.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["a.c"]);
     }
 
     #[test]

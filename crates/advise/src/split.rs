@@ -1,5 +1,6 @@
 //! Types that would be better in two parts. That is left to the user.
 
+use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task, per_call};
 use crate::options::Options;
 use crate::problem::{Subject, merge_spans};
@@ -19,11 +20,12 @@ impl FixKind for Splits {
         SPLIT
     }
 
-    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) {
+    fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
         let (usage, types) = (task.usage, task.types);
         let ids: BTreeSet<TypeId> =
             usage.types.iter().filter_map(|used| types.aggregate(used.ty).map(|(id, _)| id)).collect();
         advice.splits.extend(ids.into_iter().filter_map(|id| split(usage, types, id, task.options)));
+        Ok(())
     }
 
     fn describe(&self, advice: &Advice) -> Vec<Description> {

@@ -2,6 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::counterpart;
+use crate::error::AdviseError;
 use crate::figures::Layout;
 use crate::judge::{Compiled, Judge};
 use crate::problem::{Models, Subject};
@@ -19,8 +20,10 @@ pub(crate) struct Verified {
 /// Compiles the candidate and reads its layout back. Under the recorded ABI any difference discards it;
 /// under the other the compiler's figures replace the prediction.
 ///
+/// The inner error is a refusal: the compiler's words, or the member that it put elsewhere.
+///
 /// # Errors
-/// The compiler's words, or the member that it put elsewhere.
+/// When the build failed for another reason than the candidate.
 pub(crate) fn confirm(
     judge: &mut dyn Judge,
     edited: &BTreeMap<String, String>,
@@ -29,13 +32,31 @@ pub(crate) fn confirm(
     models: &Models,
     field_order: &[usize],
     predicted: Vec<Layout>,
+) -> Result<Result<Verified, Binding>, AdviseError> {
+    let compiled = match judge.compile(edited) {
+        Ok(compiled) => compiled,
+        Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
+    };
+    Ok(hold_against(&compiled, spelling, subject, models, field_order, predicted))
+}
+
+fn disagrees(why: String) -> Binding {
+    Binding::new(Constraint::CompilerDisagrees).because(why)
+}
+
+/// Holds the predicted layouts against those of the builds.
+fn hold_against(
+    compiled: &[Compiled],
+    spelling: &Spelling,
+    subject: &Subject<'_>,
+    models: &Models,
+    field_order: &[usize],
+    predicted: Vec<Layout>,
 ) -> Result<Verified, Binding> {
-    let disagrees = |why: String| Binding::new(Constraint::CompilerDisagrees).because(why);
-    let compiled = judge.compile(edited).map_err(|words| disagrees(first_lines(&words)))?;
     let recorded = subject.usage.abi;
     let mut after = predicted;
     let mut checked = vec![false; after.len()];
-    for build in &compiled {
+    for build in compiled {
         let index = usize::from(build.abi.pointer_bytes != recorded.pointer_bytes);
         let is_known = build.abi == recorded || build.abi == counterpart(recorded);
         let (Some(layout), true) = (after.get(index).cloned(), is_known || index == 0) else { continue };
@@ -56,10 +77,6 @@ pub(crate) fn confirm(
         _ => Check::Predicted,
     };
     Ok(Verified { after, check })
-}
-
-fn first_lines(words: &str) -> String {
-    words.lines().filter(|line| !line.trim().is_empty()).take(3).collect::<Vec<_>>().join("; ")
 }
 
 /// The layout of the type in a build, by the fields' old indices. `Err` names a member that is not in

@@ -65,6 +65,7 @@ impl Case {
         };
         let sources = Sources::new(self.folder.files.clone());
         advise(&usage, &types, &sources, &self.options, &mut self.folder)
+            .expect("nothing but candidates fails")
     }
 }
 
@@ -217,7 +218,8 @@ fn members_that_debug_info_does_not_know_stop_the_edit() {
         ..Usage::empty(Abi::X86_64)
     };
     let sources = Sources::new([("a.c".to_string(), stale)]);
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut case.folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut case.folder)
+        .expect("nothing but candidates fails");
     assert_eq!(refused(&advice), Constraint::StaleDebugInfo);
 }
 

@@ -4,7 +4,8 @@ mod pahole;
 
 use lineup_advise::advise;
 use lineup_advise::constraint::Constraint;
-use lineup_advise::judge::{Compiled, Judge};
+use lineup_advise::error::AdviseError;
+use lineup_advise::judge::{CompileError, Compiled, Judge};
 use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check};
@@ -12,7 +13,7 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::{Scale, TypedVariable, Usage};
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{TypeId, TypeKind, Types};
+use lineup_model::types::{SourceLocation, TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, VariablePattern, VariableRef, VariableUse};
 use pahole::{Folder, integer, member, pointer, push, structure, typedef};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ const SCHED_CLOCK: &str = include_str!("texts/sched_clock.c");
 struct SchedClock(Folder);
 
 impl Judge for SchedClock {
-    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
+    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
         let mut compiled = self.0.compile(edited)?;
         self.0.write(edited);
         for build in &mut compiled {
@@ -141,7 +142,8 @@ fn advice_on(text: &str) -> (Advice, SchedClock) {
     folder.abis = vec![Abi::X86_64, Abi::ARM];
     let sources = Sources::new(folder.files.clone());
     let mut judge = SchedClock(folder);
-    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut judge);
+    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut judge)
+        .expect("nothing but candidates fails");
     (advice, judge)
 }
 
@@ -186,7 +188,8 @@ fn read_mostly_scalars_are_named_for_an_immediate_value() {
         &Sources::default(),
         &Options::default(),
         &mut lineup_advise::judge::NoCompiler,
-    );
+    )
+    .expect("nothing but candidates fails");
     let names: Vec<&str> = advice.immediates.iter().map(|advice| advice.variable.as_str()).collect();
     assert_eq!(names, ["read_sched_clock", "sched_clock_mask"]);
     assert_eq!(advice.immediates[0].loads[0].loads_per_call, 1.0);
@@ -197,7 +200,8 @@ fn immediates_of(change: impl FnOnce(&mut Case)) -> Vec<String> {
     let mut case = sched_clock();
     change(&mut case);
     let mut nobody = lineup_advise::judge::NoCompiler;
-    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody);
+    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody)
+        .expect("nothing but candidates fails");
     advice.immediates.iter().map(|advice| advice.variable.clone()).collect()
 }
 
@@ -208,7 +212,8 @@ fn a_variable_that_two_regions_read_is_named_once_with_both() {
     let again = VariableUse { region: RegionId(1), ..case.usage.variables[0].clone() };
     case.usage.variables.push(again);
     let mut nobody = lineup_advise::judge::NoCompiler;
-    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody);
+    let advice = advise(&case.usage, &case.types, &Sources::default(), &Options::default(), &mut nobody)
+        .expect("nothing but candidates fails");
     let regions = |index: usize| -> Vec<&str> {
         advice.immediates[index].loads.iter().map(|loads| loads.region.as_str()).collect()
     };
@@ -250,7 +255,8 @@ fn variables_of_which_every_cpu_has_a_copy_are_not_gathered() {
     case.usage.per_cpu = Some(0x1000..0x3000);
     let sources = Sources::new([("sched_clock.c".to_string(), SCHED_CLOCK.to_string())]);
     let mut nobody = lineup_advise::judge::NoCompiler;
-    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut nobody);
+    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut nobody)
+        .expect("nothing but candidates fails");
     assert!(advice.gathers.is_empty());
     let per_cpu =
         advice.refusals.iter().filter(|refusal| refusal.constraints[0].constraint == Constraint::PerCpu);
@@ -286,27 +292,78 @@ fn constant_data_and_linkage_are_named() {
         &sources,
         &Options::default(),
         &mut lineup_advise::judge::NoCompiler,
-    );
+    )
+    .expect("nothing but candidates fails");
     let refused: Vec<Constraint> =
         advice.refusals.iter().map(|refusal| refusal.constraints[0].constraint).collect();
     assert_eq!(refused, [Constraint::VariableDeclaration], "declared in two files");
+    let said = advice.refusals[0].constraints[0].to_string();
+    for place in ["sched_clock.c:", "other.c:1"] {
+        assert!(said.contains(place), "{said} names both places");
+    }
+}
+
+/// A file of the folder that is not compiled into the program does not count as a second declaration: a copy that a
+/// build made of a header, another program's file, what a patch system keeps.
+#[test]
+fn a_copy_that_the_program_is_not_compiled_from_does_not_count() {
+    let mut case = sched_clock();
+    let id = case.types.by_name()["clock_data"][0];
+    let mut types = Types::default();
+    for (other, ty) in case.types.iter() {
+        let mut ty = ty.clone();
+        if other == id {
+            ty.unit = Some("/src/main.c".into());
+            ty.declared_at = Some(SourceLocation { file: "/src/clock.h".into(), line: 1 });
+        }
+        types.push(ty);
+    }
+    case.types = types;
+    let copies = ["build/include/clock.h", ".pc/fix.patch/clock.h", "clock.h"];
+    let sources = Sources::new(copies.map(|path| (path.to_string(), SCHED_CLOCK.to_string())));
+    let mut judge = lineup_advise::judge::NoCompiler;
+    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut judge)
+        .expect("nothing but candidates fails");
+    assert_eq!(advice.gathers.len(), 1, "{:?}", advice.refusals);
+    assert_eq!(advice.gathers[0].path, "clock.h");
 }
 
 #[test]
 fn what_the_compiler_refuses_is_not_proposed() {
     struct Refuses;
     impl Judge for Refuses {
-        fn compile(&mut self, _: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
-            Err("sched_clock.c:1: error: no".to_string())
+        fn compile(&mut self, _: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
+            Err(CompileError::Rejected { words: "sched_clock.c:1: error: no".to_string() })
         }
     }
     let case = sched_clock();
     let sources = Sources::new([("sched_clock.c".to_string(), SCHED_CLOCK.to_string())]);
-    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut Refuses);
+    let advice = advise(&case.usage, &case.types, &sources, &Options::default(), &mut Refuses)
+        .expect("nothing but candidates fails");
     assert!(advice.gathers.is_empty());
     assert!(advice.edited.is_empty());
     assert_eq!(advice.refusals[0].constraints[0].constraint, Constraint::CompilerDisagrees);
     assert!(advice.refusals[0].constraints[0].to_string().contains("error: no"));
+}
+
+#[test]
+fn a_build_that_fails_by_itself_ends_the_work_instead_of_refusing_the_candidate() {
+    struct Fails(CompileError);
+    impl Judge for Fails {
+        fn compile(&mut self, _: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
+            Err(self.0.clone())
+        }
+    }
+    let case = sched_clock();
+    let sources = Sources::new([("sched_clock.c".to_string(), SCHED_CLOCK.to_string())]);
+    let what = "no space left on device".to_string();
+    for (error, expected) in [
+        (CompileError::BuildFailed { what: what.clone() }, AdviseError::BuildFailed { what }),
+        (CompileError::Interrupted { signal: 2 }, AdviseError::Interrupted { signal: 2 }),
+    ] {
+        let result = advise(&case.usage, &case.types, &sources, &Options::default(), &mut Fails(error));
+        assert_eq!(result, Err(expected));
+    }
 }
 
 #[test]
@@ -326,7 +383,8 @@ fn a_wide_variable_is_left_where_it_is() {
         &sources,
         &Options::default(),
         &mut lineup_advise::judge::NoCompiler,
-    );
+    )
+    .expect("nothing but candidates fails");
     assert_eq!(advice.refusals[0].constraints[0].constraint, Constraint::TooLarge);
     assert_eq!(advice.gathers.len(), 1);
 }

@@ -114,6 +114,7 @@ fn an_access_to_all_addresses_counts_as_many_bytes() {
         types: vec![used],
         ..Usage::empty(Abi::X86_64)
     };
-    let advice = advise(&usage, &types, &Sources::new([]), &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &Sources::new([]), &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     assert!(advice.splits.is_empty());
 }

@@ -86,7 +86,8 @@ fn the_adjustment_of_2016_fits_one_line_on_both_data_models() {
     let used = touches(&types, id, 0, &ADJUSTED, 64);
     let usage = usage(Abi::X86_64, &["adjust"], vec![used]);
     let sources = Sources::new(folder.files.clone());
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+        .expect("nothing but candidates fails");
     let proposal = only(&advice);
     assert_eq!(proposal.check, Check::Compiled);
     assert!(proposal.is_proven_minimal);
@@ -108,7 +109,8 @@ fn with_the_event_programming_weighed_in_no_region_needs_more_lines_than_the_pat
     let uses = vec![touches(&types, id, 0, &ADJUSTED, 1), touches(&types, id, 1, &PROGRAMMED, 1)];
     let usage = usage(Abi::X86_64, &["adjust", "program"], uses);
     let sources = Sources::new(folder.files.clone());
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+        .expect("nothing but candidates fails");
     let proposal = only(&advice);
     let row = |region, model| lines(&proposal.lines, region, model, 64).after;
     assert_eq!((row("adjust", "LP64"), row("program", "LP64")), (1.0, 1.0), "the patch needs two and one");
@@ -123,7 +125,8 @@ fn the_patch_applies_with_git_and_the_guard_holds_it() {
     let id = types.by_name()["clock_event_device"][0];
     let usage = usage(Abi::X86_64, &["adjust"], vec![touches(&types, id, 0, &ADJUSTED, 1)]);
     let sources = Sources::new(folder.files.clone());
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+        .expect("nothing but candidates fails");
     assert!(!advice.guard.check(&types, Abi::X86_64).violations.is_empty(), "the old layout breaks it");
     std::fs::write(folder.path().join("fix.patch"), unified_diff(&sources, &advice.edited)).expect("writes");
     pahole::run("git", "git", folder.path(), &["apply", "fix.patch"]).expect("applies");
@@ -152,7 +155,8 @@ fn five_hot_pointers_of_two_regions_fit_one_line_for_both() {
         touches(&types, id, 1, &["p3", "p9", "p21"], 1),
     ];
     let usage = usage(Abi::X86_64, &["a", "b"], uses);
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     let proposal = only(&advice);
     for region in ["a", "b"] {
         assert_eq!(lines(&proposal.lines, region, "LP64", 64).after, 1.0);
@@ -177,7 +181,8 @@ fn a_counter_that_every_thread_writes_leaves_the_line_of_a_pointer_that_they_rea
         handovers,
     };
     usage.sharing = vec![sharing(0, &BTreeSet::new(), 0), sharing(8, &threads, 90)];
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     let proposal = only(&advice);
     let at = |name: &str| proposal.new_order.iter().position(|member| member == name).expect("kept") / 8;
     assert_ne!(at("p0"), at("p1"));
@@ -198,7 +203,8 @@ fn when_no_order_of_the_same_size_parts_them_the_answer_is_a_named_refusal() {
         handovers: 100,
     };
     usage.sharing = vec![sharing(0, BTreeSet::new()), sharing(8, threads.clone())];
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     assert_eq!(advice.refusals[0].constraints[0].constraint, Constraint::NeverLarger);
     assert!(advice.orders.is_empty());
 }
@@ -262,7 +268,8 @@ fn linux_6_1_puts_mult_at_48_and_list_across_lines_2_and_3() {
         &["adjust"],
         vec![touches(&types, id, 0, &["features", "mult", "shift", "list"], 1)],
     );
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler)
+        .expect("nothing but candidates fails");
     let row = lines(&only(&advice).lines, "adjust", "LP64", 64).clone();
     assert_eq!((row.before, row.after), (Some(3.0), 1.0), "line 0, and list across lines 2 and 3");
     assert_eq!(only(&advice).sizes[0].after_bytes, 256);
@@ -278,7 +285,8 @@ fn a_reason_says_stays_only_of_members_that_did_not_move() {
     let used = touches(&types, id, 0, &["a", "b", "c"], 1);
     let usage = usage(Abi::X86_64, &["hot"], vec![used]);
     let sources = Sources::new(folder.files.clone());
-    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+    let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+        .expect("nothing but candidates fails");
     let proposal = only(&advice);
     let because = |member: &str| {
         let reason = proposal.reasons.iter().find(|reason| reason.member == member);

@@ -115,7 +115,8 @@ fn proposals_for_luas_types_compile_as_predicted_and_the_rest_is_refused_by_name
             ..Usage::empty(Abi::X86_64)
         };
         let sources = Sources::new(folder.files.clone());
-        let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder);
+        let advice = advise(&usage, &types, &sources, &Options::default(), &mut folder)
+            .expect("nothing but candidates fails");
         for proposal in &advice.orders {
             assert_ne!(proposal.check, Check::Predicted, "{name}");
             println!("{name}: {:?}", proposal.moved);

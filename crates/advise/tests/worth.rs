@@ -49,6 +49,7 @@ impl Case {
     fn advise(&self) -> Advice {
         let sources = Sources::new(self.folder.files.clone());
         advise(&self.usage, &self.types, &sources, &self.options, &mut NoCompiler)
+            .expect("nothing but candidates fails")
     }
 }
 

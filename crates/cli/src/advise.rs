@@ -1,6 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
-use crate::advice_options::AdviceOptions;
+use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
@@ -17,6 +17,7 @@ use lineup_explain::Survey;
 use lineup_recording::Mode;
 use lineup_report::study::Patch;
 use lineup_report::text::study_text;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
@@ -48,6 +49,8 @@ pub(crate) struct Options {
     static_asserts: bool,
     #[command(flatten)]
     advice: AdviceOptions,
+    #[command(flatten)]
+    report: ReportOptions,
     /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
     /// run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
@@ -71,12 +74,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let program = recorded_program(&options.recording, &survey)?;
     let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
-    let scratch = Scratch::new(source, &options.build, Path::new(""))?;
+    let interrupts = Interrupts::watch()?;
+    let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
     })?;
-    let sources = texts::read(scratch.source())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut judge = BuildJudge::new(&scratch, inside)?;
     let advice = lineup_advise::advise(
         &recorded.usage(),
@@ -84,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         &sources,
         &options.advice.meant(),
         &mut judge,
-    );
+    )?;
     write(options, &recorded, &advice, &sources, scratch.source(), "")?;
     Ok(Outcome::Done)
 }
@@ -181,7 +185,7 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         };
         report.maps.retain(|map| is_proposed(&map.owner.name));
     }
-    let text = study_text(&report, files::text_style());
+    let text = study_text(&report, options.report.telling()) + options.report.more();
     match options.patch {
         Some(_) => text,
         None => format!("{patch}{text}"),

@@ -74,7 +74,7 @@ fn typed(input: &str) -> Result<(String, Uncertain)> {
 }
 
 fn values_in(path: &Path) -> Result<Vec<f64>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let text = lineup_mapping::read_text(path).with_context(|| format!("reading {}", path.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let parse = |(index, line): (usize, &str)| {
         let value = line.trim().parse::<f64>();
@@ -85,7 +85,7 @@ fn values_in(path: &Path) -> Result<Vec<f64>> {
 
 /// The metrics of a measurement as inputs.
 fn from_measurement(path: &Path) -> Result<BTreeMap<String, Uncertain>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let text = lineup_mapping::read_text(path).with_context(|| format!("reading {}", path.display()))?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["schema"] != "lineup.measure/1" {

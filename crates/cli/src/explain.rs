@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn open(path: &Path) -> Result<Reader<BufReader<File>>, RecordingError> {
-    Reader::new(BufReader::new(File::open(path)?))
+    Reader::new(BufReader::new(lineup_mapping::open(path)?))
 }
 
 /// Reads everything of a recording but its calls. What follows damage is left out, which is told.

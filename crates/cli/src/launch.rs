@@ -3,6 +3,7 @@
 use crate::outcome::Outcome;
 use anyhow::Result;
 use lineup_study::launch;
+use lineup_study::placed::Placed;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,6 +16,12 @@ pub(crate) struct Launch {
     /// What the program reads as standard input.
     #[arg(long, default_value = "/dev/null")]
     stdin: PathBuf,
+    /// A copy of a folder, shown to the program at the path of the original.
+    #[arg(long, requires = "original")]
+    copy: Option<PathBuf>,
+    /// The folder that the copy stands for.
+    #[arg(long, requires = "copy")]
+    original: Option<PathBuf>,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -22,6 +29,7 @@ pub(crate) struct Launch {
 
 /// Ends only by failing: success replaces the process.
 pub(crate) fn run(launch: Launch) -> Result<Outcome> {
-    let Launch { cpus, stdin, command } = launch;
-    match launch::run(&launch::Launch { cpus, stdin, command })? {}
+    let Launch { cpus, stdin, copy, original, command } = launch;
+    let placed = copy.zip(original).map(|(copy, original)| Placed { copy, original });
+    match launch::run(&launch::Launch { cpus, stdin, placed, command })? {}
 }

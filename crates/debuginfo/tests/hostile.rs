@@ -319,20 +319,41 @@ fn a_function_symbol_that_ends_past_the_last_address_is_no_function_of_a_kernel(
     assert_eq!(names, ["f"]);
 }
 
+/// A file of sections marked as compressed: each with its name, its packed bytes and what its header claims.
+fn with_compressed(sections: &[(&str, usize, u64)]) -> Vec<u8> {
+    // Elf64_Chdr: zlib, the claim, alignment 1; then nothing that inflates.
+    let chunk = |(_, packed, claimed): &(&str, usize, u64)| {
+        [&1_u64.to_le_bytes()[..], &claimed.to_le_bytes(), &1_u64.to_le_bytes(), &vec![0; *packed]].concat()
+    };
+    let chunks: Vec<Vec<u8>> = sections.iter().map(chunk).collect();
+    let named: Vec<(&str, &[u8])> =
+        sections.iter().zip(&chunks).map(|((name, _, _), bytes)| (*name, bytes.as_slice())).collect();
+    let mut file = with_sections(&named);
+    // Set SHF_COMPRESSED in the flags of the real section headers.
+    let table = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
+    for index in 1..=sections.len() {
+        let flags = table + index * 64 + 8;
+        file[flags..flags + 8].copy_from_slice(&0x800_u64.to_le_bytes());
+    }
+    file
+}
+
 #[test]
 fn a_compressed_section_may_not_claim_more_than_it_can_hold() {
-    // Elf64_Chdr: zlib, 1 TiB, alignment 1; then nothing that inflates.
-    let mut section = Vec::new();
-    section.extend(1_u64.to_le_bytes());
-    section.extend((1_u64 << 40).to_le_bytes());
-    section.extend(1_u64.to_le_bytes());
-    section.extend([0; 16]);
-    let mut file = with_sections(&[(".debug_info", &section)]);
-    // Set SHF_COMPRESSED in the flags of the first real section header.
-    let table = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
-    file[table + 64 + 8..table + 64 + 16].copy_from_slice(&0x800_u64.to_le_bytes());
-    let error = DebugInfo::parse(file, &mut NoCompanions).unwrap_err();
-    assert!(error.to_string().contains("claim"), "{error}");
+    for claimed in [1 << 40, 1 << 30, u64::MAX] {
+        let file = with_compressed(&[(".debug_info", 1 << 20, claimed)]);
+        let error = DebugInfo::parse(file, &mut NoCompanions).unwrap_err();
+        assert!(error.to_string().contains("claim"), "{error}");
+    }
+}
+
+/// Each is within its own limit, all of them together are not within the file's.
+#[test]
+fn compressed_sections_may_not_claim_much_together() {
+    let names = [".debug_info", ".debug_abbrev", ".debug_str", ".debug_line", ".debug_ranges", ".debug_loc"];
+    let sections = names.map(|name| (name, 1000, 16 << 20));
+    let error = DebugInfo::parse(with_compressed(&sections), &mut NoCompanions).unwrap_err();
+    assert!(error.to_string().contains("together"), "{error}");
 }
 
 /// A real object with functions, inlining, bit-fields and lines.

@@ -29,6 +29,14 @@ pub enum Error {
         /// The image's length.
         have_bytes: u64,
     },
+    /// No kernel has so many bytes.
+    #[error("not a kernel image: it has {have_bytes} bytes, and no kernel more than {most_bytes}")]
+    TooLarge {
+        /// The file's length.
+        have_bytes: usize,
+        /// The most that is read.
+        most_bytes: usize,
+    },
     /// The compressed kernel inside the image cannot be unpacked.
     #[error("the kernel inside the image cannot be unpacked as {compression}: {why}; fetch the image again")]
     Payload {

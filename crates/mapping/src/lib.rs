@@ -1,17 +1,25 @@
 //! The bytes of a file: read when it is small, mapped when it is large.
 //!
+//! Files come from anywhere, so that only regular ones are opened: a device has no end, and a pipe waits for whoever
+//! writes it. No more memory is taken than the file's size justifies.
+//!
 //! A kernel with debug information has 600 MB, of which its types need a third. Mapped, only what is
 //! used is brought in, once, and what was used can be given back. A small file is read: a linker may
 //! be about to write it again, and a mapping would change or vanish under the reader.
 
 use memmap2::{Mmap, UncheckedAdvice};
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Files from this size on are mapped. Programs that are rebuilt while they are looked at are smaller.
 const MAPPED_FROM_BYTES: u64 = 64 << 20;
+/// Files of the system, such as those below /proc, do not say how long they are. None that is of use has more.
+const UNSAID_BYTES: u64 = 256 << 20;
+/// No text that a person wrote or a tool printed for one has more.
+const TEXT_BYTES: u64 = 256 << 20;
 /// A range to be given back is cut to whole pages of this size, the largest that Linux uses for files
 /// on the machines that Lineup runs on.
 const PAGE_BYTES: usize = 64 << 10;
@@ -27,22 +35,20 @@ enum Held {
 }
 
 impl FileBytes {
-    /// The bytes of the file at `path`.
+    /// The bytes of the regular file at `path`.
     ///
     /// # Errors
-    /// When the file cannot be opened, read or mapped.
+    /// When it is no regular file, or cannot be opened, read or mapped.
     ///
     /// ```
     /// let bytes = lineup_mapping::FileBytes::open("/proc/self/comm".as_ref()).unwrap();
     /// assert!(bytes.as_ref().ends_with(b"\n"));
     /// ```
     pub fn open(path: &Path) -> io::Result<FileBytes> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() < MAPPED_FROM_BYTES {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            return Ok(FileBytes(Held::Read(bytes)));
+        let file = open(path)?;
+        let len_bytes = file.metadata()?.len();
+        if len_bytes < MAPPED_FROM_BYTES {
+            return Ok(FileBytes(Held::Read(read_at_most(file, UNSAID_BYTES)?)));
         }
         // SAFETY: the mapping is private and never written to. Its bytes are those of a regular file,
         // which stay as they are unless another process writes into or cuts that very file while we
@@ -73,11 +79,76 @@ impl FileBytes {
     }
 }
 
+/// Opens a regular file for reading. Does not wait, whatever the path names.
+///
+/// # Errors
+/// When it is no regular file or cannot be opened.
+///
+/// ```
+/// let error = lineup_mapping::open("/dev/zero".as_ref()).unwrap_err();
+/// assert!(error.to_string().starts_with("it is a device, not a regular file"));
+/// ```
+pub fn open(path: &Path) -> io::Result<File> {
+    // Looked at before it is opened: opening some devices does something.
+    refuse_others(&std::fs::metadata(path)?)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    // Another may stand there by now.
+    refuse_others(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The text of a regular file.
+///
+/// # Errors
+/// When it is no regular file, cannot be read, is not UTF-8, or has more than any text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = read_at_most(open(path)?, TEXT_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+fn refuse_others(metadata: &Metadata) -> io::Result<()> {
+    let kind = metadata.file_type();
+    let what = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "a folder, not a regular file; give a file in it"
+    } else if kind.is_fifo() {
+        "a pipe, not a regular file; write what it gives into a file, and give that"
+    } else if kind.is_socket() {
+        "a socket, not a regular file"
+    } else {
+        "a device, not a regular file"
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}")))
+}
+
+fn read_at_most(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(most_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most_bytes {
+        let why = format!("it gives more than {} MiB; copy it into a file if it ends", most_bytes >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             Held::Read(bytes) => bytes,
             Held::Mapped(mapped) => mapped,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_given_up() {
+        let error = read_at_most(io::repeat(0), 1 << 20).unwrap_err();
+        assert!(error.to_string().contains("more than 1 MiB"), "{error}");
+        assert_eq!(read_at_most(&b"end"[..], 3).expect("as much as allowed"), b"end");
     }
 }

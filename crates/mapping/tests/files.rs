@@ -46,3 +46,30 @@ fn a_missing_file_is_an_error() {
     let error = FileBytes::open("/nonexistent/file".as_ref()).expect_err("no such file");
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
+
+#[test]
+fn what_is_no_regular_file_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let others =
+        [("device", "/dev/zero".as_ref()), ("folder", folder.path()), ("pipe", &pipe), ("socket", &socket)];
+    for (what, path) in others {
+        let errors = [FileBytes::open(path).unwrap_err(), lineup_mapping::read_text(path).unwrap_err()];
+        for error in errors {
+            assert!(error.to_string().starts_with(&format!("it is a {what}, not a regular file")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn text_is_text() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("text");
+    std::fs::write(&path, "größe\n").expect("a file");
+    assert_eq!(lineup_mapping::read_text(&path).expect("text"), "größe\n");
+    std::fs::write(&path, [0xff, 0xfe]).expect("a file");
+    assert!(lineup_mapping::read_text(&path).unwrap_err().to_string().contains("not UTF-8"));
+}

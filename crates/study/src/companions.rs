@@ -1,6 +1,6 @@
 //! Opening files, and finding those that a program's debug information lives in.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Releasable};
 use lineup_mapping::FileBytes;
 use std::ops::Range;
@@ -11,9 +11,6 @@ const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The bytes of a whole file.
 pub fn read(path: &Path) -> Result<Bytes> {
-    if path.is_dir() {
-        bail!("{} is a directory; give a file", path.display());
-    }
     let bytes = FileBytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Bytes::releasable(Held(bytes)))
 }

@@ -2,6 +2,7 @@
 //! becomes the program to be measured. Not for users: it lets the parent attach counters before the
 //! first instruction and subtract what came before.
 
+use crate::placed::Placed;
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -22,6 +23,8 @@ pub struct Launch {
     pub cpus: Vec<usize>,
     /// What the program reads as standard input.
     pub stdin: PathBuf,
+    /// A copy of a folder that the program is to find at the original's path, and to start in.
+    pub placed: Option<Placed>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -44,6 +47,9 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
             set.set(cpu);
         }
         sched_setaffinity(None, &set).context("placing the program on its CPUs")?;
+    }
+    if let Some(placed) = &launch.placed {
+        placed.enter()?;
     }
     let stdin = File::open(&launch.stdin)
         .with_context(|| format!("opening {} as standard input", launch.stdin.display()))?;

@@ -15,6 +15,7 @@ pub mod guest;
 pub mod input;
 pub mod interrupt;
 pub mod launch;
+pub mod placed;
 pub mod printed;
 pub mod process;
 pub mod progress;

@@ -309,6 +309,9 @@ fn launcher(run: &Run, cpus: Option<&[u32]>) -> Result<Command> {
         command.arg("--cpus").arg(list.join(","));
     }
     command.arg("--stdin").arg(run.input.path());
+    if let Some(placed) = &run.placed {
+        command.arg("--copy").arg(&placed.copy).arg("--original").arg(&placed.original);
+    }
     command.arg("--").args(&run.command);
     if let Some(directory) = &run.directory {
         command.current_dir(directory);

@@ -1,6 +1,7 @@
 //! What is run: the same value for builds, recordings, timed runs, guests and bisection.
 
 use crate::input::Input;
+use crate::placed::Placed;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub struct Run {
     pub max_time: Option<Duration>,
     /// A client that decides when it is done; `None` when it ends by itself.
     pub drive: Option<Drive>,
+    /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
+    pub placed: Option<Placed>,
 }
 
 /// A client that runs beside a server, which is ended when the client is done.

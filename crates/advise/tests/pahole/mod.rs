@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use lineup_advise::judge::{Compiled, Judge};
+use lineup_advise::judge::{CompileError, Compiled, Judge};
 use lineup_model::abi::Abi;
 use lineup_model::types::*;
 use std::collections::{BTreeMap, HashMap};
@@ -101,10 +101,13 @@ impl Folder {
 }
 
 impl Judge for Folder {
-    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
+    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
         self.write(edited);
-        let result =
-            self.abis.clone().into_iter().map(|abi| Ok(Compiled { abi, types: self.types(abi)? })).collect();
+        let compiled = |abi| match self.types(abi) {
+            Ok(types) => Ok(Compiled { abi, types }),
+            Err(words) => Err(CompileError::Rejected { words }),
+        };
+        let result = self.abis.clone().into_iter().map(compiled).collect();
         self.write(&BTreeMap::new());
         result
     }

@@ -34,7 +34,7 @@ impl State {
             return Ok(state);
         }
         let name = state.path.display().to_string();
-        let text = std::fs::read_to_string(&state.path).with_context(|| format!("reading {name}"))?;
+        let text = lineup_mapping::read_text(&state.path).with_context(|| format!("reading {name}"))?;
         let value: Value =
             serde_json::from_str(&text).with_context(|| format!("{name} is damaged; remove it"))?;
         if value["schema"] != SCHEMA || value["question"] != state.question {

@@ -30,7 +30,7 @@ struct Row {
 
 /// Reads a table and judges every variant against the first one of its metric.
 pub(super) fn compare(path: &Path, margin: f64, level: f64, as_json: bool) -> Result<String> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let text = lineup_mapping::read_text(path).with_context(|| format!("reading {}", path.display()))?;
     let rows = judge_rows(parse(&text).with_context(|| path.display().to_string())?, margin, level)?;
     if as_json { to_json(&rows, margin, level) } else { Ok(to_text(&rows, margin, level)) }
 }

@@ -25,10 +25,10 @@ pub(crate) fn advise(recorded: &Recorded, source: Option<&Path>, options: &Optio
     let usage = recorded.usage();
     let types = recorded.types();
     let sources = match source {
-        Some(folder) => texts::read(folder)?,
+        Some(folder) => texts::read(folder, &[])?,
         None => written_out(types, &usage.types.iter().map(|used| used.ty).collect::<BTreeSet<_>>()),
     };
-    let advice = lineup_advise::advise(&usage, types, &sources, options, &mut NoCompiler);
+    let advice = lineup_advise::advise(&usage, types, &sources, options, &mut NoCompiler)?;
     Ok(KernelAdvice { advice, sources })
 }
 

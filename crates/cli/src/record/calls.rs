@@ -7,7 +7,6 @@ use lineup_model::line::LineSize;
 use lineup_recording::{Event, Reader, Summary};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -65,7 +64,7 @@ impl Tally {
 
 /// Reads a recording through.
 pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
-    let file = File::open(recording).with_context(|| recording.display().to_string())?;
+    let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     let mut reader = Reader::new(BufReader::new(file))?;
     let regions = reader.header().regions.clone();
     let mut tallies: Vec<Tally> = regions.iter().map(|_| Tally::default()).collect();

@@ -7,7 +7,6 @@ use lineup_model::image::LoadedImage;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -53,7 +52,7 @@ impl FunctionProfile {
 
 /// Every function's counts, most instructions first; empty for a recording of regions.
 pub(super) fn profile(recording: &Path) -> Result<Vec<FunctionProfile>> {
-    let file = File::open(recording).with_context(|| recording.display().to_string())?;
+    let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     let (mut images, mut runs) = (Vec::new(), Vec::new());
     for event in Reader::new(BufReader::new(file))? {
         match event {

@@ -170,7 +170,7 @@ fn bar(runs: u64) -> ProgressBar {
 /// The scenario that all variants start from.
 fn base(sched: &Sched) -> Result<Scenario> {
     let mut scenario = if let Some(path) = &sched.scenario {
-        let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text = lineup_mapping::read_text(path).with_context(|| format!("reading {}", path.display()))?;
         parse_file(&text).with_context(|| path.display().to_string())?
     } else if let Some(path) = &sched.from_cgroup {
         live::observe(path, sched.window)?.scenario(topology(sched)?)?

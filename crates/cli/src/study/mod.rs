@@ -28,9 +28,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let plan = Plan::of(options, &interrupts, &stages)?;
-    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out)?;
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let before = Variant::study(&plan, &scratch, Role::Before, None, &interrupts)?;
-    let sources = texts::read(scratch.source())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let advice = advise(&plan, &scratch, &before, &sources)?;
     let patch = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let after = match patch.is_empty() {
@@ -44,12 +44,13 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             let _ = outputs::write_rejected(&plan, &patch);
         })?),
     };
+    scratch.check_untouched()?;
     let report = page::fill(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(&plan, !patch.is_empty()),
-        setting: vec![Fact { name: "build".into(), value: plan.build.clone() }],
+        setting: setting(&plan, &scratch),
         line: plan.line(),
-        built_in: before.folder(),
+        built_in: scratch.built_in(before.tree()),
         before: &before.recorded,
         after: after.as_ref().map(|after| &after.recorded),
         advice: &advice,
@@ -61,11 +62,17 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// How the program was built.
+fn setting(plan: &Plan, scratch: &Scratch) -> Vec<Fact> {
+    let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
+    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() }).chain(remarks).collect()
+}
+
 fn advise(plan: &Plan, scratch: &Scratch, before: &Variant, sources: &Sources) -> Result<Advice> {
     plan.progress("working out a better layout; every candidate is compiled");
     let mut judge = BuildJudge::new(scratch, Path::new(&plan.program))?;
     let usage = before.recorded.usage();
-    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &plan.advice, &mut judge))
+    Ok(lineup_advise::advise(&usage, before.recorded.types(), sources, &plan.advice, &mut judge)?)
 }
 
 fn compare(plan: &Plan, before: &Variant, after: &Variant, interrupts: &Interrupts) -> Result<Proven<Proof>> {

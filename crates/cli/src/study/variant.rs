@@ -34,11 +34,8 @@ impl Variant {
     ) -> Result<Variant> {
         let name = if edits.is_some() { "after" } else { "before" };
         plan.progress(&format!("building and recording the program {name} the change"));
-        let tree = scratch.copy(role)?;
-        for (file, text) in edits.into_iter().flatten() {
-            tree.write(Path::new(file), text)?;
-        }
-        scratch.build(&tree)?;
+        let mut tree = scratch.copy(role)?;
+        scratch.build(&mut tree, edits.unwrap_or(&BTreeMap::new()))?;
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
@@ -58,9 +55,9 @@ impl Variant {
         Ok(Variant { tree, recorded })
     }
 
-    /// The folder that this variant was built in.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.tree.path
+    /// The copy that this variant was built in.
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The run of this variant for timing: with the input that was recorded.

@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"LINEUPRC";
 /// True when a file begins as a recording does. One that cannot be read is left to whoever opens it next.
 pub(super) fn is_recording(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = lineup_mapping::open(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && start == *MAGIC
 }
 

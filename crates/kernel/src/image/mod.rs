@@ -4,6 +4,7 @@ pub(crate) mod elf;
 mod lzop;
 mod unpack;
 
+use unpack::Budget;
 pub use unpack::Compression;
 
 use crate::error::Error;
@@ -14,6 +15,10 @@ use std::fmt;
 
 /// How many layers of packing an image may have: an `Image.gz` of an EFI image of an Image.
 const MAX_LAYERS: u32 = 3;
+
+/// No kernel that is loaded as it stands is larger, and none with its debug information.
+const MAX_IMAGE_BYTES: usize = 512 << 20;
+const MAX_VMLINUX_BYTES: usize = 2 << 30;
 
 /// The form in which an image is distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -72,7 +77,7 @@ impl KernelImage {
     ///
     /// When the bytes are no kernel image, are cut off or damaged, or hold a kernel for a machine that is not read.
     pub fn parse(bytes: &[u8]) -> Result<KernelImage, Error> {
-        let unpacked = open(bytes, MAX_LAYERS)?;
+        let unpacked = open(bytes, MAX_LAYERS, &mut Budget::of_file(bytes.len()))?;
         let banner = banner(&unpacked.vmlinux).ok_or(Error::NoBanner)?;
         let build_id = build_id(&unpacked.vmlinux)?;
         Ok(KernelImage {
@@ -120,35 +125,43 @@ struct Unpacked {
     vmlinux: Vec<u8>,
 }
 
-fn open(bytes: &[u8], layers: u32) -> Result<Unpacked, Error> {
+fn open(bytes: &[u8], layers: u32, budget: &mut Budget) -> Result<Unpacked, Error> {
     if elf::is_elf(bytes) {
         let machine = elf::machine(bytes)?;
         return Ok(Unpacked {
             machine,
             container: Container::Elf,
             compression: None,
-            vmlinux: bytes.to_vec(),
+            vmlinux: copied(bytes, MAX_VMLINUX_BYTES)?,
         });
     }
     if bytes.get(0x202..0x206) == Some(b"HdrS") {
-        return bz_image(bytes);
+        return bz_image(bytes, budget);
     }
     if bytes.get(4..8) == Some(b"zimg") && bytes.starts_with(b"MZ") {
-        return efi_zboot(bytes, layers);
+        return efi_zboot(bytes, layers, budget);
     }
     if bytes.get(0x38..0x3c) == Some(b"ARM\x64") {
         return arm64_image(bytes);
     }
     if u32_at(bytes, 0x24) == Some(0x016f_2818) {
-        return arm_zimage(bytes);
+        return arm_zimage(bytes, budget);
     }
     if layers > 0
         && let Some(compression) = Compression::of(bytes)
     {
-        let inner = open(&compression.unpack(bytes)?, layers - 1)?;
+        let inner = open(&compression.unpack_within(bytes, budget)?, layers - 1, budget)?;
         return Ok(Unpacked { compression: inner.compression.or(Some(compression)), ..inner });
     }
     Err(Error::NotKernel { starts_with: first_bytes(bytes) })
+}
+
+/// A kernel's own copy of a file that is not packed.
+fn copied(bytes: &[u8], most_bytes: usize) -> Result<Vec<u8>, Error> {
+    if bytes.len() > most_bytes {
+        return Err(Error::TooLarge { have_bytes: bytes.len(), most_bytes });
+    }
+    Ok(bytes.to_vec())
 }
 
 fn first_bytes(bytes: &[u8]) -> String {
@@ -170,7 +183,7 @@ fn part<'a>(bytes: &'a [u8], what: &'static str, start: u64, length: u64) -> Res
 }
 
 /// The layout is the boot protocol's; `payload_offset` counts from the protected-mode code.
-fn bz_image(bytes: &[u8]) -> Result<Unpacked, Error> {
+fn bz_image(bytes: &[u8], budget: &mut Budget) -> Result<Unpacked, Error> {
     let header = part(bytes, "header", 0, 0x250)?;
     let protocol = u16_at(header, 0x206).unwrap_or_default();
     if protocol < 0x208 {
@@ -184,7 +197,7 @@ fn bz_image(bytes: &[u8]) -> Result<Unpacked, Error> {
     let length = u64::from(u32_at(header, 0x24c).unwrap_or_default());
     let payload = part(bytes, "compressed kernel", (setup_sectors + 1) * 512 + offset, length)?;
     let (vmlinux, compression) = match Compression::of(payload) {
-        Some(compression) => (compression.unpack(payload)?, Some(compression)),
+        Some(compression) => (compression.unpack_within(payload, budget)?, Some(compression)),
         None if elf::is_elf(payload) => (payload.to_vec(), None),
         None => return Err(Error::NoPayload { container: Container::BzImage.name() }),
     };
@@ -197,12 +210,12 @@ fn arm64_image(bytes: &[u8]) -> Result<Unpacked, Error> {
         machine: Machine::AArch64,
         container: Container::Arm64Image,
         compression: None,
-        vmlinux: bytes.to_vec(),
+        vmlinux: copied(bytes, MAX_IMAGE_BYTES)?,
     })
 }
 
 /// An EFI program whose first bytes say where the packed kernel lies.
-fn efi_zboot(bytes: &[u8], layers: u32) -> Result<Unpacked, Error> {
+fn efi_zboot(bytes: &[u8], layers: u32, budget: &mut Budget) -> Result<Unpacked, Error> {
     let header = part(bytes, "header", 0, 0x38)?;
     let offset = u64::from(u32_at(header, 8).unwrap_or_default());
     let length = u64::from(u32_at(header, 12).unwrap_or_default());
@@ -210,12 +223,12 @@ fn efi_zboot(bytes: &[u8], layers: u32) -> Result<Unpacked, Error> {
     let compression = Compression::of(payload)
         .filter(|_| layers > 0)
         .ok_or(Error::NoPayload { container: Container::EfiZboot.name() })?;
-    let inner = open(&compression.unpack(payload)?, 0)?;
+    let inner = open(&compression.unpack_within(payload, budget)?, 0, budget)?;
     Ok(Unpacked { container: Container::EfiZboot, compression: Some(compression), ..inner })
 }
 
 /// The header says nothing about the packed kernel: everything that begins like one is tried.
-fn arm_zimage(bytes: &[u8]) -> Result<Unpacked, Error> {
+fn arm_zimage(bytes: &[u8], budget: &mut Budget) -> Result<Unpacked, Error> {
     let end = u32_at(bytes, 0x2c).unwrap_or_default();
     part(bytes, "code", 0, u64::from(end))?;
     let mut starts: Vec<(usize, Compression)> = Vec::new();
@@ -224,7 +237,7 @@ fn arm_zimage(bytes: &[u8]) -> Result<Unpacked, Error> {
     }
     starts.sort_by_key(|(start, _)| *start);
     let found = starts.into_iter().find_map(|(start, compression)| {
-        let vmlinux = compression.unpack(&bytes[start..]).ok()?;
+        let vmlinux = compression.unpack_within(&bytes[start..], budget).ok()?;
         banner(&vmlinux).map(|_| (compression, vmlinux))
     });
     let (compression, vmlinux) = found.ok_or(Error::NoPayload { container: Container::ZImage.name() })?;

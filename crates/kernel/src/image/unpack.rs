@@ -8,6 +8,47 @@ use std::io::Read;
 
 /// No kernel is larger: what unpacks to more is no kernel.
 const MAX_UNPACKED_BYTES: u64 = 512 << 20;
+/// A small file unpacks to less: to this, and so many bytes for each of its own. Kernels are packed to a third or a
+/// tenth of their length; Deflate's greatest ratio is 1032.
+const FREE_BYTES: u64 = 32 << 20;
+const MOST_RATIO: u64 = 64;
+
+/// How much may still be unpacked from one file, through all its layers and everything in it that begins like a
+/// compressed kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    allowed_bytes: u64,
+    left_bytes: u64,
+}
+
+impl Budget {
+    /// For a file of this length.
+    pub(super) fn of_file(file_bytes: usize) -> Budget {
+        let justified = FREE_BYTES.saturating_add((file_bytes as u64).saturating_mul(MOST_RATIO));
+        let allowed_bytes = justified.min(MAX_UNPACKED_BYTES);
+        Budget { allowed_bytes, left_bytes: allowed_bytes }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        match self.left_bytes.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.left_bytes = left;
+                Ok(())
+            }
+            None => {
+                self.left_bytes = 0;
+                Err(self.too_large())
+            }
+        }
+    }
+
+    fn too_large(&self) -> String {
+        format!(
+            "it unpacks to more than {} MiB, which no kernel of its length does",
+            self.allowed_bytes >> 20
+        )
+    }
+}
 
 /// The largest window that `zstd -22`, which kernels are packed with, asks for: 128 MiB.
 const ZSTD_WINDOW_LOG: u32 = 27;
@@ -73,46 +114,48 @@ impl Compression {
     ///
     /// # Errors
     ///
-    /// When the stream is damaged, cut off, or unpacks to more than any kernel has.
+    /// When the stream is damaged, cut off, or unpacks to more than any kernel of its length has.
     pub fn unpack(self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        self.unpack_within(bytes, &mut Budget::of_file(bytes.len()))
+    }
+
+    /// Unpacks a stream of a file that has this budget left.
+    pub(super) fn unpack_within(self, bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, Error> {
         let unpacked = match self {
-            Compression::Gzip => read(flate2::bufread::GzDecoder::new(bytes)),
-            Compression::Xz => read(lzma_rust2::XzReader::new_mem_limit(bytes, false, LZMA_MEMORY_KIB)),
+            Compression::Gzip => read(flate2::bufread::GzDecoder::new(bytes), budget),
+            Compression::Xz => {
+                read(lzma_rust2::XzReader::new_mem_limit(bytes, false, LZMA_MEMORY_KIB), budget)
+            }
             Compression::Lzma => lzma_rust2::LzmaReader::new_mem_limit(bytes, LZMA_MEMORY_KIB, None)
                 .map_err(|error| error.to_string())
-                .and_then(read),
-            Compression::Bzip2 => read(bzip2::bufread::BzDecoder::new(bytes)),
-            Compression::Lz4 => lz4_legacy(bytes),
-            Compression::Lzo => lzop::unpack(bytes, MAX_UNPACKED_BYTES),
-            Compression::Zstd => zstd(bytes),
+                .and_then(|reader| read(reader, budget)),
+            Compression::Bzip2 => read(bzip2::bufread::BzDecoder::new(bytes), budget),
+            Compression::Lz4 => lz4_legacy(bytes, budget),
+            Compression::Lzo => lzop::unpack(bytes, budget.left_bytes)
+                .and_then(|unpacked| budget.take(unpacked.len()).map(|()| unpacked)),
+            Compression::Zstd => zstd(bytes, budget),
         };
         unpacked.map_err(|why| Error::Payload { compression: self, why })
     }
 }
 
-fn read(reader: impl Read) -> Result<Vec<u8>, String> {
+fn read(reader: impl Read, budget: &mut Budget) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
-    let read =
-        reader.take(MAX_UNPACKED_BYTES + 1).read_to_end(&mut unpacked).map_err(|error| error.to_string())?;
-    match read as u64 > MAX_UNPACKED_BYTES {
-        true => Err(too_large()),
-        false => Ok(unpacked),
-    }
+    let read = reader.take(budget.left_bytes + 1).read_to_end(&mut unpacked);
+    // What came before a failure was unpacked too.
+    budget.take(unpacked.len())?;
+    read.map(|_| unpacked).map_err(|error| error.to_string())
 }
 
-fn too_large() -> String {
-    format!("it unpacks to more than {} MiB", MAX_UNPACKED_BYTES >> 20)
-}
-
-fn zstd(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn zstd(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, String> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(|error| error.to_string())?;
     decoder.window_log_max(ZSTD_WINDOW_LOG).map_err(|error| error.to_string())?;
-    read(decoder.single_frame())
+    read(decoder.single_frame(), budget)
 }
 
 /// Blocks of 8 MiB, the last one shorter, each behind its packed length. What an image appends looks like one more
 /// length.
-fn lz4_legacy(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn lz4_legacy(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, String> {
     let mut unpacked = Vec::new();
     let mut block = vec![0; LZ4_BLOCK_BYTES];
     let mut at = 4;
@@ -125,10 +168,8 @@ fn lz4_legacy(bytes: &[u8]) -> Result<Vec<u8>, String> {
                 let packed = bytes.get(at..at + length).ok_or("it is cut off")?;
                 let length = lz4_flex::block::decompress_into(packed, &mut block)
                     .map_err(|error| error.to_string())?;
+                budget.take(length)?;
                 unpacked.extend_from_slice(&block[..length]);
-                if unpacked.len() as u64 > MAX_UNPACKED_BYTES {
-                    return Err(too_large());
-                }
                 at += packed.len();
                 if length < LZ4_BLOCK_BYTES {
                     return Ok(unpacked);
@@ -205,6 +246,26 @@ pub(crate) mod tests {
     fn lz4_blocks_are_joined() {
         let sample = sample(LZ4_BLOCK_BYTES + 5);
         assert!(Compression::Lz4.unpack(&pack(Compression::Lz4, &sample)).unwrap() == sample);
+    }
+
+    /// Zeros are packed to a thousandth or less: no kernel is.
+    #[test]
+    fn a_small_stream_may_not_unpack_to_much() {
+        let zeros = vec![0; 64 << 20];
+        for compression in [Compression::Gzip, Compression::Bzip2, Compression::Zstd] {
+            let packed = pack(compression, &zeros);
+            let error = compression.unpack(&packed).unwrap_err();
+            assert!(error.to_string().contains("which no kernel of its length does"), "{error}");
+        }
+    }
+
+    /// What a file holds twice is unpacked twice, from one budget.
+    #[test]
+    fn streams_of_one_file_share_its_budget() {
+        let packed = pack(Compression::Zstd, &vec![0; 20 << 20]);
+        let mut budget = Budget::of_file(packed.len());
+        assert!(Compression::Zstd.unpack_within(&packed, &mut budget).is_ok());
+        assert!(Compression::Zstd.unpack_within(&packed, &mut budget).is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::ending::{GuestEnd, Stage};
 use super::workload::Workload;
+use crate::companions;
 use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
@@ -228,8 +229,7 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
              busybox-static:ARCHITECTURE and dpkg -x"
         ),
     };
-    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok((bytes, text(&path)?))
+    Ok((companions::read(&path)?.to_vec(), text(&path)?))
 }
 
 /// Hands on what the console prints as it comes; the channel closes with the console.

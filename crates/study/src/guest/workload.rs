@@ -1,5 +1,6 @@
 //! What runs in a guest: a script, a command with the files it names, or one that Lineup brings.
 
+use crate::companions;
 use crate::recorder::on_path;
 use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{APPLETS, BuiltIn};
@@ -130,7 +131,8 @@ impl Packer<'_> {
         if self.files.contains_key(name) {
             return Ok(());
         }
-        let contents = std::fs::read(path).with_context(|| format!("cannot read {name} for the guest"))?;
+        let contents =
+            companions::read(path).with_context(|| format!("{name} goes into the guest"))?.to_vec();
         let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() & 0o777);
         let mut read = |path: &str| std::fs::read(path).ok();
         let needed =
@@ -145,7 +147,7 @@ impl Packer<'_> {
     /// When the only word is a script: packs what runs it and the files it names, and gives the line that starts it.
     fn script(&mut self, word: &str) -> Result<Option<String>> {
         let Some(path) = self.file(word) else { return Ok(None) };
-        let contents = std::fs::read(&path).with_context(|| format!("cannot read {word}"))?;
+        let contents = companions::read(&path)?;
         let Ok(text) = std::str::from_utf8(&contents) else { return Ok(None) };
         let name = shell_words::quote(path.to_str().context("the script's name is not UTF-8")?).into_owned();
         self.files_in(text)?;

@@ -1,10 +1,11 @@
 //! The compiler as the judge of candidates: builds them in a scratch copy and reads the types back.
 
 use crate::companions::load;
+use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch, Tree};
 use anyhow::Result;
-use lineup_advise::judge::{Compiled, Judge};
-use std::collections::{BTreeMap, BTreeSet};
+use lineup_advise::judge::{CompileError, Compiled, Judge};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Builds candidates in one scratch copy, one after the other, so that `make` compiles only what an
@@ -13,34 +14,43 @@ pub struct BuildJudge<'s> {
     scratch: &'s Scratch,
     tree: Tree,
     program: PathBuf,
-    /// Files that differ from the original.
-    edited: BTreeSet<String>,
 }
 
 impl<'s> BuildJudge<'s> {
     /// A judge that builds in a fresh copy and reads `program`, a path inside the source folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be copied.
     pub fn new(scratch: &'s Scratch, program: &Path) -> Result<Self> {
         let tree = scratch.copy(Role::Candidate)?;
-        Ok(Self { scratch, tree, program: program.to_owned(), edited: BTreeSet::new() })
+        Ok(Self { scratch, tree, program: program.to_owned() })
     }
 
-    fn try_compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>> {
-        for file in std::mem::take(&mut self.edited) {
-            let original = std::fs::read_to_string(self.scratch.source().join(&file))?;
-            self.tree.write(Path::new(&file), &original)?;
+    /// What a failed build says of the candidate: nothing, when the sources as they are do not build either.
+    fn explain(&mut self, error: BuildError) -> CompileError {
+        match error {
+            BuildError::Failed { what } => CompileError::BuildFailed { what },
+            BuildError::Interrupted(interrupted) => CompileError::Interrupted { signal: interrupted.signal },
+            BuildError::Rejected { words } => match self.scratch.build(&mut self.tree, &BTreeMap::new()) {
+                Ok(()) => CompileError::Rejected { words },
+                Err(BuildError::Interrupted(interrupted)) => {
+                    CompileError::Interrupted { signal: interrupted.signal }
+                }
+                Err(error) => CompileError::BuildFailed {
+                    what: format!("the sources as they are no longer build: {error}"),
+                },
+            },
         }
-        for (file, text) in edited {
-            self.tree.write(Path::new(file), text)?;
-            self.edited.insert(file.clone());
-        }
-        self.scratch.build(&self.tree)?;
-        let debug = load(&self.tree.path.join(&self.program))?;
-        Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
     }
 }
 
 impl Judge for BuildJudge<'_> {
-    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, String> {
-        self.try_compile(edited).map_err(|error| format!("{error:#}"))
+    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
+        if let Err(error) = self.scratch.build(&mut self.tree, edited) {
+            return Err(self.explain(error));
+        }
+        let debug = load(&self.tree.path.join(&self.program))
+            .map_err(|error| CompileError::BuildFailed { what: format!("{error:#}") })?;
+        Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
     }
 }

@@ -1,5 +1,12 @@
-//! The user's source folder: scratch copies, its text, and the compiler as the judge of candidates.
+//! The user's source folder: scratch copies, builds in them, its text, and the compiler as the judge of candidates.
 
+pub mod build;
+mod copy;
+mod ending;
 pub mod judge;
+mod mentions;
 pub mod scratch;
+mod stale;
 pub mod texts;
+pub mod tree;
+mod untouched;

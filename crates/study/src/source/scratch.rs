@@ -1,25 +1,45 @@
 //! Scratch copies of the user's source folder, and builds in them.
 
+use crate::folder::TempFolder;
+use crate::interrupt::Interrupts;
+use crate::placed::Placed;
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
+use crate::source::build::{BuildError, Command};
+use crate::source::copy::{copy, set_modified};
+use crate::source::mentions;
+use crate::source::stale::made;
+pub use crate::source::tree::Tree;
+use crate::source::untouched::Untouched;
 use anyhow::{Context, Result, bail};
+use lineup_prove::run::Ending;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
 
 /// Copies of one source folder. All live at paths of equal length, because a path's length moves
 /// the program's stack and with it the timing.
 pub struct Scratch {
-    root: TempDir,
+    root: TempFolder,
     source: PathBuf,
     build: String,
-    leave_out: PathBuf,
+    leave_out: Vec<PathBuf>,
+    place: Place,
+    untouched: Untouched,
+    interrupts: Interrupts,
+    remarks: RefCell<BTreeSet<String>>,
 }
 
-/// One copy.
-#[derive(Clone)]
-pub struct Tree {
-    /// The copy's folder.
-    pub path: PathBuf,
+/// Where a copy is built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Place {
+    /// Where it lies: nothing names the original.
+    Copy,
+    /// At the path of the original, because this file names it.
+    Original(PathBuf),
+    /// Where it lies, with the copy's path in these files instead of the original's.
+    Repointed(Vec<PathBuf>),
 }
 
 /// The copies a study makes.
@@ -46,7 +66,10 @@ impl Role {
 impl Scratch {
     /// Prepares copies of `source`, built with the shell command `build`. `leave_out` (the output
     /// folder) is not copied when it lies inside.
-    pub fn new(source: &Path, build: &str, leave_out: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn new(source: &Path, build: &str, leave_out: &Path, interrupts: &Interrupts) -> Result<Self> {
         let source = source
             .canonicalize()
             .with_context(|| format!("cannot read the source folder {}", source.display()))?;
@@ -56,10 +79,14 @@ impl Scratch {
                 source.display()
             );
         }
-        let root =
-            tempfile::Builder::new().prefix("lineup-").tempdir().context("cannot make a scratch folder")?;
-        let leave_out = leave_out.canonicalize().unwrap_or_else(|_| leave_out.to_path_buf());
-        Ok(Self { root, source, build: build.to_owned(), leave_out })
+        let root = interrupts.temporary_folder().context("cannot make a scratch folder")?;
+        let leave_out = [leave_out, root.path()]
+            .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
+            .to_vec();
+        let place = place(&source, build, &leave_out, interrupts)?;
+        let untouched = Untouched::note(&source, &leave_out)?;
+        let (build, interrupts, remarks) = (build.to_owned(), interrupts.clone(), RefCell::default());
+        Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks })
     }
 
     /// The user's folder.
@@ -67,77 +94,193 @@ impl Scratch {
         &self.source
     }
 
+    /// What is no part of the sources: the output folder, the copies themselves.
+    pub fn leave_out(&self) -> &[PathBuf] {
+        &self.leave_out
+    }
+
+    /// The folder by which debug information names the files of a copy.
+    pub fn built_in<'s>(&'s self, tree: &'s Tree) -> &'s Path {
+        match self.place {
+            Place::Original(_) => &self.source,
+            _ => &tree.path,
+        }
+    }
+
+    /// What a user should know of the builds: where they ran, and what they did not do by themselves.
+    pub fn remarks(&self) -> Vec<String> {
+        let place = match &self.place {
+            Place::Copy => None,
+            Place::Original(file) => Some(format!(
+                "copies were built at the path of the original, which {} names; the original was out of reach",
+                file.display()
+            )),
+            Place::Repointed(files) => Some(format!(
+                "the path of the original was replaced in {} files of each copy, such as {}",
+                files.len(),
+                files.first().map_or(Path::new(""), PathBuf::as_path).display()
+            )),
+        };
+        place.into_iter().chain(self.remarks.borrow().iter().cloned()).collect()
+    }
+
     /// A fresh copy.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or a link leads to where a build could do harm.
     pub fn copy(&self, role: Role) -> Result<Tree> {
         let path = self.root.path().join(role.folder());
         if path.exists() {
             fs::remove_dir_all(&path).with_context(|| format!("cannot empty {}", path.display()))?;
         }
-        self.copy_folder(&self.source, &path)
+        copy(&self.source, &path, &self.leave_out)
             .with_context(|| format!("cannot copy {} to {}", self.source.display(), path.display()))?;
-        Ok(Tree { path })
+        if let Place::Repointed(files) = &self.place {
+            files.iter().try_for_each(|file| self.repoint(&path.join(file), &path))?;
+        }
+        Ok(Tree::at(path))
     }
 
-    /// Runs the build command in a copy.
-    pub fn build(&self, tree: &Tree) -> Result<()> {
-        let output =
-            crate::tool::output(Command::new("sh").args(["-c", &self.build]).current_dir(&tree.path))
-                .context("cannot run sh for the build")?;
-        if output.status.success() {
-            return Ok(());
-        }
-        bail!(
-            "the build `{}` failed in a copy of {} ({}); its last lines:\n{}",
-            self.build,
-            self.source.display(),
-            output.status,
-            last_lines(&output.stdout, &output.stderr, 20)
-        );
+    /// Replaces the original's path by the copy's.
+    fn repoint(&self, file: &Path, copy: &Path) -> Result<()> {
+        let rewrite = || -> Result<()> {
+            let modified = fs::metadata(file)?.modified()?;
+            let bytes = mentions::repointed(&fs::read(file)?, &self.source, copy);
+            let permissions = fs::metadata(file)?.permissions();
+            fs::remove_file(file)?;
+            fs::write(file, bytes)?;
+            fs::set_permissions(file, permissions)?;
+            set_modified(file, modified)
+        };
+        rewrite().with_context(|| format!("cannot rewrite {}", file.display()))
     }
 
-    fn copy_folder(&self, from: &Path, to: &Path) -> Result<()> {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            let (path, target) = (entry.path(), to.join(entry.file_name()));
-            if path == self.leave_out || entry.file_name() == ".git" {
-                continue;
-            }
-            let kind = entry.file_type()?;
-            if kind.is_symlink() {
-                std::os::unix::fs::symlink(fs::read_link(&path)?, &target)?;
-            } else if kind.is_dir() {
-                self.copy_folder(&path, &target)?;
-            } else if kind.is_file() {
-                copy_file(&path, &target)?;
-            }
+    /// Edits the copy, see [`Tree::edit`], and runs the build command in it. What the build did not make anew though
+    /// it was compiled from an edited file is put aside, so that it must.
+    ///
+    /// # Errors
+    /// See [`BuildError`]. A build that changed the user's folder has failed.
+    pub fn build(&self, tree: &mut Tree, edits: &BTreeMap<String, String>) -> Result<(), BuildError> {
+        tree.edit(edits).and_then(|()| tree.freshen()).map_err(BuildError::around)?;
+        let before = match tree.written.is_empty() {
+            true => BTreeMap::new(),
+            false => made(&tree.path).map_err(BuildError::around)?,
+        };
+        self.run(tree)?;
+        let after = match before.is_empty() {
+            true => BTreeMap::new(),
+            false => made(&tree.path).map_err(BuildError::around)?,
+        };
+        let mut stale = tree.stale.find(&before, &after, &tree.written).map_err(BuildError::around)?;
+        stale.retain(|path| !tree.unrelated.contains(path));
+        if !stale.is_empty() {
+            self.build_anew(tree, &stale)?;
         }
+        tree.written.clear();
         Ok(())
     }
-}
 
-/// Copies one file with its permissions and modification time: `make` decides by the latter what
-/// is up to date.
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).with_context(|| format!("{}", from.display()))?;
-    let modified = fs::metadata(from)?.modified()?;
-    let file = fs::File::options().append(true).open(to);
-    if let Ok(file) = file {
-        file.set_modified(modified)?;
+    /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
+    /// not make is no part of it and comes back.
+    fn build_anew(&self, tree: &mut Tree, stale: &[PathBuf]) -> Result<(), BuildError> {
+        let aside =
+            tempfile::tempdir_in(self.root.path()).map_err(|error| BuildError::around(error.into()))?;
+        let kept = |index: usize| aside.path().join(index.to_string());
+        for (index, path) in stale.iter().enumerate() {
+            rename(path, &kept(index))?;
+        }
+        let built = self.run(tree);
+        let mut made = Vec::new();
+        for (index, path) in stale.iter().enumerate() {
+            if path.exists() {
+                made.push(path.as_path());
+            } else {
+                rename(&kept(index), path)?;
+                tree.unrelated.insert(path.clone());
+            }
+        }
+        match built {
+            Err(BuildError::Rejected { words }) => {
+                let all: Vec<&Path> = stale.iter().map(PathBuf::as_path).collect();
+                Err(BuildError::Rejected { words: format!("{}; {words}", not_recompiled(tree, &all)) })
+            }
+            Ok(()) if !made.is_empty() => {
+                let remark = format!(
+                    "{}: it lacks dependencies on headers. A clean build was made in the copy; make one after \
+                     applying the patch, too",
+                    not_recompiled(tree, &made)
+                );
+                self.remarks.borrow_mut().insert(remark);
+                Ok(())
+            }
+            built => built,
+        }
     }
-    Ok(())
-}
 
-fn last_lines(stdout: &[u8], stderr: &[u8], most: usize) -> String {
-    let text = format!("{}{}", String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr));
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(most)..].join("\n")
-}
-
-impl Tree {
-    /// Replaces the text of a file, named relative to the folder.
-    pub fn write(&self, file: &Path, text: &str) -> Result<()> {
-        let path = self.path.join(file);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    fn run(&self, tree: &Tree) -> Result<(), BuildError> {
+        let line = match self.place {
+            Place::Repointed(_) => {
+                let line = mentions::repointed(self.build.as_bytes(), &self.source, &tree.path);
+                String::from_utf8_lossy(&line).into_owned()
+            }
+            _ => self.build.clone(),
+        };
+        let command = Command {
+            line: &line,
+            source: &self.source,
+            folder: &tree.path,
+            is_placed: matches!(self.place, Place::Original(_)),
+        };
+        let built = command.run(&self.interrupts);
+        self.check_untouched().map_err(BuildError::around)?;
+        built
     }
+
+    /// # Errors
+    /// When a file of the user's folder is not what it was at the start.
+    pub fn check_untouched(&self) -> Result<()> {
+        self.untouched.check()
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), BuildError> {
+    fs::rename(from, to)
+        .with_context(|| format!("cannot move {}", from.display()))
+        .map_err(BuildError::around)
+}
+
+/// Says what was left as it was. Where objects were, nobody asks about the programs that are linked from them.
+fn not_recompiled(tree: &Tree, paths: &[&Path]) -> String {
+    let is_object =
+        |path: &&&Path| path.extension().is_some_and(|extension| extension == "o" || extension == "lo");
+    let objects: Vec<&&Path> = paths.iter().filter(is_object).collect();
+    let paths: Vec<&&Path> = if objects.is_empty() { paths.iter().collect() } else { objects };
+    let name = |path: &&&Path| path.strip_prefix(&tree.path).unwrap_or(path).display().to_string();
+    let names: Vec<String> = paths.iter().map(name).collect();
+    let edited: Vec<&str> = tree.written.iter().map(String::as_str).collect();
+    format!("the build did not recompile {} after a change of {}", names.join(", "), edited.join(", "))
+}
+
+/// Where copies are built: where they lie, unless something names the original by its path.
+fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interrupts) -> Result<Place> {
+    let mut naming = mentions::find(source, source, leave_out)?;
+    if mentions::names(build.as_bytes(), source) {
+        naming.insert(0, PathBuf::from("the build command"));
+    }
+    let Some(first) = naming.first() else { return Ok(Place::Copy) };
+    let empty = interrupts.temporary_folder().context("cannot make a scratch folder")?;
+    let trial = Run {
+        command: vec!["true".into()],
+        placed: Some(Placed { copy: empty.path().to_owned(), original: source.to_owned() }),
+        ..Run::default()
+    };
+    let tried = Waiting::start(&trial, None, Streams::Captured, interrupts).and_then(Waiting::run);
+    interrupts.check()?;
+    Ok(match tried {
+        Ok(finished) if finished.ending == Ending::Exited(0) => Place::Original(first.clone()),
+        _ => {
+            naming.retain(|file| source.join(file).is_file());
+            Place::Repointed(naming)
+        }
+    })
 }

@@ -1,9 +1,9 @@
 //! Reads the source files of a folder into memory.
 
 use anyhow::{Context, Result, bail};
-use lineup_advise::sources::Sources;
+use lineup_advise::sources::{Sources, is_hidden};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A source file larger than this is left out: it is generated data, not text that someone edits.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -11,23 +11,32 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// All source files of a folder together may not be larger than this.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// Reads every C, C++ and assembly file below `folder`. Files that are no UTF-8 are left out: an edit
-/// could not keep them as they are.
-pub fn read(folder: &Path) -> Result<Sources> {
+/// Reads every C, C++ and assembly file below `folder`, but for the folders in `leave_out` and for what version
+/// control, patch systems and editors keep. Files that are no UTF-8 are left out: an edit could not keep them as they
+/// are.
+pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
     let mut files = Vec::new();
     let mut total = 0;
-    collect(folder, folder, &mut files, &mut total)
+    collect((folder, leave_out), folder, &mut files, &mut total)
         .with_context(|| format!("cannot read the sources in {}", folder.display()))?;
     Ok(Sources::new(files))
 }
 
-fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, String)>, total: &mut u64) -> Result<()> {
+fn collect(
+    (root, leave_out): (&Path, &[PathBuf]),
+    folder: &Path,
+    files: &mut Vec<(String, String)>,
+    total: &mut u64,
+) -> Result<()> {
     let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, kind) = (entry.path(), entry.file_type()?);
-        if kind.is_dir() && entry.file_name() != ".git" {
-            collect(root, &path, files, total)?;
+        if is_hidden(&entry.file_name().to_string_lossy()) || leave_out.contains(&path) {
+            continue;
+        }
+        if kind.is_dir() {
+            collect((root, leave_out), &path, files, total)?;
         } else if kind.is_file() && is_source(&path) {
             let size = entry.metadata()?.len();
             if size > MAX_FILE_BYTES {

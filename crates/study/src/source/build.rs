@@ -1,0 +1,101 @@
+//! One run of the build command in a copy, and what it leaves.
+
+use crate::interrupt::{Interrupted, Interrupts};
+use crate::placed::Placed;
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
+use crate::source::ending::{Fault, fault};
+use anyhow::{Context, Result};
+use lineup_prove::run::Ending;
+use std::io::Read;
+use std::path::Path;
+
+/// Why there is no build.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The compiler or linker does not take the sources.
+    #[error("{words}")]
+    Rejected {
+        /// The command, the copy's origin and the last lines that the build printed.
+        words: String,
+    },
+    /// The build did not run to its end for another reason than the sources.
+    #[error("{what}")]
+    Failed {
+        /// The reason, and the last lines that the build printed.
+        what: String,
+    },
+    /// A signal asked the whole work to end.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl BuildError {
+    /// Whatever went wrong around a build rather than in it.
+    pub(crate) fn around(error: anyhow::Error) -> Self {
+        match error.downcast::<Interrupted>() {
+            Ok(interrupted) => Self::Interrupted(interrupted),
+            Err(error) => Self::Failed { what: format!("{error:#}") },
+        }
+    }
+}
+
+/// The lines of a build's output that are shown.
+const LAST_LINES: usize = 20;
+
+/// A build command and where it runs.
+pub(crate) struct Command<'b> {
+    /// A line of shell.
+    pub(crate) line: &'b str,
+    /// The folder that it is a copy of, for messages.
+    pub(crate) source: &'b Path,
+    /// The copy.
+    pub(crate) folder: &'b Path,
+    /// Whether the copy is seen at the path of its original.
+    pub(crate) is_placed: bool,
+}
+
+impl Command<'_> {
+    /// Runs it to its end, in a process group of its own.
+    pub(crate) fn run(&self, interrupts: &Interrupts) -> Result<(), BuildError> {
+        let (ending, words) = self.output(interrupts).map_err(BuildError::around)?;
+        interrupts.check()?;
+        if ending == Ending::Exited(0) {
+            return Ok(());
+        }
+        let said = last_lines(&words, LAST_LINES);
+        let what = format!("the build `{}` failed in a copy of {}", self.line, self.source.display());
+        Err(match fault(ending, &words) {
+            Fault::Sources => BuildError::Rejected { words: format!("{what}; its last lines:\n{said}") },
+            Fault::Machine(reason) => {
+                BuildError::Failed { what: format!("{what}: {reason}. Its last lines:\n{said}") }
+            }
+        })
+    }
+
+    fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
+        let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
+        let line = format!("exec 2>&1\n{}", self.line);
+        let run = Run {
+            command: ["sh", "-c", &line].map(Into::into).into(),
+            directory: Some(self.folder.to_owned()),
+            // Compilers are to complain in English: their words tell whose fault a failure is.
+            environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")].map(|(a, b)| (a.into(), b.into())).into(),
+            placed: self.is_placed.then_some(placed),
+            ..Run::default()
+        };
+        let finished = Waiting::start(&run, None, Streams::Captured, interrupts)
+            .and_then(Waiting::run)
+            .context("cannot run sh for the build")?;
+        let mut words = Vec::new();
+        if let Some(mut file) = finished.stdout_file {
+            file.read_to_end(&mut words).context("cannot read what the build printed")?;
+        }
+        Ok((finished.ending, String::from_utf8_lossy(&words).into_owned()))
+    }
+}
+
+fn last_lines(text: &str, most: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().join("\n")
+}

@@ -1,0 +1,145 @@
+//! The user's folder as it was, so that a change of it is seen.
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Every file below a folder: what the system knows of it, and a digest of its bytes.
+pub(crate) struct Untouched {
+    folder: PathBuf,
+    leave_out: Vec<PathBuf>,
+    files: BTreeMap<PathBuf, File>,
+}
+
+struct File {
+    known: Known,
+    digest: [u8; 32],
+}
+
+/// What the system knows of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Known {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Untouched {
+    /// Reads every file below `folder`, but for those in `leave_out`.
+    pub(crate) fn note(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
+        let (folder, leave_out) = (folder.to_owned(), leave_out.to_vec());
+        let mut noted = Self { folder, leave_out, files: BTreeMap::new() };
+        let files = noted.list()?.into_iter().map(|(path, known)| {
+            let digest = digest(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            Ok((path, File { known, digest }))
+        });
+        noted.files = files.collect::<Result<_>>()?;
+        Ok(noted)
+    }
+
+    /// # Errors
+    /// Names the files that were written, made or removed since. A file whose bytes and time of modification are as
+    /// they were was not written: permissions and links to it are nobody's business here.
+    pub(crate) fn check(&self) -> Result<()> {
+        let now = self.list()?;
+        let mut changed: Vec<&Path> =
+            self.files.keys().filter(|path| !now.contains_key(*path)).map(PathBuf::as_path).collect();
+        for (path, known) in &now {
+            let is_as_before = self.files.get(path).is_some_and(|file| {
+                file.known == *known
+                    || (file.known.modified == known.modified
+                        && digest(path).is_ok_and(|now| now == file.digest))
+            });
+            if !is_as_before {
+                changed.push(path);
+            }
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = changed
+            .iter()
+            .take(5)
+            .map(|path| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string())
+            .collect();
+        let more = if changed.len() > names.len() { " and others" } else { "" };
+        bail!(
+            "{}{more} changed in {} while a copy of it was built and run. Either someone else changed the folder, or \
+             the build or the program writes to it by its absolute path; then nothing that was built is known to come \
+             from the copy",
+            names.join(", "),
+            self.folder.display()
+        );
+    }
+
+    fn list(&self) -> Result<BTreeMap<PathBuf, Known>> {
+        let mut all = BTreeMap::new();
+        let mut folders = vec![self.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+                let entry = entry?;
+                let path = entry.path();
+                if entry.file_name() == ".git" || self.leave_out.contains(&path) {
+                    continue;
+                }
+                let kind = entry.file_type()?;
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    let metadata = entry.metadata()?;
+                    let known = Known {
+                        inode: metadata.ino(),
+                        bytes: metadata.len(),
+                        modified: (metadata.mtime(), metadata.mtime_nsec()),
+                        changed: (metadata.ctime(), metadata.ctime_nsec()),
+                    };
+                    all.insert(path, known);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn digest(path: &Path) -> std::io::Result<[u8; 32]> {
+    let mut file = fs::File::open(path)?;
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize().into()),
+            count => hasher.update(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::copy::set_modified;
+
+    #[test]
+    fn what_is_written_made_or_removed_is_named_and_reading_is_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["a.c", "b.c", "c.c"] {
+            fs::write(path(name), name).expect("a file");
+        }
+        let noted = Untouched::note(folder.path(), &[path("out")]).expect("notes");
+        fs::read(path("a.c")).expect("reads");
+        fs::write(path("out"), "left out").expect("a file");
+        noted.check().expect("nothing changed");
+
+        let before = fs::metadata(path("b.c")).and_then(|file| file.modified()).expect("a time");
+        fs::write(path("b.c"), "B.c").expect("a file");
+        set_modified(&path("b.c"), before).expect("sets");
+        fs::write(path("new"), "").expect("a file");
+        fs::remove_file(path("c.c")).expect("removes");
+        let said = noted.check().expect_err("changed").to_string();
+        assert!(said.starts_with("c.c, b.c, new changed in"), "{said}");
+    }
+}
