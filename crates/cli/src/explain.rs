@@ -12,6 +12,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
+use lineup_report::text::TextStyle;
 use lineup_study::companions::{self, DiskCompanions};
 use std::fs::File;
 use std::io::BufReader;
@@ -28,9 +29,12 @@ pub(crate) struct Options {
     /// Show only these regions
     #[arg(long = "region", value_name = "FUNCTION")]
     regions: Vec<String>,
-    /// Lines shown per region, most needed first
-    #[arg(long, value_name = "COUNT", default_value = "20")]
-    top: usize,
+    /// Lines shown per region, most needed first [default: what fits on the first screen; all with --full]
+    #[arg(long, value_name = "COUNT")]
+    top: Option<usize>,
+    /// Show everything: all line sizes, evidence, what rides along on each line, code by function
+    #[arg(long)]
+    full: bool,
     /// Caches for which misses are expected, such as l1d=32K,8,64
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
@@ -86,7 +90,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let out = if options.json {
         serde_json::to_string_pretty(&explanation)? + "\n"
     } else {
-        text::text(&explanation, options.top)
+        let columns = match files::text_style() {
+            TextStyle::Terminal { columns } => Some(usize::from(columns)),
+            TextStyle::Plain => None,
+        };
+        text::text(&explanation, text::Shape { is_full: options.full, top: options.top, columns })
     };
     files::print(&out)?;
     Ok(Outcome::Done)

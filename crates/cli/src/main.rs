@@ -99,16 +99,35 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(error) => {
             // Names from a program's file may be part of the message.
-            eprintln!("lineup: {}", lineup_report::visible::many_lines(&format!("{error:#}")));
+            eprintln!("lineup: {}", lineup_report::visible::many_lines(&message(&error)));
             ExitCode::from(2)
         }
     }
 }
 
+/// An error and its causes, each once: a cause may already be part of what came of it.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.is_empty() {
+        true => cause,
+        false if said.contains(&cause) => said,
+        false => format!("{said}: {cause}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, message};
+    use anyhow::Context;
     use clap::CommandFactory;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let missing = || std::fs::read("no such file").map_err(lineup_recording::RecordingError::from);
+        let error = missing().context("a.rec").unwrap_err();
+        assert_eq!(message(&error), "a.rec: No such file or directory (os error 2)");
+        let told = anyhow::anyhow!("inner").context("outer failed: inner").context("a.rec");
+        assert_eq!(message(&told), "a.rec: outer failed: inner");
+    }
 
     /// Arguments that several commands share must not refer to those of one.
     #[test]
