@@ -27,9 +27,10 @@ const UNBROKEN: &str = "\u{a0}";
 impl Writer {
     pub(super) fn first_screen(&mut self, report: &StudyReport) {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
-        match &report.proof {
-            Some(proof) => self.proof(proof),
-            None => self.line("No two variants were compared: nothing here is proven."),
+        match (&report.proof, &report.not_proven) {
+            (Some(proof), _) => self.proof(proof),
+            (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
+            (None, None) => self.line("No two variants were compared: nothing here is proven."),
         }
         for fact in report.setting.iter().filter(|fact| fact.name == SOURCES) {
             self.line(&format!("Sources {}", shortened(&fact.value, 100)));
