@@ -35,7 +35,10 @@ pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<Record
     recording_file::check(&request.output, Some(request.program()))?;
     let debug = companions::load(request.program())?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| request.program().display().to_string())?;
+        debug.require_debug_info().with_context(|| {
+            let program = request.program().display();
+            format!("{program} (if it only starts the program with the functions, record that one)")
+        })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
     let (header, mut notes) = header(request, &debug, &emulator)?;

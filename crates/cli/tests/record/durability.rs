@@ -92,7 +92,8 @@ fn in_small_folder(folder: &Path, script: &str) -> Option<String> {
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", &small])
         .output()
         .expect("cannot run unshare; install it: apt install util-linux");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     if said.contains("unshare:") || said.contains("mount:") {
         assert!(std::env::var_os("CI").is_none(), "no small file system can be mounted: {said}");
         eprintln!("skipped: no small file system can be mounted here: {said}");
