@@ -1,4 +1,4 @@
-//! What a recording is a run of.
+//! What a recording is made of.
 
 use crate::header::{Ending, ProfileRun, Summary};
 use crate::stream::Step;
