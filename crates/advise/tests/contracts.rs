@@ -255,3 +255,53 @@ fn a_table_at_the_end_stays_there() {
     assert_eq!(proposed(&advice).new_order.last().map(String::as_str), Some("node"));
     assert_eq!(named(&advice, Constraint::FlexibleArrayLast).names, ["node"]);
 }
+
+#[test]
+fn declarations_that_cannot_be_read_are_counted_with_the_reason() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let own = vec![member("a", word, 0), member("cold", cold, 64), member("z", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let advice = predicted(&types, id, "int nothing;\n", &["a", "z"]);
+    assert_eq!(advice.types_touched, 1);
+    let [(name, binding)] = advice.types_not_read.as_slice() else { panic!("{:?}", advice.types_not_read) };
+    assert_eq!((name.as_str(), binding.constraint), ("rec", Constraint::OutsideSource));
+    let readable = predicted(&types, id, "struct rec { long a; char cold[120]; long z; };\n", &["a", "z"]);
+    assert_eq!((readable.types_touched, readable.types_not_read.len()), (1, 0));
+}
+
+/// What tree-sitter and tokens have to make of a real class: the order of its data changes, the rest stays.
+#[test]
+fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
+    let text = "struct outer { struct rec; int x; };\n\
+        struct outer::rec\n{\n    long a ;\n    // Looks one up.\n    rec *find(const rec &key) const { return nullptr; }\n\n    \
+        // Compares.\n    bool operator==(const rec &other) const { return a == other.a; }\n    \
+        class inner { int y; };\n    char cold[120] __attribute__((unused));\n    \
+        [[maybe_unused]] long z;\n    int (*call)(void *, int);\n};\nouter::rec r;\n";
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let function = pahole::pointer(&mut types, Abi::X86_64);
+    let own = vec![
+        member("a", word, 0),
+        member("cold", cold, 64),
+        member("z", word, 1024),
+        member("call", function, 1088),
+    ];
+    let id = structure(&mut types, "outer::rec", 144, own);
+    let sources = Sources::new([("a.cc".to_string(), text.to_string())]);
+    let advice =
+        advise(&usage(&types, id, &["a", "z"]), &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advice.expect("advice");
+    let new = &proposed(&advice).edited["a.cc"];
+    let at = |part: &str| new.find(part).unwrap_or_else(|| panic!("{part} in {new}"));
+    assert!(at("long z;") < at("char cold") || at("char cold") < at("long a ;"), "{new}");
+    for kept in [
+        "rec *find(const rec &key) const { return nullptr; }",
+        "class inner { int y; };",
+        "// Compares.\n    bool operator==",
+    ] {
+        assert!(new.contains(kept), "{new}");
+    }
+}
