@@ -182,6 +182,24 @@ impl Recorded {
                 add(format!("{} calls of {} that had not ended", region.unfinished, region.name), "left out");
             }
         }
+        let sizes = self.survey.summary.iter().flat_map(|summary| &summary.all_calls);
+        for (region, sizes) in self.explanation.regions.iter().zip(sizes) {
+            let recorded = region.instructions.filter(|_| sizes.calls() > region.calls);
+            let unlike = recorded.filter(|recorded| !sizes.is_like(recorded.median as f64, recorded.mean));
+            if let (Some(recorded), Some(median)) = (unlike, sizes.median()) {
+                add(
+                    format!(
+                        "{} calls of {} that were not recorded",
+                        sizes.calls() - region.calls,
+                        region.name
+                    ),
+                    &format!(
+                        "they are not like those that were: the median of all is {median} instructions, of the recorded {}",
+                        recorded.median
+                    ),
+                );
+            }
+        }
         for note in self.survey.summary.iter().flat_map(|summary| &summary.notes) {
             add(note.clone(), "reported by the recorder");
         }

@@ -7,7 +7,9 @@ use lineup_explain::image::Image;
 use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
 use lineup_explain::namer::Namer;
-use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
+use lineup_model::access::{
+    Access, AccessKind, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+};
 use lineup_model::image::LoadedImage;
 use lineup_model::program::SymbolKind;
 use std::process::Command;
@@ -117,11 +119,18 @@ impl Snippet {
 
 fn allocated(at: u64, address: u64, size: u64) -> MemoryEvent {
     let kind = MemoryEventKind::Allocated;
-    MemoryEvent { at, thread: ThreadId(0), kind, address, size_bytes: Some(size) }
+    MemoryEvent { at, process: ProcessId(0), thread: ThreadId(0), kind, address, size_bytes: Some(size) }
 }
 
 fn freed(at: u64, address: u64) -> MemoryEvent {
-    MemoryEvent { at, thread: ThreadId(0), kind: MemoryEventKind::Freed, address, size_bytes: None }
+    MemoryEvent {
+        at,
+        process: ProcessId(0),
+        thread: ThreadId(0),
+        kind: MemoryEventKind::Freed,
+        address,
+        size_bytes: None,
+    }
 }
 
 const DEVICE: &str = "

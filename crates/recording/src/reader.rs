@@ -26,7 +26,7 @@ pub enum Event {
     Memory(MemoryEvent),
     /// Counts of a run of instructions.
     Profile(ProfileRun),
-    /// The recorder finished.
+    /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.
     Ending(Ending),
@@ -44,6 +44,8 @@ pub struct Reader<R: Read> {
     input: R,
     header: Header,
     block: Vec<u8>,
+    /// Where in the block the last record began.
+    begun_at: usize,
     at: usize,
     good_bytes: u64,
     damage: Option<Damage>,
@@ -80,6 +82,7 @@ impl<R: Read> Reader<R> {
             input,
             header,
             block,
+            begun_at: at,
             at,
             good_bytes: start.len() as u64 + bytes,
             damage: None,
@@ -95,6 +98,11 @@ impl<R: Read> Reader<R> {
     /// Where the file stopped being readable; `None` while it is, and after a clean end.
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
+    }
+
+    /// The bytes of the record that came last, for [`crate::Encoder::append_packed`]; none before the first.
+    pub fn record(&self) -> &[u8] {
+        &self.block[self.begun_at..self.at]
     }
 
     /// Bytes read so far that form whole, checked blocks.
@@ -113,7 +121,7 @@ impl<R: Read> Reader<R> {
         match frame::unseal(&mut self.input) {
             Ok(Unsealed::Block(block, bytes)) => {
                 self.block = block;
-                self.at = 0;
+                (self.begun_at, self.at) = (0, 0);
                 self.good_bytes += bytes;
             }
             Ok(Unsealed::End) => self.ended = true,
@@ -143,12 +151,19 @@ impl<R: Read> Iterator for Reader<R> {
         let mut cursor = Cursor::new(&self.block[self.at..]);
         match decode::event(&mut cursor) {
             Some(event) => {
+                self.begun_at = self.at;
                 self.at = self.block.len() - cursor.left();
                 Some(event)
             }
             None => self.stop("a block holds a malformed record".into()),
         }
     }
+}
+
+/// The events of records that [`crate::Encoder::packed`] gave, up to the first that is malformed.
+pub fn events_of(records: &[u8]) -> impl Iterator<Item = Event> {
+    let mut cursor = Cursor::new(records);
+    std::iter::from_fn(move || (cursor.left() > 0).then(|| decode::event(&mut cursor)).flatten())
 }
 
 /// A whole recording in memory.
@@ -168,7 +183,7 @@ pub struct Recording {
     pub events: Vec<MemoryEvent>,
     /// Whole-program counts.
     pub profile: Vec<ProfileRun>,
-    /// The recorder's counts; `None` when it did not get to write them.
+    /// The recorder's counts of all processes; `None` when it did not get to write them.
     pub summary: Option<Summary>,
     /// What calls cost on a whole system, sorted by [`MeasuredCall::begun_at`] of their CPUs.
     pub measured: Vec<MeasuredCall>,
@@ -208,7 +223,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Call(call) => recording.calls.push(call),
             Event::Memory(event) => recording.events.push(event),
             Event::Profile(run) => recording.profile.push(run),
-            Event::Summary(summary) => recording.summary = Some(summary),
+            Event::Summary(summary) => Summary::add_to(&mut recording.summary, summary),
             Event::Ending(ending) => recording.ending = Some(ending),
             Event::Measured(call) => recording.measured.push(call),
             Event::System(summary) => recording.system = Some(summary),

@@ -84,6 +84,7 @@ fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
+        selection: plan.selection,
         warmup_calls: plan.warmup,
         caches: Vec::new(),
         output: output.to_owned(),
