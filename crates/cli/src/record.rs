@@ -118,7 +118,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let request = request(&options, &interrupts, &stages)?;
     stages.stage(&doing(&request));
-    let outcome = recorder::record(&request, &interrupts)?;
+    let outcome = recorder::record(&request, &recorder::load(request.program())?, &interrupts)?;
     stages.end();
     let report = report(&request, &outcome, options.line_size)?;
     refuse_silence(&report)?;

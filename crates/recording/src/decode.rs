@@ -1,10 +1,10 @@
 //! Bytes to records. `None` everywhere means malformed.
 
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
+use crate::event::Event;
 use crate::header::{
     Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary,
 };
-use crate::reader::Event;
 use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};

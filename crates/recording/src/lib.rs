@@ -33,6 +33,7 @@
 mod decode;
 mod encode;
 mod error;
+mod event;
 mod frame;
 mod header;
 pub mod journal;
@@ -47,9 +48,10 @@ mod writer;
 
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
+pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
 pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary};
-pub use reader::{Event, Reader, Recording, events_of, read_all};
+pub use reader::{Reader, Recording, events_of, read_all};
 pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use writer::Writer;

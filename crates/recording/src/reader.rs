@@ -2,41 +2,14 @@
 
 use crate::decode;
 use crate::error::{Damage, RecordingError};
+use crate::event::Event;
 use crate::frame::{self, MAGIC, Unsealed, VERSION};
 use crate::header::{Ending, Header, ProfileRun, Summary};
-use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use std::io::Read;
-
-/// One record of a recording.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Event {
-    /// A file was mapped into the program.
-    Image(LoadedImage),
-    /// Where a thread's stack is.
-    Stack(StackRange),
-    /// A thread was given this base: the runtime address that its thread-local variables are found from.
-    ThreadBase(u64),
-    /// A call ended.
-    Call(Call),
-    /// Memory began or ended its life.
-    Memory(MemoryEvent),
-    /// Counts of a run of instructions.
-    Profile(ProfileRun),
-    /// The recorder of a process finished.
-    Summary(Summary),
-    /// The program ended.
-    Ending(Ending),
-    /// What a call on a whole system cost.
-    Measured(MeasuredCall),
-    /// The recorder of a whole system finished.
-    System(SystemSummary),
-    /// A part of the stream of fetches and accesses.
-    Stream(Vec<Step>),
-}
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
 /// turn, so order by [`Call::entered_at`] and [`MemoryEvent::at`] where order matters.

@@ -15,7 +15,6 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::run::{Drive, Run};
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -171,13 +170,6 @@ impl Plan {
             max_time: self.max_time,
             drive: self.drive.clone(),
             placed: None,
-        }
-    }
-
-    /// Tells a person what happens now.
-    pub(crate) fn progress(&self, what: &str) {
-        if std::io::stderr().is_terminal() {
-            eprintln!("lineup: {what}");
         }
     }
 }
