@@ -1,6 +1,7 @@
 //! What a variant did while it was recorded. Two variants whose conduct differs were not compared with each other, but
 //! one program's work with another's.
 
+use crate::effects::{EffectsAgreement, RepeatedEffects};
 use crate::error::ProveError;
 use crate::footprint::RegionFootprint;
 use crate::output::Output;
@@ -30,6 +31,17 @@ pub struct Conduct {
     pub stderr: Output,
     /// What the client that drove it wrote to standard output; `None` when there was none.
     pub client_stdout: Option<Output>,
+    /// What left its processes.
+    pub effects: ConductEffects,
+}
+
+/// What left the processes of a variant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConductEffects {
+    /// Seen in runs of their own.
+    Observed(RepeatedEffects),
+    /// Not seen; why, in words.
+    NotObserved(String),
 }
 
 /// Calls of one region.
@@ -54,6 +66,26 @@ impl Conduct {
             stdout: none.clone(),
             stderr: none,
             client_stdout: None,
+            effects: ConductEffects::NotObserved("nobody looked".into()),
+        }
+    }
+
+    /// The same effects, as far as they can be compared; without observation, why there was none.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub(crate) fn require_same_effects(
+        &self,
+        after: &Conduct,
+    ) -> Result<Result<EffectsAgreement, String>, ProveError> {
+        match (&self.effects, &after.effects) {
+            (ConductEffects::Observed(before), ConductEffects::Observed(after)) => {
+                let agreement = before.agreement(after);
+                Ok(Ok(agreement.map_err(|difference| ProveError::Effects { difference })?))
+            }
+            (ConductEffects::NotObserved(why), _) | (_, ConductEffects::NotObserved(why)) => {
+                Ok(Err(why.clone()))
+            }
         }
     }
 

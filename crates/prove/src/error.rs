@@ -1,5 +1,6 @@
 //! What stops a proof.
 
+use crate::effects::EffectDifference;
 use crate::run::Variant;
 use lineup_stats::StatsError;
 
@@ -27,6 +28,12 @@ pub enum ProveError {
     Differs {
         /// What differs, in words.
         difference: String,
+    },
+    /// What left the variants' processes is not the same.
+    #[error("the variants do not do the same: {difference}. The change is not safe; nothing is proven")]
+    Effects {
+        /// The first difference.
+        difference: EffectDifference,
     },
     /// The variants read other input.
     #[error("the variants read different inputs: {difference}. Nothing is proven")]

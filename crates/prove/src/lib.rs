@@ -30,6 +30,7 @@
 pub mod bisect;
 pub mod compare;
 pub mod conduct;
+pub mod effects;
 pub mod error;
 pub mod footprint;
 pub mod measure;
@@ -37,11 +38,12 @@ pub mod metric;
 pub mod output;
 pub mod proof;
 pub mod proven;
+pub mod readings;
 pub mod run;
 pub mod schedule;
 pub mod timing;
 
-pub use conduct::{Conduct, Recorded, RegionCalls};
+pub use conduct::{Conduct, ConductEffects, Recorded, RegionCalls};
 pub use error::ProveError;
 pub use proof::{Conclusion, NotTimed, OutputNotRepeatable, Proof, ProofPlan, prove};
 pub use proven::{Evidence, Proven};

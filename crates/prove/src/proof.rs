@@ -1,6 +1,7 @@
 //! The whole comparison of two variants, and what may be concluded.
 
 use crate::conduct::Recorded;
+use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
 use crate::footprint::{self, FootprintChange, weighted_difference};
 use crate::proven::{Evidence, Proven};
@@ -57,6 +58,8 @@ pub struct Proof {
     pub footprints: Vec<FootprintChange>,
     /// Elapsed time, or why it is not claimed.
     pub time: Result<TimeChange, NotTimed>,
+    /// What left the variants' processes and is equal, or why that was not observed.
+    pub effects: Result<EffectsAgreement, String>,
     /// Weighted mean change of data lines per call at the plan's line size; `None` without regions.
     pub lines_difference: Option<f64>,
     /// The plan's line size.
@@ -152,7 +155,7 @@ impl Proof {
     }
 }
 
-/// Compares two variants: footprints exactly, output and exit status byte by byte, elapsed time in
+/// Compares two variants: footprints exactly, output, exit status and other effects byte by byte, elapsed time in
 /// mirrored blocks until the interval is narrow enough or the plan's limits are reached.
 ///
 /// # Errors
@@ -166,6 +169,7 @@ pub fn prove(
 ) -> Result<Proven<Proof>, ProveError> {
     let footprints = footprint::compare(&before.footprints, &after.footprints)?;
     before.conduct.require_same_work(&after.conduct)?;
+    let effects = before.conduct.require_same_effects(&after.conduct)?;
     let lines_difference = weighted_difference(&footprints, plan.line);
     let mut session = Session { runner, recorded: [before, after], first: [None, None], runs: 0 };
     let mut schedule = Schedule::new(2, Order::Mirrored, plan.seed);
@@ -176,7 +180,7 @@ pub fn prove(
         None => session.time(&mut schedule, plan)?,
     };
     let evidence = Evidence { runs: session.runs, blocks };
-    Ok(Proven::new(Proof { footprints, time, lines_difference, line: plan.line }, evidence))
+    Ok(Proven::new(Proof { footprints, time, effects, lines_difference, line: plan.line }, evidence))
 }
 
 /// A comparison under way.

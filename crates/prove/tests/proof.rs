@@ -1,12 +1,13 @@
 //! What a proof says of programs whose behaviour is known.
 
 use lineup_model::line::LineSize;
+use lineup_prove::effects::{Content, Effects, FileKind, FileLeft, RepeatedEffects};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_prove::output::Output;
 use lineup_prove::run::Ending;
 use lineup_prove::{
-    Conclusion, Conduct, NotTimed, Proof, ProofPlan, ProveError, Proven, Recorded, RegionCalls, RunResult,
-    Slot, Variant, prove,
+    Conclusion, Conduct, ConductEffects, NotTimed, Proof, ProofPlan, ProveError, Proven, Recorded,
+    RegionCalls, RunResult, Slot, Variant, prove,
 };
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
@@ -210,4 +211,39 @@ fn programs_that_were_stopped_are_not_timed_unless_a_client_was_done() {
     };
     let error = Simulated::new(0.0, answers).prove(&patient(), (3, 2)).unwrap_err();
     assert!(error.to_string().contains("the client's output"), "{error}");
+}
+
+/// Two observed runs of a program that leaves this file.
+fn leaves(content: &[u8]) -> ConductEffects {
+    let file = FileLeft {
+        kind: FileKind::File,
+        permissions: 0o644,
+        content: Content::of(content),
+        changed_by: ["write"].into(),
+    };
+    let effects = Effects { files: [("out.bin".to_owned(), file)].into(), ..Effects::default() };
+    ConductEffects::Observed(RepeatedEffects { first: effects.clone(), others: vec![effects] })
+}
+
+#[test]
+fn variants_that_print_the_same_but_leave_another_file_prove_nothing() {
+    let with = |lines, effects| {
+        let Recorded { footprints, conduct } = recorded(lines);
+        Recorded { footprints, conduct: Conduct { effects, ..conduct } }
+    };
+    let prove_with = |before, after| {
+        let mut runner = |slot: &Slot| Ok(same(slot));
+        prove(&with(3, before), &with(2, after), &mut runner, &ProofPlan { is_emulated: true, ..patient() })
+    };
+    let error = prove_with(leaves(b"one"), leaves(b"two")).unwrap_err();
+    assert!(matches!(error, ProveError::Effects { .. }), "{error}");
+    assert!(
+        error.to_string().contains("file out.bin (changed by write): offset 0: 6f 6e 65 against 74 77 6f"),
+        "{error}"
+    );
+    let proof = prove_with(leaves(b"one"), leaves(b"one")).unwrap();
+    let effects = proof.value().effects.as_ref().unwrap();
+    assert_eq!(effects.compared(), ["1 file left behind"]);
+    let proof = prove_with(leaves(b"one"), ConductEffects::NotObserved("not allowed".into())).unwrap();
+    assert_eq!(proof.value().effects, Err("not allowed".into()));
 }

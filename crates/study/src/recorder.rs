@@ -33,7 +33,10 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, Some(request.program()))?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| request.program().display().to_string())?;
+        debug.require_debug_info().with_context(|| {
+            let program = request.program().display();
+            format!("{program} (if it only starts the program with the functions, record that one)")
+        })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
     let (mut header, mut notes) = header(request, debug, &emulator)?;

@@ -95,8 +95,10 @@ fn compare(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Proven<Proof>, ProveError> {
-    stages.stage("running both variants in turn");
+    stages.stage("observing what leaves the processes of both variants");
     let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
+    let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
+    stages.stage("running both variants in turn");
     let mut runner = variant::runner(plan, before, after, interrupts).map_err(cannot)?;
     let machine = before.recorded.abi().machine;
     let proof = ProofPlan { is_emulated: !machine.is_host(), ..plan.proof };
@@ -105,5 +107,6 @@ fn compare(
         stages.advance(slot.number, most);
         runner.run(slot)
     };
-    prove(&before.as_recorded(), &after.as_recorded(), &mut watched, &proof)
+    let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
+    prove(&before, &after, &mut watched, &proof)
 }

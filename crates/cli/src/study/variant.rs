@@ -6,8 +6,9 @@ use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::Options;
-use lineup_prove::Conduct;
+use lineup_prove::{Conduct, ConductEffects};
 use lineup_recording::{Mode, ProgramExit};
+use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
@@ -68,9 +69,10 @@ impl Variant {
         &self.tree
     }
 
-    /// As the proof takes it.
-    pub(crate) fn as_recorded(&self) -> lineup_prove::Recorded {
-        lineup_prove::Recorded { footprints: self.recorded.footprints(), conduct: self.conduct.clone() }
+    /// As the proof takes it, with what left its processes.
+    pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
+        let conduct = Conduct { effects, ..self.conduct.clone() };
+        lineup_prove::Recorded { footprints: self.recorded.footprints(), conduct }
     }
 
     /// The run of this variant for timing: with the input that was recorded.
@@ -132,7 +134,21 @@ fn conduct(plan: &Plan, recorded: &Recorded, finished: Finished) -> Conduct {
         stdout: finished.stdout,
         stderr: finished.stderr,
         client_stdout: finished.client.map(|client| client.stdout),
+        effects: ConductEffects::NotObserved("the program was recorded only".into()),
     }
+}
+
+/// What leaves the processes of both variants, in runs of their own.
+pub(crate) fn effects(
+    plan: &Plan,
+    before: &Variant,
+    after: &Variant,
+    interrupts: &Interrupts,
+) -> Result<[ConductEffects; 2]> {
+    Ok(match observe_variants(&before.timed(plan), &after.timed(plan), interrupts)? {
+        Ok(both) => both.map(ConductEffects::Observed),
+        Err(error) => [(); 2].map(|()| ConductEffects::NotObserved(error.to_string())),
+    })
 }
 
 /// Runs both variants.

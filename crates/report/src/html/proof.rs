@@ -15,6 +15,8 @@ pub(super) fn proof(proof: Option<&ProofReport>, not_proven: Option<&str>) -> Ma
     };
     html! {
         dl.facts {
+            dt { "Effects" }
+            dd { (sentence(&proof.effects_sentence())) }
             dt { "Output" }
             dd {
                 @match &proof.output {
