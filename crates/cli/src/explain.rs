@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         program_seconds: options.seconds,
         ..lineup_explain::Options::default()
     };
-    let debug = debug_infos(&options.recording, &survey);
+    let debug = debug_infos(&options.recording, &survey, None);
     let explanation = explain(&options.recording, &survey, &debug, wanted)?;
     let explanation = select(explanation, &options.regions)?;
     let out = if options.json {
@@ -118,13 +118,22 @@ pub(crate) fn survey(path: &Path) -> Result<Survey> {
 
 /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
 /// study keeps the program that it built.
-pub(crate) fn debug_infos(recording: &Path, survey: &Survey) -> Vec<Option<DebugInfo>> {
+/// `known` is the debug info of one of them, by its position, that was read before.
+pub(crate) fn debug_infos(
+    recording: &Path,
+    survey: &Survey,
+    mut known: Option<(usize, DebugInfo)>,
+) -> Vec<Option<DebugInfo>> {
     let kept = |image: &Path| {
         let beside = recording.parent()?.join(image.file_name()?);
         (!image.exists() && beside.is_file()).then_some(beside)
     };
+    let mut read = |(index, image): (usize, &Path)| match known.take_if(|(known, _)| *known == index) {
+        Some((_, info)) => Some(info),
+        None => debug_info(kept(image).as_deref().unwrap_or(image)),
+    };
     let images = survey.images.iter().map(|image| Path::new(&image.path));
-    images.map(|image| debug_info(kept(image).as_deref().unwrap_or(image))).collect()
+    images.enumerate().map(&mut read).collect()
 }
 
 /// Names every access of a surveyed recording.

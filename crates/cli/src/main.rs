@@ -5,6 +5,7 @@ mod advise;
 mod bisect;
 mod compare;
 mod derive;
+mod effects;
 mod explain;
 mod figures;
 mod files;
@@ -54,6 +55,8 @@ enum Command {
     Explain(explain::Options),
     /// Records calls of functions, or counts over the whole program, under the emulator
     Record(record::Options),
+    /// Shows what leaves a program's processes: output, files, arguments of system calls, signals, exit
+    Effects(effects::Options),
     /// Record a kernel under one cache after another
     Sweep(sweep::Options),
     Compare(compare::Compare),
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Record(options) => record::run(options),
+        Command::Effects(options) => effects::run(&options),
         Command::Sweep(options) => sweep::run(&options),
         Command::Compare(compare) => compare::run(compare),
         Command::Derive(arguments) => derive::run(arguments),

@@ -118,7 +118,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let request = request(&options, &interrupts, &stages)?;
     stages.stage(&doing(&request));
-    let outcome = recorder::record(&request, &interrupts)?;
+    let outcome = recorder::record(&request, &recorder::load(request.program())?, &interrupts)?;
     stages.end();
     let report = report(&request, &outcome, options.line_size)?;
     refuse_silence(&report)?;
@@ -184,6 +184,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         },
         max_calls: options.calls,
         selection: if options.first { Selection::First } else { Selection::Spread },
+        stop_after: options.limits.stop_after(),
         warmup_calls: options.warmup,
         caches: match options.whole_program && options.caches.is_empty() {
             true => host_caches::read()?,

@@ -22,6 +22,7 @@
 pub mod calls;
 pub mod chart;
 mod distributions;
+pub mod effects;
 mod error;
 pub mod figure;
 pub mod html;

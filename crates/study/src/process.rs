@@ -2,15 +2,14 @@
 
 use crate::drive;
 use crate::interrupt::Interrupts;
+use crate::launch;
 use crate::run::{Run, Stopped};
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
@@ -36,6 +35,9 @@ pub enum Streams {
 /// How long a child that is told to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How often a program is looked at that is to end early.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// How long a program may take that is ended because its time is over or its client is done: it may have much to write.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
@@ -49,6 +51,8 @@ pub struct Waiting {
     interrupts: Interrupts,
     accounted: Usage,
     run: Run,
+    /// Set when enough was seen of it.
+    is_enough: bool,
 }
 
 /// A child that has ended.
@@ -126,6 +130,7 @@ impl Waiting {
             interrupts: interrupts.clone(),
             accounted,
             run: run.clone(),
+            is_enough: false,
         };
         waiting.read_report()?;
         Ok(waiting)
@@ -139,6 +144,17 @@ impl Waiting {
     /// Gives the word and does not wait.
     pub fn release(&mut self) -> Result<()> {
         self.control.write_all(b"\n").context("releasing the child")
+    }
+
+    /// Gives the word to a child that a tracer is attached to, and does not wait.
+    pub(crate) fn release_observed(&mut self) -> Result<()> {
+        self.control.write_all(&[launch::OBSERVED]).context("releasing the child")
+    }
+
+    /// The files that its standard output and standard error go to; `None` when they are not kept.
+    pub(crate) fn captured(&self) -> std::io::Result<Option<[File; 2]>> {
+        let Some((stdout, stderr)) = &self.captured else { return Ok(None) };
+        Ok(Some([stdout.try_clone()?, stderr.try_clone()?]))
     }
 
     /// True when the child is gone.
@@ -170,6 +186,20 @@ impl Waiting {
         self.finish(started)
     }
 
+    /// Like [`Waiting::run`], but ends the program as soon as `is_enough` says so, which is asked now and then.
+    pub fn run_until(mut self, is_enough: &dyn Fn() -> bool) -> Result<Finished> {
+        let started = Instant::now();
+        let deadline = self.run.max_time.map(|time| started + time);
+        self.release()?;
+        while !self.wait_until(Some(Instant::now() + LOOK))? {
+            self.is_enough = is_enough();
+            if self.is_enough || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+        }
+        self.finish(started)
+    }
+
     /// The child's standard output, once, when it is piped.
     pub fn take_pipe(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
@@ -179,6 +209,7 @@ impl Waiting {
     pub fn finish(mut self, started: Instant) -> Result<Finished> {
         let deadline = self.run.max_time.map(|time| started + time);
         let (stopped, client) = match self.run.drive.clone() {
+            _ if self.is_enough => (Some(Stopped::Calls), None),
             None if self.wait_until(deadline)? => (None, None),
             None => (Some(Stopped::Time), None),
             Some(driving) => drive::drive(&mut self, &driving, deadline)?,
@@ -227,18 +258,15 @@ impl Waiting {
 
     /// Waits for the end, which is left to be reaped; false when the deadline came first.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
-        let Some(deadline) = deadline else {
-            self.wait_for_end()?;
-            return Ok(true);
-        };
+        // Not by `waitid`: while a tracer of ours is attached, that would take the stops that are meant for the tracer.
         let child = pidfd_open(self.group, PidfdFlags::empty()).context("watching the program")?;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).context("waiting for the program")?;
-            match poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&timeout)) {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = left.map(Timespec::try_from).transpose().context("waiting for the program")?;
+            match poll(&mut [PollFd::new(&child, PollFlags::IN)], timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("waiting for the program"),
-                Ok(0) if !left.is_zero() => {}
+                Ok(0) if left.is_none_or(|left| !left.is_zero()) => {}
                 Ok(ended) => return Ok(ended > 0),
             }
         }
@@ -250,7 +278,7 @@ impl Waiting {
         let _ = kill_process_group(self.group, Signal::TERM);
         if !self.wait_until(Some(Instant::now() + LAST_WORDS))? {
             let _ = kill_process_group(self.group, Signal::KILL);
-            self.wait_for_end()?;
+            self.wait_until(None)?;
         }
         Ok(())
     }
@@ -258,16 +286,6 @@ impl Waiting {
     /// What this child was started from.
     pub(crate) fn origin(&self) -> (&Run, &Interrupts) {
         (&self.run, &self.interrupts)
-    }
-
-    fn wait_for_end(&self) -> Result<()> {
-        loop {
-            match waitid(WaitId::Pid(self.group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).context("waiting for the program"),
-                Ok(_) => return Ok(()),
-            }
-        }
     }
 
     fn reap(&mut self) -> Result<wait4::ResUse> {

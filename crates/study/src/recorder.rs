@@ -30,15 +30,20 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
 /// instrumented the second time, and again while blocks were met that the runs before had not seen.
-pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
-    check(request)?;
+pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, Some(request.program()))?;
-    let debug = companions::load(request.program())?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| request.program().display().to_string())?;
+        debug.require_debug_info().with_context(|| {
+            let program = request.program().display();
+            format!("{program} (if it only starts the program with the functions, record that one)")
+        })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
-    let (header, mut notes) = header(request, &debug, &emulator)?;
+    let (mut header, mut notes) = header(request, debug, &emulator)?;
+    if request.stop_after.is_some() && header.mode == Mode::TwoPass {
+        header.mode = Mode::OnePass;
+    }
+    let mode = header.mode;
     let plan = Plan {
         task: Task::Discover,
         header,
@@ -51,8 +56,8 @@ pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<Record
         system: None,
     };
     let mut runs = Runs::new(request, emulator, plan, interrupts)?;
-    if request.mode == Mode::TwoPass {
-        runs.discover(&debug, &mut notes)?;
+    if mode == Mode::TwoPass {
+        runs.discover(debug, &mut notes)?;
     }
     let output = recording_file::make(&request.output)?;
     let recorded = runs.record(&Alias::of(&output)?, &mut notes)?;
@@ -77,9 +82,16 @@ pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<Record
     Ok(RecordOutcome { ending, summary, runs: runs.made, failure, finished, notes })
 }
 
-/// Finds what cannot work before any long run.
-fn check(request: &RecordRequest) -> Result<()> {
-    let program = request.program();
+/// The debug info of a program that is to be recorded. What cannot work is found out now, before any long run.
+///
+/// # Errors
+/// When there is no such program, or it cannot run under the emulator.
+pub fn load(program: &Path) -> Result<DebugInfo> {
+    check(program)?;
+    companions::load(program)
+}
+
+fn check(program: &Path) -> Result<()> {
     let metadata =
         fs::metadata(program).with_context(|| format!("cannot read the program {}", program.display()))?;
     if !metadata.is_file() {

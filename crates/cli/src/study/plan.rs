@@ -15,7 +15,6 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::run::{Drive, Run};
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -112,6 +111,8 @@ pub(crate) struct Plan {
     pub(crate) input: Input,
     /// How long a run may take.
     pub(crate) max_time: Option<Duration>,
+    /// Calls of each region after which the recorded program is ended.
+    pub(crate) stop_after: Option<u64>,
     /// A client that drives the program.
     pub(crate) drive: Option<Drive>,
 }
@@ -148,6 +149,7 @@ impl Plan {
             arguments: command.collect(),
             input: options.surroundings.input(interrupts, stages)?,
             max_time: options.surroundings.max_time(),
+            stop_after: options.surroundings.stop_after(),
             drive: options.surroundings.drive(),
         })
     }
@@ -171,13 +173,6 @@ impl Plan {
             max_time: self.max_time,
             drive: self.drive.clone(),
             placed: None,
-        }
-    }
-
-    /// Tells a person what happens now.
-    pub(crate) fn progress(&self, what: &str) {
-        if std::io::stderr().is_terminal() {
-            eprintln!("lineup: {what}");
         }
     }
 }
