@@ -34,14 +34,10 @@ pub enum Constraint {
     AssertedOffset,
     /// Objects are used through pointers to another type.
     UsedAsOtherType,
-    /// Another type begins with the same members.
-    CommonLeadingMembers,
     /// Code reads an object byte by byte.
     ReadAsBytes,
     /// Objects share a union with others.
     SharesUnion,
-    /// Members or objects are volatile.
-    Volatile,
     /// A test failed with another order.
     FailedTest,
     /// Assembly names the type or variable.
@@ -94,6 +90,16 @@ pub enum Constraint {
     TooLarge,
     /// Threads write it while others read its neighbours.
     WrittenByOthers,
+    /// A comment says how members must lie.
+    Comment,
+    /// A comment heads a group of members, which stays together under it.
+    Heading,
+    /// A member is `volatile`: the type lies over registers, or its layout is known to others.
+    Volatile,
+    /// Another type begins with the same members, and objects may be used as either.
+    SharedBeginning,
+    /// An alignment puts members on lines of their own, apart from those before.
+    KeptApart,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
 }
@@ -117,10 +123,8 @@ impl Constraint {
             Self::Offsetof => "code computes with offsetof",
             Self::AssertedOffset => "an assertion holds the offset",
             Self::UsedAsOtherType => "objects are used as another type",
-            Self::CommonLeadingMembers => "another type begins with the same members",
             Self::ReadAsBytes => "code reads its bytes",
             Self::SharesUnion => "objects share a union with others",
-            Self::Volatile => "it is volatile",
             Self::FailedTest => "a test failed with another order",
             Self::Assembly => "assembly uses it",
             Self::MemorySpan => "code treats a span of members as plain memory",
@@ -146,6 +150,11 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::Comment => "a comment says so",
+            Self::Heading => "members stay under the comment that heads them",
+            Self::Volatile => "a member is volatile",
+            Self::SharedBeginning => "another type begins with the same members",
+            Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it while others read its neighbours",
         }

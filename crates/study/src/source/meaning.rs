@@ -137,7 +137,7 @@ fn constraint(kind: UseKind) -> Constraint {
     match kind {
         UseKind::Cast => Constraint::UsedAsOtherType,
         UseKind::FirstMember => Constraint::FirstMemberIsObject,
-        UseKind::CommonLeadingMembers => Constraint::CommonLeadingMembers,
+        UseKind::CommonLeadingMembers => Constraint::SharedBeginning,
         UseKind::Offset => Constraint::Offsetof,
         UseKind::Assertion => Constraint::AssertedOffset,
         UseKind::PartialMemory | UseKind::Walk | UseKind::Whole => Constraint::MemorySpan,
