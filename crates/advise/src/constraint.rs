@@ -82,6 +82,8 @@ pub enum Constraint {
     WrittenByOthers,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
+    /// The change was made and tried, and the program was worse or did something else.
+    TrialFailed,
 }
 
 impl Constraint {
@@ -125,6 +127,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::TrialFailed => "the changed program was tried and failed",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it while others read its neighbours",
         }
