@@ -3,11 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use lineup_report::trace::{TracedRun, attribution_text, high_water_listing, trace_page, trace_text};
 use lineup_trace::attribution::attribute;
 use lineup_trace::estimate::Level;
 use lineup_trace::layout::{Geometry, MAGIC, VERSION, header};
 use lineup_trace::tail::Tail;
-use lineup_trace::{NameKind, Trace, export, page, summary};
+use lineup_trace::{NameKind, Trace, export, summary};
 
 fuzz_target!(|bytes: &[u8]| {
     read(bytes);
@@ -17,12 +18,13 @@ fuzz_target!(|bytes: &[u8]| {
 fn read(bytes: &[u8]) {
     let Ok(trace) = Trace::parse(bytes) else { return };
     let _ = summary::summarise(&trace);
-    let _ = (export::csv(&trace), export::perfetto(&trace), export::high_water_listing(&trace));
+    let _ = (export::csv(&trace), export::perfetto(&trace), high_water_listing(&trace));
     let regions = trace.names.iter().filter(|name| name.kind == NameKind::Region);
     let causes: Vec<_> = regions
         .filter_map(|name| attribute(&trace, &name.text, Tail::default(), Level::default()).ok())
         .collect();
-    let _ = page::page(&[("fuzzed".to_owned(), trace)], &causes);
+    let _ = (trace_text("fuzzed", &trace), causes.iter().map(attribution_text).collect::<String>());
+    let _ = trace_page(&[TracedRun { label: "fuzzed".to_owned(), trace }], &causes);
 }
 
 /// A small file of the right size, its header right where the layout depends on it, the rest from `bytes`.

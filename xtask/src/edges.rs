@@ -27,6 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-advise",
             "lineup-prove",
             "lineup-sched",
+            "lineup-trace",
         ],
     ),
     ("lineup-sched", &["lineup-stats"]),

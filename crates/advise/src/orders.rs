@@ -7,7 +7,7 @@ use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Verdict, Worth};
 use crate::problem::Subject;
-use crate::proposal::{Advice, OrderProposal, REORDER, Refusal};
+use crate::proposal::{Advice, OrderProposal, REORDER, Refusal, SizeChange};
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use crate::worth;
@@ -113,8 +113,11 @@ fn describe(one: &OrderProposal) -> Description {
     };
     let moved = one.moved.join(", ");
     let summary = format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes);
+    let mut reasons: Vec<String> =
+        one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
+    reasons.extend(one.sizes.first().and_then(side_effect));
     Description {
-        reasons: one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect(),
+        reasons,
         lines: one.lines.clone(),
         sizes: one.sizes.clone(),
         obeyed: one.obeyed.clone(),
@@ -122,4 +125,12 @@ fn describe(one: &OrderProposal) -> Description {
         is_in_patch: !one.edited.is_empty(),
         ..Description::told(REORDER, &one.type_name, summary)
     }
+}
+
+/// What a new size of the type does to what lies behind its objects.
+fn side_effect(size: &SizeChange) -> Option<String> {
+    let by = size.after_bytes.abs_diff(size.before_bytes);
+    (by > 0).then(|| {
+        format!("side effect: what follows an object of it, in arrays and in types that hold it, moves by {by} bytes")
+    })
 }

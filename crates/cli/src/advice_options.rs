@@ -1,8 +1,10 @@
-//! Options of advice, the same for `lineup advise` and `lineup study`.
+//! Options of advice and of its report, the same for `lineup advise` and `lineup study`.
 
+use crate::files::text_style;
 use anyhow::{Context, Result};
 use clap::Args;
 use lineup_model::line::LineSize;
+use lineup_report::text::Telling;
 
 /// What a better layout may look like, and when it is worth a patch.
 #[derive(Args)]
@@ -22,6 +24,29 @@ pub(crate) struct AdviceOptions {
     /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,
+}
+
+/// How much of a report is printed.
+#[derive(Args)]
+pub(crate) struct ReportOptions {
+    /// Print the whole report: line maps, reasons, coverage, the patch; else what fits on one screen
+    #[arg(long)]
+    full: bool,
+    /// With --full, also print what is predicted for the data model that was not recorded
+    #[arg(long, requires = "full")]
+    all_data_models: bool,
+}
+
+impl ReportOptions {
+    /// The same as the library takes them, for standard output.
+    pub(crate) fn telling(&self) -> Telling {
+        Telling { style: text_style(), is_full: self.full, all_data_models: self.all_data_models }
+    }
+
+    /// What tells a reader of the first screen that there is more.
+    pub(crate) fn more(&self) -> &'static str {
+        if self.full { "" } else { "\nLine maps, reasons, coverage: --full\n" }
+    }
 }
 
 impl AdviceOptions {

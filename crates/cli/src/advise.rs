@@ -1,6 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
-use crate::advice_options::AdviceOptions;
+use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
@@ -49,6 +49,8 @@ pub(crate) struct Options {
     static_asserts: bool,
     #[command(flatten)]
     advice: AdviceOptions,
+    #[command(flatten)]
+    report: ReportOptions,
     /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
     /// run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
@@ -183,7 +185,7 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         };
         report.maps.retain(|map| is_proposed(&map.owner.name));
     }
-    let text = study_text(&report, files::text_style());
+    let text = study_text(&report, options.report.telling()) + options.report.more();
     match options.patch {
         Some(_) => text,
         None => format!("{patch}{text}"),

@@ -152,7 +152,7 @@ impl Recorded {
     }
 
     /// All variables of the program that have a fixed place.
-    fn variables(&self) -> Vec<VariableRef> {
+    pub(crate) fn variables(&self) -> Vec<VariableRef> {
         let Some(debug) = self.debug() else { return Vec::new() };
         let place = |variable: &Variable| {
             let address = variable.places.iter().find_map(|place| match place.at {

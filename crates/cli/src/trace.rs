@@ -7,14 +7,12 @@ use crate::outcome::Outcome;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_mapping::FileBytes;
 use lineup_report::text::TextStyle;
-use lineup_stats::interval::IntervalEstimate;
-use lineup_trace::attribution::{Attribution, Evidence, attribute};
+use lineup_report::trace::{TracedRun, attribution_text, trace_page, trace_text};
+use lineup_trace::attribution::{Attribution, attribute};
 use lineup_trace::estimate::Level;
-use lineup_trace::modes::Mode;
-use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
+use lineup_trace::summary::summarise;
 use lineup_trace::tail::Tail;
-use lineup_trace::{NameKind, Trace, export, hdr, page};
-use std::fmt::Write as _;
+use lineup_trace::{NameKind, Trace, export, hdr};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -182,22 +180,23 @@ fn report_traces(report: &Report) -> Result<Outcome> {
     if report.symbols.is_some() || !report.regions.is_empty() {
         bail!("--symbols and --region are for recordings of whole systems; a trace holds its own names");
     }
-    let runs: Vec<(String, Trace)> = report
+    let runs: Vec<TracedRun> = report
         .files
         .iter()
-        .map(|path| Ok((path.display().to_string(), read(path)?)))
+        .map(|path| Ok(TracedRun { label: path.display().to_string(), trace: read(path)? }))
         .collect::<Result<_>>()?;
     let single = |what: &str| match &runs[..] {
-        [(_, trace)] => Ok(trace),
+        [run] => Ok(&run.trace),
         _ => bail!("{what} holds one trace; give one file"),
     };
-    let html = || page::page(&runs, &explain_all(&runs[0].1, Tail::default(), Level::default())).into_bytes();
+    let html =
+        || trace_page(&runs, &explain_all(&runs[0].trace, Tail::default(), Level::default())).into_bytes();
     if let Some(page) = &report.html {
         write(Some(page), &html())?;
     }
     let bytes = match report.format() {
         Format::Text => {
-            runs.iter().map(|(label, trace)| text_report(label, trace)).collect::<String>().into_bytes()
+            runs.iter().map(|run| trace_text(&run.label, &run.trace)).collect::<String>().into_bytes()
         }
         Format::Json => json(&summarise(single("JSON")?))?,
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
@@ -244,128 +243,7 @@ fn run_explain(explain: &Explain) -> Result<Outcome> {
     if explain.json {
         write(None, &json(&serde_json::json!({ "schema": "lineup.explain-trace/1", "regions": found }))?)?;
     } else {
-        write(None, found.iter().map(text_of).collect::<String>().as_bytes())?;
+        write(None, found.iter().map(attribution_text).collect::<String>().as_bytes())?;
     }
     Ok(Outcome::Done)
-}
-
-fn percent(share: &IntervalEstimate) -> String {
-    format!("{:>6.1} %  ({:.1} to {:.1} %)", share.value * 100.0, share.low * 100.0, share.high * 100.0)
-}
-
-fn text_of(found: &Attribution) -> String {
-    let mut text = format!(
-        "{}: {} calls without intervention; median {:.0} ns; the slowest {:.1} %, beyond {:.0} ns: mean {:.0} ns, each \
-         counted up to {:.0} ns; counters: {:?}\n",
-        found.region,
-        found.calls,
-        found.median_ns,
-        (1.0 - found.tail.from) * 100.0,
-        found.window.from_ns,
-        found.tail_ns,
-        found.window.to_ns,
-        found.rung
-    );
-    let mut line = |words: String| {
-        text.push_str("  ");
-        text.push_str(words.trim_end());
-        text.push('\n');
-    };
-    line(format!("{:<18} {:<28} {}", "cause", "share of the time beyond", "of the median"));
-    for finding in &found.findings {
-        let name = finding.cause.name();
-        line(match &finding.evidence {
-            Evidence::Intervention { median_ns, tail_share, .. } => format!(
-                "{name:<18} {:<28} {:.0} ns ({:.0} to {:.0})",
-                percent(tail_share),
-                median_ns.value,
-                median_ns.low,
-                median_ns.high
-            ),
-            Evidence::Association { tail_share, .. } => {
-                format!("{name:<18} {:>6.1} %  (by association alone)", tail_share * 100.0)
-            }
-            Evidence::Unobserved { why } => format!("{name:<18} not observed: {why}"),
-        });
-        if let Some(raised) = &finding.flush_raises_median_ns {
-            line(format!(
-                "{:<18} a flush raises the median by {:.0} ns ({:.0} to {:.0})",
-                "", raised.value, raised.low, raised.high
-            ));
-        }
-    }
-    if let Some(left) = &found.unexplained_tail_share {
-        line(format!("{:<18} {}", "unexplained", percent(left)));
-    }
-    if let Some(overlap) =
-        found.overlap().filter(|_| found.findings.iter().filter(|f| f.tail_share().is_some()).count() > 1)
-    {
-        line(format!("{:<18} {:>6.1} %  (in more than one share)", "overlap", overlap * 100.0));
-    }
-    line(match found.first_cause {
-        Some(cause) => format!("first cause of the tail: {}", cause.name()),
-        None => "no tested cause explains the tail beyond doubt".to_owned(),
-    });
-    text
-}
-
-fn text_report(label: &str, trace: &Trace) -> String {
-    let summary = summarise(trace);
-    let mut text = format!(
-        "{label}: process {}, {} threads, counters: {:?}\n",
-        trace.pid,
-        trace.threads.len(),
-        trace.rung
-    );
-    text.push_str(&losses_text(&summary));
-    let _ = writeln!(
-        text,
-        "{:<24} {:<7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",
-        "name", "kind", "count", "min", "median", "p90", "p99", "max"
-    );
-    for name in summary.names.iter().filter(|name| name.kind != NameKind::Mark) {
-        row(&mut text, name, "ns", &name.duration_ns);
-        if name.lock_wait_ns.quantiles.is_some_and(|quantiles| quantiles.max > 0) {
-            row(&mut text, name, "wait ns", &name.lock_wait_ns);
-        }
-        name.counters.iter().for_each(|(counter, values)| row(&mut text, name, counter, values));
-    }
-    for name in &summary.names {
-        let Some(modes) = name.modes.as_deref() else { continue };
-        let shown: String = name.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        let _ = writeln!(text, "{}", modes_text(&shown, modes));
-    }
-    let listing = export::high_water_listing(trace);
-    if !listing.is_empty() {
-        text.push('\n');
-        text.push_str(&listing);
-    }
-    text
-}
-
-fn modes_text(name: &str, modes: &[Mode]) -> String {
-    let one = |mode: &Mode| {
-        let (share, centre, low, high) = (mode.share * 100.0, mode.centre_ns, mode.low_ns, mode.high_ns);
-        format!("{share:.1} % near {centre:.0} ns ({low:.0} to {high:.0})")
-    };
-    let all: Vec<String> = modes.iter().map(one).collect();
-    let count = if modes.len() == 1 { "one mode".to_owned() } else { format!("{} modes", modes.len()) };
-    format!("{name}: {count} of the duration: {}", all.join("; "))
-}
-
-fn losses_text(summary: &Summary) -> String {
-    let lost = summary.losses;
-    format!(
-        "lost: {} overwritten, {} when full, {} in handlers, {} without room; {} unbalanced; {} open at the end\n",
-        lost.overwritten, lost.full, lost.nested, lost.without_area, lost.unbalanced, lost.in_progress
-    )
-}
-
-fn row(text: &mut String, name: &NameSummary, what: &str, values: &Distribution) {
-    let shown: String = name.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    let numbers = match values.quantiles {
-        Some(q) => format!("{:>9} {:>9} {:>9} {:>9} {:>10}", q.min, q.median, q.p90, q.p99, q.max),
-        None => "not observed".to_owned(),
-    };
-    let _ = writeln!(text, "{shown:<24} {what:<7} {:>10} {numbers}", values.count);
 }

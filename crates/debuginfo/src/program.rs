@@ -99,6 +99,16 @@ impl DebugInfo {
         named.name.or_else(|| named.linkage.map(|linkage| demangle(&linkage).unwrap_or(linkage)))
     }
 
+    /// Whether the unit whose code covers a link address describes any type: one compiled with `-g1` describes
+    /// functions and lines only. `None` where no unit covers the address.
+    pub fn has_types_at(&self, pc: u64) -> Option<bool> {
+        if self.described.is_some() {
+            return Some(true);
+        }
+        let view = self.store.view();
+        self.units_at(pc).filter_map(|unit| view.has_types(unit)).reduce(|any, one| any || one)
+    }
+
     /// The functions whose code covers any of the link addresses, in full detail, by entry. Addresses
     /// that no described function covers are passed over.
     pub fn functions_covering(&self, pcs: &mut dyn Iterator<Item = u64>) -> Vec<Function> {

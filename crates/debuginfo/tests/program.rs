@@ -278,6 +278,19 @@ fn compressed_debug_sections_hold_the_same_as_plain_ones() {
 }
 
 #[test]
+fn units_without_types_are_told_from_units_with_types() {
+    for compiler in ["gcc", "clang"] {
+        for (flag, expected) in [("-g1", Some(false)), ("-g", Some(true)), ("-g0", None)] {
+            let folder = folder();
+            let program = compile_with(compiler, compiler, folder.path(), &[flag, "-O2"]);
+            let info = open(&program);
+            let walk = info.symbols().iter().find(|symbol| symbol.name == "walk").expect("walk").address;
+            assert_eq!(info.has_types_at(walk), expected, "{compiler} {flag}");
+        }
+    }
+}
+
+#[test]
 fn split_units_are_found_in_their_files_and_in_a_package() {
     for version in ["-gdwarf-4", "-gdwarf-5"] {
         let folder = folder();

@@ -5,7 +5,7 @@
 
 use crate::congruence::Congruence;
 use crate::fields::{self, Field};
-use lineup_model::types::{Aggregate, TypeId, TypeKind, Types};
+use lineup_model::types::{Aggregate, ScalarKind, TypeId, TypeKind, Types};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -133,6 +133,20 @@ impl<'a> Catalog<'a> {
         types.size_bytes(described.id)
     }
 
+    /// True when a member of this type in the table of `outer`, or an element of it, is a scalar like `scalar`: as
+    /// wide, and a pointer, a float or an integer alike.
+    pub fn is_same_scalar(&self, outer: Ty, member: TypeId, scalar: Ty) -> bool {
+        let (Some((types, _)), Some((others, other))) = (self.table(outer), self.table(scalar)) else {
+            return false;
+        };
+        let (Some(member), Some(other)) = (element(types, member), element(others, other.id)) else {
+            return false;
+        };
+        let class = |types: &Types, id| types.get(id).and_then(|ty| scalar_class(&ty.kind));
+        types.size_bytes(member) == others.size_bytes(other)
+            && class(types, member).is_some_and(|own| class(others, other) == Some(own))
+    }
+
     /// True for structs, unions and classes.
     pub fn is_aggregate(&self, ty: Ty) -> bool {
         self.table(ty).is_some_and(|(types, described)| types.aggregate(described.id).is_some())
@@ -223,7 +237,7 @@ impl<'a> Catalog<'a> {
         let all = fields.all(|(name, offset, size)| {
             any = true;
             fields::field_at(outer.0, outer.1.id, offset, size.max(1))
-                .is_some_and(|field| field.bytes.start == offset && field.path.starts_with(name))
+                .is_some_and(|field| field.bytes.start == offset && field.may_be(name))
         });
         any && all
     }
@@ -290,6 +304,28 @@ fn holds(catalog: &mut Catalog<'_>, outer: Ty, offset: u64, inner: Ty) -> bool {
         }
     }
     false
+}
+
+/// What an array is made of, or the type itself.
+fn element(types: &Types, id: TypeId) -> Option<TypeId> {
+    let mut id = types.strip(id)?;
+    for _ in 0..8 {
+        match &types.get(id)?.kind {
+            TypeKind::Array { element, .. } => id = types.strip(*element)?,
+            _ => return Some(id),
+        }
+    }
+    None
+}
+
+/// 0 for integers, characters, truth values and enumerations, 1 for floats, 2 for pointers.
+fn scalar_class(kind: &TypeKind) -> Option<u8> {
+    match kind {
+        TypeKind::Scalar(ScalarKind::Float) => Some(1),
+        TypeKind::Scalar(_) | TypeKind::Enum => Some(0),
+        TypeKind::Pointer(_) => Some(2),
+        _ => None,
+    }
 }
 
 fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {

@@ -1,13 +1,15 @@
 //! From calls to an explanation, in two passes.
 
+use crate::access_context::AccessContext;
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, RegionExplanation, SharedLine, UnnamedIn,
+    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine,
+    UnnamedIn,
 };
 use crate::image::Image;
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
-use crate::namer::{AccessContext, Namer};
+use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
@@ -136,15 +138,19 @@ impl<'a> Explainer<'a> {
         let mut tally = CallTally::default();
         let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
         for access in &call.accesses {
-            let named = self.namer.name(access, &mut context, call.entered_at)?;
-            let touched = parts(&mut self.namer, named.name, access.address, u64::from(access.size_bytes));
-            tally.add(access, &touched);
-            self.tallies.entry(call.region).or_default().name(access, &named);
-            if self.threads.len() > 1 && self.lines.is_shared(self.options.line_size.line_of(access.address))
-            {
-                for part in touched {
-                    let (read, written) = shared.entry((part, access.address)).or_default();
-                    *(if access.kind == AccessKind::Store { written } else { read }) = true;
+            let ranges = self.namer.name_ranges(access, &mut context, call.entered_at)?;
+            self.tallies.entry(call.region).or_default().name(access, &ranges);
+            tally.touch(access);
+            for range in ranges {
+                let size_bytes = u64::from(range.size_bytes);
+                let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
+                tally.add(access.kind, &touched);
+                let line = self.options.line_size.line_of(range.address);
+                if self.threads.len() > 1 && self.lines.is_shared(line) {
+                    for part in touched {
+                        let (read, written) = shared.entry((part, range.address)).or_default();
+                        *(if access.kind == AccessKind::Store { written } else { read }) = true;
+                    }
                 }
             }
         }
@@ -222,7 +228,10 @@ impl<'a> Explainer<'a> {
             map,
             code: self.code(tally),
             misses: self.misses(tally),
-            folded_patterns: tally.objects.folded() + tally.blocks.folded() + tally.folded_together,
+            folded_patterns: tally.objects.folded()
+                + tally.objects_in_variables.folded()
+                + tally.blocks.folded()
+                + tally.folded_together,
         }
     }
 
@@ -245,13 +254,15 @@ impl<'a> Explainer<'a> {
     }
 
     fn unnamed(&self, tally: &RegionTally) -> Vec<UnnamedIn> {
-        let mut by_function: HashMap<(String, String), u64> = HashMap::new();
+        let mut by_function: HashMap<(String, String), (u64, Option<Lack>)> = HashMap::new();
         for (pc, accesses) in &tally.unnamed {
-            *by_function.entry(self.namer.function_at(*pc)).or_default() += accesses;
+            let (sum, lacks) = by_function.entry(self.namer.function_at(*pc)).or_default();
+            *sum += accesses;
+            *lacks = lacks.or_else(|| self.namer.lack_at(*pc));
         }
         let mut all: Vec<UnnamedIn> = by_function
             .into_iter()
-            .map(|((function, image), accesses)| UnnamedIn { function, image, accesses })
+            .map(|((function, image), (accesses, lacks))| UnnamedIn { function, image, accesses, lacks })
             .collect();
         all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.function.cmp(&b.function)));
         all.truncate(self.options.unnamed_functions);
@@ -351,7 +362,8 @@ impl<'a> Explainer<'a> {
 
     fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
         let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
-        for ((ty, base), counted) in tally.objects.sorted() {
+        let in_variables = tally.objects_in_variables.sorted();
+        for ((ty, base), counted) in tally.objects.sorted().into_iter().chain(in_variables) {
             by_type.entry(ty).or_default().push(ObjectPattern {
                 base_in_line: base,
                 bytes: counted.bytes,

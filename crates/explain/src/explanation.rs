@@ -147,6 +147,28 @@ pub struct UnnamedIn {
     pub image: String,
     /// Accesses without a name.
     pub accesses: u64,
+    /// What the function's debug information lacks, when that is why.
+    pub lacks: Option<Lack>,
+}
+
+/// What debug information lacks so that accesses can have names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// There is none.
+    DebugInfo,
+    /// It describes functions and lines but no types: compiled with `-g1`.
+    Types,
+}
+
+impl Lack {
+    /// What it is and what to do about it.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Lack::DebugInfo => "no debug information; build with -g",
+            Lack::Types => "compiled with -g1: no types; build with -g",
+        }
+    }
 }
 
 /// One line of an object or of variables, and how a region uses it.

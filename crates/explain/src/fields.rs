@@ -8,8 +8,8 @@ use std::ops::Range;
 /// The member, members or gap that a run of bytes of a type belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// `a.b[].c`; `a..c` when several members are covered; `(padding)` where no member is; empty for the
-    /// whole of a scalar. Array elements are folded.
+    /// `a.b[].c`; `a..c` when several members are covered; `a.(b | c)` when either arm of a union may be meant;
+    /// `(padding)` where no member is; empty for the whole of a scalar. Array elements are folded.
     pub path: String,
     /// Offsets of the member's first byte and after its last, in the outermost type (of the first
     /// element, for arrays).
@@ -20,7 +20,28 @@ pub struct Field {
     pub stride_bytes: Option<u64>,
     /// How many members the bytes belong to; 0 in a gap.
     pub members: usize,
+    /// True for bit-fields: code reaches them with accesses of any width.
+    pub is_bit_field: bool,
 }
+
+impl Field {
+    /// True when a member of this name is meant, or one of several arms of a union that may be meant.
+    pub fn may_be(&self, name: &str) -> bool {
+        match self.path.split_once('(') {
+            Some((outer, arms)) if self.path.contains(BETWEEN_ARMS) => arms
+                .trim_end_matches(')')
+                .split(BETWEEN_ARMS)
+                .any(|arm| format!("{outer}{arm}").starts_with(name)),
+            _ => self.path.starts_with(name),
+        }
+    }
+}
+
+/// Stands between the members of a union's arms of which any may be meant.
+const BETWEEN_ARMS: &str = " | ";
+
+/// The most arms of a union that a name lists.
+const MAX_ARMS: usize = 3;
 
 const MAX_DEPTH: usize = 64;
 
@@ -53,6 +74,7 @@ fn descend(types: &Types, at: Cursor, path: String, stride: Option<u64>, depth: 
         leaf: Some(id),
         stride_bytes: stride,
         members: 1,
+        is_bit_field: false,
     };
     if depth > MAX_DEPTH {
         return whole(path);
@@ -112,31 +134,63 @@ fn in_aggregate(
                 .filter(|(_, extent)| holds(extent))
                 .map(|(member, extent)| enter(member, extent))
                 .collect();
-            best_alternative(types, &candidates, at).unwrap_or_else(|| several(&touched, at, path, stride))
+            possible_arms(types, candidates, at, &path).unwrap_or_else(|| several(&touched, at, path, stride))
         }
         _ => several(&touched, at, path, stride),
     }
 }
 
-/// Of a union's members, the one that an access of just this size would be made for; of several such, a
-/// pointer, for it leads further.
-fn best_alternative(types: &Types, candidates: &[Field], at: Cursor) -> Option<Field> {
+/// Of a union's arms, those that an access of just this size would be made for, and bit-fields, which code reaches
+/// with any size; if there are none, all. Several keep the names of all: nothing tells which one is meant. Of these
+/// a pointer is followed, for it leads further.
+fn possible_arms(types: &Types, candidates: Vec<Field>, at: Cursor, path: &str) -> Option<Field> {
     let start = at.base + at.offset;
-    let fits = |field: &&Field| field.members == 1 && field.bytes == (start..start + at.size_bytes);
+    let fits = |field: &Field| field.members == 1 && field.bytes == (start..start + at.size_bytes);
     let is_pointer = |field: &&Field| field.leaf.is_some_and(|leaf| types.pointee(leaf).is_some());
-    let fitting = || candidates.iter().filter(fits);
-    fitting()
-        .find(is_pointer)
-        .or_else(|| fitting().next())
-        .or_else(|| candidates.iter().find(|field| field.members == 1))
-        .or_else(|| candidates.first())
-        .cloned()
+    let is_value = |field: &Field| !field.path.ends_with(DISCRIMINANT);
+    let mut possible: Vec<Field> =
+        candidates.iter().filter(|field| fits(field) || field.is_bit_field).cloned().collect();
+    if possible.is_empty() {
+        possible = candidates;
+    }
+    if possible.iter().any(is_value) {
+        possible.retain(is_value);
+    }
+    let mut arms: Vec<&str> = possible.iter().map(|field| within(&field.path, path)).collect();
+    arms.dedup();
+    let followed = possible.iter().find(is_pointer).or_else(|| possible.iter().find(|field| fits(field)));
+    let followed = followed.or(possible.first())?.clone();
+    if arms.len() < 2 {
+        return Some(followed);
+    }
+    let more = if arms.len() > MAX_ARMS { " | \u{2026}" } else { "" };
+    arms.truncate(MAX_ARMS);
+    let from = possible.iter().map(|field| field.bytes.start).min().unwrap_or(start);
+    let to = possible.iter().map(|field| field.bytes.end).max().unwrap_or(start);
+    Some(Field {
+        path: with(path, &format!("({}{more})", arms.join(BETWEEN_ARMS))),
+        bytes: from..to,
+        is_bit_field: possible.iter().any(|field| field.is_bit_field),
+        ..followed
+    })
+}
+
+/// A path without that of the aggregate around it.
+fn within<'p>(path: &'p str, outer: &str) -> &'p str {
+    path.strip_prefix(outer).map_or(path, |rest| rest.trim_start_matches('.'))
 }
 
 fn several(touched: &[(&Member, Range<u64>)], at: Cursor, path: String, stride: Option<u64>) -> Field {
     let ends = touched.first().zip(touched.last());
     let (Some(((first, from), (last, to))), leaf) = (ends, None) else {
-        return Field { path, bytes: at.base..at.base, leaf: None, stride_bytes: stride, members: 0 };
+        return Field {
+            path,
+            bytes: at.base..at.base,
+            leaf: None,
+            stride_bytes: stride,
+            members: 0,
+            is_bit_field: false,
+        };
     };
     let name = |member: &Member| member.name.as_deref().unwrap_or("(anonymous)").to_owned();
     let single = touched.len() == 1;
@@ -148,6 +202,7 @@ fn several(touched: &[(&Member, Range<u64>)], at: Cursor, path: String, stride: 
         leaf: if single { Some(first.ty) } else { leaf },
         stride_bytes: stride,
         members: touched.len(),
+        is_bit_field: touched.iter().any(|(member, _)| member.bit_size.is_some()),
     }
 }
 
@@ -163,6 +218,7 @@ fn gap(types: &Types, aggregate: &Aggregate, at: Cursor, path: String, stride: O
         leaf: None,
         stride_bytes: stride,
         members: 0,
+        is_bit_field: false,
     }
 }
 
@@ -170,10 +226,13 @@ fn with(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
+/// What the discriminant of a Rust enum is called.
+const DISCRIMINANT: &str = "(discriminant)";
+
 /// Anonymous members and base classes add nothing to a path.
 fn joined(path: &str, member: &Member) -> String {
     match (&member.name, member.role) {
-        (None, MemberRole::Discriminant) => with(path, "(discriminant)"),
+        (None, MemberRole::Discriminant) => with(path, DISCRIMINANT),
         (_, MemberRole::Base | MemberRole::VirtualBase) | (None, _) => path.to_owned(),
         (Some(name), _) => with(path, name),
     }

@@ -19,7 +19,9 @@
 //! thread's base; the range of a thread's stack.
 
 pub mod abstract_value;
+pub mod access_context;
 pub mod analysis;
+mod callees;
 pub mod catalog;
 pub mod congruence;
 pub mod error;
@@ -32,8 +34,11 @@ pub mod globals;
 pub mod graph;
 pub mod image;
 pub mod instruction;
+mod library_code;
 pub mod lifetimes;
 pub mod linemap;
+pub mod live_times;
+mod loaded_images;
 pub mod located;
 pub mod name;
 pub mod namer;

@@ -1,30 +1,49 @@
 //! Names accesses: static analysis of the code first, then what was learned of the memory.
 
 use crate::abstract_value::{Origin, Pointer};
+use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site, World, analyse};
+use crate::callees::results;
 use crate::catalog::{Catalog, Ty};
 use crate::congruence::Congruence;
 use crate::error::ExplainError;
+use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
 use crate::image::Image;
+use crate::library_code::LibraryCode;
 use crate::lifetimes::ObjectLifetimes;
+use crate::live_times::Moment;
+use crate::loaded_images::LoadedImages;
 use crate::located::Names;
 use crate::name::{Class, Evidence, Name, Named, VariableId};
-use crate::objects::{Home, Object, Objects, Strength};
+use crate::objects::{Home, Object, Objects, Sighting, Strength};
 use crate::percpu::PerCpu;
 use crate::thread_block::{BlockSpot, ThreadBlocks};
 use lineup_debuginfo::Region;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
 use lineup_model::program::SymbolKind;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
+
+/// A run of bytes that an access touched, with its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedRange {
+    /// Runtime address of the first byte.
+    pub address: u64,
+    /// How many bytes.
+    pub size_bytes: u32,
+    /// The name of the first byte, which holds for all.
+    pub named: Named,
+}
+
+/// The most bytes that one operand of an instruction has (a register of AVX-512). An access of more is a string
+/// instruction's.
+const LARGEST_OPERAND_BYTES: u32 = 64;
 
 /// Names the accesses of a recording in two passes: [`Namer::observe`] every access, [`Namer::settle`],
 /// then [`Namer::name`] every access.
 pub struct Namer<'a> {
-    images: Vec<Image<'a>>,
-    /// Start of each image's runtime range, with its end and index.
-    placed: BTreeMap<u64, (u64, usize)>,
+    images: LoadedImages<'a>,
     catalog: Catalog<'a>,
     globals: Vec<Globals>,
     names: Names,
@@ -38,10 +57,7 @@ pub struct Namer<'a> {
     lifetimes: ObjectLifetimes,
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
-    /// By program counter: whether a described function of the studied code covers it.
-    described: HashMap<u64, bool>,
-    /// By program counter outside described functions: the symbol, by name number.
-    symbols: HashMap<u64, Option<u32>>,
+    library: LibraryCode,
 }
 
 /// An access with what the code around it says of it.
@@ -50,35 +66,6 @@ struct Seen {
     /// Bytes of the operand before this piece.
     into: u64,
     place: Place,
-}
-
-/// Follows accesses that the machine splits into adjacent context.
-#[derive(Clone, Default, Debug)]
-pub struct AccessContext {
-    last: Option<(u64, AccessKind, u64, u64)>,
-    /// Per image without described functions: the symbol, by name number, that code last ran in. Code
-    /// without a symbol runs on behalf of it: only named functions can be called from outside.
-    entered: HashMap<usize, u32>,
-}
-
-impl AccessContext {
-    /// Bytes of the operand that earlier pieces covered.
-    fn before(&mut self, access: &Access, operand_bytes: u64) -> u64 {
-        let size = u64::from(access.size_bytes);
-        let into = match self.last {
-            Some((pc, kind, end, covered))
-                if pc == access.pc
-                    && kind == access.kind
-                    && end == access.address
-                    && covered + size <= operand_bytes =>
-            {
-                covered
-            }
-            _ => 0,
-        };
-        self.last = Some((access.pc, access.kind, access.address.wrapping_add(size), into + size));
-        into
-    }
 }
 
 impl<'a> Namer<'a> {
@@ -90,24 +77,15 @@ impl<'a> Namer<'a> {
             .enumerate()
             .map(|(index, image)| Globals::new(&mut catalog, index, image))
             .collect();
-        let placed = images
-            .iter()
-            .enumerate()
-            .map(|(index, image)| {
-                let range = image.runtime_range();
-                (range.start, (range.end, index))
-            })
-            .collect();
         let (results, results_by_name) = results(&mut catalog, &images);
         Namer {
             percpu: PerCpu::new(&images),
             blocks: ThreadBlocks::new(&images),
-            placed,
             globals,
             catalog,
             results,
             results_by_name,
-            images,
+            images: LoadedImages::new(images),
             names: Names::default(),
             sites: HashMap::new(),
             analysed: HashSet::new(),
@@ -115,14 +93,13 @@ impl<'a> Namer<'a> {
             lifetimes: ObjectLifetimes::new(memory),
             objects: Objects::default(),
             used_as: HashMap::new(),
-            described: HashMap::new(),
-            symbols: HashMap::new(),
+            library: LibraryCode::default(),
         }
     }
 
     /// The images.
     pub fn images(&self) -> &[Image<'a>] {
-        &self.images
+        self.images.all()
     }
 
     /// The types of all images.
@@ -168,16 +145,14 @@ impl<'a> Namer<'a> {
         all
     }
 
-    /// The function that a program counter is in: its name and the path of its image.
+    /// The function that a program counter is in: its name as the source spells it, and the path of its image.
     pub fn function_at(&self, pc: u64) -> (String, String) {
-        let Some((image, link)) = self.image_at(pc) else {
-            return ("(outside every file)".to_owned(), String::new());
-        };
-        let Some(image) = self.images.get(image) else { return Default::default() };
-        let described = image.functions.iter().find(|function| function.contains(link));
-        let name = described.map(|function| function.name.clone());
-        let name = name.or_else(|| image.symbol_at(link).map(|symbol| symbol.name.clone()));
-        (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
+        self.images.function_at(pc)
+    }
+
+    /// What the debug information of the code at a program counter lacks so that its accesses can have names.
+    pub fn lack_at(&self, pc: u64) -> Option<Lack> {
+        self.images.lack_at(pc)
     }
 
     /// Texts by number.
@@ -205,6 +180,7 @@ impl<'a> Namer<'a> {
         context: &mut AccessContext,
         at: u64,
     ) -> Result<(), ExplainError> {
+        let at = context.next(at);
         let seen = self.seen(access, context)?;
         if let Place::Thread(offset) = seen.place {
             let offset = offset.wrapping_add(seen.into as i64);
@@ -234,15 +210,23 @@ impl<'a> Namer<'a> {
         Ok(())
     }
 
-    fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: u64) {
+    fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: Moment) {
         let distance = pointer.offset.plus(Congruence::exactly(into as i64));
         let size = u64::from(access.size_bytes);
         let Some(spot) = self.catalog.spot(pointer.target, distance, size) else { return };
         let is_on_stack = self.is_on_stack(access.address);
         if !self.catalog.is_aggregate(pointer.target) {
             if !is_on_stack {
-                let home = self.lifetimes.at(access.address, at);
+                let home = self.lifetimes.at(access.address, at.call);
                 self.objects.see_buffer(home, pointer.target, pointer.origin);
+                if access.kind == AccessKind::Store {
+                    let catalog = &mut self.catalog;
+                    let is_member = |ty, offset| {
+                        is_beyond(catalog, ty, offset) || agrees(catalog, (ty, offset), size, pointer.target)
+                    };
+                    let bytes = access.address..access.address.saturating_add(size);
+                    self.objects.see_scalar(home, bytes, at, is_member);
+                }
             }
             if spot.is_certain {
                 self.see_value(access, pointer.target, spot.offset, at);
@@ -253,23 +237,24 @@ impl<'a> Namer<'a> {
             return;
         }
         if !is_on_stack && let Some(start) = access.address.checked_sub(spot.offset) {
-            let home = self.lifetimes.at(start, at);
-            self.objects.see(home, start, pointer.target, Strength::Accessed, at);
+            let home = self.lifetimes.at(start, at.call);
+            let sighting = Sighting::Access { kind: access.kind, offset: spot.offset, size_bytes: size };
+            self.objects.see(home, start, pointer.target, sighting, at);
         }
         self.see_value(access, pointer.target, spot.offset, at);
     }
 
     /// Learns from the pointer that an access moved.
-    fn see_value(&mut self, access: &Access, ty: Ty, offset: u64, at: u64) {
+    fn see_value(&mut self, access: &Access, ty: Ty, offset: u64, at: Moment) {
         let Some(value) = access.value.filter(|value| *value != 0) else { return };
         let size = u64::from(access.size_bytes);
         let Some(target) = self.catalog.pointee_at(ty, offset, size) else { return };
         if self.data_at(value).is_some() || self.is_on_stack(value) {
             return;
         }
-        let home = self.lifetimes.at(value, at);
+        let home = self.lifetimes.at(value, at.call);
         if self.catalog.is_aggregate(target) {
-            self.objects.see(home, value, target, Strength::PointedTo, at);
+            self.objects.see(home, value, target, Sighting::Pointer, at);
         } else if home.1.is_some_and(|block| block.start == value) {
             self.objects.see_buffer(home, target, Origin::Member(ty, offset));
         }
@@ -290,18 +275,14 @@ impl<'a> Namer<'a> {
         context: &mut AccessContext,
         at: u64,
     ) -> Result<Named, ExplainError> {
+        let at = context.next(at);
         let seen = self.seen(access, context)?;
-        let library = self.library(access.pc, context);
+        let library = self.library.at(&self.images, &mut self.names, access.pc, context);
         if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
             return Ok(named);
         }
         if let Some((image, link)) = self.data_at(access.address) {
-            let named = self.in_image(image, link);
-            let is_copy =
-                named.evidence == Evidence::GlobalAddress && self.percpu.at(access.address).is_some();
-            let named = if is_copy { Named { evidence: Evidence::PerCpu, ..named } } else { named };
-            let is_nameless = named.class() == Class::Unnamed;
-            return Ok(library.filter(|_| is_nameless).map_or(named, in_library));
+            return Ok(self.in_data(access, (image, link), library));
         }
         Ok(match seen.place {
             Place::Stack(local) => {
@@ -315,6 +296,73 @@ impl<'a> Namer<'a> {
             Place::Object(pointer) => self.in_object(access, (pointer, seen.into), at, library),
             Place::Fixed | Place::Unknown => self.untyped(access, at, library),
         })
+    }
+
+    /// Second pass: the names of what one access touched, range by range. A string instruction may touch many
+    /// objects with one access; the code's word for its pointer holds for the first of them only.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn name_ranges(
+        &mut self,
+        access: &Access,
+        context: &mut AccessContext,
+        at: u64,
+    ) -> Result<Vec<NamedRange>, ExplainError> {
+        if access.size_bytes <= LARGEST_OPERAND_BYTES {
+            let named = self.name(access, context, at)?;
+            return Ok(vec![NamedRange { address: access.address, size_bytes: access.size_bytes, named }]);
+        }
+        let end = access.address.saturating_add(u64::from(access.size_bytes));
+        let first = self.name(&Access { size_bytes: 1, value: None, ..*access }, context, at)?;
+        let library = self.library.at(&self.images, &mut self.names, access.pc, context);
+        let moment = context.moment(at);
+        let mut ranges = Vec::new();
+        let (mut address, mut named) = (access.address, first);
+        loop {
+            let to = self.end_of(&named, address, moment).clamp(address.saturating_add(1), end);
+            ranges.push(NamedRange { address, size_bytes: (to - address) as u32, named });
+            if to >= end {
+                return Ok(ranges);
+            }
+            address = to;
+            named =
+                self.by_address(&Access { address, size_bytes: 1, value: None, ..*access }, moment, library);
+        }
+    }
+
+    /// Where ends what a name covers: at its own end, or where another known object begins.
+    fn end_of(&mut self, named: &Named, address: u64, at: Moment) -> u64 {
+        let own = match named.name {
+            Name::Member { ty, offset, .. } | Name::Stack { local: Some((_, ty, offset)) } => {
+                self.catalog.size_bytes(ty).map(|size| size.saturating_sub(offset))
+            }
+            Name::Variable { image, variable, offset } => {
+                let id = self.images.get(image).and_then(|image| image.globals().get(variable as usize)?.ty);
+                let ty = id.and_then(|id| self.catalog.intern(image, id));
+                ty.and_then(|ty| self.catalog.size_bytes(ty)).map(|size| size.saturating_sub(offset))
+            }
+            Name::Symbol { image, symbol, offset } => {
+                let symbol = self.images.get(image).and_then(|image| image.symbols().get(symbol as usize));
+                symbol.map(|symbol| symbol.size_bytes.saturating_sub(offset))
+            }
+            _ => None,
+        };
+        let home = self.lifetimes.at(address, at.call);
+        let own_end = own.map_or(u64::MAX, |own| address.saturating_add(own));
+        let next = self.objects.next_start(home, address).unwrap_or(u64::MAX);
+        if own.is_some() { own_end } else { next.min(home.1.map_or(u64::MAX, |block| block.end)) }
+    }
+
+    /// The name of an access of which only the address counts.
+    fn by_address(&mut self, access: &Access, at: Moment, library: Option<Name>) -> Named {
+        if let Some(named) = self.blocks.at(access.address).and_then(|spot| self.in_block(spot)) {
+            return named;
+        }
+        match self.data_at(access.address) {
+            Some((image, link)) => self.in_data(access, (image, link), library),
+            None => self.untyped(access, at, library),
+        }
     }
 
     /// What the code says of an access.
@@ -362,7 +410,7 @@ impl<'a> Namer<'a> {
         if let Some(known) = self.sites.get(&pc) {
             return Ok(known.clone());
         }
-        if let Some((image, link)) = self.image_at(pc) {
+        if let Some((image, link)) = self.images.at(pc) {
             self.analyse_at(image, link)?;
         }
         Ok(self.sites.entry(pc).or_insert_with(|| Rc::from([])).clone())
@@ -379,7 +427,7 @@ impl<'a> Namer<'a> {
         }
         let Some(function) = described.functions.get(number) else { return Ok(()) };
         let mut world = World {
-            images: &self.images,
+            images: self.images.all(),
             catalog: &mut self.catalog,
             globals: &self.globals,
             blocks: &self.blocks,
@@ -393,25 +441,28 @@ impl<'a> Namer<'a> {
         Ok(())
     }
 
-    fn image_at(&self, runtime: u64) -> Option<(usize, u64)> {
-        let (_, (end, index)) = self.placed.range(..=runtime).next_back()?;
-        let image = self.images.get(*index).filter(|_| runtime < *end)?;
-        Some((*index, image.loaded.to_link(runtime)))
-    }
-
     /// The image whose section holds a data address. Between the sections of one file other things may be
     /// mapped.
     fn data_at(&self, runtime: u64) -> Option<(usize, u64)> {
         if let Some(found) = self.percpu.at(runtime) {
             return Some(found);
         }
-        let (index, link) = self.image_at(runtime)?;
+        let (index, link) = self.images.at(runtime)?;
         let image = self.images.get(index)?;
         (image.debug.is_none() || image.section_at(link).is_some()).then_some((index, link))
     }
 
     fn is_on_stack(&self, address: u64) -> bool {
         self.stacks.iter().any(|stack| (stack.start..stack.end).contains(&address))
+    }
+
+    /// The name of data at a link address of an image.
+    fn in_data(&mut self, access: &Access, (image, link): (usize, u64), library: Option<Name>) -> Named {
+        let named = self.in_image(image, link);
+        let is_copy = named.evidence == Evidence::GlobalAddress && self.percpu.at(access.address).is_some();
+        let named = if is_copy { Named { evidence: Evidence::PerCpu, ..named } } else { named };
+        let is_nameless = named.class() == Class::Unnamed;
+        library.filter(|_| is_nameless).map_or(named, in_library)
     }
 
     fn in_image(&mut self, image: usize, link: u64) -> Named {
@@ -441,7 +492,7 @@ impl<'a> Namer<'a> {
         if self.blocks.is_head(offset) {
             return Named::new(Name::ThreadHead { offset }, Evidence::ThreadBase);
         }
-        let image = self.image_at(pc).map_or(0, |(image, _)| image);
+        let image = self.images.at(pc).map_or(0, |(image, _)| image);
         Named::new(Name::ThreadLocal { image, offset }, Evidence::ThreadBase)
     }
 
@@ -469,7 +520,7 @@ impl<'a> Namer<'a> {
         &mut self,
         access: &Access,
         (pointer, into): (Pointer, u64),
-        at: u64,
+        at: Moment,
         library: Option<Name>,
     ) -> Named {
         let evidence = if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
@@ -479,7 +530,14 @@ impl<'a> Namer<'a> {
         let spot = self.catalog.spot(pointer.target, distance, size);
         let map = if is_on_stack { None } else { self.object_at(access.address, at) };
         if !self.catalog.is_aggregate(pointer.target) {
-            if let Some((object, _)) = map {
+            if let Some((object, home)) = map
+                && (agrees(
+                    &mut self.catalog,
+                    (object.ty, access.address - object.start),
+                    size,
+                    pointer.target,
+                ) || self.objects.is_live(home, &object, at))
+            {
                 return member_of(object, access.address);
             }
             if is_on_stack {
@@ -520,18 +578,20 @@ impl<'a> Namer<'a> {
             || (distance == 0 && self.catalog.begins_with(object.ty, ty))
     }
 
-    fn object_at(&self, address: u64, at: u64) -> Option<(Object, Home)> {
-        let home = self.lifetimes.at(address, at);
+    fn object_at(&self, address: u64, at: Moment) -> Option<(Object, Home)> {
+        let home = self.lifetimes.at(address, at.call);
         self.objects.at(home, address, at).map(|object| (object, home))
     }
 
     /// An access of which the code says nothing. `library` is the library code that made it.
-    fn untyped(&mut self, access: &Access, at: u64, library: Option<Name>) -> Named {
+    fn untyped(&mut self, access: &Access, at: Moment, library: Option<Name>) -> Named {
         if self.is_on_stack(access.address) {
             return Named::new(Name::Stack { local: None }, Evidence::StackRange);
         }
-        let home = self.lifetimes.at(access.address, at);
-        if let Some(object) = self.objects.at(home, access.address, at) {
+        let home = self.lifetimes.at(access.address, at.call);
+        if let Some(object) = self.objects.at(home, access.address, at)
+            && self.objects.may_be_live(home, &object, at)
+        {
             return member_of(object, access.address);
         }
         if let Some((element, origin)) = self.objects.buffer(home.0) {
@@ -542,43 +602,17 @@ impl<'a> Namer<'a> {
             None => Named::new(if home.1.is_some() { Name::Heap } else { Name::Unknown }, Evidence::None),
         }
     }
+}
 
-    /// The library function that a program counter is in: always in a shared library, since debug information
-    /// that happens to be installed for it must not leave more accesses without a name; else when no described
-    /// function covers it.
-    fn library(&mut self, pc: u64, context: &mut AccessContext) -> Option<Name> {
-        let (image, link) = self.image_at(pc)?;
-        let described = match self.described.get(&pc) {
-            Some(known) => *known,
-            None => {
-                let image = self.images.get(image)?;
-                let found = !image.is_shared_library()
-                    && image.functions.iter().any(|function| function.contains(link));
-                self.described.insert(pc, found);
-                found
-            }
-        };
-        if described {
-            return None;
-        }
-        let symbol = match self.symbols.get(&pc) {
-            Some(known) => *known,
-            None => {
-                let name = self.images.get(image)?.symbol_at(link).map(|symbol| symbol.name.clone());
-                let number = name.map(|name| self.names.number(name));
-                self.symbols.insert(pc, number);
-                number
-            }
-        };
-        let symbol = match symbol {
-            Some(symbol) => {
-                context.entered.insert(image, symbol);
-                Some(symbol)
-            }
-            None => context.entered.get(&image).copied(),
-        };
-        Some(Name::Library { image, symbol })
-    }
+/// True when a type ends before an offset.
+fn is_beyond(catalog: &Catalog<'_>, ty: Ty, offset: u64) -> bool {
+    !catalog.has_open_end(ty) && catalog.size_bytes(ty).is_some_and(|size| offset >= size)
+}
+
+/// True when a pointer to a scalar is of the type of the member that it was used on.
+fn agrees(catalog: &mut Catalog<'_>, (ty, offset): (Ty, u64), size_bytes: u64, scalar: Ty) -> bool {
+    let field = catalog.field(ty, offset, size_bytes).filter(|field| field.members == 1);
+    field.and_then(|field| field.leaf).is_some_and(|leaf| catalog.is_same_scalar(ty, leaf, scalar))
 }
 
 fn in_library(name: Name) -> Named {
@@ -598,23 +632,4 @@ fn member_of(object: Object, address: u64) -> Named {
         Strength::PointedTo => Evidence::PointerValue,
     };
     Named::new(name, evidence)
-}
-
-type Results = (HashMap<(usize, u64), Ty>, HashMap<String, Ty>);
-
-/// What every described function returns a pointer to.
-fn results(catalog: &mut Catalog<'_>, images: &[Image<'_>]) -> Results {
-    let mut by_entry = HashMap::new();
-    let mut by_name = HashMap::new();
-    for (index, image) in images.iter().enumerate() {
-        for function in &image.functions {
-            let Some(target) = function.returns.and_then(|id| catalog.pointee(index, id)) else { continue };
-            if let Some(entry) = function.entry() {
-                by_entry.insert((index, entry), target);
-            }
-            let name = function.linkage_name.as_ref().unwrap_or(&function.name);
-            by_name.entry(name.clone()).or_insert(target);
-        }
-    }
-    (by_entry, by_name)
 }

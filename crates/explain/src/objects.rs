@@ -2,8 +2,12 @@
 
 use crate::abstract_value::Origin;
 use crate::catalog::{Catalog, Ty};
+use crate::congruence::gcd;
 use crate::lifetimes::{Block, Lifetime};
+use crate::live_times::{LiveTimes, Moment};
+use lineup_model::access::AccessKind;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// How an object was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -26,21 +30,41 @@ pub struct Object {
     /// How it was seen.
     pub strength: Strength,
     count: u64,
-    first_at: u64,
-    last_at: u64,
-    /// True when another type lived here at another time, so that only the observed times count.
+    /// True when another type lived here at another time, so that only the times count at which it was there.
     is_windowed: bool,
     /// True when another type was seen here at the same time.
     is_contested: bool,
+    /// True when its bytes were written as something else while it was not there: the program hands out the memory.
+    is_reused: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     ty: Ty,
     strength: Strength,
     count: u64,
-    first_at: u64,
-    last_at: u64,
+    live: LiveTimes,
+    /// Moments at which bytes of it were written as something else, as far as kept.
+    overwritten: Vec<Moment>,
+}
+
+/// Moments at which an object was written as something else that are kept.
+const MAX_OVERWRITTEN: usize = 32;
+
+/// What was seen of an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sighting {
+    /// A pointer of its type held its address.
+    Pointer,
+    /// Bytes of it were accessed through its type.
+    Access {
+        /// Load or store.
+        kind: AccessKind,
+        /// From where in the object.
+        offset: u64,
+        /// How many bytes.
+        size_bytes: u64,
+    },
 }
 
 /// What heap block, if any, an address is in, and in which lifetime.
@@ -58,25 +82,56 @@ pub struct Objects {
 #[derive(Default, Debug)]
 struct Settled {
     layers: Vec<BTreeMap<u64, Object>>,
+    /// When objects were there that were accessed through their type.
+    live: HashMap<(u64, Ty), LiveTimes>,
     /// Elements that fill a block: type, first byte, size.
     elements: Option<(Ty, u64, u64)>,
 }
 
 impl Objects {
     /// Notes that an object of type `ty` started at `start`.
-    pub fn see(&mut self, home: Home, start: u64, ty: Ty, strength: Strength, at: u64) {
+    pub fn see(&mut self, home: Home, start: u64, ty: Ty, sighting: Sighting, at: Moment) {
         if let Some(block) = home.1 {
             self.blocks.insert(home.0, block);
         }
         let here = self.seen.entry(home.0).or_default().entry(start).or_default();
-        match here.iter_mut().find(|seen| seen.ty == ty) {
-            Some(seen) => {
-                seen.strength = seen.strength.max(strength);
-                seen.count += 1;
-                seen.first_at = seen.first_at.min(at);
-                seen.last_at = seen.last_at.max(at);
+        let known = here.iter().position(|seen| seen.ty == ty).unwrap_or_else(|| {
+            here.push(Seen {
+                ty,
+                strength: Strength::PointedTo,
+                count: 0,
+                live: LiveTimes::default(),
+                overwritten: Vec::new(),
+            });
+            here.len() - 1
+        });
+        let Some(seen) = here.get_mut(known) else { return };
+        seen.count += 1;
+        if let Sighting::Access { kind, offset, size_bytes } = sighting {
+            seen.strength = Strength::Accessed;
+            match kind {
+                AccessKind::Load => seen.live.read(offset, size_bytes, at),
+                AccessKind::Store => seen.live.write(offset, size_bytes, at),
             }
-            None => here.push(Seen { ty, strength, count: 1, first_at: at, last_at: at }),
+        }
+    }
+
+    /// Notes that a pointer to a scalar wrote bytes. `is_member` tells whether such a scalar is a member of a type at
+    /// an offset: then nothing is said against an object that is known there.
+    pub fn see_scalar(
+        &mut self,
+        home: Home,
+        bytes: Range<u64>,
+        at: Moment,
+        mut is_member: impl FnMut(Ty, u64) -> bool,
+    ) {
+        let Some(starts) = self.seen.get_mut(&home.0) else { return };
+        let Some((start, all)) = starts.range_mut(..=bytes.start).next_back() else { return };
+        for seen in all.iter_mut().filter(|seen| seen.overwritten.len() < MAX_OVERWRITTEN) {
+            let is_new = seen.overwritten.last().is_none_or(|last| last.call != at.call);
+            if is_new && !is_member(seen.ty, bytes.start - start) {
+                seen.overwritten.push(at);
+            }
         }
     }
 
@@ -96,13 +151,13 @@ impl Objects {
     pub fn settle(&mut self, catalog: &mut Catalog<'_>) {
         for (lifetime, starts) in std::mem::take(&mut self.seen) {
             let block = self.blocks.get(&lifetime).copied();
-            let settled = settle_lifetime(catalog, block, &starts);
+            let settled = settle_lifetime(catalog, block, starts);
             self.settled.insert(lifetime, settled);
         }
     }
 
-    /// The outermost object that holds an address at a time.
-    pub fn at(&self, home: Home, address: u64, at: u64) -> Option<Object> {
+    /// The outermost object that holds an address at a moment.
+    pub fn at(&self, home: Home, address: u64, at: Moment) -> Option<Object> {
         let settled = self.settled.get(&home.0)?;
         let covering = settled.layers.iter().filter_map(|layer| {
             let (_, object) = layer.range(..=address).next_back()?;
@@ -111,8 +166,9 @@ impl Objects {
         let mut any = false;
         for object in covering {
             any = true;
-            let in_time = (object.first_at..=object.last_at).contains(&at);
-            if !object.is_contested && (!object.is_windowed || in_time) {
+            let is_there =
+                || settled.live.get(&(object.start, object.ty)).is_some_and(|live| live.contains(at));
+            if !object.is_contested && (!object.is_windowed || is_there()) {
                 return Some(object);
             }
         }
@@ -129,22 +185,47 @@ impl Objects {
             ty,
             strength: Strength::PointedTo,
             count: 0,
-            first_at: at,
-            last_at: at,
             is_windowed: false,
             is_contested: false,
+            is_reused: false,
         })
+    }
+
+    /// True when the object was there at a moment: its bytes were read through its type later, before they were
+    /// written through it. Of an object that was not accessed through its type nothing tells.
+    pub fn is_live(&self, home: Home, object: &Object, at: Moment) -> bool {
+        let live = self.settled.get(&home.0).and_then(|settled| settled.live.get(&(object.start, object.ty)));
+        live.is_some_and(|live| live.contains(at))
+    }
+
+    /// Where the next object begins behind an address.
+    pub fn next_start(&self, home: Home, address: u64) -> Option<u64> {
+        let after = address.checked_add(1)?;
+        let layers = &self.settled.get(&home.0)?.layers;
+        layers.iter().filter_map(|layer| layer.range(after..).next()).map(|(start, _)| *start).min()
+    }
+
+    /// True when the object was there at a moment, or its memory is not known to change hands.
+    pub fn may_be_live(&self, home: Home, object: &Object, at: Moment) -> bool {
+        !object.is_reused || self.is_live(home, object, at)
     }
 }
 
 fn settle_lifetime(
     catalog: &mut Catalog<'_>,
     block: Option<Block>,
-    starts: &BTreeMap<u64, Vec<Seen>>,
+    starts: BTreeMap<u64, Vec<Seen>>,
 ) -> Settled {
     let mut candidates: Vec<Object> = Vec::new();
+    let mut settled = Settled::default();
     for (start, all) in starts {
-        candidates.extend(all.iter().filter_map(|seen| candidate(catalog, block, *start, seen)));
+        for mut seen in all {
+            seen.live.settle();
+            candidates.extend(candidate(catalog, block, start, &seen));
+            if seen.strength == Strength::Accessed {
+                settled.live.insert((start, seen.ty), seen.live);
+            }
+        }
     }
     candidates.sort_by_key(|object| {
         (
@@ -155,9 +236,9 @@ fn settle_lifetime(
             object.ty,
         )
     });
-    let mut settled = Settled::default();
+    let Settled { layers, live, .. } = &mut settled;
     for object in candidates {
-        place(catalog, &mut settled.layers, object);
+        place(catalog, layers, live, object);
     }
     settled.elements = block.and_then(|block| elements(catalog, block, &settled.layers));
     settled
@@ -180,15 +261,19 @@ fn candidate(catalog: &Catalog<'_>, block: Option<Block>, start: u64, seen: &See
         ty: seen.ty,
         strength: seen.strength,
         count: seen.count,
-        first_at: seen.first_at,
-        last_at: seen.last_at,
         is_windowed: false,
         is_contested: false,
+        is_reused: seen.overwritten.iter().any(|at| !seen.live.contains(*at)),
     })
 }
 
 /// Puts an object into the first layer where it fits, or drops it.
-fn place(catalog: &mut Catalog<'_>, layers: &mut Vec<BTreeMap<u64, Object>>, mut object: Object) {
+fn place(
+    catalog: &mut Catalog<'_>,
+    layers: &mut Vec<BTreeMap<u64, Object>>,
+    live: &mut HashMap<(u64, Ty), LiveTimes>,
+    mut object: Object,
+) {
     for layer in layers.iter_mut() {
         let overlapping: Vec<Object> = layer
             .range(..object.end)
@@ -196,17 +281,23 @@ fn place(catalog: &mut Catalog<'_>, layers: &mut Vec<BTreeMap<u64, Object>>, mut
             .take_while(|(_, other)| other.end > object.start)
             .map(|(_, other)| *other)
             .collect();
-        if overlapping.iter().any(|other| is_part(catalog, other, &object)) {
+        if let Some(outer) = overlapping.iter().find(|other| is_part(catalog, other, &object)) {
+            absorb(live, outer, &object);
             return;
         }
         if overlapping.iter().all(|other| is_part(catalog, &object, other)) {
             for other in &overlapping {
                 layer.remove(&other.start);
+                absorb(live, &object, other);
             }
             layer.insert(object.start, object);
             return;
         }
-        let apart = |other: &Object| other.last_at < object.first_at || object.last_at < other.first_at;
+        let times = |object: &Object| live.get(&(object.start, object.ty));
+        let apart = |other: &Object| match (times(&object), times(other)) {
+            (Some(own), Some(other)) => !own.overlaps(other),
+            _ => false,
+        };
         if !overlapping.iter().all(apart) {
             for other in overlapping.iter().filter(|other| contests(&object, other)) {
                 if let Some(other) = layer.get_mut(&other.start) {
@@ -223,6 +314,14 @@ fn place(catalog: &mut Catalog<'_>, layers: &mut Vec<BTreeMap<u64, Object>>, mut
         object.is_windowed = true;
     }
     layers.push(BTreeMap::from([(object.start, object)]));
+}
+
+/// An object is there while a part of it is.
+fn absorb(live: &mut HashMap<(u64, Ty), LiveTimes>, outer: &Object, inner: &Object) {
+    let Some(part) = live.get(&(inner.start, inner.ty)).cloned() else { return };
+    if let Some(whole) = live.get_mut(&(outer.start, outer.ty)) {
+        whole.absorb(&part);
+    }
 }
 
 /// One stray observation does not put many into doubt.
@@ -242,12 +341,13 @@ fn is_part(catalog: &mut Catalog<'_>, outer: &Object, inner: &Object) -> bool {
 fn elements(catalog: &Catalog<'_>, block: Block, layers: &[BTreeMap<u64, Object>]) -> Option<(Ty, u64, u64)> {
     let [layer] = layers else { return None };
     let first = layer.values().next()?;
-    let size = catalog.size_bytes(first.ty)?;
-    let alike = layer.values().all(|object| {
-        object.ty == first.ty && (object.start - first.start).is_multiple_of(size) && !object.is_contested
-    });
+    let size = catalog.size_bytes(first.ty).filter(|size| *size > 0)?;
+    let is_alike = |object: &Object| object.ty == first.ty && !object.is_contested;
+    // Neighbours touch: objects that lie further apart are no array.
+    let distance = layer.values().map(|object| object.start - first.start).fold(0, gcd);
     let room = block.end - block.start;
     let fills = first.start == block.start && room.is_multiple_of(size) && room > size;
-    (alike && (layer.len() > 1 || fills))
+    let is_array = if distance == 0 { fills } else { distance == size };
+    (is_array && layer.values().all(is_alike))
         .then(|| (first.ty, block.start + (first.start - block.start) % size, size))
 }

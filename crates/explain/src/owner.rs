@@ -27,6 +27,8 @@ pub struct Part {
     pub offset: u64,
     /// How many bytes, at most to the owner's end.
     pub size_bytes: u64,
+    /// True when these bytes are a variable's, which has a part of its own, seen as the object in it.
+    pub is_in_variable: bool,
 }
 
 /// The objects and variables that an access of `size_bytes` at `address` touched. A struct in a
@@ -40,6 +42,7 @@ pub fn parts(namer: &mut Namer<'_>, name: Name, address: u64, size_bytes: u64) -
                 return Vec::new();
             };
             let object = ty.and_then(|ty| object_in(namer.catalog(), ty, address, offset, size_bytes));
+            let object = object.map(|object| Part { is_in_variable: true, ..object });
             std::iter::once(own).chain(object).collect()
         }
         Name::Symbol { image, symbol, offset } => {
@@ -74,9 +77,9 @@ fn of_variable(
     if is_thread_local(namer, image, variable) {
         let offset = reference.address + offset;
         let owner = OwnerKey::Block(image, address.wrapping_sub(offset));
-        return Some((Part { owner, offset, size_bytes }, ty));
+        return Some((Part { owner, offset, size_bytes, is_in_variable: false }, ty));
     }
-    Some((Part { owner: OwnerKey::Variable(image, variable), offset, size_bytes }, ty))
+    Some((Part { owner: OwnerKey::Variable(image, variable), offset, size_bytes, is_in_variable: false }, ty))
 }
 
 fn is_thread_local(namer: &Namer<'_>, image: usize, variable: VariableId) -> bool {
@@ -154,7 +157,12 @@ fn object_in(catalog: &mut Catalog<'_>, ty: Ty, address: u64, offset: u64, size_
     let room = catalog.size_bytes(object)?;
     let size_bytes =
         if catalog.has_open_end(object) { size_bytes } else { size_bytes.min(room.saturating_sub(within)) };
-    (size_bytes > 0).then_some(Part { owner: OwnerKey::Object(object, start), offset: within, size_bytes })
+    (size_bytes > 0).then_some(Part {
+        owner: OwnerKey::Object(object, start),
+        offset: within,
+        size_bytes,
+        is_in_variable: false,
+    })
 }
 
 /// Descends through arrays to an aggregate.

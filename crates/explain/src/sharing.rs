@@ -159,7 +159,9 @@ fn hand_over(
         bytes.handovers += u64::from(is_foreign);
         for line in line_size.lines(*address, part.size_bytes) {
             let of_line = shared.lines.entry(line).or_default();
-            of_line.parts.insert((part.owner, part.offset, part.size_bytes, *is_written));
+            if !part.is_in_variable {
+                of_line.parts.insert((part.owner, part.offset, part.size_bytes, *is_written));
+            }
             if *is_read {
                 of_line.readers.insert(call.thread);
             }
@@ -185,7 +187,8 @@ mod tests {
     use super::*;
 
     fn used(at: u64, thread: u32, offset: u64, is_written: bool) -> SharedUse {
-        let part = Part { owner: OwnerKey::Variable(0, VariableId::Described(0)), offset, size_bytes: 8 };
+        let owner = OwnerKey::Variable(0, VariableId::Described(0));
+        let part = Part { owner, offset, size_bytes: 8, is_in_variable: false };
         SharedUse {
             entered_at: at,
             thread: ThreadId(thread),

@@ -2,7 +2,8 @@
 
 use crate::catalog::Ty;
 use crate::explanation::{Coverage, LinesPerCall};
-use crate::name::{Named, VariableId};
+use crate::name::{Class, VariableId};
+use crate::namer::NamedRange;
 use crate::owner::{OwnerKey, Part};
 use crate::patterns::{Patterns, Touches};
 use crate::quantiles::{Quantiles, bars};
@@ -35,8 +36,11 @@ pub struct RegionTally {
     pub(crate) coverage: Coverage,
     /// Unnamed accesses by program counter.
     pub(crate) unnamed: HashMap<u64, u64>,
-    /// Per type and place of the object in a 128-byte line.
+    /// Per type and place of the object in a 128-byte line: objects that no variable is or holds.
     pub(crate) objects: Patterns<(Ty, u8)>,
+    /// The same of objects in variables. Their bytes are those of [`RegionTally::together`] and
+    /// [`RegionTally::blocks`].
+    pub(crate) objects_in_variables: Patterns<(Ty, u8)>,
     /// The same of threads' blocks of thread-local variables, by image.
     pub(crate) blocks: Patterns<(usize, u8)>,
     /// Where objects of each type lay.
@@ -61,25 +65,36 @@ pub struct Footprint {
 pub struct CallTally {
     granules: HashSet<u64>,
     parts: BTreeMap<OwnerKey, Touches>,
+    /// Objects whose bytes are a variable's.
+    in_variables: HashSet<OwnerKey>,
 }
 
 impl CallTally {
-    /// Counts one access.
-    pub fn add(&mut self, access: &Access, parts: &[Part]) {
+    /// Counts the lines of one access.
+    pub fn touch(&mut self, access: &Access) {
         self.granules.extend(LineSize::B32.lines(access.address, u64::from(access.size_bytes)));
+    }
+
+    /// Counts what an access touched.
+    pub fn add(&mut self, kind: AccessKind, parts: &[Part]) {
         for part in parts {
             let touches = self.parts.entry(part.owner).or_default();
-            touches.add(part.offset, part.size_bytes, access.kind == AccessKind::Store);
+            touches.add(part.offset, part.size_bytes, kind == AccessKind::Store);
+            if part.is_in_variable {
+                self.in_variables.insert(part.owner);
+            }
         }
     }
 }
 
 impl RegionTally {
-    /// Counts an access's name.
-    pub fn name(&mut self, access: &Access, named: &Named) {
-        let class = named.class();
-        self.coverage.add(class, named.evidence, 1);
-        if class == crate::name::Class::Unnamed {
+    /// Counts an access by its name. One with several counts by the first, or as unnamed when one of them is missing.
+    pub fn name(&mut self, access: &Access, ranges: &[NamedRange]) {
+        let nameless = ranges.iter().find(|range| range.named.class() == Class::Unnamed);
+        let Some(range) = nameless.or(ranges.first()) else { return };
+        let class = range.named.class();
+        self.coverage.add(class, range.named.evidence, 1);
+        if class == Class::Unnamed {
             *self.unnamed.entry(access.pc).or_default() += 1;
         }
     }
@@ -120,7 +135,10 @@ impl RegionTally {
             match owner {
                 OwnerKey::Object(ty, start) => {
                     self.placed.insert((ty, start));
-                    self.objects.add(&(ty, (start % 128) as u8), &runs);
+                    let is_in_variable = tally.in_variables.contains(&owner);
+                    let objects =
+                        if is_in_variable { &mut self.objects_in_variables } else { &mut self.objects };
+                    objects.add(&(ty, (start % 128) as u8), &runs);
                 }
                 OwnerKey::Block(image, start) => {
                     self.blocks.add(&(image, (start % 128) as u8), &runs);

@@ -108,6 +108,37 @@ fn of_a_union_the_member_of_that_size_is_meant() {
     assert_eq!(path(52, 1), named("c", 1));
 }
 
+/// `union { struct { unsigned open : 1, kind : 7; } a; struct { char tag; short length; } b; struct { char *text; } c;
+/// long d; }`
+fn union_of_arms() -> (Types, TypeId) {
+    let mut table = Table(Types::new());
+    let [byte, short, int, long] = [1, 2, 4, 8].map(|size| table.integer(size));
+    let pointer = table.push(None, Some(8), TypeKind::Pointer(Some(byte)));
+    let a = table.aggregate(AggregateKind::Struct, 4, vec![bits("open", int, 0, 1), bits("kind", int, 1, 7)]);
+    let b = vec![member(Some("tag"), byte, 0), member(Some("length"), short, 2)];
+    let b = table.aggregate(AggregateKind::Struct, 4, b);
+    let c = table.aggregate(AggregateKind::Struct, 8, vec![member(Some("text"), pointer, 0)]);
+    let arms = [("a", a), ("b", b), ("c", c), ("d", long)];
+    let arms = arms.map(|(name, ty)| member(Some(name), ty, 0)).to_vec();
+    let either = table.aggregate(AggregateKind::Union, 8, arms);
+    let whole = table.aggregate(AggregateKind::Struct, 16, vec![member(Some("u"), either, 8)]);
+    (table.0, whole)
+}
+
+#[test]
+fn of_arms_of_which_any_may_be_meant_all_are_named() {
+    let (types, id) = union_of_arms();
+    let field = |offset, size| field_at(&types, id, offset, size).unwrap();
+    // Bit-fields are reached with any width, so an access of a byte may mean them.
+    assert_eq!(field(8, 1).path, "u.(a.open..kind | b.tag)");
+    assert!(field(8, 1).may_be("u.b.tag") && field(8, 1).may_be("u.a.open") && !field(8, 1).may_be("u.d"));
+    // Only one arm has a member of two bytes there.
+    assert_eq!(field(10, 2).path, "u.b.length");
+    let wide = field(8, 8);
+    assert_eq!(wide.path, "u.(c.text | d)");
+    assert!(wide.leaf.is_some_and(|leaf| types.pointee(leaf).is_some()), "the pointer is followed");
+}
+
 #[test]
 fn padding_is_said_to_be_padding() {
     assert_eq!(path(4, 4), named("(padding)", 0));

@@ -2,10 +2,11 @@
 //! the name must be what the source says.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::access_context::AccessContext;
 use lineup_explain::image::Image;
 use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{AccessContext, Namer};
+use lineup_explain::namer::Namer;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::program::SymbolKind;
@@ -59,8 +60,8 @@ impl Snippet {
         Access { pc, address, size_bytes, kind, value }
     }
 
-    /// Names the last of some accesses, each made at a time, after all have been observed.
-    fn name(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> (Named, String) {
+    /// The image of the snippet, with all its functions.
+    fn image(&self) -> Image<'_> {
         let image = LoadedImage {
             path: "a".into(),
             start: self.debug.first_load_address().unwrap(),
@@ -70,12 +71,30 @@ impl Snippet {
         };
         let functions = self.debug.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
         let mut entries = functions.map(|symbol| symbol.address);
-        let image = Image::new(image, Some(&self.debug), &mut entries);
-        let mut namer = Namer::new(vec![image], memory, &[STACK]);
+        Image::new(image, Some(&self.debug), &mut entries)
+    }
+
+    /// A namer that has observed some accesses, each made at a time.
+    fn namer(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> Namer<'_> {
+        let mut namer = Namer::new(vec![self.image()], memory, &[STACK]);
         for (at, access) in accesses {
             namer.observe(access, &mut AccessContext::default(), *at).unwrap();
         }
         namer.settle();
+        namer
+    }
+
+    /// Start, size and class of each range of the last access.
+    fn ranges(&self, accesses: &[(u64, Access)]) -> Vec<(u64, u32, Class)> {
+        let (at, access) = accesses.last().unwrap();
+        let mut namer = self.namer(accesses, &[]);
+        let ranges = namer.name_ranges(access, &mut AccessContext::default(), *at).unwrap();
+        ranges.iter().map(|range| (range.address, range.size_bytes, range.named.class())).collect()
+    }
+
+    /// Names the last of some accesses, each made at a time, after all have been observed.
+    fn name(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> (Named, String) {
+        let mut namer = self.namer(accesses, memory);
         let (at, access) = accesses.last().unwrap();
         let named = namer.name(access, &mut AccessContext::default(), *at).unwrap();
         let text = match named.name {
@@ -185,8 +204,9 @@ fn a_pointer_to_a_scalar_names_no_member() {
 fn an_object_seen_once_types_other_accesses_until_it_is_freed() {
     let snippet = device("long g(struct device *d) { return d->id; } char f(char *any) { return any[24]; }");
     let seen = (2, snippet.access("g", 0, 0x10_0000, None));
+    let again = (4, snippet.access("g", 0, 0x10_0000, None));
     let life = [allocated(1, 0x10_0000, 64), freed(5, 0x10_0000), allocated(6, 0x10_0000, 64)];
-    let (named, text) = snippet.name(&[seen, (3, snippet.access("f", 0, 0x10_0018, None))], &life);
+    let (named, text) = snippet.name(&[seen, again, (3, snippet.access("f", 0, 0x10_0018, None))], &life);
     assert_eq!((text.as_str(), named.evidence), ("device.counts[]", Evidence::ObjectMap));
     let (named, _) = snippet.name(&[seen, (7, snippet.access("f", 0, 0x10_0018, None))], &life);
     assert_eq!(named.class(), Class::Buffer);
@@ -195,7 +215,7 @@ fn an_object_seen_once_types_other_accesses_until_it_is_freed() {
 #[test]
 fn a_pointer_that_held_an_address_types_what_is_there() {
     let snippet =
-        device("void *g(struct device *d) { return d->peer; } char f(char *any) { return any[0]; }");
+        device("void *g(struct device *d) { return d->peer; } long f(long *any) { return any[0]; }");
     let pointer = (1, snippet.access("g", 0, 0x10_0028, Some(0x20_0000)));
     let (named, text) = snippet.name(&[pointer, (1, snippet.access("f", 0, 0x20_0000, None))], &[]);
     assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::PointerValue));
@@ -235,4 +255,84 @@ fn a_wider_type_with_the_same_beginning_is_the_object() {
     let seen = (1, snippet.access("g", 0, 0x10_0018, None));
     let (_, text) = snippet.name(&[seen, (1, snippet.access("f", 0, 0x10_0008, None))], &[]);
     assert_eq!(text, "table.kind");
+}
+
+/// A block of a pool: read as a link when it is handed out, written as one when it comes back.
+const POOL: &str = "
+    struct chunk { struct chunk *next; } *pool;
+    void *pop(struct chunk *c) { return c->next; } void push(struct chunk *c) { c->next = pool; }
+    char get(char *text) { return text[2]; } void set(char *text) { text[2] = 1; }
+    long number(long *numbers) { return numbers[0]; }
+";
+
+#[test]
+fn a_handed_out_block_is_no_link_of_the_free_list() {
+    let snippet = Snippet::new(POOL);
+    let touch = |at, function: &str| {
+        let index = snippet.touches(function).len() - 1;
+        (at, snippet.access(function, index, 0x10_0000 + if function.len() == 3 { 2 } else { 0 }, None))
+    };
+    let (pop, push) = (|at| (at, snippet.access("pop", 0, 0x10_0000, None)), |at| touch(at, "push"));
+    for foreign in ["get", "set", "number"] {
+        // Handed out at 2, back at 4, handed out again at 5.
+        let (named, text) = snippet.name(&[push(1), pop(2), push(4), pop(5), touch(3, foreign)], &[]);
+        assert_eq!(named.class(), Class::Buffer, "{foreign}: {text}");
+        // For ever.
+        let (named, text) = snippet.name(&[push(1), pop(2), touch(3, foreign)], &[]);
+        assert_eq!(named.class(), Class::Buffer, "{foreign}: {text}");
+    }
+    // Between push and pop the bytes are the link's, whoever looks at them.
+    let (_, text) = snippet.name(&[push(1), pop(5), touch(3, "get")], &[]);
+    assert_eq!(text, "chunk.next");
+}
+
+#[test]
+fn newer_evidence_of_another_type_ends_the_older_ones_time() {
+    let snippet = Snippet::new(
+        "struct chunk { struct chunk *next; long size; }; struct user { int a, b; long total; };
+         void *old(struct chunk *c) { return c->next; } long new(struct user *u) { return u->total; }
+         void fill(struct user *u) { u->total = 1; } void link(struct chunk *c) { c->next = c; }
+         void any(void *at) { asm volatile(\"movq (%0), %%rax\" : : \"r\"(at) : \"rax\", \"memory\"); }",
+    );
+    let made = |at, function: &str, offset: u64| (at, snippet.access(function, 0, 0x10_0000 + offset, None));
+    let life = [
+        made(1, "link", 0),
+        made(2, "old", 0),
+        made(4, "fill", 8),
+        made(6, "new", 8),
+        made(8, "link", 0),
+        made(9, "old", 0),
+    ];
+    let at = |when, offset: u64| {
+        let unknown = Access { size_bytes: 8, ..snippet.access("any", 0, 0x10_0000 + offset, None) };
+        snippet.name(&[life.as_slice(), &[(when, unknown)]].concat(), &[]).1
+    };
+    assert_eq!([at(2, 8), at(5, 8), at(9, 8)], ["chunk.size", "user.total", "chunk.size"]);
+}
+
+#[test]
+fn objects_of_a_pool_that_lie_apart_are_no_array() {
+    let snippet = Snippet::new(POOL);
+    let pop = |at, address| (at, snippet.access("pop", 0, address, None));
+    let between = (3, snippet.access("number", 0, 0x10_0018, None));
+    let heap = [allocated(1, 0x10_0000, 256)];
+    let (named, text) = snippet.name(&[pop(2, 0x10_0000), pop(2, 0x10_0040), between], &heap);
+    assert_eq!(named.class(), Class::Buffer, "{text}");
+}
+
+#[test]
+fn a_copy_of_many_objects_has_a_name_for_each() {
+    let snippet = device(
+        "long g(struct device *d) { return d->id; }
+         void copy(struct device *to, struct device *from, long n)
+         { asm volatile(\"rep movsq\" : \"+D\"(to), \"+S\"(from), \"+c\"(n) : : \"memory\"); }",
+    );
+    let size = 56;
+    let ids: Vec<(u64, Access)> =
+        (0..3).map(|index| (1, snippet.access("g", 0, 0x10_0000 + index * size, None))).collect();
+    let load = snippet.touches("copy").iter().position(|(_, _, kind)| *kind == AccessKind::Load).unwrap();
+    let copy = Access { size_bytes: 3 * size as u32 + 40, ..snippet.access("copy", load, 0x10_0000, None) };
+    let ranges = snippet.ranges(&[ids.as_slice(), &[(2, copy)]].concat());
+    let whole = |index: u64| (0x10_0000 + index * size, size as u32, Class::Member);
+    assert_eq!(ranges, [whole(0), whole(1), whole(2), (0x10_0000 + 3 * size, 40, Class::Unnamed)]);
 }

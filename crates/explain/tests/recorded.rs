@@ -1,7 +1,7 @@
 //! From a recording's bytes to an explanation: lines, patterns, sharing, coverage.
 
 use lineup_debuginfo::{DebugInfo, NoCompanions};
-use lineup_explain::explanation::Explanation;
+use lineup_explain::explanation::{Explanation, Lack};
 use lineup_explain::instruction::{InstructionSet, Touch, decode};
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
@@ -142,6 +142,24 @@ fn a_line_tells_what_is_used_and_what_rides_along() {
 }
 
 #[test]
+fn bytes_of_a_struct_in_a_variable_are_listed_once_and_known_to_advice() {
+    let source = "
+        struct job { int state; char name[60]; long total; struct job *next; } last = { 1 };
+        long f(struct job *j) { last.total++; return last.state; }
+    ";
+    let program = compile(source, &["-g"]);
+    let explanation =
+        explain(&program, &recording(&program, &[(0, 0x10_0000), (1, 0x10_0000)]), Options::default());
+    let of_64 = explanation.regions[0].lines.iter().find(|lines| lines.line_bytes == 64).unwrap();
+    let listed: f64 = explanation.regions[0].map.iter().map(|line| line.needed_per_call).sum();
+    assert_eq!(listed, of_64.data.unwrap().mean);
+    assert!(explanation.regions[0].map.iter().all(|line| line.type_name.is_none()));
+    let shared: Vec<&String> = explanation.shared_lines.iter().flat_map(|line| &line.parts).collect();
+    assert!(shared.iter().all(|part| part.starts_with("last.")), "{shared:?}");
+    assert_eq!(explanation.usage[0].types[0].patterns[0].occurrences, 2);
+}
+
+#[test]
 fn usage_for_advice_holds_patterns_of_objects_and_variables() {
     let program = program();
     let recorded = recording(&program, &[(0, 0x10_0000), (0, 0x10_0020), (0, 0x10_0080)]);
@@ -212,6 +230,17 @@ fn an_image_that_cannot_be_read_leaves_accesses_unnamed_not_lost() {
         survey.explain(&[None], Options::default(), || Reader::new(recorded.as_slice())).unwrap();
     let coverage = &explanation.regions[0].coverage;
     assert_eq!((coverage.accesses, coverage.named), (accesses(&program, 0).len() as u64, Some(0.0)));
+    assert_eq!(explanation.regions[0].unnamed[0].lacks, Some(Lack::DebugInfo));
+}
+
+#[test]
+fn functions_without_types_say_why_their_accesses_have_no_names() {
+    for (flag, lacks) in [("-g1", Some(Lack::Types)), ("-g", None)] {
+        let program = compile(SOURCE, &[flag]);
+        let explanation = explain(&program, &recording(&program, &[(0, 0x10_0000)]), Options::default());
+        let found = explanation.regions[0].unnamed.first().and_then(|unnamed| unnamed.lacks);
+        assert_eq!(found, lacks, "{flag}: {:?}", explanation.regions[0].unnamed);
+    }
 }
 
 #[test]

@@ -55,6 +55,15 @@ pub fn mean_or_unknown(value: Option<f64>) -> String {
     value.map_or_else(|| UNKNOWN.into(), mean)
 }
 
+/// A change of a mean with its sign, or the dash when it is unknown.
+pub fn signed(change: Option<f64>) -> String {
+    match change {
+        None => UNKNOWN.into(),
+        Some(change) if change > 0.0 => format!("+{}", mean(change)),
+        Some(change) => mean(change),
+    }
+}
+
 /// A share as a percentage with one decimal; never rounded up to 100 nor down to 0.
 ///
 /// ```

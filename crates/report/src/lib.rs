@@ -21,11 +21,13 @@
 
 pub mod calls;
 pub mod chart;
+mod distributions;
 mod error;
 pub mod figure;
 pub mod html;
 pub mod study;
 pub mod text;
+pub mod trace;
 pub mod visible;
 
 pub use error::ReportError;

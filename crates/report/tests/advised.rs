@@ -9,7 +9,7 @@ use lineup_advise::proposal::{
 };
 use lineup_report::html::study_page;
 use lineup_report::study::{OffsetCheck, ProposalStatus, StudyReport};
-use lineup_report::text::{TextStyle, study_text};
+use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeMap;
 
 fn lines(region: &str, before: Option<f64>, after: f64) -> RegionLines {
@@ -117,7 +117,8 @@ fn regions_are_found_by_name_and_unknown_ones_left_out() {
 
 #[test]
 fn advice_reads_as_sentences() {
-    let text = study_text(&advised(), TextStyle::Plain);
+    let text =
+        study_text(&advised(), Telling { style: TextStyle::Plain, is_full: true, all_data_models: false });
     let (_, proposals) = text.split_once("Proposal: ").expect("a proposal");
     insta::assert_snapshot!(proposals, @r#"
     gather variables — cd, mask (reported, not in the patch)
@@ -129,6 +130,7 @@ fn advice_reads_as_sentences() {
     Proposal: reorder members — device (in the patch)
     Moved in include/device.h: hot (8 bytes). No allowed order needs fewer lines.
     - hot: joins the line of next_event
+    - side effect: what follows an object of it, in arrays and in types that hold it, moves by 8 bytes
       clockevents_program_event, LP64, 64 B lines: 2 → 1
       checked: offsets read back from the compiler under every data model named
       obeyed: a run of bit-fields moves whole: state, flags (include/device.h:12)

@@ -43,7 +43,12 @@ fn region(data_lines: &[u64], misses_per_call: f64) -> RegionExplanation {
         instructions: Quantiles::of(&[10, 30, 20]),
         lines: vec![lines],
         coverage: Naming::default(),
-        unnamed: vec![UnnamedIn { function: "memcpy".into(), image: "libc.so.6".into(), accesses: 3 }],
+        unnamed: vec![UnnamedIn {
+            function: "memcpy".into(),
+            image: "libc.so.6".into(),
+            accesses: 3,
+            lacks: None,
+        }],
         map: vec![],
         misses: vec![misses],
         folded_patterns: 0,

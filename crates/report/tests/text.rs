@@ -2,19 +2,138 @@
 
 mod sample;
 
-use lineup_report::study::{Fact, OutputCheck, STUDY_SCHEMA};
-use lineup_report::text::{TextStyle, study_text};
+use lineup_report::study::{Fact, MemberUse, ObjectLines, OutputCheck, RegionUse, STUDY_SCHEMA, StudyReport};
+use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeSet;
+
+const SCREEN: TextStyle = TextStyle::Terminal { columns: 80 };
+
+fn full(style: TextStyle) -> Telling {
+    Telling { style, is_full: true, all_data_models: false }
+}
+
+fn first_screen(style: TextStyle) -> Telling {
+    Telling { style, is_full: false, all_data_models: false }
+}
+
+/// The sample with so many regions, proposals and other things, all with long names.
+fn large(count: usize) -> StudyReport {
+    let mut report = sample::study();
+    let long =
+        "std::_Hashtable<std::pair<const char*, size_t>, std::allocator<char> >::_M_insert_unique_node "
+            .repeat(4);
+    report.title = long.clone();
+    report.regions = report.regions.iter().cycle().take(count).cloned().collect();
+    report.regions.iter_mut().for_each(|region| region.name = long.clone());
+    report.proposals = report.proposals.iter().cycle().take(count).cloned().collect();
+    report.proposals.iter_mut().for_each(|one| (one.target, one.summary) = (long.clone(), long.clone()));
+    report.refusals = report.refusals.iter().cycle().take(count).cloned().collect();
+    report.refusals.iter_mut().for_each(|one| one.target = long.clone());
+    report.not_observed = report.not_observed.iter().cycle().take(count).cloned().collect();
+    report.not_observed.iter_mut().for_each(|one| one.what = long.clone());
+    report.side_effects = vec![long; count];
+    report
+}
+
+#[test]
+fn the_first_screen_of_a_terminal_tells_verdict_change_patch_and_what_to_type() {
+    insta::assert_snapshot!(study_text(&sample::study(), first_screen(SCREEN)), @r#"
+    Study of clockevents
+
+    Verdict
+    fewer lines (−64.00 per call), 2.84 % less time
+    Output and exit status equal in all 92 runs.
+    Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks:
+    changed (margin 1.0 %; a change of 0.6 % would have been seen).
+
+    Data lines of 64 bytes per call
+    ────────────────────────────────────────────────────────────────────────────────
+      region                        lines     change   modelled misses     calls/s
+    ────────────────────────────────────────────────────────────────────────────────
+      A clockevents_…_freqs      131 → 67   −48.85 %      128.4 → 64.6     118,300
+      B clockevents_…_event   4.86 → 4.86    +0.00 %                 –   7,571,000
+    ────────────────────────────────────────────────────────────────────────────────
+
+    Patch: lineup-study/fix.patch, 1 file, +1 −1 lines
+    - reorder members — struct clock_event_device: 64 fewer lines of 131 (48.9 %)
+      per call of A, predicted; 256 → 192 bytes
+    Refused: struct timer_bank
+
+    99.3 % of the data accesses are named.
+    Not observed: The kernel's own accesses
+
+    Next
+      lineup study --region clockevents_adjust_all_freqs --region clockevents_program_event --source studies/clockevents --build make -- ./clockevents --devices 64    # Study both regions again
+    "#);
+}
+
+#[test]
+fn the_first_screen_has_at_most_40_lines_whatever_the_report_holds() {
+    for style in [SCREEN, TextStyle::Plain] {
+        for count in [0, 1, 7, 300] {
+            let text = study_text(&large(count), first_screen(style));
+            assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+            let commands = text.lines().filter(|line| line.contains("# ")).count();
+            let wide = text.lines().filter(|line| line.chars().count() > 80).count();
+            assert!(style == TextStyle::Plain || wide <= commands, "{text}");
+        }
+    }
+}
+
+#[test]
+fn figures_of_the_other_data_model_are_told_only_on_request() {
+    let report = sample::study();
+    let text = study_text(&report, full(TextStyle::Plain));
+    assert!(text.contains("LP64, 64 B lines") && !text.contains("ILP32"));
+    let all = Telling { all_data_models: true, ..full(TextStyle::Plain) };
+    assert!(study_text(&report, all).contains("ILP32, 64 B lines"));
+}
+
+#[test]
+fn an_array_over_many_lines_is_one_row() {
+    let mut report = sample::study();
+    let uses = vec![RegionUse { region: 0, loads_per_call: 4.0, stores_per_call: 0.0 }];
+    let bucket = MemberUse {
+        name: "buckets".into(),
+        offset: 64,
+        size_bytes: 64 * 100,
+        touched: std::iter::once(64..6464).collect(),
+        uses,
+        sharing: None,
+    };
+    report.maps[0].before = ObjectLines::new(6464, 64, 0, &[bucket]);
+    report.maps[0].after = None;
+    let text = study_text(&report, full(TextStyle::Plain));
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("buckets")).collect();
+    insta::assert_snapshot!(rows.join("\n"), @r#"
+    1–100      64  6,400  buckets  read  A 4 L
+    "#);
+}
 
 #[test]
 fn a_pipe_gets_plain_columns() {
-    insta::assert_snapshot!(study_text(&sample::study(), TextStyle::Plain), @r#"
+    insta::assert_snapshot!(study_text(&sample::study(), full(TextStyle::Plain)), @r#"
     Study of clockevents
 
     Verdict
     fewer lines (−64.00 per call), 2.84 % less time
     Output and exit status equal in all 92 runs.
     Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed (margin 1.0 %; a change of 0.6 % would have been seen).
+
+    Data lines of 64 bytes per call
+    region                                lines    change  modelled misses    calls/s
+    A clockevents_adjust_all_freqs     131 → 67  −48.85 %     128.4 → 64.6    118,300
+    B clockevents_program_event     4.86 → 4.86   +0.00 %                –  7,571,000
+
+    Patch: lineup-study/fix.patch, 1 file, +1 −1 lines
+    - reorder members — struct clock_event_device: 64 fewer lines of 131 (48.9 %) per call of A, predicted; 256 → 192 bytes
+    Refused: struct timer_bank
+
+    99.3 % of the data accesses are named.
+    Not observed: The kernel's own accesses
+
+    Next
+      lineup study --region clockevents_adjust_all_freqs --region clockevents_program_event --source studies/clockevents --build make -- ./clockevents --devices 64    # Study both regions again
 
     Regions
        region                        weight    calls  abandoned    calls/s  instructions
@@ -71,14 +190,13 @@ fn a_pipe_gets_plain_columns() {
 
     Proposal: reorder members — struct clock_event_device (in the patch)
     Ten members that both regions use come first and share one 64-byte line; the others keep their order.
+      clockevents_adjust_all_freqs: 64 fewer lines of 131 (48.9 %) per call
     - clockevents_adjust_all_freqs touches lines 0 and 2 of each of 64 devices per call.
     - 60 bytes serve both regions; a line has 64.
       clockevents_adjust_all_freqs, LP64, 32 B lines: 195 → 131
       clockevents_adjust_all_freqs, LP64, 64 B lines: 131 → 67
       clockevents_adjust_all_freqs, LP64, 128 B lines: 130 → 66
-      clockevents_adjust_all_freqs, ILP32, 64 B lines: 131 → 67
       clockevents_program_event, LP64, 64 B lines: 4.86 → 4.86
-      clockevents_program_event, ILP32, 64 B lines: 4.86 → 4.86
       checked: offsets read back from the compiler under every data model named
       obeyed: a run of bit-fields moves whole: state_use_accessors, features (include/clockchips.h:57)
 
@@ -118,7 +236,7 @@ fn a_pipe_gets_plain_columns() {
 
 #[test]
 fn a_terminal_gets_tables_that_fit() {
-    let text = study_text(&sample::study(), TextStyle::Terminal { columns: 110 });
+    let text = study_text(&sample::study(), full(TextStyle::Terminal { columns: 110 }));
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("Regions")).take(17).collect();
     insta::assert_snapshot!(table.join("\n"), @r#"
     Regions
@@ -153,7 +271,7 @@ fn nothing_in_the_text_steers_the_terminal() {
     report.proposals.iter_mut().for_each(|proposal| proposal.summary = hostile.into());
     report.patch.iter_mut().for_each(|patch| patch.text = hostile.into());
     for style in [TextStyle::Plain, TextStyle::Terminal { columns: 80 }] {
-        let text = study_text(&report, style);
+        let text = study_text(&report, full(style));
         assert_eq!(text.chars().find(|c| (c.is_control() && !"\n\t".contains(*c)) || *c == '\u{202e}'), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Other tools' forms: CSV, Perfetto's trace, and the high-water listing of the reference talk.
+//! Other tools' forms: CSV and Perfetto's trace.
 
 use crate::event::{Event, Kind};
-use crate::reader::{HighWater, Trace};
+use crate::reader::Trace;
 use std::fmt::Write;
 
 /// Every event as comma-separated values with a head line; names are quoted.
@@ -44,61 +44,6 @@ pub fn csv(trace: &Trace) -> String {
 fn push(text: &mut String, piece: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(piece);
-}
-
-/// The high-water entries, laid out as in the talk that the tracer is modelled on: for each new maximum a `#mark`
-/// line with its number and microseconds, then the start, each event with the microseconds since the start, its
-/// name and the counters, and the end.
-pub fn high_water_listing(trace: &Trace) -> String {
-    let mut text = String::new();
-    for thread in trace.threads.iter().filter(|thread| !thread.high_water.is_empty()) {
-        push(&mut text, format_args!("# thread {} {}\n", thread.tid, thread.name));
-        for (number, entry) in thread.high_water.iter().enumerate() {
-            list_entry(&mut text, trace, number + 1, entry);
-        }
-    }
-    text
-}
-
-fn list_entry(text: &mut String, trace: &Trace, number: usize, entry: &HighWater) {
-    let name = |event: &Event| trace.name(event.name).map_or("?", |name| name.text.as_str());
-    let whole = &entry.event;
-    let micros = |at_ns: u64| at_ns.saturating_sub(whole.start_ns) as f64 / 1e3;
-    push(
-        text,
-        format_args!(
-            "#mark          : ----- {number} max: {:>12.3} us -----\n",
-            whole.duration_ns as f64 / 1e3
-        ),
-    );
-    push(text, format_args!("# start {}\n", name(whole)));
-    if entry.inner_dropped > 0 {
-        push(text, format_args!("#          ({} earlier events were overwritten)\n", entry.inner_dropped));
-    }
-    for event in &entry.inner {
-        let what = match event.kind {
-            Kind::Mark => format!("= {}", event.argument),
-            Kind::Lock => format!("waited {} ns, held {} ns", event.lock_wait_ns, event.duration_ns),
-            Kind::LockGivenUp => format!("given up after {} ns", event.lock_wait_ns),
-            Kind::Region | Kind::HighWaterHead => format!("took {} ns", event.duration_ns),
-        };
-        push(
-            text,
-            format_args!(
-                "# {:>10.3} {} {what}{}\n",
-                micros(event.start_ns),
-                name(event),
-                counters(trace, event)
-            ),
-        );
-    }
-    push(text, format_args!("# end   {}{}\n", name(whole), counters(trace, whole)));
-}
-
-fn counters(trace: &Trace, event: &Event) -> String {
-    let named =
-        trace.counters.iter().zip(event.counters).filter_map(|(name, value)| Some((name.as_ref()?, value)));
-    named.map(|(name, value)| format!(" {name}={value}")).collect()
 }
 
 /// Perfetto's trace of `TrackEvent`s: a track per thread, a slice per region and lock, an instant per mark.

@@ -26,10 +26,6 @@ pub mod histogram;
 pub mod layout;
 #[cfg(feature = "attribution")]
 pub mod modes;
-#[cfg(feature = "attribution")]
-pub mod page;
-#[cfg(feature = "attribution")]
-mod plot;
 pub mod reader;
 #[cfg(feature = "attribution")]
 pub mod summary;

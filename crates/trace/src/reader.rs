@@ -24,17 +24,6 @@ pub enum Rung {
 }
 
 impl Rung {
-    /// In words.
-    #[cfg(feature = "attribution")]
-    pub(crate) fn describe(self) -> &'static str {
-        match self {
-            Self::TimeOnly => "time only",
-            Self::SoftwareEvents => "software events",
-            Self::GroupedRead => "read by a call",
-            Self::Rdpmc => "read by an instruction",
-        }
-    }
-
     fn from_number(number: u32) -> Option<Self> {
         [Self::TimeOnly, Self::SoftwareEvents, Self::GroupedRead, Self::Rdpmc].get(number as usize).copied()
     }

@@ -138,7 +138,6 @@ proptest! {
             let _ = export::csv(&trace);
             let _ = export::perfetto(&trace);
             let _ = hdr::interval_log(&trace);
-            let _ = export::high_water_listing(&trace);
         }
     }
 }

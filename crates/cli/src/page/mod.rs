@@ -8,7 +8,9 @@ use lineup_model::line::LineSize;
 use lineup_prove::{Proof, Proven, Variant};
 use lineup_report::study::{
     CommandLine, Coverage, Fact, NotObserved, Patch, ProofReport, RegionReport, StudyReport, maps,
+    moved_variables,
 };
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Everything that was found out about a program.
@@ -38,6 +40,9 @@ pub(crate) struct Found<'a> {
 /// The report.
 pub(crate) fn fill(found: Found<'_>) -> StudyReport {
     let mut report = StudyReport::new(found.title.clone());
+    report.line_bytes = u32::try_from(found.line.bytes()).unwrap_or(64);
+    report.data_model = found.before.abi().data_model().to_owned();
+    report.side_effects = side_effects(&found);
     report.regions = regions(&found);
     report.coverage = Some(Coverage::of_explained(&found.before.explanation));
     report.shared_lines = found.before.explanation.shared_lines.iter().map(Into::into).collect();
@@ -57,6 +62,14 @@ pub(crate) fn fill(found: Found<'_>) -> StudyReport {
     report.commands = found.commands;
     report.patch = found.patch;
     report
+}
+
+/// Variables that moved without being named by a proposal.
+fn side_effects(found: &Found<'_>) -> Vec<String> {
+    let Some(after) = found.after else { return Vec::new() };
+    let changed: BTreeSet<&str> =
+        found.advice.gathers.iter().flat_map(|gather| gather.variables.iter().map(String::as_str)).collect();
+    moved_variables(&found.before.variables(), &after.variables(), &changed, found.line).into_iter().collect()
 }
 
 fn regions(found: &Found<'_>) -> Vec<RegionReport> {

@@ -1,6 +1,5 @@
 //! What a study leaves behind.
 
-use crate::files;
 use crate::study::plan::Plan;
 use crate::typed;
 use anyhow::{Context, Result};
@@ -84,6 +83,11 @@ pub(crate) fn for_standard_output(plan: &Plan, report: &StudyReport) -> Result<S
     if plan.json {
         return Ok(report.to_json()?);
     }
-    let style = files::text_style();
-    Ok(format!("{}\nwritten: {}\n", study_text(report, style), plan.out.join("report.html").display()))
+    let page = plan.out.join("report.html");
+    Ok(format!(
+        "{}{}\nwritten: {}\n",
+        study_text(report, plan.report.telling()),
+        plan.report.more(),
+        page.display()
+    ))
 }

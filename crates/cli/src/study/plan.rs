@@ -1,6 +1,6 @@
 //! What was typed → what is meant.
 
-use crate::advice_options::AdviceOptions;
+use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
@@ -44,6 +44,8 @@ pub(crate) struct Options {
     one_pass: bool,
     #[command(flatten)]
     advice: AdviceOptions,
+    #[command(flatten)]
+    report: ReportOptions,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
     caches: Vec<CacheSpec>,
@@ -88,6 +90,8 @@ pub(crate) struct Plan {
     pub(crate) pressures: Vec<u64>,
     /// Options of advice.
     pub(crate) advice: lineup_advise::options::Options,
+    /// How much of the report is printed.
+    pub(crate) report: ReportOptions,
     /// How far the comparison goes.
     pub(crate) proof: ProofPlan,
     /// Whether to write the guard.
@@ -125,6 +129,7 @@ impl Plan {
             caches: options.caches,
             pressures: options.pressures,
             advice: options.advice.meant(),
+            report: options.report,
             proof: ProofPlan {
                 line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),

@@ -1,5 +1,6 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
+use super::kind::type_kind;
 use super::name::is_merged;
 use super::reference::Die;
 use super::{Dwarf, Slice, Unit};
@@ -440,6 +441,18 @@ impl<'a> View<'a> {
             found.push((index, wanted));
         }
         found
+    }
+
+    /// True when a unit describes a type; `None` when it cannot be read.
+    pub(crate) fn has_types(&self, index: u32) -> Option<bool> {
+        let unit = self.unit(index).ok()?;
+        let mut entries = unit.entries();
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            if type_kind(entry.tag()).is_some() {
+                return Some(true);
+            }
+        }
+        Some(false)
     }
 
     /// The code ranges of all units, by start. A skeleton's ranges belong to its split unit.

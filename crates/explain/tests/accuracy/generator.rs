@@ -40,7 +40,7 @@ fn member(types: &[Struct], random: &mut Random, number: usize) -> (String, Vec<
     let n = format!("m{number}");
     let plain = |path: String| Scalar { access: path.clone(), path, is_bit_field: false };
     let one = |declaration: String| (declaration, vec![plain(n.clone())]);
-    match random.below(14) {
+    match random.below(16) {
         0 => one(format!("int {n};")),
         1 => one(format!("long {n};")),
         2 => one(format!("char {n};")),
@@ -81,6 +81,31 @@ fn member(types: &[Struct], random: &mut Random, number: usize) -> (String, Vec<
         11 => (
             format!("struct {{ int x; long y; }} {n};"),
             vec![plain(format!("{n}.x")), plain(format!("{n}.y"))],
+        ),
+        14 => {
+            // Arms of which one has bit-fields: a byte of it may be any.
+            let arms = format!(
+                "union {{ struct {{ unsigned open : 1, kind : 7; short length; }} a; struct {{ char tag; short size; }} b; int all; }} {n};"
+            );
+            let path = |arm: &str| format!("{n}.{arm}");
+            let bits = Scalar { is_bit_field: true, ..plain(path("a.kind")) };
+            (
+                arms,
+                vec![
+                    bits,
+                    plain(path("a.length")),
+                    plain(path("b.tag")),
+                    plain(path("b.size")),
+                    plain(path("all")),
+                ],
+            )
+        }
+        15 => (
+            format!("union {{ float {n}f; struct {{ int {n}first, {n}second; }}; char {n}text[8]; }};"),
+            vec![plain(format!("{n}f")), plain(format!("{n}second")), plain(format!("{n}text[1]"))]
+                .into_iter()
+                .map(|scalar| Scalar { path: scalar.path.replace("[1]", "[]"), ..scalar })
+                .collect(),
         ),
         kind if !types.is_empty() => {
             let inner = random.below(types.len());

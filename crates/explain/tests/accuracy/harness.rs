@@ -75,6 +75,10 @@ pub(crate) struct Truth {
     pub(crate) buffers: BTreeMap<u64, u64>,
     /// Thread-local variables by name: address and size.
     pub(crate) thread_locals: BTreeMap<String, (u64, u64)>,
+    /// Memory that the program hands out itself: address and size.
+    pub(crate) pools: BTreeMap<u64, u64>,
+    /// By function, what it takes the blocks of a pool for: a type, or a scalar.
+    pub(crate) in_pools: BTreeMap<String, String>,
     /// Members by type: path, offset, size.
     pub(crate) parts: BTreeMap<String, Vec<(String, u64, u64)>>,
 }
@@ -84,6 +88,13 @@ impl Truth {
     pub(crate) fn object_at(&self, address: u64) -> Option<(&str, u64)> {
         let (start, (ty, size)) = self.objects.range(..=address).next_back()?;
         (address - start < *size).then(|| (ty.as_str(), address - start))
+    }
+
+    /// What a function takes a block of a pool for, when the address is in one: functions that are not listed copy
+    /// text.
+    pub(crate) fn in_pool(&self, address: u64, function: &str) -> Option<&str> {
+        let (start, size) = self.pools.range(..=address).next_back()?;
+        (address - start < *size).then(|| self.in_pools.get(function).map_or("char", String::as_str))
     }
 
     pub(crate) fn is_thread_local(&self, address: u64) -> bool {
@@ -234,6 +245,12 @@ fn hear(said: &str) -> Heard {
             }
             ["buffer", at, size] => {
                 heard.truth.buffers.insert(number(at), size.parse().unwrap());
+            }
+            ["pool", at, size] => {
+                heard.truth.pools.insert(number(at), size.parse().unwrap());
+            }
+            ["links" | "uses", function, ty] => {
+                heard.truth.in_pools.insert((*function).to_owned(), (*ty).to_owned());
             }
             ["thread", name, at, size] => {
                 heard.truth.thread_locals.insert((*name).to_owned(), (number(at), size.parse().unwrap()));

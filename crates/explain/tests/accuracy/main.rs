@@ -5,9 +5,11 @@ mod harness;
 
 use harness::{AARCH64, ARM, I386, Run, Target, Truth, X86_64, compile, compile_rust, trace};
 use lineup_debuginfo::{DebugInfo, NoCompanions};
+use lineup_explain::access_context::AccessContext;
+use lineup_explain::fields::Field;
 use lineup_explain::image::Image;
 use lineup_explain::name::{Class, Evidence, Name, Named};
-use lineup_explain::namer::{AccessContext, Namer};
+use lineup_explain::namer::Namer;
 use lineup_model::access::Access;
 use lineup_model::program::Location;
 use std::collections::BTreeMap;
@@ -42,11 +44,12 @@ fn describe(namer: &mut Namer<'_>, access: &Access, named: &Named) -> String {
     }
 }
 
-/// The folded path of a member by the program's own account, for a name's type and offset.
-fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, path: &str) -> bool {
+/// True when a field is what the program says lies there. Of a union's arms that are alike, all must be named: the
+/// access may mean any.
+fn is_path_right(truth: &Truth, ty: &str, offset: u64, size: u64, field: &Field) -> bool {
     let Some(parts) = truth.parts.get(ty) else { return true };
-    let mut known = parts.iter().filter(|(_, at, part_size)| *at == offset && *part_size == size).peekable();
-    known.peek().is_none() || known.any(|(known, ..)| path.starts_with(known.as_str()))
+    let mut known = parts.iter().filter(|(_, at, part_size)| *at == offset && *part_size == size);
+    known.all(|(known, ..)| field.may_be(known))
 }
 
 /// True when a name is what the program says lies there; `None` when the program does not say.
@@ -54,14 +57,21 @@ fn is_right(namer: &mut Namer<'_>, run: &Run, truth: &Truth, access: &Access, na
     let size = u64::from(access.size_bytes);
     let object = truth.object_at(access.address);
     let in_thread_local = truth.is_thread_local(access.address);
+    if let Some(expected) = truth.in_pool(access.address, &namer.function_at(access.pc).0) {
+        let is_aggregate = |name: &str| ["chunk", "sized", "point"].contains(&name);
+        return Some(match named.name {
+            Name::Member { ty, .. } => namer.catalog().name(ty) == expected,
+            _ => !is_aggregate(expected),
+        });
+    }
     let on_stack = run.stacks.iter().any(|stack| (stack.start..stack.end).contains(&access.address));
     match (&named.name, object) {
         (Name::Member { ty, offset, .. }, Some((known, at))) => {
-            let path =
-                namer.catalog().field(*ty, *offset, size).map_or("?".into(), |field| field.path.clone());
+            let field = namer.catalog().field(*ty, *offset, size);
             let name = namer.catalog().name(*ty);
             let is_type = name == known || is_header(&name, known);
-            Some(is_type && *offset == at && is_path_right(truth, known, at, size, &path))
+            let is_path_right = field.is_none_or(|field| is_path_right(truth, known, at, size, &field));
+            Some(is_type && *offset == at && is_path_right)
         }
         (Name::Member { is_on_stack, .. }, None) => on_stack.then_some(*is_on_stack),
         (Name::Variable { image, variable, offset }, _) => {
@@ -231,6 +241,28 @@ fn names_are_right_on_32_bit_arm() {
 #[test]
 fn names_are_right_on_i386() {
     hold(&I386);
+}
+
+/// Blocks of pools, which change hands without a word.
+fn hold_pools(target: &Target) {
+    let source = concat!(include_str!("../programs/prelude.c"), include_str!("../programs/pools.c"));
+    let mut total = Score::default();
+    for flag in ["-O1", "-O2", "-O3"] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile(target, source, &[flag], folder.path());
+        score(target, &program, flag, &mut total);
+    }
+    is_good(target, &total);
+}
+
+#[test]
+fn blocks_of_a_pool_are_no_links_while_they_are_handed_out() {
+    hold_pools(&X86_64);
+}
+
+#[test]
+fn blocks_of_a_pool_are_no_links_on_aarch64_either() {
+    hold_pools(&AARCH64);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 static int order@N(const void *one, const void *other)
 {
     const struct T@N *a = one, *b = other;
+    int k = 1;
     return (a->@A > b->@A) - (a->@A < b->@A);
 }
 

@@ -2,7 +2,6 @@
 //! finds every figure again.
 
 mod csv;
-mod figures;
 mod findings;
 mod listing;
 mod page;

@@ -1,9 +1,9 @@
 //! What each section of the page shows of a region.
 
-use super::figures::{Series, of_all, overlay, rescaled, scattergram};
 use super::findings::{coefficient, same_caches};
 use super::tables::{self, label};
 use super::{Calls, high_water_listing};
+use crate::distributions::{Series, of_all, overlay, rescaled, scattergram};
 use crate::figure::{mean_or_unknown, share, whole};
 use lineup_recording::Arm;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun, of_arm};
@@ -27,10 +27,10 @@ fn series(
 ) -> Series {
     let found = calls_of(calls, region, run, arm);
     let what = if region.is_span { "spans" } else { "calls" };
-    Series {
-        label: format!("{label}, {} {what}", whole(found.len() as u64)),
-        values: values(metric, found.into_iter()),
-    }
+    Series::of_each(
+        format!("{label}, {} {what}", whole(found.len() as u64)),
+        values(metric, found.into_iter()),
+    )
 }
 
 /// True when something was done to the caches before calls of a run.
@@ -206,7 +206,7 @@ fn spans_by_arm(calls: &Calls<'_>, region: &RegionAnalysis, run: usize) -> Vec<S
     let of = |arm: Arm| {
         let found = spans.iter().filter(|(of, _)| *of == arm).map(|(_, span)| *span);
         let values = values(Metric::Cycles, found);
-        Series { label: format!("{}, {} spans", arm.name(), whole(values.len() as u64)), values }
+        Series::of_each(format!("{}, {} spans", arm.name(), whole(values.len() as u64)), values)
     };
     Arm::ALL.into_iter().map(of).filter(|series| !series.values.is_empty()).collect()
 }

@@ -33,10 +33,16 @@ impl Bins {
 
     /// How many values fall into each; the ends take what lies beyond them.
     pub fn counts(&self, values: &[f64]) -> Vec<u64> {
-        let mut counts = vec![0; self.count];
-        for value in values.iter().filter(|value| value.is_finite()) {
-            let at = (self.axis(*value) - self.from) / (self.to - self.from) * self.count as f64;
-            counts[(at.max(0.0) as usize).min(self.count - 1)] += 1;
+        self.counts_of(values.iter().map(|value| (*value, 1)))
+    }
+
+    /// The same for values of which each occurred a number of times.
+    pub fn counts_of(&self, values: impl Iterator<Item = (f64, u64)>) -> Vec<u64> {
+        let mut counts: Vec<u64> = vec![0; self.count];
+        for (value, times) in values.filter(|(value, _)| value.is_finite()) {
+            let at = (self.axis(value) - self.from) / (self.to - self.from) * self.count as f64;
+            let count = &mut counts[(at.max(0.0) as usize).min(self.count - 1)];
+            *count = count.saturating_add(times);
         }
         counts
     }
@@ -70,7 +76,7 @@ const BOTTOM: f64 = 34.0;
 /// Outlines over each other: the height is a bin's share of its own series. `axis` names what is counted and its
 /// unit; `title` says in words what is to be seen.
 pub fn steps(title: &str, axis: &str, bins: &Bins, heights: CountAxis, series: &[StepSeries]) -> Markup {
-    let total = |one: &StepSeries| one.counts.iter().sum::<u64>().max(1) as f64;
+    let total = |one: &StepSeries| one.counts.iter().map(|count| *count as f64).sum::<f64>().max(1.0);
     let shares =
         |one: &StepSeries| one.counts.iter().map(|count| *count as f64 / total(one)).collect::<Vec<_>>();
     let most = series.iter().flat_map(shares).fold(0.0, f64::max);
@@ -114,7 +120,7 @@ pub fn steps(title: &str, axis: &str, bins: &Bins, heights: CountAxis, series: &
 }
 
 /// Series that differ in colour and dashes.
-const COLOURS: usize = 6;
+const COLOURS: usize = 8;
 
 /// The names of series, each with a piece of its line.
 pub fn step_legend<'a>(labels: impl Iterator<Item = &'a str>) -> Markup {

@@ -113,9 +113,14 @@ fn object(when: &str, kind: OwnerKind, line_bytes: u32, lines: &ObjectLines) -> 
             (when) ": " (whole(lines.size_bytes)) " bytes, " (lines.touched_lines()) " of " (whole(all)) " lines touched, "
             (whole(used)) " of " (whole(fetched)) " bytes fetched are used"
         }
-        @for run in lines.lines.chunk_by(|a, b| a.fetched_bytes == 0 && b.fetched_bytes == 0) {
+        @for run in lines.lines.chunk_by(|a, b| a.fetched_bytes == 0 && b.fetched_bytes == 0 || b.continues(a)) {
             @match run {
-                [line] if line.fetched_bytes > 0 => { (touched(line, kind, line_bytes, lines.start_in_line)) }
+                [line, more @ ..] if line.fetched_bytes > 0 => {
+                    (touched(line, kind, line_bytes, lines.start_in_line))
+                    @if let Some(last) = more.last() {
+                        p.muted { "The same up to line " (kind.line_text(last.index, line_bytes)) "." }
+                    }
+                }
                 _ => { (untouched(run)) }
             }
         }

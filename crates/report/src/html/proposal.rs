@@ -1,8 +1,10 @@
 //! Proposals, refusals, the patch.
 
 use super::lines::{name, scroll, sentence};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
-use crate::study::{ConstraintNote, Gain, Patch, Proposal, Refusal, SizeChange, StudyReport, region_letter};
+use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
+use crate::study::{
+    ConstraintNote, Gain, Patch, Proposal, Refusal, SizeChange, StudyReport, Worth, region_letter,
+};
 use crate::visible::{many_lines, shortened};
 use maud::{Markup, html};
 
@@ -18,6 +20,10 @@ pub(super) fn proposals(report: &StudyReport) -> Markup {
                 "."
             }
         }
+        @if !report.side_effects.is_empty() {
+            h3 { "Side effects" }
+            ul.plain { @for effect in &report.side_effects { li { (sentence(effect)) } } }
+        }
         @if let Some(patch) = &report.patch { (patch_text(patch)) }
     }
 }
@@ -27,6 +33,7 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
         div.proposal {
             h3 { (one.kind.words) ": " (name(&one.target)) " " span.status { (one.status.describe()) } }
             p { (sentence(&one.summary)) }
+            @if !one.worth.is_empty() { (worth(&one.worth)) }
             @if !one.reasons.is_empty() { ul.plain { @for reason in &one.reasons { li { (sentence(reason)) } } } }
             @if !one.gains.is_empty() { (gains(report, &one.gains, &one.sizes)) }
             @if let Some(check) = one.check { p.muted { "Checked: " (check.describe()) "." } }
@@ -38,8 +45,40 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
     }
 }
 
-/// Expected lines per call: a row per region, a column per data model and line size.
+/// What is saved of each region's lines.
+fn worth(worth: &[Worth]) -> Markup {
+    html! {
+        p {
+            "Fewer lines per call: "
+            @for (index, one) in worth.iter().enumerate() {
+                @if index > 0 { ", " }
+                span.letter { (region_letter(one.region)) } " " (mean(one.lines_saved))
+                @if let (Some(lines), Some(part)) = (one.of_lines, one.share) { " of " (mean(lines)) " (" (share(part)) ")" }
+            }
+            "."
+        }
+    }
+}
+
+/// Expected lines per call under the recorded data model; those of others are folded.
 fn gains(report: &StudyReport, gains: &[Gain], sizes: &[SizeChange]) -> Markup {
+    let (recorded, others): (Vec<&Gain>, Vec<&Gain>) =
+        gains.iter().partition(|gain| report.shows_model(&gain.data_model));
+    let (own, other): (Vec<&SizeChange>, Vec<&SizeChange>) =
+        sizes.iter().partition(|size| report.shows_model(&size.data_model));
+    html! {
+        @if !recorded.is_empty() { (gains_table(report, &recorded, &own)) }
+        @if !others.is_empty() {
+            details {
+                summary { "The data model that was not recorded" }
+                (gains_table(report, &others, &other))
+            }
+        }
+    }
+}
+
+/// A row per region, a column per data model and line size.
+fn gains_table(report: &StudyReport, gains: &[&Gain], sizes: &[&SizeChange]) -> Markup {
     let mut columns: Vec<(&str, u32)> = Vec::new();
     for column in gains.iter().map(|gain| (gain.data_model.as_str(), gain.line_bytes)) {
         if !columns.contains(&column) {
@@ -52,6 +91,7 @@ fn gains(report: &StudyReport, gains: &[Gain], sizes: &[SizeChange]) -> Markup {
     let at = |region: usize, column: &(&str, u32)| {
         gains
             .iter()
+            .copied()
             .find(|gain| gain.region == region && (gain.data_model.as_str(), gain.line_bytes) == *column)
     };
     let table = html! {
@@ -86,7 +126,7 @@ fn gain_cell(gain: Option<&Gain>) -> Markup {
     html! { (mean_or_unknown(gain.before)) " → " span class=(class) { (mean(gain.after)) } }
 }
 
-fn size_cell(sizes: &[SizeChange], model: &str) -> Markup {
+fn size_cell(sizes: &[&SizeChange], model: &str) -> Markup {
     match sizes.iter().find(|size| size.data_model == model) {
         Some(size) => html! { (whole(size.before_bytes)) " → " (whole(size.after_bytes)) },
         None => html! { (UNKNOWN) },

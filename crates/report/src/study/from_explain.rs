@@ -254,9 +254,19 @@ fn draw_variables(
     Some(Drawn { owner, accesses, used })
 }
 
+/// The name of a typedef that stands for a type without a name of its own.
+fn typedef_of(types: &Types, id: TypeId) -> Option<&str> {
+    let names = types.iter().filter_map(|(typedef, ty)| match ty.kind {
+        TypeKind::Typedef(Some(_)) if types.strip(typedef) == Some(id) => ty.name.as_deref(),
+        _ => None,
+    });
+    names.min()
+}
+
 fn type_owner(types: &Types, id: TypeId) -> Owner {
     let ty = types.get(id);
-    let name = ty.and_then(|ty| ty.name.as_deref()).unwrap_or("(anonymous)");
+    let own = ty.and_then(|ty| ty.name.as_deref());
+    let name = own.or_else(|| typedef_of(types, id)).unwrap_or("(anonymous)");
     let keyword = match ty.map(|ty| (ty.language, &ty.kind)) {
         Some((Language::C, TypeKind::Aggregate(aggregate))) => match aggregate.kind {
             AggregateKind::Struct => "struct ",
@@ -265,6 +275,8 @@ fn type_owner(types: &Types, id: TypeId) -> Owner {
         },
         _ => "",
     };
+    // A typedef of a struct without a tag is a name of its own.
+    let keyword = if own.is_some() { keyword } else { "" };
     let declared_at = ty.and_then(|ty| ty.declared_at.as_ref()).map(|at| format!("{}:{}", at.file, at.line));
     Owner { kind: OwnerKind::Type, name: format!("{keyword}{name}"), declared_at }
 }

@@ -232,6 +232,19 @@ pub struct Cell {
     pub sharing: Option<Sharing>,
 }
 
+impl Line {
+    /// True when the line holds nothing used but the middle of an array or other member that also fills the one before: the
+    /// two are shown as one.
+    pub fn continues(&self, before: &Line) -> bool {
+        let only = |line: &Line| {
+            let mut used = line.cells.iter().filter(|cell| !cell.uses.is_empty());
+            used.next().filter(|_| used.next().is_none() && line.cold_riders.is_empty()).cloned()
+        };
+        let (Some(here), Some(there)) = (only(self), only(before)) else { return false };
+        self.index == before.index + 1 && here.continued && (here.name, here.uses) == (there.name, there.uses)
+    }
+}
+
 impl ObjectLines {
     /// Lays members out on lines. Members may come in any order; those that overlap (unions, bit-fields)
     /// become one cell with the names of all. What lies beyond the size is cut off.

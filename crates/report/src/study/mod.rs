@@ -8,6 +8,7 @@ mod line_map;
 mod proof;
 mod proposal;
 mod region;
+mod side_effects;
 
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
 pub use from_explain::{VariantUse, maps};
@@ -20,6 +21,7 @@ pub use proposal::{
     ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
 };
 pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
+pub use side_effects::moved_variables;
 
 use serde::Serialize;
 
@@ -37,6 +39,10 @@ pub struct StudyReport {
     pub commands: Vec<CommandLine>,
     /// Where it ran and with what: machine, data model, tools, placement.
     pub setting: Vec<Fact>,
+    /// The line size that decides.
+    pub line_bytes: u32,
+    /// The recorded data model, such as `LP64`; empty when it is not known.
+    pub data_model: String,
     /// The regions, in the order in which they were given.
     pub regions: Vec<RegionReport>,
     /// What was named; `None` when nothing was recorded.
@@ -53,6 +59,8 @@ pub struct StudyReport {
     pub already_good: Vec<String>,
     /// The patch; `None` when nothing is changed.
     pub patch: Option<Patch>,
+    /// What changed besides, a sentence each: what lies elsewhere now though no proposal names it.
+    pub side_effects: Vec<String>,
     /// What the comparison showed; `None` when none was made.
     pub proof: Option<ProofReport>,
     /// What was not observed.
@@ -85,6 +93,8 @@ impl StudyReport {
             title: title.into(),
             commands: Vec::new(),
             setting: Vec::new(),
+            line_bytes: 64,
+            data_model: String::new(),
             regions: Vec::new(),
             coverage: None,
             maps: Vec::new(),
@@ -93,9 +103,15 @@ impl StudyReport {
             refusals: Vec::new(),
             already_good: Vec::new(),
             patch: None,
+            side_effects: Vec::new(),
             proof: None,
             not_observed: Vec::new(),
         }
+    }
+
+    /// True for the recorded data model; for any when it is not known.
+    pub(crate) fn shows_model(&self, data_model: &str) -> bool {
+        self.data_model.is_empty() || self.data_model == data_model
     }
 
     /// The name of a region by its index; a dash when there is no such region.

@@ -1,10 +1,23 @@
 //! Reports as text: tables for a terminal, plain columns for a pipe.
 
+mod first_screen;
 mod study;
 mod table;
+mod wrap;
 
 pub use study::study_text;
 pub use table::{Align, Table};
+
+/// How much of a report is told, and for whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Telling {
+    /// For whom.
+    pub style: TextStyle,
+    /// All of it; else what fits on the first screen: at most 40 lines of 80 characters.
+    pub is_full: bool,
+    /// Also the figures of data models that were not recorded.
+    pub all_data_models: bool,
+}
 
 /// For whom the text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

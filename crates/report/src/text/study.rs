@@ -1,10 +1,11 @@
 //! A study as text.
 
-use super::{Align, Table, TextStyle};
-use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
+use super::wrap::wrapped;
+use super::{Align, Table, Telling, TextStyle};
+use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, signed, whole};
 use crate::study::{
-    ConstraintNote, Coverage, Gain, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
-    RegionReport, SharedLine, StudyReport, TimeReport, region_letter,
+    ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
+    RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
 use std::fmt::Write;
@@ -12,63 +13,88 @@ use std::fmt::Write;
 /// Longest name in a table for a terminal.
 const NAME_CHARACTERS: usize = 60;
 
-/// The study as text for a terminal or a pipe.
-pub fn study_text(report: &StudyReport, style: TextStyle) -> String {
-    let mut out = Writer { text: String::new(), style };
-    out.line(&format!("Study of {}", one_line(&report.title)));
-    if let Some(proof) = &report.proof {
-        out.proof(proof);
-    }
-    out.regions(&report.regions);
-    report.maps.iter().for_each(|map| out.map(map));
-    out.shared_lines(&report.shared_lines);
-    out.proposals(report);
-    if let Some(coverage) = &report.coverage {
-        out.coverage(coverage);
-    }
-    if !report.not_observed.is_empty() {
-        out.heading("Not observed");
-        for one in &report.not_observed {
-            out.line(&format!("- {}: {}", one_line(&one.what), one_line(&one.consequence)));
-        }
-    }
-    if !report.commands.is_empty() {
-        out.heading("To repeat");
-        for command in &report.commands {
-            out.line(&format!("  {}    # {}", one_line(&command.text), one_line(&command.purpose)));
-        }
+/// The study as text for a terminal or a pipe: the first screen, and when all is asked for the rest under headings.
+pub fn study_text(report: &StudyReport, telling: Telling) -> String {
+    let mut out = Writer { text: String::new(), telling };
+    out.first_screen(report);
+    if telling.is_full {
+        out.rest(report);
     }
     out.text
 }
 
-struct Writer {
+pub(super) struct Writer {
     text: String,
-    style: TextStyle,
+    telling: Telling,
 }
 
 impl Writer {
-    fn line(&mut self, text: &str) {
+    fn rest(&mut self, report: &StudyReport) {
+        self.regions(&report.regions);
+        report.maps.iter().for_each(|map| self.map(map));
+        self.shared_lines(&report.shared_lines);
+        self.proposals(report);
+        if !report.side_effects.is_empty() {
+            self.heading("Side effects");
+            report.side_effects.iter().for_each(|effect| self.line(&format!("- {}", one_line(effect))));
+        }
+        if let Some(coverage) = &report.coverage {
+            self.coverage(coverage);
+        }
+        if !report.not_observed.is_empty() {
+            self.heading("Not observed");
+            for one in &report.not_observed {
+                self.line(&format!("- {}: {}", one_line(&one.what), one_line(&one.consequence)));
+            }
+        }
+        if !report.commands.is_empty() {
+            self.heading("To repeat");
+            for command in &report.commands {
+                self.unbroken(&format!("  {}    # {}", one_line(&command.text), one_line(&command.purpose)));
+            }
+        }
+    }
+
+    /// A sentence; at a terminal broken between words where it is too long.
+    pub(super) fn line(&mut self, text: &str) {
+        match self.telling.style {
+            TextStyle::Terminal { columns } => {
+                let indent = if text.trim_start().starts_with("- ") { "  " } else { "" };
+                self.unbroken(&wrapped(text, usize::from(columns.max(40)), indent));
+            }
+            TextStyle::Plain => self.unbroken(text),
+        }
+    }
+
+    /// A line that stays whole, such as a command.
+    pub(super) fn unbroken(&mut self, text: &str) {
         self.text.push_str(text);
         self.text.push('\n');
     }
 
-    fn heading(&mut self, text: &str) {
-        self.line(&format!("\n{text}"));
+    pub(super) fn heading(&mut self, text: &str) {
+        self.unbroken("");
+        self.line(text);
     }
 
     fn table(&mut self, table: &Table) {
-        self.text.push_str(&table.render(self.style));
+        self.table_with(table, |text| text);
+    }
+
+    /// A table whose text is changed once it is laid out.
+    pub(super) fn table_with(&mut self, table: &Table, change: impl FnOnce(String) -> String) {
+        self.text.push_str(&change(table.render(self.telling.style)));
     }
 
     /// A name as long as the style allows.
     fn name(&self, name: &str) -> String {
-        match self.style {
+        match self.telling.style {
             TextStyle::Terminal { .. } => shortened(name, NAME_CHARACTERS),
             TextStyle::Plain => one_line(name).into_owned(),
         }
     }
 
-    fn proof(&mut self, proof: &ProofReport) {
+    pub(super) fn proof(&mut self, proof: &ProofReport) {
         self.heading("Verdict");
         self.line(&one_line(&proof.conclusion));
         match &proof.output {
@@ -172,7 +198,15 @@ impl Writer {
             ("use", Align::Left),
             ("per call", Align::Left),
         ]);
-        for line in lines.lines.iter().filter(|line| line.fetched_bytes > 0) {
+        for run in lines.lines.chunk_by(|before, line| line.continues(before)) {
+            let [line, ..] = run else { continue };
+            if line.fetched_bytes == 0 {
+                continue;
+            }
+            if let Some(last) = run.last().filter(|_| run.len() > 1) {
+                table.row(self.folded(map, run, line, last));
+                continue;
+            }
             let used = line.cells.iter().filter(|cell| !cell.uses.is_empty());
             for cell in used {
                 table.row([
@@ -200,6 +234,21 @@ impl Writer {
         if !table.is_empty() {
             self.table(&table);
         }
+    }
+
+    /// One row for lines that one member fills.
+    fn folded(&self, map: &LineMap, run: &[Line], first: &Line, last: &Line) -> Vec<String> {
+        let Some(cell) = first.cells.iter().find(|cell| !cell.uses.is_empty()) else { return Vec::new() };
+        let text = |line: &Line| map.owner.kind.line_text(line.index, map.line_bytes);
+        let size: u64 = run.iter().flat_map(|line| &line.cells).map(|cell| u64::from(cell.size_bytes)).sum();
+        vec![
+            format!("{}–{}", text(first), text(last)),
+            cell.offset.map_or_else(|| UNKNOWN.into(), |offset| map.owner.kind.offset_text(offset)),
+            whole(size),
+            self.name(cell.name.as_deref().unwrap_or(UNKNOWN)),
+            cell.class.word().into(),
+            uses_text(cell),
+        ]
     }
 
     fn shared_lines(&mut self, lines: &[SharedLine]) {
@@ -238,6 +287,7 @@ impl Writer {
                 proposal.status.describe()
             ));
             self.line(&one_line(&proposal.summary));
+            self.worth(report, &proposal.worth);
             proposal.reasons.iter().for_each(|reason| self.line(&format!("- {}", one_line(reason))));
             self.gains(report, &proposal.gains);
             if let Some(check) = proposal.check {
@@ -267,8 +317,21 @@ impl Writer {
         }
     }
 
+    fn worth(&mut self, report: &StudyReport, worth: &[Worth]) {
+        for one in worth {
+            let region = self.name(report.region_name(one.region));
+            let of = match (one.of_lines, one.share) {
+                (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part)),
+                _ => String::new(),
+            };
+            self.line(&format!("  {region}: {} fewer lines{of} per call", mean(one.lines_saved)));
+        }
+    }
+
     fn gains(&mut self, report: &StudyReport, gains: &[Gain]) {
-        for gain in gains {
+        let all = self.telling.all_data_models;
+        let is_shown = |gain: &&Gain| all || report.shows_model(&gain.data_model);
+        for gain in gains.iter().filter(is_shown) {
             let (region, model) = (self.name(report.region_name(gain.region)), one_line(&gain.data_model));
             let (before, after) = (mean_or_unknown(gain.before), mean(gain.after));
             self.line(&format!("  {region}, {model}, {} B lines: {before} → {after}", gain.line_bytes));
@@ -304,14 +367,6 @@ impl Writer {
 
 fn spread(lines: &LineDistribution) -> String {
     format!("{} / {} / {}", whole(lines.min()), whole(lines.median()), whole(lines.max()))
-}
-
-fn signed(change: Option<f64>) -> String {
-    match change {
-        None => UNKNOWN.into(),
-        Some(change) if change > 0.0 => format!("+{}", mean(change)),
-        Some(change) => mean(change),
-    }
 }
 
 /// Loads and stores per call by region, such as `A 64 L 64 S, B 1 L`.

@@ -1,6 +1,7 @@
 //! One table, two looks.
 
 use super::TextStyle;
+use super::wrap::fitted;
 use crate::visible::one_line;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Row, TableStyle, presets};
 
@@ -59,20 +60,23 @@ impl Table {
     /// ```
     pub fn render(&self, style: TextStyle) -> String {
         let mut table = comfy_table::Table::new();
-        match style {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+        let widths = match style {
             TextStyle::Terminal { columns } => {
                 table.load_style(RULED);
-                table.set_content_arrangement(ContentArrangement::Dynamic);
-                table.set_width(columns.max(40));
+                self.widths(usize::from(columns.max(40)))
             }
             TextStyle::Plain => {
                 table.load_style(presets::NOTHING);
-                table.set_content_arrangement(ContentArrangement::Disabled);
+                vec![usize::MAX; self.columns.len()]
             }
-        }
-        table.set_header(self.columns.iter().map(|(name, _)| name));
+        };
+        let cell = |(text, width): (&str, &usize)| fitted(text, *width).join("\n");
+        table.set_header(self.columns.iter().map(|(name, _)| name.as_str()).zip(&widths).map(cell));
         for row in &self.rows {
-            table.add_row(Row::from(row));
+            table.add_row(Row::from(
+                row.iter().map(String::as_str).zip(&widths).map(cell).collect::<Vec<_>>(),
+            ));
         }
         for (column, (_, align)) in table.column_iter_mut().zip(&self.columns) {
             column.set_cell_alignment(match align {
@@ -81,6 +85,47 @@ impl Table {
             });
         }
         tidy(&table.to_string(), style)
+    }
+}
+
+impl Table {
+    /// The width of each column, so that the table fits into so many characters: the widest columns give way, words before
+    /// figures. A column takes three characters more for its margins, the table one.
+    fn widths(&self, columns: usize) -> Vec<usize> {
+        let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let mut widths = Vec::new();
+        let mut least = Vec::new();
+        for (index, (name, align)) in self.columns.iter().enumerate() {
+            let cells = || self.rows.iter().map(|row| row[index].as_str());
+            let widest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            let (head, needed) = (longest(name), cells().map(longest).max().unwrap_or(0));
+            widths.push(widest.max(name.chars().count()));
+            least.push(match align {
+                Align::Left => head.max(needed.min(LEAST_WORDS)).max(1),
+                Align::Right => head.max(widest).max(1),
+            });
+        }
+        let room = columns.saturating_sub(3 * self.columns.len() + 1);
+        shrink(&mut widths, &least, room);
+        shrink(&mut widths, &vec![LEAST_FIGURES; self.columns.len()], room);
+        widths
+    }
+}
+
+/// A column of words gives way to this many characters, and not below while others can give way.
+const LEAST_WORDS: usize = 12;
+
+/// No column gets narrower than this.
+const LEAST_FIGURES: usize = 3;
+
+/// Takes characters from the widest columns, none below its least, until all fit.
+fn shrink(widths: &mut [usize], least: &[usize], room: usize) {
+    while widths.iter().sum::<usize>() > room {
+        let can = widths.iter_mut().zip(least).filter(|(width, least)| **width > **least);
+        match can.max_by_key(|(width, _)| **width) {
+            Some((width, _)) => *width -= 1,
+            None => break,
+        }
     }
 }
 
@@ -134,5 +179,42 @@ mod tests {
         table.row(["1", "2", "3"]);
         table.row(Vec::<String>::new());
         assert_eq!(table.render(TextStyle::Plain), "a\n1\n\n");
+    }
+
+    /// The words of a table: what stands between blanks, rules left out.
+    fn words(text: &str) -> Vec<&str> {
+        text.split_whitespace().filter(|word| !word.contains('─')).collect()
+    }
+
+    #[test]
+    fn no_word_is_split_at_80_columns() {
+        let long =
+            "std::_Hashtable<std::pair<constcharptr,size_t>,std::allocator<char>>::_M_insert_unique_node";
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("region", Align::Left),
+            ("touched (* written)", Align::Left),
+            ("true handovers", Align::Right),
+            ("calls", Align::Right),
+        ]);
+        let sentence = format!("{long}, queue.head_of_all_waiting_requests *, queue.tail");
+        table.row(["A", long, &sentence, "18,446,744,073,709,551,615", "1,000"]);
+        table.row(["B", "short name", "a few words that have to go onto a line of their own", "1", "2"]);
+        let own = "a few words that have to go onto a line of their own";
+        let given = format!(
+            "A B region calls 1 2 true handovers touched (* written) short name 18,446,744,073,709,551,615 1,000 {own} {sentence}"
+        );
+        for columns in [80, 100, 132] {
+            let text = table.render(TextStyle::Terminal { columns });
+            assert!(text.lines().all(|line| line.chars().count() <= usize::from(columns)), "{text}");
+            let whole_or_cut =
+                |word: &&str| given.split(' ').any(|given| given == *word) || word.contains('…');
+            assert!(words(&text).iter().all(whole_or_cut), "{text}");
+            for word in
+                ["true", "handovers", "18,446,744,073,709,551,615", "1,000", "queue.tail", "have", "written)"]
+            {
+                assert!(words(&text).contains(&word), "{word} in {text}");
+            }
+        }
     }
 }

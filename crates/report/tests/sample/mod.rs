@@ -208,6 +208,7 @@ const PATCH: &str = "--- a/include/clockchips.h\n+++ b/include/clockchips.h\n@@ 
 /// The report.
 pub(crate) fn study() -> StudyReport {
     let mut report = StudyReport::new("clockevents");
+    report.data_model = "LP64".into();
     report.commands = vec![CommandLine {
         purpose: "Study both regions again".into(),
         text: "lineup study --region clockevents_adjust_all_freqs --region clockevents_program_event --source studies/clockevents --build make -- ./clockevents --devices 64".into(),

@@ -1,4 +1,4 @@
-//! The figures: each with what it shows in words, a legend and the same as a table.
+//! Figures of distributions: each with what it shows in words, a legend and the same as a table.
 
 use crate::chart::{Bins, CountAxis, StepSeries, scatter, step_legend, steps};
 use crate::figure::{mean, share, whole};
@@ -7,9 +7,36 @@ use lineup_stats::summary::quantile;
 use maud::{Markup, html};
 
 /// Values under a name.
-pub(super) struct Series {
-    pub(super) label: String,
-    pub(super) values: Vec<f64>,
+pub(crate) struct Series {
+    pub(crate) label: String,
+    pub(crate) values: Vec<Counted>,
+}
+
+/// A value, and how often it occurred.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Counted {
+    pub(crate) value: f64,
+    pub(crate) times: u64,
+}
+
+impl Series {
+    /// Values that each stand for one occurrence.
+    pub(crate) fn of_each(label: String, values: impl IntoIterator<Item = f64>) -> Series {
+        Series { label, values: values.into_iter().map(|value| Counted { value, times: 1 }).collect() }
+    }
+}
+
+/// The quantile of values that occurred more than once each.
+fn counted_quantile(values: &[Counted], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let total: u64 = sorted.iter().fold(0, |sum, one| sum.saturating_add(one.times));
+    let rank = (q * total as f64).ceil().max(1.0);
+    let mut below = 0.0;
+    sorted.iter().find_map(|one| {
+        below += one.times as f64;
+        (below >= rank).then_some(one.value)
+    })
 }
 
 /// Bins of a figure.
@@ -19,9 +46,11 @@ const BINS: usize = 64;
 const WIDE: f64 = 100.0;
 
 fn bins(series: &[Series]) -> Bins {
-    let all = || series.iter().flat_map(|one| one.values.iter().copied()).filter(|value| value.is_finite());
+    let all = || {
+        series.iter().flat_map(|one| one.values.iter().map(|one| one.value)).filter(|value| value.is_finite())
+    };
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-    let middle = series.iter().filter_map(|one| quantile(&one.values, 0.5).ok()).fold(0.0, f64::max);
+    let middle = series.iter().filter_map(|one| counted_quantile(&one.values, 0.5)).fold(0.0, f64::max);
     let is_wide = high > WIDE * middle.max(1.0);
     // Small whole numbers get a bin each.
     let span = high - low;
@@ -38,15 +67,15 @@ fn bins(series: &[Series]) -> Bins {
 const NEAR: f64 = 0.975;
 
 /// Histograms over each other: the greater part of the calls with a linear count, and all with a logarithmic one.
-pub(super) fn overlay(what: &str, axis: &str, series: &[Series]) -> Markup {
+pub(crate) fn overlay(what: &str, axis: &str, series: &[Series]) -> Markup {
     let all = bins(series);
-    let pooled: Vec<f64> = series.iter().flat_map(|one| one.values.iter().copied()).collect();
-    let end = quantile(&pooled, NEAR).unwrap_or(f64::INFINITY);
+    let pooled: Vec<Counted> = series.iter().flat_map(|one| one.values.iter().copied()).collect();
+    let end = counted_quantile(&pooled, NEAR).unwrap_or(f64::INFINITY);
     let near: Vec<Series> = series
         .iter()
         .map(|one| Series {
             label: one.label.clone(),
-            values: one.values.iter().copied().filter(|value| *value <= end).collect(),
+            values: one.values.iter().copied().filter(|one| one.value <= end).collect(),
         })
         .collect();
     let left = format!("{axis}, up to {}", mean(end));
@@ -57,16 +86,16 @@ pub(super) fn overlay(what: &str, axis: &str, series: &[Series]) -> Markup {
 const MOST_PEAKS: f64 = 6.0;
 
 /// The same, each series divided by its own peak, so that the peaks coincide.
-pub(super) fn rescaled(what: &str, series: &[(Series, f64)]) -> Markup {
+pub(crate) fn rescaled(what: &str, series: &[(Series, f64)]) -> Markup {
     let scaled: Vec<Series> = series
         .iter()
         .filter(|(_, peak)| *peak > 0.0)
         .map(|(one, peak)| Series {
             label: format!("{} (peak {})", one.label, mean(*peak)),
-            values: one.values.iter().map(|value| value / peak).collect(),
+            values: one.values.iter().map(|of| Counted { value: of.value / peak, ..*of }).collect(),
         })
         .collect();
-    let most = scaled.iter().flat_map(|one| one.values.iter().copied()).fold(1.0, f64::max);
+    let most = scaled.iter().flat_map(|one| one.values.iter().map(|of| of.value)).fold(1.0, f64::max);
     let bins = Bins::new(0.0, most.min(MOST_PEAKS), BINS, false);
     let axis = if most > MOST_PEAKS {
         format!("multiples of the peak; the last bin holds all up to {}", mean(most))
@@ -83,7 +112,10 @@ fn drawn(what: &str, [left, right]: [Half<'_>; 2]) -> Markup {
     let counted = |(_, bins, series): &Half<'_>| -> Vec<StepSeries> {
         series
             .iter()
-            .map(|one| StepSeries { label: one.label.clone(), counts: bins.counts(&one.values) })
+            .map(|one| StepSeries {
+                label: one.label.clone(),
+                counts: bins.counts_of(one.values.iter().map(|of| (of.value, of.times))),
+            })
             .collect()
     };
     let (near, all) = (counted(&left), counted(&right));
@@ -114,7 +146,7 @@ fn bin_table(axis: &str, bins: &Bins, series: &[StepSeries]) -> Markup {
 }
 
 /// One point a call, with the calls in ten groups by the horizontal value as the table.
-pub(super) fn scattergram(what: &str, across: &str, up: &str, said: &str, points: &[(f64, f64)]) -> Markup {
+pub(crate) fn scattergram(what: &str, across: &str, up: &str, said: &str, points: &[(f64, f64)]) -> Markup {
     html! { figure.drawn {
         figcaption { b { (what) } ": " (said) }
         (scatter(what, across, up, points))
@@ -142,6 +174,6 @@ fn group_table(across: &str, up: &str, points: &[(f64, f64)]) -> Markup {
 }
 
 /// A share with its name, for captions.
-pub(super) fn of_all(part: usize, all: usize) -> String {
+pub(crate) fn of_all(part: usize, all: usize) -> String {
     format!("{part} of {all} ({})", share(part as f64 / all.max(1) as f64))
 }

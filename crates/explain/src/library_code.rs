@@ -1,0 +1,43 @@
+//! Code of libraries: of what it accesses nothing is known but the function that did.
+
+use crate::access_context::AccessContext;
+use crate::loaded_images::LoadedImages;
+use crate::located::Names;
+use crate::name::Name;
+use std::collections::HashMap;
+
+/// What is known of program counters, kept so that it is looked up once.
+#[derive(Default, Debug)]
+pub(crate) struct LibraryCode {
+    /// Whether a described function of the studied code covers it.
+    described: HashMap<u64, bool>,
+    /// Outside described functions: the symbol, by name number.
+    symbols: HashMap<u64, Option<u32>>,
+}
+
+impl LibraryCode {
+    /// The library function that a program counter is in: always in a shared library, since debug information
+    /// that happens to be installed for it must not leave more accesses without a name; else when no described
+    /// function covers it.
+    pub(crate) fn at(
+        &mut self,
+        images: &LoadedImages<'_>,
+        names: &mut Names,
+        pc: u64,
+        context: &mut AccessContext,
+    ) -> Option<Name> {
+        let (index, link) = images.at(pc)?;
+        let image = images.get(index)?;
+        let is_described = *self.described.entry(pc).or_insert_with(|| {
+            !image.is_shared_library() && image.functions.iter().any(|function| function.contains(link))
+        });
+        if is_described {
+            return None;
+        }
+        let symbol = *self.symbols.entry(pc).or_insert_with(|| {
+            let symbol = image.symbol_at(link)?;
+            Some(names.number(symbol.name.clone()))
+        });
+        Some(Name::Library { image: index, symbol: context.entered(index, symbol) })
+    }
+}

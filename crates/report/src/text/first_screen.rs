@@ -1,0 +1,187 @@
+//! What a reader has to know first, on one screen: the verdict, what was compared, what the regions need before and after,
+//! the patch in short, and what to type next.
+
+use super::study::Writer;
+use super::{Align, Table};
+use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
+use crate::study::{
+    Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
+};
+use crate::visible::{one_line, shortened};
+
+/// Regions, proposals and other things that are listed before the rest is counted.
+const MOST_REGIONS: usize = 5;
+const MOST_PROPOSALS: usize = 2;
+const MOST_NAMES: usize = 2;
+
+/// Longest name.
+const NAME_CHARACTERS: usize = 40;
+
+/// Longest name in a list of names.
+const LISTED_CHARACTERS: usize = 22;
+
+/// Stands for a blank at which a name is not broken.
+const UNBROKEN: &str = "\u{a0}";
+
+impl Writer {
+    pub(super) fn first_screen(&mut self, report: &StudyReport) {
+        self.line(&format!("Study of {}", shortened(&report.title, 60)));
+        match &report.proof {
+            Some(proof) => self.proof(proof),
+            None => self.line("No two variants were compared: nothing here is proven."),
+        }
+        self.changes(report);
+        self.patch_in_short(report);
+        self.seen(report);
+        self.next(report);
+    }
+
+    /// The line size that decides, a row for each region.
+    fn changes(&mut self, report: &StudyReport) {
+        if report.regions.is_empty() {
+            return;
+        }
+        self.heading(&format!("Data lines of {} bytes per call", report.line_bytes));
+        let footprints = || report.regions.iter().flat_map(|region| &region.footprints);
+        let has_after = footprints().any(|one| one.after.is_some());
+        let has_misses = report.regions.iter().any(|region| !region.misses.is_empty());
+        let mut columns = vec![("region", Align::Left), ("lines", Align::Right)];
+        columns.extend(has_after.then_some(("change", Align::Right)));
+        columns.extend(has_misses.then_some(("modelled misses", Align::Right)));
+        columns.push(("calls/s", Align::Right));
+        let mut table = Table::new(columns);
+        for (index, region) in report.regions.iter().enumerate().take(MOST_REGIONS) {
+            let name = format!("{} {}", region_letter(index), shortened(&region.name, NAME_CHARACTERS));
+            let mut row = vec![name.replace(' ', UNBROKEN)];
+            row.extend(lines(region, report.line_bytes, has_after));
+            row.extend(has_misses.then(|| misses(region)));
+            row.push(mean_or_unknown(region.calls_per_second));
+            table.row(row);
+        }
+        self.table_with(&table, |text| text.replace(UNBROKEN, " "));
+        let more = report.regions.len().saturating_sub(MOST_REGIONS);
+        if more > 0 {
+            self.line(&format!("and {more} more regions"));
+        }
+    }
+
+    fn patch_in_short(&mut self, report: &StudyReport) {
+        let (made, told): (Vec<&Proposal>, Vec<&Proposal>) =
+            report.proposals.iter().partition(|one| one.status == ProposalStatus::InPatch);
+        match &report.patch {
+            Some(patch) => self.heading(&format!("Patch: {}", extent(patch))),
+            None => self.heading("No patch: nothing is changed"),
+        }
+        for proposal in made.iter().take(MOST_PROPOSALS) {
+            let target = shortened(&proposal.target, NAME_CHARACTERS);
+            self.line(&format!("- {} — {target}: {}", proposal.kind.words, in_short(report, proposal)));
+        }
+        let more = made.len().saturating_sub(MOST_PROPOSALS);
+        if more > 0 {
+            self.line(&format!("- and {more} more"));
+        }
+        if !told.is_empty() {
+            self.line(&format!("Not in the patch: {}", listed(told.iter().map(|one| one.target.as_str()))));
+        }
+        if !report.refusals.is_empty() {
+            self.line(&format!("Refused: {}", listed(report.refusals.iter().map(|one| one.target.as_str()))));
+        }
+        for effect in report.side_effects.iter().take(1) {
+            self.line(&shortened(effect, 150));
+        }
+    }
+
+    fn seen(&mut self, report: &StudyReport) {
+        self.line("");
+        if let Some(named) = report.coverage.as_ref().and_then(|coverage| coverage.share) {
+            self.line(&format!("{} of the data accesses are named.", share(named)));
+        }
+        if !report.not_observed.is_empty() {
+            self.line(&format!(
+                "Not observed: {}",
+                listed(report.not_observed.iter().map(|one| one.what.as_str()))
+            ));
+        }
+    }
+
+    /// What goes on from here; to repeat it when nothing does.
+    fn next(&mut self, report: &StudyReport) {
+        let mut commands: Vec<_> = report.commands.iter().skip(1).take(2).collect();
+        if commands.is_empty() {
+            commands.extend(report.commands.first());
+        }
+        if !commands.is_empty() {
+            self.heading("Next");
+        }
+        for command in commands {
+            self.unbroken(&format!("  {}    # {}", one_line(&command.text), one_line(&command.purpose)));
+        }
+    }
+}
+
+/// Cells of a region: lines, and when there is a changed program their change.
+fn lines(region: &RegionReport, line_bytes: u32, has_after: bool) -> Vec<String> {
+    let decides = |one: &&Footprint| one.kind == LineKind::Data && one.line_bytes == line_bytes;
+    let found = region.footprints.iter().find(decides);
+    let before = found.map(|one| one.before.mean());
+    if !has_after {
+        return vec![mean_or_unknown(before)];
+    }
+    let after = found.and_then(|one| one.after.as_ref()).map(|after| after.mean());
+    let ratio = before.zip(after).filter(|(before, _)| *before > 0.0).map(|(before, after)| after / before);
+    vec![
+        format!("{} → {}", mean_or_unknown(before), mean_or_unknown(after)),
+        ratio.map_or_else(|| UNKNOWN.into(), change),
+    ]
+}
+
+/// Misses at the greatest pressure that was modelled.
+fn misses(region: &RegionReport) -> String {
+    match region.misses.iter().max_by_key(|one| one.pressure_bytes) {
+        None => UNKNOWN.into(),
+        Some(one) => match one.after {
+            Some(after) => format!("{} → {}", mean(one.before), mean(after)),
+            None => mean(one.before),
+        },
+    }
+}
+
+/// `fix.patch, 2 files, +10 −8 lines`.
+fn extent(patch: &Patch) -> String {
+    let count = |start: &str, not: &str| {
+        let is_counted = |line: &&str| line.starts_with(start) && !line.starts_with(not);
+        whole(patch.text.lines().filter(is_counted).count() as u64)
+    };
+    let files = patch.text.lines().filter(|line| line.starts_with("+++ ")).count();
+    let word = if files == 1 { "file" } else { "files" };
+    let (added, removed) = (count("+", "+++"), count("-", "---"));
+    format!("{}, {files} {word}, +{added} −{removed} lines", one_line(&patch.file))
+}
+
+/// What a proposal saves where it saves most, and the type's size; its summary when no figure is known.
+fn in_short(report: &StudyReport, proposal: &Proposal) -> String {
+    let Some(best) = proposal.worth.first() else { return shortened(&proposal.summary, 80) };
+    let of = match (best.of_lines, best.share) {
+        (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part)),
+        _ => String::new(),
+    };
+    let size = proposal.sizes.iter().find(|size| report.shows_model(&size.data_model));
+    let size = size.filter(|size| size.before_bytes != size.after_bytes);
+    let size = size.map_or_else(String::new, |size| {
+        format!("; {} → {} bytes", whole(size.before_bytes), whole(size.after_bytes))
+    });
+    let region = region_letter(best.region);
+    format!("{} fewer lines{of} per call of {region}, predicted{size}", mean(best.lines_saved))
+}
+
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let (more, most) = match names.len() {
+        1 => (0, 2 * LISTED_CHARACTERS),
+        all => (all.saturating_sub(MOST_NAMES), LISTED_CHARACTERS),
+    };
+    let first: Vec<String> = names.take(MOST_NAMES).map(|name| shortened(name, most)).collect();
+    match more {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
+}

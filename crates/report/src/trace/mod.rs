@@ -1,0 +1,31 @@
+//! Traces of the runtime's tracer: as text for a terminal, as the listing of new maxima, and as one page.
+
+mod listing;
+mod page;
+mod sections;
+mod text;
+
+pub use listing::high_water_listing;
+pub use page::trace_page;
+pub use text::{attribution_text, trace_text};
+
+use lineup_trace::{Rung, Trace};
+
+/// A trace under the name by which reports call it.
+#[derive(Clone, Debug)]
+pub struct TracedRun {
+    /// Usually the file's path.
+    pub label: String,
+    /// What was recorded.
+    pub trace: Trace,
+}
+
+/// How counters were read, in words.
+fn counters_read(rung: Rung) -> &'static str {
+    match rung {
+        Rung::TimeOnly => "none: time only",
+        Rung::SoftwareEvents => "software events",
+        Rung::GroupedRead => "read by a call",
+        Rung::Rdpmc => "read by an instruction",
+    }
+}

@@ -1,0 +1,102 @@
+//! The page.
+
+use super::{TracedRun, counters_read, high_water_listing, sections};
+use crate::figure::whole;
+use crate::html::{Section, name, page, scroll};
+use crate::visible::shortened;
+use lineup_trace::NameKind;
+use lineup_trace::attribution::Attribution;
+use maud::{Markup, html};
+
+/// Longest label of a run.
+const LABEL_CHARACTERS: usize = 120;
+
+/// One offline page for one or several runs, and what is known of the causes: nothing is loaded, every text is escaped.
+pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
+    let names = names(runs);
+    let each = |show: &dyn Fn(&str) -> Option<Markup>| -> Option<Markup> {
+        let shown: Vec<(&str, Markup)> =
+            names.iter().filter_map(|text| Some((text.as_str(), show(text)?))).collect();
+        (!shown.is_empty()).then(|| html! { @for (text, body) in &shown { h3 { (name(text)) } (body) } })
+    };
+    let causes = each(&|text| {
+        let found: Vec<&Attribution> = causes.iter().filter(|found| found.region == text).collect();
+        (!found.is_empty()).then(|| html! { @for found in found { (sections::causes(found)) } })
+    });
+    let section = |anchor, heading, body: Option<Markup>| body.map(|body| Section { anchor, heading, body });
+    let sections: Vec<Section> = [
+        section("causes", "Causes of the tail", causes),
+        section("modes", "Modes", each(&|text| sections::modes(runs, text))),
+        section("distributions", "Distributions", each(&|text| sections::distributions(runs, text))),
+        section(
+            "scattergrams",
+            "Duration against waits and counters",
+            each(&|text| sections::scattergrams(runs, text)),
+        ),
+        section("maxima", "New maxima", maxima(runs)),
+        section("recorded", "What was recorded", Some(recorded(runs))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let title = runs.first().map_or("no trace", |run| &run.label);
+    page("trace", &shortened(title, LABEL_CHARACTERS), &lead(runs), &sections)
+}
+
+pub(super) fn label(run: &TracedRun) -> String {
+    shortened(&run.label, LABEL_CHARACTERS)
+}
+
+fn lead(runs: &[TracedRun]) -> Markup {
+    html! {
+        p.lead { "What the tracer recorded in the running program." }
+        p.muted { (runs.len()) @if runs.len() == 1 { " trace. " } @else { " traces, laid over each other. " }
+            "Times are of the process's own clock." }
+    }
+}
+
+/// The regions and locks of all runs.
+fn names(runs: &[TracedRun]) -> Vec<String> {
+    let all = runs.iter().flat_map(|run| &run.trace.names).filter(|name| name.kind != NameKind::Mark);
+    let mut names: Vec<String> = all.map(|name| name.text.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn maxima(runs: &[TracedRun]) -> Option<Markup> {
+    let listings: Vec<(String, String)> = runs
+        .iter()
+        .map(|run| (label(run), high_water_listing(&run.trace)))
+        .filter(|(_, listing)| !listing.is_empty())
+        .collect();
+    (!listings.is_empty()).then(|| {
+        html! { @for (label, listing) in &listings {
+            h3 { (label) }
+            pre { @for line in listing.lines() { span { (line) } } }
+        } }
+    })
+}
+
+/// What was kept and what was lost, a row for each run.
+fn recorded(runs: &[TracedRun]) -> Markup {
+    const LOST: [&str; 6] =
+        ["overwritten", "refused, full", "in handlers", "without room", "unbalanced", "open at the end"];
+    let table = html! { table {
+        thead { tr {
+            th scope="col" { "run" } th.n scope="col" { "process" } th.n scope="col" { "threads" }
+            th scope="col" { "counters" } @for what in LOST { th.n scope="col" { (what) } }
+        } }
+        tbody { @for run in runs {
+            @let lost = run.trace.losses();
+            tr {
+                td.name { (label(run)) } td.n { (run.trace.pid) } td.n { (run.trace.threads.len()) }
+                td { (counters_read(run.trace.rung)) }
+                @for count in [lost.overwritten, lost.full, lost.nested, lost.without_area, lost.unbalanced, lost.in_progress] {
+                    td.n { (whole(count)) }
+                }
+            }
+        } }
+    } };
+    scroll("What was recorded", &table)
+}
