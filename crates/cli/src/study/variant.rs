@@ -23,6 +23,17 @@ pub(crate) struct Variant {
     pub(crate) recorded: Recorded,
 }
 
+/// A program that a signal ended while it was recorded.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the program {ending} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
+    recording.display()
+)]
+pub(crate) struct Crashed {
+    ending: String,
+    recording: PathBuf,
+}
+
 impl Variant {
     /// Copies the sources, applies the edits, builds, records and explains.
     pub(crate) fn study(
@@ -95,11 +106,9 @@ fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &
     }
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(()),
-        exit @ ProgramExit::Signaled(_) => bail!(
-            "the program {} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
-            in_words(exit),
-            output.display()
-        ),
+        exit @ ProgramExit::Signaled(_) => {
+            Err(Crashed { ending: in_words(exit), recording: output.to_owned() }.into())
+        }
     }
 }
 
