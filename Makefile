@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize setup-demo setup-test setup-bench
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants setup-demo setup-test setup-bench
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -38,6 +38,10 @@ torture: setup-test
 # The runtime under Miri and ThreadSanitizer; installs parts of nightly Rust. Takes minutes, and so is not in .ci/run.
 sanitize: setup-test
 	scripts/sanitize
+
+# Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/mutation.md.
+mutants: setup-test
+	scripts/mutants
 
 setup-demo:
 	@scripts/setup demo

@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         );
     }
     let program = recorded_program(&options.recording, &survey)?;
-    let recorded = Recorded::explain(&options.recording, &program, Default::default())?;
+    let recorded = Recorded::explain(&options.recording, &program, None, Default::default())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
     let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
@@ -97,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
-    let recorded = Recorded::explain(&options.recording, &kernel, Default::default())?;
+    let recorded = Recorded::explain(&options.recording, &kernel, None, Default::default())?;
     if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -177,6 +177,7 @@ fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: Strin
         advice,
         patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
         proof: None,
+        not_proven: None,
     });
     if recorded.is_kernel() {
         // A kernel has hundreds of types and variables on every hot path: only what is proposed is drawn.

@@ -12,6 +12,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
+use lineup_report::text::TextStyle;
 use lineup_study::companions::{self, DiskCompanions};
 use std::fs::File;
 use std::io::BufReader;
@@ -28,9 +29,12 @@ pub(crate) struct Options {
     /// Show only these regions
     #[arg(long = "region", value_name = "FUNCTION")]
     regions: Vec<String>,
-    /// Lines shown per region, most needed first
-    #[arg(long, value_name = "COUNT", default_value = "20")]
-    top: usize,
+    /// Lines shown per region, most needed first [default: what fits on the first screen; all with --full]
+    #[arg(long, value_name = "COUNT")]
+    top: Option<usize>,
+    /// Show everything: all line sizes, evidence, what rides along on each line, code by function
+    #[arg(long)]
+    full: bool,
     /// Caches for which misses are expected, such as l1d=32K,8,64
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
@@ -80,13 +84,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         program_seconds: options.seconds,
         ..lineup_explain::Options::default()
     };
-    let debug = debug_infos(&options.recording, &survey);
+    let debug = debug_infos(&options.recording, &survey, None);
     let explanation = explain(&options.recording, &survey, &debug, wanted)?;
     let explanation = select(explanation, &options.regions)?;
     let out = if options.json {
         serde_json::to_string_pretty(&explanation)? + "\n"
     } else {
-        text::text(&explanation, options.top)
+        let columns = match files::text_style() {
+            TextStyle::Terminal { columns } => Some(usize::from(columns)),
+            TextStyle::Plain => None,
+        };
+        text::text(&explanation, text::Shape { is_full: options.full, top: options.top, columns })
     };
     files::print(&out)?;
     Ok(Outcome::Done)
@@ -110,13 +118,22 @@ pub(crate) fn survey(path: &Path) -> Result<Survey> {
 
 /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
 /// study keeps the program that it built.
-pub(crate) fn debug_infos(recording: &Path, survey: &Survey) -> Vec<Option<DebugInfo>> {
+/// `known` is the debug info of one of them, by its position, that was read before.
+pub(crate) fn debug_infos(
+    recording: &Path,
+    survey: &Survey,
+    mut known: Option<(usize, DebugInfo)>,
+) -> Vec<Option<DebugInfo>> {
     let kept = |image: &Path| {
         let beside = recording.parent()?.join(image.file_name()?);
         (!image.exists() && beside.is_file()).then_some(beside)
     };
+    let mut read = |(index, image): (usize, &Path)| match known.take_if(|(known, _)| *known == index) {
+        Some((_, info)) => Some(info),
+        None => debug_info(kept(image).as_deref().unwrap_or(image)),
+    };
     let images = survey.images.iter().map(|image| Path::new(&image.path));
-    images.map(|image| debug_info(kept(image).as_deref().unwrap_or(image))).collect()
+    images.enumerate().map(&mut read).collect()
 }
 
 /// Names every access of a surveyed recording.

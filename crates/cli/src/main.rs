@@ -5,6 +5,7 @@ mod advise;
 mod bisect;
 mod compare;
 mod derive;
+mod effects;
 mod explain;
 mod figures;
 mod files;
@@ -54,6 +55,8 @@ enum Command {
     Explain(explain::Options),
     /// Records calls of functions, or counts over the whole program, under the emulator
     Record(record::Options),
+    /// Shows what leaves a program's processes: output, files, arguments of system calls, signals, exit
+    Effects(effects::Options),
     /// Record a kernel under one cache after another
     Sweep(sweep::Options),
     Compare(compare::Compare),
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Record(options) => record::run(options),
+        Command::Effects(options) => effects::run(&options),
         Command::Sweep(options) => sweep::run(&options),
         Command::Compare(compare) => compare::run(compare),
         Command::Derive(arguments) => derive::run(arguments),
@@ -95,16 +99,35 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(error) => {
             // Names from a program's file may be part of the message.
-            eprintln!("lineup: {}", lineup_report::visible::many_lines(&format!("{error:#}")));
+            eprintln!("lineup: {}", lineup_report::visible::many_lines(&message(&error)));
             ExitCode::from(2)
         }
     }
 }
 
+/// An error and its causes, each once: a cause may already be part of what came of it.
+fn message(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.is_empty() {
+        true => cause,
+        false if said.contains(&cause) => said,
+        false => format!("{said}: {cause}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Cli;
+    use super::{Cli, message};
+    use anyhow::Context;
     use clap::CommandFactory;
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let missing = || std::fs::read("no such file").map_err(lineup_recording::RecordingError::from);
+        let error = missing().context("a.rec").unwrap_err();
+        assert_eq!(message(&error), "a.rec: No such file or directory (os error 2)");
+        let told = anyhow::anyhow!("inner").context("outer failed: inner").context("a.rec");
+        assert_eq!(message(&told), "a.rec: outer failed: inner");
+    }
 
     /// Arguments that several commands share must not refer to those of one.
     #[test]

@@ -19,7 +19,7 @@ use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_model::region::Region;
-use lineup_recording::{Mode, ProgramExit};
+use lineup_recording::{Mode, ProgramExit, Selection};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -36,9 +36,12 @@ pub(crate) struct Options {
     /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]
     regions: Vec<Region>,
-    /// Record at most this many calls of each region
+    /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
+    /// With --calls: record the first ones instead
+    #[arg(long, requires = "calls", conflicts_with = "kernel")]
+    first: bool,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
@@ -87,8 +90,15 @@ struct Report {
     signal: Option<i32>,
     /// Instructions of the whole program, when they were counted.
     total_instructions: Option<u64>,
-    threads: Option<u64>,
-    forks: Option<u64>,
+    threads: u64,
+    /// Processes forked off, recorded as well.
+    forks: u64,
+    /// How often the program ran for the recording.
+    runs: u32,
+    /// Programs started by `exec`, whose work is not recorded.
+    executed: Vec<String>,
+    /// Why not everything could be written.
+    failure: Option<String>,
     line_bytes: u64,
     caches: Vec<String>,
     regions: Vec<RegionSummary>,
@@ -108,7 +118,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let request = request(&options, &interrupts, &stages)?;
     stages.stage(&doing(&request));
-    let outcome = recorder::record(&request, &interrupts)?;
+    let outcome = recorder::record(&request, &recorder::load(request.program())?, &interrupts)?;
     stages.end();
     let report = report(&request, &outcome, options.line_size)?;
     refuse_silence(&report)?;
@@ -117,6 +127,12 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         false => text::text(&report, options.top, files::text_style()),
     };
     files::print(&out)?;
+    if let Some(failure) = &outcome.failure {
+        let file = request.output.display();
+        bail!(
+            "the recording could not be written to its end: {failure}; what was written until then is kept in {file}"
+        );
+    }
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(Outcome::Done),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(Outcome::Done),
@@ -167,6 +183,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (false, false) => Mode::TwoPass,
         },
         max_calls: options.calls,
+        selection: if options.first { Selection::First } else { Selection::Spread },
         warmup_calls: options.warmup,
         caches: match options.whole_program && options.caches.is_empty() {
             true => host_caches::read()?,
@@ -199,18 +216,20 @@ fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> R
         ProgramExit::Exited(status) => (Some(status), None),
         ProgramExit::Signaled(signal) => (None, Some(signal)),
     };
-    let summary = outcome.summary.as_ref();
-    let counted = summary.and_then(|summary| summary.total_instructions);
+    let summary = &outcome.summary;
     let mut notes = outcome.notes.clone();
-    notes.extend(summary.into_iter().flat_map(|summary| summary.notes.iter().cloned()));
+    notes.extend(summary.notes.iter().cloned());
     Ok(Report {
         schema: "lineup.record/1",
         file: request.output.display().to_string(),
         exit_status,
         signal,
-        total_instructions: outcome.ending.total_instructions.or(counted),
-        threads: summary.map(|summary| summary.threads),
-        forks: summary.map(|summary| summary.forks),
+        total_instructions: outcome.ending.total_instructions.or(summary.total_instructions),
+        threads: summary.threads,
+        forks: summary.forks,
+        runs: outcome.runs,
+        executed: summary.executed.clone(),
+        failure: outcome.failure.clone(),
         line_bytes: line.bytes(),
         caches: request.caches.iter().map(ToString::to_string).collect(),
         regions: calls::summarise(&request.output, line)?,

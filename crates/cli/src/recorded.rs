@@ -12,6 +12,7 @@ use lineup_model::line::LineSize;
 use lineup_model::program::{Location, Variable};
 use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::{VariableRef, VariableUse};
+use lineup_prove::RegionCalls;
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_recording::{Header, Mode};
 use lineup_report::study::{NotObserved, VariantUse};
@@ -32,14 +33,20 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// Explains a recording of the program at this path.
-    pub(crate) fn explain(recording: &Path, program: &Path, options: Options) -> Result<Recorded> {
+    /// `known` is the program's debug info when it was read before.
+    pub(crate) fn explain(
+        recording: &Path,
+        program: &Path,
+        known: Option<DebugInfo>,
+        options: Options,
+    ) -> Result<Recorded> {
         let survey = explain::survey(recording)?;
         let position = survey.images.iter().position(|image| Path::new(&image.path) == program);
         let program = position.with_context(|| {
             let (recording, program) = (recording.display(), program.display());
             format!("{recording} holds no trace of {program}; was it recorded with another path?")
         })?;
-        let debug = explain::debug_infos(recording, &survey);
+        let debug = explain::debug_infos(recording, &survey, known.map(|known| (program, known)));
         let explanation = explain::explain(recording, &survey, &debug, options)?;
         Ok(Recorded { survey, debug, explanation, program })
     }
@@ -73,6 +80,16 @@ impl Recorded {
     /// Calls of a region that the program made in all.
     pub(crate) fn calls_made(&self, region: usize) -> Option<u64> {
         Some(self.survey.summary.as_ref()?.regions.get(region)?.seen)
+    }
+
+    /// Calls of every region, made and recorded.
+    pub(crate) fn region_calls(&self) -> Vec<RegionCalls> {
+        let calls = |(index, region): (usize, &RegionExplanation)| RegionCalls {
+            region: region.name.clone(),
+            made: self.calls_made(index),
+            recorded: region.calls,
+        };
+        self.explanation.regions.iter().enumerate().map(calls).collect()
     }
 
     /// How regions use the program's own types and variables.
@@ -180,6 +197,24 @@ impl Recorded {
             }
             if region.unfinished > 0 {
                 add(format!("{} calls of {} that had not ended", region.unfinished, region.name), "left out");
+            }
+        }
+        let sizes = self.survey.summary.iter().flat_map(|summary| &summary.all_calls);
+        for (region, sizes) in self.explanation.regions.iter().zip(sizes) {
+            let recorded = region.instructions.filter(|_| sizes.calls() > region.calls);
+            let unlike = recorded.filter(|recorded| !sizes.is_like(recorded.median as f64, recorded.mean));
+            if let (Some(recorded), Some(median)) = (unlike, sizes.median()) {
+                add(
+                    format!(
+                        "{} calls of {} that were not recorded",
+                        sizes.calls() - region.calls,
+                        region.name
+                    ),
+                    &format!(
+                        "they are not like those that were: the median of all is {median} instructions, of the recorded {}",
+                        recorded.median
+                    ),
+                );
             }
         }
         for note in self.survey.summary.iter().flat_map(|summary| &summary.notes) {

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -149,11 +149,14 @@ fn lines(count: usize) -> String {
 }
 
 #[test]
-fn both_variants_of_a_study_read_all_of_a_piped_input() {
+fn both_variants_of_a_study_read_all_of_a_piped_input_wherever_its_files_lie() {
     let place = Place::new(READER, &[]);
+    let odd = place.root.path().join("a,b");
+    fs::create_dir(&odd).expect("a folder");
+    symlink(&odd, place.root.path().join("link")).expect("a link");
     let mut study =
         place.lineup(&["study", "--region", "work", "--json", "--max-time", "1", "--out", "out dir"]);
-    study.args(["--", "./program"]);
+    study.env("TMPDIR", place.root.path().join("link")).args(["--", "./program"]);
     study.arg(OsStr::from_bytes(b"\xff\xfe"));
     let report = json(&piped(study, &lines(300)));
     let region = &report["regions"][0];
@@ -171,7 +174,28 @@ fn both_variants_of_a_study_read_all_of_a_piped_input() {
     let applied =
         Command::new("sh").args(["-c", line]).current_dir(place.source()).output().expect("sh runs");
     assert!(applied.status.success(), "`{line}`: {}", said(&applied));
+    assert_eq!(fs::read_dir(&odd).expect("the folder").count(), 0, "temporary files stay");
     place.assert_clean();
+}
+
+#[test]
+fn recordings_of_different_work_prove_nothing() {
+    let by_the_clock = READER.replace(
+        "while (fgets(line, sizeof line, stdin)) sum += work(count++);",
+        r#"
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (long n = now.tv_nsec / 100 % 5000; n >= 0; n--) sum += work(n);
+    sum = line[0] = 0;"#,
+    );
+    let place =
+        Place::new(&by_the_clock.replace("#include <stdio.h>", "#include <stdio.h>\n#include <time.h>"), &[]);
+    let study =
+        ["study", "--region", "work", "--calls", "9000", "--max-time", "1", "--json", "--", "./program"];
+    let report = json(&place.lineup(&study).output().expect("lineup runs"));
+    let reason = report["not_proven"].as_str().unwrap_or_else(|| panic!("{:#}", report["proof"]));
+    assert!(reason.starts_with("calls of work made: "), "{reason}");
+    assert!(report["proof"].is_null() && report["patch"].is_object());
 }
 
 #[test]
@@ -227,6 +251,26 @@ fn nothing_stays_behind_however_lineup_ends() {
         assert_eq!(ended.code(), if signal == "KILL" { None } else { Some(2) });
         place.assert_clean();
     }
+}
+
+#[test]
+fn what_a_build_started_goes_too() {
+    let place = Place::new(READER, &[]);
+    let mark = place.root.path().join("sleeper");
+    fs::write(&mark, "#!/bin/sh\nwhile :; do sleep 1; done\n").expect("a script");
+    fs::set_permissions(&mark, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let build = format!("setsid {} & wait", mark.display());
+    let mut study = place.lineup(&["study", "--region", "work", "--build", &build, "--", "./program"]);
+    let mut child = study.spawn().expect("lineup starts");
+    let sleeps = || processes_in(&mark).iter().any(|line| line.starts_with("/bin/sh"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !sleeps() {
+        assert!(Instant::now() < deadline, "the build did not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("a signal");
+    child.wait().expect("lineup ends");
+    place.assert_clean();
 }
 
 #[test]

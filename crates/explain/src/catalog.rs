@@ -33,6 +33,8 @@ enum Key {
 pub struct Catalog<'a> {
     tables: Vec<&'a Types>,
     definitions: Vec<HashMap<&'a str, TypeId>>,
+    /// Names of aggregates that only a `typedef` names.
+    typedefs: Vec<HashMap<TypeId, &'a str>>,
     known: HashMap<(usize, TypeId), Option<Ty>>,
     keys: HashMap<Key, Ty>,
     all: Vec<Described>,
@@ -53,9 +55,11 @@ impl<'a> Catalog<'a> {
     /// A catalog of these tables, one per image.
     pub fn new(tables: Vec<&'a Types>) -> Self {
         let definitions = tables.iter().map(|types| definitions(types)).collect();
+        let typedefs = tables.iter().map(|types| typedefs(types)).collect();
         Self {
             tables,
             definitions,
+            typedefs,
             known: HashMap::new(),
             keys: HashMap::new(),
             all: Vec::new(),
@@ -121,10 +125,22 @@ impl<'a> Catalog<'a> {
         Some((self.tables.get(described.image)?, described))
     }
 
-    /// The name of a type; anonymous aggregates are `(anonymous)`.
+    /// The name of a type; of one without a tag, that of its `typedef`, else where it is declared.
     pub fn name(&self, ty: Ty) -> String {
-        let named = self.table(ty).and_then(|(types, described)| types.get(described.id));
-        named.and_then(|ty| ty.name.as_deref()).unwrap_or("(anonymous)").to_owned()
+        let Some((types, described)) = self.table(ty) else { return "(anonymous)".to_owned() };
+        let found = types.get(described.id);
+        if let Some(name) = found.and_then(|ty| ty.name.as_deref()) {
+            return name.to_owned();
+        }
+        let of_typedef = self.typedefs.get(described.image).and_then(|names| names.get(&described.id));
+        if let Some(name) = of_typedef {
+            return (*name).to_owned();
+        }
+        let place = found.and_then(|ty| ty.declared_at.as_ref()).map(|at| {
+            let file = at.file.rsplit('/').next().unwrap_or_default();
+            format!("(anonymous at {file}:{})", at.line)
+        });
+        place.unwrap_or_else(|| "(anonymous)".to_owned())
     }
 
     /// Size in bytes, when complete.
@@ -332,6 +348,21 @@ fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {
     let mut sized = aggregate.members.iter().filter(|member| types.size_bytes(member.ty) != Some(0));
     let only = sized.next()?;
     (sized.next().is_none() && only.offset_bits == Some(0)).then_some(only.ty)
+}
+
+fn typedefs(types: &Types) -> HashMap<TypeId, &str> {
+    let mut names = HashMap::new();
+    for (id, ty) in types.iter() {
+        let (TypeKind::Typedef(Some(_)), Some(name)) = (&ty.kind, ty.name.as_deref()) else { continue };
+        let Some(target) = types.strip(id) else { continue };
+        let is_nameless = types
+            .get(target)
+            .is_some_and(|target| target.name.is_none() && matches!(target.kind, TypeKind::Aggregate(_)));
+        if is_nameless {
+            names.entry(target).or_insert(name);
+        }
+    }
+    names
 }
 
 fn definitions(types: &Types) -> HashMap<&str, TypeId> {

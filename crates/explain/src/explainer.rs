@@ -111,7 +111,7 @@ impl<'a> Explainer<'a> {
             let is_store = access.kind == AccessKind::Store;
             for line in self.options.line_size.lines(access.address, u64::from(access.size_bytes)) {
                 if last_line != Some((line, is_store)) {
-                    self.lines.add(line, call.thread, is_store);
+                    self.lines.add((call.process, line), call.thread, is_store);
                     last_line = Some((line, is_store));
                 }
             }
@@ -145,7 +145,7 @@ impl<'a> Explainer<'a> {
                 let size_bytes = u64::from(range.size_bytes);
                 let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
                 tally.add(access.kind, &touched);
-                let line = self.options.line_size.line_of(range.address);
+                let line = (call.process, self.options.line_size.line_of(range.address));
                 if self.threads.len() > 1 && self.lines.is_shared(line) {
                     for part in touched {
                         let (read, written) = shared.entry((part, range.address)).or_default();
@@ -158,6 +158,7 @@ impl<'a> Explainer<'a> {
             let parts = shared.into_iter().map(|((part, at), (read, written))| (part, at, read, written));
             self.shared.push(SharedUse {
                 entered_at: call.entered_at,
+                process: call.process,
                 thread: call.thread,
                 parts: parts.collect(),
             });

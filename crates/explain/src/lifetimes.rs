@@ -103,10 +103,10 @@ impl ObjectLifetimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_model::access::ThreadId;
+    use lineup_model::access::{ProcessId, ThreadId};
 
     fn event(at: u64, kind: MemoryEventKind, address: u64, size: Option<u64>) -> MemoryEvent {
-        MemoryEvent { at, thread: ThreadId(0), kind, address, size_bytes: size }
+        MemoryEvent { at, process: ProcessId(0), thread: ThreadId(0), kind, address, size_bytes: size }
     }
 
     #[test]

@@ -48,12 +48,9 @@ impl<'a> LoadedImages<'a> {
         };
         let Some(image) = self.get(image) else { return Default::default() };
         let described = image.functions.iter().find(|function| function.contains(link));
-        let name = described.map(|function| function.name.clone());
-        let of_symbol = || {
-            let name = &image.symbol_at(link)?.name;
-            Some(lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone()))
-        };
-        let name = name.or_else(of_symbol);
+        let name = described.map(|function| &function.name);
+        let name = name.or_else(|| image.symbol_at(link).map(|symbol| &symbol.name));
+        let name = name.map(|name| lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone()));
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
     }
 

@@ -61,7 +61,7 @@ impl Survey {
                     survey.pcs.extend(call.accesses.iter().map(|access| access.pc));
                 }
                 Event::Memory(event) => survey.memory.push(event),
-                Event::Summary(summary) => survey.summary = Some(summary),
+                Event::Summary(summary) => Summary::add_to(&mut survey.summary, summary),
                 Event::Ending(ending) => survey.ending = Some(ending),
                 Event::Profile(_) | Event::Measured(_) | Event::System(_) | Event::Stream(_) => {}
             }

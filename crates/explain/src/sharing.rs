@@ -1,18 +1,19 @@
 //! Bytes and lines that several threads use.
 //!
+//! Forked processes have memory of their own: what two processes touch at one address is not shared.
 //! Calls are taken to happen one after the other in the order in which they were entered: finer order
 //! between threads is not recorded.
 
 use crate::name::VariableId;
 use crate::owner::{OwnerKey, Part};
-use lineup_model::access::ThreadId;
+use lineup_model::access::{ProcessId, ThreadId};
 use lineup_model::line::LineSize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// First pass: which lines more than one thread touched and at least one wrote.
 #[derive(Default, Debug)]
 pub struct LineThreads {
-    lines: HashMap<u64, Users>,
+    lines: HashMap<(ProcessId, u64), Users>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ struct Users {
 
 impl LineThreads {
     /// Notes that a thread touched a line.
-    pub fn add(&mut self, line: u64, thread: ThreadId, is_store: bool) {
+    pub fn add(&mut self, line: (ProcessId, u64), thread: ThreadId, is_store: bool) {
         let users =
             self.lines.entry(line).or_insert(Users { first: thread, is_several: false, is_written: false });
         users.is_several |= users.first != thread;
@@ -37,8 +38,8 @@ impl LineThreads {
         self.lines.shrink_to_fit();
     }
 
-    /// True for a line that several threads use and at least one writes.
-    pub fn is_shared(&self, line: u64) -> bool {
+    /// True for a line that several threads of a process use and at least one writes.
+    pub fn is_shared(&self, line: (ProcessId, u64)) -> bool {
         self.lines.contains_key(&line)
     }
 }
@@ -48,6 +49,8 @@ impl LineThreads {
 pub struct SharedUse {
     /// When the call was entered.
     pub entered_at: u64,
+    /// Its process.
+    pub process: ProcessId,
     /// Its thread.
     pub thread: ThreadId,
     /// The bytes used, with the address of the first and whether they were read and written.
@@ -119,7 +122,7 @@ struct LineState {
 /// Plays the calls in the order in which they were entered.
 pub fn share(mut uses: Vec<SharedUse>, line_size: LineSize) -> Shared {
     uses.sort_by_key(|call| call.entered_at);
-    let mut states: HashMap<u64, LineState> = HashMap::new();
+    let mut states: HashMap<(ProcessId, u64), LineState> = HashMap::new();
     let mut shared = Shared::default();
     for call in &uses {
         hand_over(call, line_size, &mut states, &mut shared);
@@ -128,7 +131,7 @@ pub fn share(mut uses: Vec<SharedUse>, line_size: LineSize) -> Shared {
                 continue;
             }
             for byte in *address..*address + part.size_bytes {
-                let state = states.entry(line_size.line_of(byte)).or_default();
+                let state = states.entry((call.process, line_size.line_of(byte))).or_default();
                 state.last = Some(call.thread);
                 state.bytes.insert(byte, call.thread);
             }
@@ -140,7 +143,7 @@ pub fn share(mut uses: Vec<SharedUse>, line_size: LineSize) -> Shared {
 fn hand_over(
     call: &SharedUse,
     line_size: LineSize,
-    states: &mut HashMap<u64, LineState>,
+    states: &mut HashMap<(ProcessId, u64), LineState>,
     shared: &mut Shared,
 ) {
     let mut lines: BTreeMap<u64, bool> = BTreeMap::new();
@@ -148,7 +151,7 @@ fn hand_over(
         let mut is_foreign = false;
         for byte in *address..*address + part.size_bytes {
             let line = line_size.line_of(byte);
-            let state = states.entry(line).or_default();
+            let state = states.entry((call.process, line)).or_default();
             let foreign_byte = state.bytes.get(&byte).is_some_and(|writer| *writer != call.thread);
             is_foreign |= foreign_byte;
             if state.last.is_some_and(|last| last != call.thread) {
@@ -191,6 +194,7 @@ mod tests {
         let part = Part { owner, offset, size_bytes: 8, is_in_variable: false };
         SharedUse {
             entered_at: at,
+            process: ProcessId(0),
             thread: ThreadId(thread),
             parts: vec![(part, 0x1000 + offset, !is_written, is_written)],
         }
@@ -220,9 +224,22 @@ mod tests {
         for (line, thread, is_store) in
             [(1, 0, true), (1, 0, false), (2, 0, false), (2, 1, false), (3, 0, true), (3, 1, false)]
         {
-            lines.add(line, ThreadId(thread), is_store);
+            lines.add((ProcessId(0), line), ThreadId(thread), is_store);
         }
         lines.settle();
-        assert_eq!([1, 2, 3].map(|line| lines.is_shared(line)), [false, false, true]);
+        assert_eq!([1, 2, 3].map(|line| lines.is_shared((ProcessId(0), line))), [false, false, true]);
+    }
+
+    #[test]
+    fn what_two_processes_write_at_one_address_is_not_shared() {
+        let of_child = |used: SharedUse| SharedUse { process: ProcessId(1), ..used };
+        let uses = vec![used(1, 0, 0, true), of_child(used(2, 1, 0, true)), used(3, 0, 0, true)];
+        let shared = share(uses, LineSize::B64);
+        assert_eq!(shared.lines[&0x40].true_handovers, 0);
+        let mut lines = LineThreads::default();
+        lines.add((ProcessId(0), 7), ThreadId(0), true);
+        lines.add((ProcessId(1), 7), ThreadId(1), true);
+        lines.settle();
+        assert!(!lines.is_shared((ProcessId(0), 7)));
     }
 }

@@ -7,7 +7,9 @@ use lineup_explain::image::Image;
 use lineup_explain::instruction::{InstructionSet, decode};
 use lineup_explain::name::{Class, Evidence, Name, Named};
 use lineup_explain::namer::Namer;
-use lineup_model::access::{Access, AccessKind, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
+use lineup_model::access::{
+    Access, AccessKind, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+};
 use lineup_model::image::LoadedImage;
 use lineup_model::program::SymbolKind;
 use std::process::Command;
@@ -117,11 +119,18 @@ impl Snippet {
 
 fn allocated(at: u64, address: u64, size: u64) -> MemoryEvent {
     let kind = MemoryEventKind::Allocated;
-    MemoryEvent { at, thread: ThreadId(0), kind, address, size_bytes: Some(size) }
+    MemoryEvent { at, process: ProcessId(0), thread: ThreadId(0), kind, address, size_bytes: Some(size) }
 }
 
 fn freed(at: u64, address: u64) -> MemoryEvent {
-    MemoryEvent { at, thread: ThreadId(0), kind: MemoryEventKind::Freed, address, size_bytes: None }
+    MemoryEvent {
+        at,
+        process: ProcessId(0),
+        thread: ThreadId(0),
+        kind: MemoryEventKind::Freed,
+        address,
+        size_bytes: None,
+    }
 }
 
 const DEVICE: &str = "
@@ -335,4 +344,25 @@ fn a_copy_of_many_objects_has_a_name_for_each() {
     let ranges = snippet.ranges(&[ids.as_slice(), &[(2, copy)]].concat());
     let whole = |index: u64| (0x10_0000 + index * size, size as u32, Class::Member);
     assert_eq!(ranges, [whole(0), whole(1), whole(2), (0x10_0000 + 3 * size, 40, Class::Unnamed)]);
+}
+
+#[test]
+fn a_struct_without_a_tag_has_the_name_of_its_typedef() {
+    let snippet = Snippet::new(
+        "typedef struct { long id; struct { int a, b; } *inner; } item_t; typedef item_t other_t;
+         long f(other_t *item) { return item->id; } int g(item_t *item) { return item->inner->b; }",
+    );
+    assert_eq!(snippet.name(&[(1, snippet.access("f", 0, 0x10_0000, None))], &[]).1, "item_t.id");
+    assert_eq!(
+        snippet.name(&[(1, snippet.access("g", 1, 0x20_0004, None))], &[]).1,
+        "(anonymous at a.c:1).b"
+    );
+}
+
+#[test]
+fn functions_of_cpp_are_spelled_as_in_their_source() {
+    let snippet = Snippet::new("void _ZN3app3runEi(int i) { }");
+    let namer = snippet.namer(&[], &[]);
+    let (entry, _) = snippet.symbol("_ZN3app3runEi");
+    assert_eq!(namer.function_at(entry).0, "app::run(int)");
 }

@@ -5,7 +5,7 @@ use lineup_explain::explanation::{Explanation, Lack};
 use lineup_explain::instruction::{InstructionSet, Touch, decode};
 use lineup_explain::{Options, Survey};
 use lineup_model::abi::Abi;
-use lineup_model::access::{Access, CallEnd, StackRange, ThreadId};
+use lineup_model::access::{Access, CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::line::LineSize;
 use lineup_model::region::{Region, RegionId};
@@ -91,12 +91,14 @@ fn recording(program: &Program, calls: &[(u32, u64)]) -> Vec<u8> {
     for (index, (thread, job)) in calls.iter().enumerate() {
         let head = CallHead {
             region: RegionId(0),
+            process: ProcessId(0),
             thread: ThreadId(*thread),
             sequence: index as u64,
             entered_at: index as u64,
             end: CallEnd::Returned,
             depth: 0,
             instructions: 12,
+            binding_instructions: 0,
             missed_blocks: 0,
         };
         encoder.call(&head, &accesses(program, *job), &[program.entry & !31]);

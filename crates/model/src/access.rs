@@ -2,9 +2,13 @@
 
 use crate::region::RegionId;
 
-/// A thread of the recorded program, numbered from 0 in order of first appearance; never reused.
+/// A thread of the recorded program, numbered from 0 in order of first appearance over all its processes; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ThreadId(pub u32);
+
+/// A process of the recorded program: 0 is the one that was started, forked ones follow in order of their start.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
+pub struct ProcessId(pub u32);
 
 /// Whether an access read or wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -36,9 +40,13 @@ pub struct Access {
 pub enum CallEnd {
     /// It returned to its caller.
     Returned,
-    /// It was left by `longjmp`, by an exception, or by its thread's end.
+    /// It was left by `longjmp` or by an exception: its thread went on further out.
     Abandoned,
-    /// The program or the recording ended while it ran.
+    /// Its thread ended inside it.
+    ThreadEnded,
+    /// It ended its process: by `exit`, `abort` or a signal that it sent.
+    ProcessEnded,
+    /// It still ran when the recording ended, or when another thread ended the process: it is not whole.
     Unfinished,
 }
 
@@ -47,6 +55,8 @@ pub enum CallEnd {
 pub struct Call {
     /// The region called.
     pub region: RegionId,
+    /// The process that called it.
+    pub process: ProcessId,
     /// The thread that called it.
     pub thread: ThreadId,
     /// Position of this call among all calls of its region, over all threads, from 0. Calls left out
@@ -58,8 +68,11 @@ pub struct Call {
     pub end: CallEnd,
     /// How many calls of the same region on the same thread were already open (recursion).
     pub depth: u32,
-    /// Instructions executed, callees included.
+    /// Instructions executed, callees included, but not those of the dynamic linker in [`Call::binding_instructions`].
     pub instructions: u64,
+    /// Instructions in which the dynamic linker looked up functions that were called for the first time. Their accesses
+    /// and code are no part of the call.
+    pub binding_instructions: u64,
     /// Blocks entered that the recorder had not instrumented; their accesses are missing.
     pub missed_blocks: u64,
     /// Data accesses in program order.
@@ -76,6 +89,8 @@ pub const CODE_GRANULE_BYTES: u64 = 32;
 pub struct MemoryEvent {
     /// Position in the recording's global order of events (comparable with [`Call::entered_at`]).
     pub at: u64,
+    /// The process whose memory it was.
+    pub process: ProcessId,
     /// The thread that caused it.
     pub thread: ThreadId,
     /// What happened.

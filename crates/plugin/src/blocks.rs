@@ -1,12 +1,22 @@
 //! Blocks and memory instructions as the callbacks see them. The emulator keeps raw pointers to them for
 //! as long as it runs, so they are never freed; a block that is translated again is found again.
 
-use crate::images::Special;
 use crate::isa::Flow;
-use crate::tracker::BlockFacts;
+use crate::tracker::{BlockFacts, Leaving};
 use lineup_recording::plan::BlockRoles;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A function of the C library or the unwinder that the recorder must notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Special {
+    /// `setjmp` and its kin: returns a second time.
+    SetJump,
+    /// Leaves activations without returning from them.
+    Leave(Leaving),
+    /// Gives back a heap block whose chunk header lies before it (glibc).
+    Free,
+}
 
 /// A block with what its callback needs.
 pub(crate) struct Block {
@@ -23,6 +33,10 @@ pub(crate) struct Block {
     pub(crate) frees: bool,
     /// Belongs to such a function.
     pub(crate) is_in_free: bool,
+    /// Where it stands among the stubs that lead to the dynamic linker.
+    pub(crate) linkage: Linkage,
+    /// Its accesses are seen.
+    pub(crate) watched: bool,
     /// First addresses of the code granules it lies on.
     pub(crate) granules: Box<[u64]>,
     /// What this run found out about it, as [`BlockRoles`].
@@ -45,6 +59,17 @@ impl Block {
     pub(crate) fn found(&self) -> BlockRoles {
         BlockRoles(self.found.load(Ordering::Relaxed))
     }
+}
+
+/// What a block is to the dynamic linker's work at the first call of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Linkage {
+    /// Nothing.
+    None,
+    /// A stub of a function: goes on to the common stub until the function is known.
+    Stub,
+    /// The common stub, which goes on to the linker.
+    Common,
 }
 
 /// A memory instruction with what its callback needs.
@@ -108,6 +133,7 @@ pub(crate) struct BlockParts {
     pub(crate) special: Option<Special>,
     pub(crate) frees: bool,
     pub(crate) is_in_free: bool,
+    pub(crate) linkage: Linkage,
     pub(crate) granules: Vec<u64>,
 }
 
@@ -123,6 +149,8 @@ impl BlockParts {
             handler: key.handler,
             frees: self.frees,
             is_in_free: self.is_in_free,
+            linkage: self.linkage,
+            watched: key.watched || self.is_in_free,
             granules: self.granules.into_boxed_slice(),
             found: AtomicU8::new(0),
         })

@@ -1,50 +1,40 @@
 //! What the emulator calls while the guest runs.
 
-use crate::blocks::{Block, Site};
-use crate::ffi::{Api, PluginId};
-use crate::guest::read_value;
-use crate::images::Special;
+use crate::blocks::{Block, Site, Special};
+use crate::ffi::PluginId;
+use crate::guest::{read_text, read_value};
 use crate::isa::{self, Flow};
-use crate::output::BLOCK_BYTES;
+use crate::limits::BLOCK_BYTES;
+use crate::process;
 use crate::profile::{self, Handle, ThreadProfile};
 use crate::recorder::{self, Recorder};
-use crate::syscalls::{ARCH_SET_FS, CLONE_SETTLS, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument};
+use crate::syscalls::{
+    ARCH_SET_FS, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
+};
 use crate::thread::Thread;
 use crate::tracker::CallSite;
-use crate::translate::on_translate;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::Ordering;
 
 /// A chunk of the C library's heap is larger than this only by mistake.
 const MAX_CHUNK_BYTES: u64 = 1 << 36;
 
-/// Asks the emulator for callbacks.
-pub(crate) fn register(api: &Api, id: PluginId) {
-    // SAFETY: `id` is ours, and the callbacks have the signatures that the interface asks for.
-    unsafe {
-        (api.on_vcpu_init)(id, on_vcpu_init);
-        (api.on_vcpu_exit)(id, on_vcpu_exit);
-        (api.on_translate)(id, on_translate);
-        (api.on_syscall)(id, on_syscall);
-        (api.on_exit)(id, on_exit, std::ptr::null_mut());
-    }
-}
-
-unsafe extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
+pub(crate) unsafe extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
     if let Some(recorder) = recorder::get() {
         recorder.begin_thread(vcpu);
     }
 }
 
-unsafe extern "C" fn on_vcpu_exit(_id: PluginId, vcpu: c_uint) {
+pub(crate) unsafe extern "C" fn on_vcpu_exit(_id: PluginId, vcpu: c_uint) {
     if let Some(recorder) = recorder::get() {
-        recorder.end_thread(vcpu, CallEnd::Abandoned);
+        recorder.end_thread(vcpu, CallEnd::ThreadEnded);
     }
 }
 
-unsafe extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
+pub(crate) unsafe extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
     if let Some(recorder) = recorder::get() {
         recorder.finish();
     }
@@ -58,15 +48,6 @@ pub(crate) unsafe extern "C" fn on_block(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
     recorder.block(thread, block);
-}
-
-/// A block begins that is not watched, in a program with threads.
-pub(crate) unsafe extern "C" fn on_unwatched(vcpu: c_uint, _data: *mut c_void) {
-    let Some(recorder) = recorder::get() else { return };
-    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
-    if let Some(thread) = unsafe { recorder.thread(vcpu) } {
-        thread.has_gap = true;
-    }
 }
 
 /// A watched instruction accessed memory.
@@ -151,13 +132,13 @@ extern "C" fn access_slowly(profile: &mut ThreadProfile, counter: u32, address: 
 }
 
 #[allow(clippy::too_many_arguments, reason = "the emulator's signature")]
-unsafe extern "C" fn on_syscall(
+pub(crate) unsafe extern "C" fn on_syscall(
     _id: PluginId,
     vcpu: c_uint,
     number: i64,
     a1: u64,
     a2: u64,
-    _a3: u64,
+    a3: u64,
     a4: u64,
     a5: u64,
     _a6: u64,
@@ -165,18 +146,26 @@ unsafe extern "C" fn on_syscall(
     _a8: u64,
 ) {
     let Some(recorder) = recorder::get() else { return };
-    let Some(call) = isa::of(recorder.machine).system_call(number) else { return };
+    let call = isa::of(recorder.machine).system_call(number);
     match call {
-        // The other threads and the emulator itself are about to be replaced.
-        Call::Exec => return recorder.finish(),
-        Call::Fork => return recorder.count_fork(),
-        Call::Clone if a1 & CLONE_VM == 0 => return recorder.count_fork(),
+        Some(Call::Exec) => return recorder.note_exec(a1),
+        Some(Call::Fork) => process::begin_fork(recorder, vcpu),
+        // A process that borrows its parent's memory is one of its own under the emulator.
+        Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => {
+            process::begin_fork(recorder, vcpu)
+        }
         _ => {}
     }
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     let Some(thread) = (unsafe { recorder.thread(vcpu) }) else { return };
+    recorder.keep_before_system_call(thread);
+    let Some(call) = call else { return };
     match call {
-        Call::SetHandler if a2 != 0 => recorder.set_handler(a2),
+        Call::Exit => recorder.end_calls(thread, recorder.is_last_thread()),
+        Call::ExitGroup => recorder.end_calls(thread, true),
+        Call::Kill if recorder.is_deadly(a2) && recorder.is_own_process(a1) => recorder.end_by_signal(vcpu),
+        Call::ThreadKill if recorder.is_deadly(a3) => recorder.end_by_signal(vcpu),
+        Call::SetHandler if a2 != 0 => recorder.set_handler(a1, a2),
         Call::HandlerReturns => {
             thread.end_handler();
             thread.unwatched_seen = recorder.unwatched.load(Ordering::Relaxed);
@@ -204,10 +193,13 @@ impl Recorder {
             thread.leave_handlers();
         }
         let open_calls = thread.tracker.open_calls();
-        let is_next = !self.saw_gap(thread);
+        let is_next = self.follows_all() || !self.saw_gap(thread);
         let start = block.facts.start;
         let in_function = |pc| self.is_same_function(pc, start);
         thread.step(block, is_next, in_function, |previous| self.is_in_the_middle(previous, start));
+        if std::mem::take(&mut thread.was_left) {
+            self.mark(block, BlockRoles::LANDING);
+        }
         if !self.uses_slots() {
             thread.pop_site(None, Some(block.facts.start));
             if thread.tracker.open_calls() < open_calls {
@@ -219,7 +211,12 @@ impl Recorder {
         }
         if thread.is_recording() {
             thread.execute(block);
-            self.mark(block, BlockRoles::INSIDE);
+            if !block.watched {
+                self.mark(block, BlockRoles::INSIDE);
+                if !self.is_discovery && thread.keeps_accesses() {
+                    thread.miss();
+                }
+            }
         }
         thread.awaits_chunk = block.frees || (thread.awaits_chunk && block.is_in_free);
         if block.facts.flow == Flow::Call && !self.uses_slots() {
@@ -227,20 +224,11 @@ impl Recorder {
         }
         thread.last = Some(block);
         self.note_inside(thread);
-        let is_due = self.plan.writes_each_call && thread.encoder.packed_bytes() > 0;
-        if is_due || thread.encoder.packed_bytes() >= BLOCK_BYTES {
-            self.flush(&mut thread.encoder);
-        }
+        self.keep(thread);
     }
 
     /// True when blocks without callback ran on this thread since the last one with a callback.
     fn saw_gap(&self, thread: &mut Thread) -> bool {
-        if self.watches_all() {
-            return false;
-        }
-        if self.has_threads() {
-            return std::mem::take(&mut thread.has_gap);
-        }
         let now = self.unwatched.load(Ordering::Relaxed);
         std::mem::replace(&mut thread.unwatched_seen, now) != now
     }
@@ -294,7 +282,7 @@ impl Recorder {
         if thread.awaits_chunk && !is_store {
             self.note_chunk(thread, site, address, value);
         }
-        if thread.is_recording() && !self.is_discovery {
+        if thread.keeps_accesses() {
             if site.on_stack && !thread.has_stack {
                 self.note_stack(thread, address);
             }
@@ -315,6 +303,7 @@ impl Recorder {
                 thread.pop_site(Some(address), None);
                 thread.returned(address, value);
                 self.note_inside(thread);
+                self.keep(thread);
             }
             _ => {}
         }
@@ -337,11 +326,16 @@ impl Recorder {
         if self.is_discovery || self.profile.is_some() {
             return;
         }
-        let event =
-            MemoryEvent { at: self.tick(), thread: thread.id, kind, address, size_bytes: Some(size_bytes) };
-        thread.encoder.memory(&event);
+        thread.encoder.memory(&MemoryEvent {
+            at: self.journal.tick(),
+            process: self.process(),
+            thread: thread.id,
+            kind,
+            address,
+            size_bytes: Some(size_bytes),
+        });
         if thread.encoder.packed_bytes() >= BLOCK_BYTES {
-            self.flush(&mut thread.encoder);
+            self.flush(thread);
         }
     }
 
@@ -357,8 +351,49 @@ impl Recorder {
         }
     }
 
+    /// A thread ends, and with it perhaps its process.
+    fn end_calls(&self, thread: &mut Thread, ends_process: bool) {
+        thread.end_all(if ends_process { CallEnd::ProcessEnded } else { CallEnd::ThreadEnded });
+        self.note_inside(thread);
+        self.keep(thread);
+    }
+
+    /// True for a signal that ends a process whatever happens: one that cannot be handled, or is that of `abort` and is not.
+    fn is_deadly(&self, signal: u64) -> bool {
+        match signal as i32 {
+            libc::SIGKILL => true,
+            libc::SIGABRT => !self.translation().handled_signals.contains(&signal),
+            _ => false,
+        }
+    }
+
+    fn is_own_process(&self, id: u64) -> bool {
+        id == u64::from(std::process::id())
+    }
+
+    /// The thread on a virtual CPU ends its process by a signal, after which nothing is called any more.
+    fn end_by_signal(&self, vcpu: u32) {
+        self.end_thread(vcpu, CallEnd::ProcessEnded);
+        self.finish();
+    }
+
+    /// The guest is about to become the program of the path at this address, if there is one.
+    fn note_exec(&self, path: u64) {
+        let Some(path) = read_text(path.wrapping_add(self.guest_base.load(Ordering::Relaxed))) else {
+            return;
+        };
+        let is_program = std::fs::metadata(&path)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+        // A path that leads nowhere is one of several that are tried: the guest goes on.
+        if is_program {
+            let path = std::path::absolute(&path).unwrap_or_else(|_| path.into());
+            self.translation().executed.push(path.to_string_lossy().into_owned());
+            self.finish();
+        }
+    }
+
     /// The guest installs the signal handler that an action at this address names.
-    fn set_handler(&self, action: u64) {
+    fn set_handler(&self, signal: u64, action: u64) {
         let pointer_bytes = self.plan.header.abi.pointer_bytes;
         let host = action.wrapping_add(self.guest_base.load(Ordering::Relaxed));
         if !host.is_multiple_of(u64::from(pointer_bytes)) || !crate::maps::is_readable(host) {
@@ -366,9 +401,14 @@ impl Recorder {
         }
         // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
         let handler = unsafe { read_value(host, pointer_bytes) };
+        let mut translation = self.translation();
         // 0 and 1 stand for the default action and for none.
+        match handler {
+            Some(0) => translation.handled_signals.remove(&signal),
+            _ => translation.handled_signals.insert(signal),
+        };
         if let Some(handler) = handler.filter(|handler| *handler > 1) {
-            self.translation().handlers.insert(handler & !u64::from(pointer_bytes == 4));
+            translation.handlers.insert(handler & !u64::from(pointer_bytes == 4));
         }
     }
 }

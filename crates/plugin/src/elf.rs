@@ -2,6 +2,7 @@
 //! and function symbols. Little endian, both classes. Nothing here trusts the file: `None` is malformed.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Where bytes of a file come from.
@@ -50,6 +51,7 @@ pub(crate) struct Elf<'a, S: Source + ?Sized> {
     source: &'a S,
     is_64: bool,
     is_arm: bool,
+    head: Vec<u8>,
     program_headers: Vec<Vec<u8>>,
     section_headers: Vec<Vec<u8>>,
 }
@@ -94,6 +96,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
             program_headers: table(phoff, field(0)?, field(1)?)?,
             // A file without its sections still has segments.
             section_headers: table(shoff, field(2)?, field(3)?).unwrap_or_default(),
+            head,
         })
     }
 
@@ -137,6 +140,19 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
             .filter_map(|header| self.functions_of(header))
             .flatten()
             .collect()
+    }
+
+    /// Where the stubs of functions in other files lie: the common one first.
+    pub(crate) fn stubs(&self) -> Option<Range<u64>> {
+        let names = self.field(&self.head, (62, 2), (50, 2))?;
+        let names = self.section(self.section_headers.get(usize::try_from(names).ok()?)?)?;
+        let is_stubs = |header: &&Vec<u8>| {
+            let name = int(header, 0, 4).and_then(|at| names.get(usize::try_from(at).ok()?..));
+            name.is_some_and(|name| name.starts_with(b".plt\0"))
+        };
+        let header = self.section_headers.iter().find(is_stubs)?;
+        let start = self.field(header, (16, 8), (12, 4))?;
+        Some(start..start.checked_add(self.field(header, (32, 8), (20, 4))?)?)
     }
 
     fn section(&self, header: &[u8]) -> Option<Vec<u8>> {
@@ -225,6 +241,7 @@ mod tests {
             if let Some(elf) = Elf::open(&file[..length]) {
                 elf.segments();
                 elf.build_id();
+                elf.stubs();
                 assert_eq!(elf.functions(), []);
             }
         }
@@ -236,5 +253,6 @@ mod tests {
         let elf = Elf::open(&file).unwrap();
         assert!(elf.segments().len() > 1);
         assert!(elf.functions().iter().any(|symbol| symbol.name.contains("the_running_test_itself")));
+        assert!(elf.stubs().is_none_or(|stubs| stubs.start < stubs.end));
     }
 }

@@ -1,26 +1,16 @@
 //! The files the guest mapped, and which of their addresses matter.
 
+use crate::blocks::{Linkage, Special};
 use crate::elf::{Elf, Symbol};
 use crate::maps;
 use crate::tracker::Leaving;
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 use lineup_recording::plan::{BlockRoles, Plan};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// A function of the C library or the unwinder that the recorder must notice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Special {
-    /// `setjmp` and its kin: returns a second time.
-    SetJump,
-    /// Leaves activations without returning from them.
-    Leave(Leaving),
-    /// Gives back a heap block whose chunk header lies before it (glibc).
-    Free,
-}
 
 const SPECIAL: &[(&str, Special)] = &[
     ("setjmp", Special::SetJump),
@@ -36,7 +26,7 @@ const SPECIAL: &[(&str, Special)] = &[
     ("_Unwind_RaiseException", Special::Leave(Leaving::Unwind)),
     ("_Unwind_Resume", Special::Leave(Leaving::Unwind)),
     ("_Unwind_Resume_or_Rethrow", Special::Leave(Leaving::Unwind)),
-    ("_Unwind_ForcedUnwind", Special::Leave(Leaving::Unwind)),
+    ("_Unwind_ForcedUnwind", Special::Leave(Leaving::ThreadEnd)),
     ("free", Special::Free),
     ("cfree", Special::Free),
     ("realloc", Special::Free),
@@ -57,7 +47,21 @@ pub(crate) struct Function {
 /// One file.
 struct GuestImage {
     loaded: LoadedImage,
+    /// In order of address.
     functions: Vec<Symbol>,
+    /// Link addresses of the stubs of functions in other files.
+    stubs: Option<Range<u64>>,
+}
+
+impl GuestImage {
+    /// The function that covers a link address: the innermost, where they overlap.
+    fn symbol_at(&self, link: u64) -> Option<&Symbol> {
+        // A few symbols lie inside others; further back than that there is none that reaches here.
+        const MOST_NESTED: usize = 16;
+        let after = self.functions.partition_point(|symbol| symbol.address <= link);
+        let covers = |symbol: &&Symbol| link - symbol.address < symbol.size_bytes;
+        self.functions[..after].iter().rev().take(MOST_NESTED).find(covers)
+    }
 }
 
 /// All files mapped now, and the addresses in them that matter, by runtime address.
@@ -67,6 +71,11 @@ pub(crate) struct Images {
     specials: HashMap<u64, Special>,
     entries: HashMap<u64, u16>,
     roles: HashMap<u64, BlockRoles>,
+    /// Functions that an earlier run saw inside regions, by where they start: all their blocks are watched, since
+    /// another run may take other ways through them.
+    inside: BTreeMap<u64, u64>,
+    /// Stubs of functions in other files.
+    stubs: Vec<Range<u64>>,
     frees: Vec<Range<u64>>,
     /// Paths as they were given, by canonical path.
     canonical: HashMap<String, PathBuf>,
@@ -108,6 +117,8 @@ impl Images {
         self.specials.retain(|pc, _| !range.contains(pc));
         self.entries.retain(|pc, _| !range.contains(pc));
         self.roles.retain(|pc, _| !range.contains(pc));
+        self.inside.retain(|start, _| !range.contains(start));
+        self.stubs.retain(|stubs| !range.contains(&stubs.start));
         self.frees.retain(|free| !range.contains(&free.start));
     }
 
@@ -137,7 +148,14 @@ impl Images {
         }
         if let Some(blocks) = plan.discovery.blocks.get(&loaded.path) {
             self.roles.extend(blocks.iter().map(|(link, roles)| (loaded.to_runtime(*link), *roles)));
+            let inside = blocks.iter().filter(|(_, roles)| roles.has(BlockRoles::INSIDE));
+            let functions = inside.filter_map(|(link, _)| image.symbol_at(*link));
+            let ends =
+                functions.map(|symbol| (symbol.address, symbol.address.saturating_add(symbol.size_bytes)));
+            self.inside.extend(ends.map(|(start, end)| (loaded.to_runtime(start), loaded.to_runtime(end))));
         }
+        let stubs = image.stubs.iter();
+        self.stubs.extend(stubs.map(|stubs| loaded.to_runtime(stubs.start)..loaded.to_runtime(stubs.end)));
     }
 
     /// Only glibc's allocator is known to keep the chunk header that is read.
@@ -169,8 +187,23 @@ impl Images {
         self.entries.get(&pc).copied()
     }
 
+    /// Why the block at this address is to be watched, by what earlier runs found.
     pub(crate) fn roles_at(&self, pc: u64) -> BlockRoles {
-        self.roles.get(&pc).copied().unwrap_or_default()
+        let roles = self.roles.get(&pc).copied().unwrap_or_default();
+        let function = self.inside.range(..=pc).next_back();
+        match function.is_some_and(|(_, end)| pc < *end) {
+            true => roles.with(BlockRoles::INSIDE),
+            false => roles,
+        }
+    }
+
+    /// What the block at this address is to the dynamic linker.
+    pub(crate) fn linkage_at(&self, pc: u64) -> Linkage {
+        match self.stubs.iter().find(|stubs| stubs.contains(&pc)) {
+            Some(stubs) if stubs.start == pc => Linkage::Common,
+            Some(_) => Linkage::Stub,
+            None => Linkage::None,
+        }
     }
 
     /// True inside the functions that give heap blocks back.
@@ -196,9 +229,7 @@ impl Images {
     pub(crate) fn function_at(&self, pc: u64) -> Option<Function> {
         let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
         let link = image.loaded.to_link(pc);
-        let symbol = image.functions.iter().find(|symbol| {
-            (symbol.address..symbol.address.saturating_add(symbol.size_bytes)).contains(&link)
-        })?;
+        let symbol = image.symbol_at(link)?;
         let (name, is_part) = match symbol.name.split_once(".cold") {
             Some((name, _)) => (name, true),
             None => (symbol.name.as_str(), false),
@@ -219,6 +250,8 @@ fn open_image(path: &str, start: u64) -> Option<GuestImage> {
     let segments = elf.segments();
     let first = segments.iter().find(|segment| segment.offset < 0x1000)?;
     let bias = start.wrapping_sub(first.address & !0xfff);
+    let mut functions = elf.functions();
+    functions.sort_by_key(|symbol| symbol.address);
     let end = segments.iter().map(|segment| segment.address.saturating_add(segment.memory_bytes)).max()?;
     Some(GuestImage {
         loaded: LoadedImage {
@@ -228,6 +261,7 @@ fn open_image(path: &str, start: u64) -> Option<GuestImage> {
             bias,
             build_id: elf.build_id(),
         },
-        functions: elf.functions(),
+        functions,
+        stubs: elf.stubs(),
     })
 }

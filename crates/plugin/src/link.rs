@@ -93,7 +93,7 @@ unsafe extern "C" fn qemu_plugin_install(
     let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy().into_owned();
     let versions = info.version_min..=info.version_cur;
     let result = std::panic::catch_unwind(|| {
-        crate::recorder::install(API, id, &target, versions, info.system_emulation, &arguments)
+        crate::install::install(API, id, &target, versions, info.system_emulation, &arguments)
     });
     match result {
         Ok(Ok(())) => 0,

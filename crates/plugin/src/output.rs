@@ -2,48 +2,52 @@
 
 use lineup_recording::{Encoder, Header, RecordingError, Writer};
 use std::fs::File;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A thread hands its block over when it holds so much.
-pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-
-/// The file, and the process that may write to it: a forked child shares the file but not the recording.
+/// The file. Forked processes share it, and where it stands: each block is one write.
 pub(crate) struct Output {
     writer: Mutex<Option<Writer<File>>>,
-    process: u32,
 }
+
+/// The file while nobody else can write to it.
+pub(crate) type HeldOutput<'a> = MutexGuard<'a, Option<Writer<File>>>;
 
 impl Output {
     /// Starts the file.
     pub(crate) fn create(path: &str, header: &Header) -> Result<Self, RecordingError> {
         let writer = Writer::new(File::create(path)?, header)?;
-        Ok(Output { writer: Mutex::new(Some(writer)), process: std::process::id() })
-    }
-
-    /// True in the process that was recorded from the start.
-    pub(crate) fn is_ours(&self) -> bool {
-        std::process::id() == self.process
+        Ok(Output { writer: Mutex::new(Some(writer)) })
     }
 
     /// Writes what an encoder holds. After a failure (a full disk) nothing more is written: what stands in the file
     /// is whole.
-    pub(crate) fn flush(&self, encoder: &mut Encoder) {
+    ///
+    /// # Errors
+    /// The failure, the first time.
+    pub(crate) fn flush(&self, encoder: &mut Encoder) -> io::Result<()> {
         if encoder.packed_bytes() == 0 {
-            return;
+            return Ok(());
         }
         let sealed = encoder.seal();
-        if !self.is_ours() {
-            return;
-        }
         let mut writer = self.lock();
-        let Some(open) = writer.as_mut() else { return };
-        if let Err(error) = sealed.and_then(|block| open.append(&block)) {
-            eprintln!("lineup: the recording ends here: {error}");
-            *writer = None;
-        }
+        let Some(open) = writer.as_mut() else { return Ok(()) };
+        let Err(error) = sealed.and_then(|block| open.append(&block)) else { return Ok(()) };
+        eprintln!("lineup: the recording ends here: {error}");
+        *writer = None;
+        Err(match error {
+            RecordingError::Io(error) => error,
+            error => io::Error::other(error),
+        })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Writer<File>>> {
+    /// Writes nothing more: the file belongs to another process.
+    pub(crate) fn close(&self) {
+        *self.lock() = None;
+    }
+
+    /// Keeps others from writing.
+    pub(crate) fn lock(&self) -> HeldOutput<'_> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

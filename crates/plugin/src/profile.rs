@@ -13,8 +13,7 @@ mod model;
 mod worker;
 
 use crate::ffi::Api;
-use crate::output::BLOCK_BYTES;
-use crate::recorder::MAX_THREADS;
+use crate::limits::{BLOCK_BYTES, MAX_THREADS};
 use chains::Chains;
 pub(crate) use chains::{Kind, chains};
 use code::{Run, SharedCode};

@@ -1,26 +1,27 @@
 //! The recorder of this process: what threads share, from installation to the last summary.
 
 use crate::blocks::{Block, Registry};
-use crate::callbacks;
-use crate::ffi::{Api, PluginId};
+use crate::ffi::Api;
 use crate::images::Images;
+use crate::journal::Journal;
+use crate::limits::{BLOCK_BYTES, MAX_THREADS};
 use crate::output::Output;
 use crate::profile::{self, Profile};
-use crate::system;
-use crate::thread::{Entry, Thread};
-use lineup_model::access::{CallEnd, StackRange, ThreadId};
+use crate::selection::Picker;
+use crate::thread::{Entry, Manner, Thread};
+use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
-use lineup_recording::plan::{BlockRoles, Discovery, Plan, Task};
-use lineup_recording::{Encoder, Mode, RegionCounts, Summary};
-use std::collections::HashSet;
-use std::ops::RangeInclusive;
+use lineup_recording::journal::MOST_REGIONS;
+use lineup_recording::plan::{BlockRoles, Plan, Task};
+use lineup_recording::{CallSizes, Encoder, Mode, RegionCounts};
+use std::collections::{BTreeSet, HashSet};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Virtual CPUs, and so threads at one time, that are recorded at most.
-pub(crate) const MAX_THREADS: usize = 4096;
+/// A record waits so long to be written, unless nothing happens on its thread.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The one recorder.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -32,15 +33,31 @@ pub(crate) struct Translation {
     pub(crate) images: Images,
     /// Entries of signal handlers.
     pub(crate) handlers: HashSet<u64>,
+    /// Signals that have one, or are ignored.
+    pub(crate) handled_signals: BTreeSet<u64>,
+    /// Programs that were started by `exec`.
+    pub(crate) executed: Vec<String>,
     /// Found by symbol in files as they were mapped.
     pub(crate) found_entries: Vec<(u16, String, u64)>,
 }
 
-/// Counts of a region over all threads.
-#[derive(Default)]
-struct SharedCounts {
-    seen: AtomicU64,
-    ended: Mutex<RegionCounts>,
+/// A region as all threads of this process see it.
+pub(crate) struct Region {
+    /// Calls entered.
+    pub(crate) seen: AtomicU64,
+    pub(crate) picker: Picker,
+    /// Of threads that ended.
+    ended: Mutex<Ended>,
+}
+
+/// Counts and sizes of calls.
+pub(crate) type Ended = (RegionCounts, CallSizes);
+
+impl Region {
+    /// Counts and sizes of calls on threads that ended.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Everything that threads share.
@@ -56,20 +73,26 @@ pub(crate) struct Recorder {
     pub(crate) translation: Mutex<Translation>,
     /// What the emulator adds to a guest address.
     pub(crate) guest_base: AtomicU64,
-    /// Blocks executed that have no callback: a gap when it grows while a call is open. Exact with one thread; with
-    /// more, such blocks have a callback.
+    /// Blocks executed that have no callback: a gap when it grows while a call is open. Only in programs with one
+    /// thread: with more, every block has a callback.
     pub(crate) unwatched: Box<AtomicU64>,
     threads: Box<[AtomicPtr<Thread>]>,
     /// Threads that are inside a region now.
     inside: AtomicU64,
-    next_thread: AtomicU32,
-    lost_threads: AtomicU64,
-    forks: AtomicU64,
-    clock: AtomicU64,
-    instructions: AtomicU64,
-    regions: Vec<SharedCounts>,
-    process: u32,
-    begun: Instant,
+    pub(crate) journal: Journal,
+    pub(crate) regions: Vec<Region>,
+    /// This process, by its number.
+    process: AtomicU32,
+    /// True once the last words were written.
+    is_over: AtomicBool,
+    /// Threads that began and that live, in this process.
+    pub(crate) threads_begun: AtomicU64,
+    threads_alive: AtomicU64,
+    pub(crate) lost_threads: AtomicU64,
+    pub(crate) forks: AtomicU64,
+    pub(crate) gaps: AtomicU64,
+    pub(crate) instructions: AtomicU64,
+    pub(crate) begun: Instant,
 }
 
 /// The recorder; `None` before it is installed.
@@ -77,46 +100,20 @@ pub(crate) fn get() -> Option<&'static Recorder> {
     RECORDER.get()
 }
 
-/// Reads the plan, opens the output and asks for callbacks.
-pub(crate) fn install(
-    api: Api,
-    id: PluginId,
-    target: &str,
-    versions: RangeInclusive<i32>,
-    is_system: bool,
-    arguments: &[String],
-) -> Result<(), String> {
-    if !versions.contains(&1) {
-        return Err(format!(
-            "the emulator speaks plugin interface {} to {}, not 1; QEMU 6.0 to 8.1 are known to work",
-            versions.start(),
-            versions.end()
-        ));
-    }
-    let machine =
-        Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
-    let path = arguments.iter().find_map(|argument| argument.strip_prefix("plan="));
-    let path = path.ok_or("the argument plan=FILE is missing; start the recorder with `lineup record`")?;
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("cannot read the plan {path}: {error}"))?;
-    let plan = Plan::parse(&text).map_err(|error| error.to_string())?;
-    if is_system != plan.system.is_some() {
-        let (is, wanted) =
-            if is_system { ("a whole system", "a program") } else { ("a program", "a whole system") };
-        return Err(format!("the emulator runs {is}, but the plan is for {wanted}"));
-    }
-    if is_system {
-        return system::install(api, id, machine, plan);
-    }
-    let recorder = Recorder::new(api, plan, machine)?;
-    RECORDER.set(recorder).map_err(|_| "the plugin was loaded twice".to_string())?;
-    callbacks::register(&api, id);
-    Ok(())
+/// Sets the recorder, once.
+pub(crate) fn set(recorder: Recorder) -> Result<(), String> {
+    RECORDER.set(recorder).map_err(|_| "the plugin was loaded twice".to_owned())
 }
 
 impl Recorder {
-    fn new(api: Api, plan: Plan, machine: Machine) -> Result<Self, String> {
+    /// Opens the output of a plan.
+    pub(crate) fn new(api: Api, plan: Plan, machine: Machine) -> Result<Self, String> {
+        if plan.header.regions.len() > MOST_REGIONS {
+            return Err(format!("more than {MOST_REGIONS} regions; name fewer"));
+        }
         let is_discovery = plan.task == Task::Discover;
+        let journal = Journal::open(&plan.journal)
+            .map_err(|error| format!("cannot map the journal {:?}: {error}", plan.journal))?;
         let output = match is_discovery {
             true => None,
             false => Some(
@@ -138,13 +135,16 @@ impl Recorder {
             unwatched: Box::default(),
             threads: (0..MAX_THREADS).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
             inside: AtomicU64::new(0),
-            next_thread: AtomicU32::new(0),
+            process: AtomicU32::new(journal.begin_process()),
+            journal,
+            regions: (0..plan.header.regions.len()).map(|index| region(&plan, index)).collect(),
+            is_over: AtomicBool::new(false),
+            threads_begun: AtomicU64::new(0),
+            threads_alive: AtomicU64::new(0),
             lost_threads: AtomicU64::new(0),
             forks: AtomicU64::new(0),
-            clock: AtomicU64::new(0),
+            gaps: AtomicU64::new(0),
             instructions: AtomicU64::new(0),
-            regions: plan.header.regions.iter().map(|_| SharedCounts::default()).collect(),
-            process: std::process::id(),
             begun: Instant::now(),
             plan,
         })
@@ -155,34 +155,38 @@ impl Recorder {
         self.machine.description().return_address == ReturnAddress::OnStack
     }
 
-    /// True when every block has a callback.
-    pub(crate) fn watches_all(&self) -> bool {
-        self.is_discovery || self.plan.header.mode != Mode::TwoPass
+    /// True when every block and every call has a callback.
+    pub(crate) fn follows_all(&self) -> bool {
+        self.is_discovery || self.plan.follows_all || self.plan.header.mode != Mode::TwoPass
     }
 
-    /// True when a block without watch needs a callback to notice gaps: with several threads a shared counter would
-    /// lose counts and blame one thread's blocks on another.
-    pub(crate) fn has_threads(&self) -> bool {
-        self.plan.discovery.threads > 1
+    /// True when the accesses of every block are seen.
+    pub(crate) fn watches_all(&self) -> bool {
+        !self.is_discovery && self.plan.header.mode != Mode::TwoPass
+    }
+
+    /// True when this run counts the sizes of all calls: the first run does it for those after it.
+    pub(crate) fn counts_sizes(&self) -> bool {
+        self.is_discovery || self.plan.header.mode == Mode::OnePass
+    }
+
+    /// The process, by its number.
+    pub(crate) fn process(&self) -> ProcessId {
+        ProcessId(self.process.load(Ordering::Relaxed))
     }
 
     pub(crate) fn translation(&self) -> MutexGuard<'_, Translation> {
         self.translation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next position in the order of events.
-    pub(crate) fn tick(&self) -> u64 {
-        self.clock.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Counts an entry of a region and admits it unless warm-up or limit forbid.
-    pub(crate) fn admit(&self, region: u16) -> Option<Entry> {
-        let sequence = self.regions.get(usize::from(region))?.seen.fetch_add(1, Ordering::Relaxed);
-        let after_warmup = sequence.checked_sub(self.plan.header.warmup_calls)?;
-        if self.plan.header.max_calls.is_some_and(|most| after_warmup >= most) {
-            return None;
-        }
-        Some(Entry { sequence, at: self.tick() })
+    /// Counts an entry of a region and tells whether the call is followed, and recorded.
+    pub(crate) fn admit(&self, number: u16) -> Option<Entry> {
+        let region = self.regions.get(usize::from(number))?;
+        region.seen.fetch_add(1, Ordering::Relaxed);
+        let sequence = self.journal.count_call(number)?;
+        let kept = !self.is_discovery && region.picker.takes(sequence);
+        let entry = || Entry { sequence, at: self.journal.tick(), process: self.process(), kept };
+        (kept || self.counts_sizes()).then(entry)
     }
 
     /// The state of the thread that runs on a virtual CPU.
@@ -206,14 +210,28 @@ impl Recorder {
             self.lost_threads.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let id = ThreadId(self.next_thread.fetch_add(1, Ordering::Relaxed));
-        let regions = self.regions.len();
-        let mut thread =
-            Thread::new(id, self.uses_slots(), self.watches_all(), regions, self.plan.header.max_accesses);
+        let mut thread = Thread::new(ThreadId(self.journal.thread()), self.manner());
+        self.threads_begun.fetch_add(1, Ordering::Relaxed);
+        self.threads_alive.fetch_add(1, Ordering::Relaxed);
         thread.profile = self.profile.as_ref().map(|profile| profile.thread(self.api));
         profile::set_current(vcpu, thread.profile.as_deref_mut());
         let old = slot.swap(Box::into_raw(Box::new(thread)), Ordering::AcqRel);
-        self.drop_thread(old, CallEnd::Abandoned);
+        self.drop_thread(old, CallEnd::ThreadEnded);
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            uses_slots: self.uses_slots(),
+            keeps_all_sites: self.follows_all(),
+            counts_sizes: self.counts_sizes(),
+            regions: self.regions.len(),
+            max_accesses: usize::try_from(self.plan.header.max_accesses).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// True when no other thread of this process lives.
+    pub(crate) fn is_last_thread(&self) -> bool {
+        self.threads_alive.load(Ordering::Relaxed) <= 1
     }
 
     /// The thread on a virtual CPU has ended.
@@ -232,14 +250,14 @@ impl Recorder {
         let mut thread = unsafe { Box::from_raw(thread) };
         thread.end_all(how);
         self.note_inside(&mut thread);
-        self.flush(&mut thread.encoder);
-        for (shared, own) in self.regions.iter().zip(&thread.counts) {
-            let mut ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner);
-            ended.recorded += own.recorded;
-            ended.abandoned += own.abandoned;
-            ended.unfinished += own.unfinished;
-            ended.truncated += own.truncated;
-            ended.in_handlers += own.in_handlers;
+        self.flush(&mut thread);
+        self.threads_alive.fetch_sub(1, Ordering::Relaxed);
+        self.gaps.fetch_add(thread.gaps, Ordering::Relaxed);
+        for (region, own) in self.regions.iter().zip(&thread.counts) {
+            region.lock().0.add(own);
+        }
+        for (region, own) in self.regions.iter().zip(&thread.sizes) {
+            region.lock().1.add_all(own);
         }
         self.instructions.fetch_add(thread.instructions, Ordering::Relaxed);
         if let Some(profile) = &self.profile {
@@ -265,10 +283,49 @@ impl Recorder {
         self.inside.load(Ordering::Relaxed) > 0
     }
 
+    /// Writes what a thread packed.
+    pub(crate) fn flush(&self, thread: &mut Thread) {
+        if let Some(slot) = &mut thread.slot {
+            slot.begin_writing();
+        }
+        self.write(&mut thread.encoder);
+        if let Some(slot) = &mut thread.slot {
+            slot.clear();
+        }
+        thread.in_slot = 0;
+        thread.written_at = Instant::now();
+    }
+
     /// Writes what an encoder holds.
-    pub(crate) fn flush(&self, encoder: &mut Encoder) {
-        if let Some(output) = &self.output {
-            output.flush(encoder);
+    pub(crate) fn write(&self, encoder: &mut Encoder) {
+        let Some(output) = &self.output else { return };
+        if let Err(error) = output.flush(encoder) {
+            self.journal.note_failure(&error);
+        }
+    }
+
+    /// Puts the calls that ended where they survive: into the journal at once, into the recording when there is a block
+    /// of them, or when they have waited.
+    pub(crate) fn keep(&self, thread: &mut Thread) {
+        if !std::mem::take(&mut thread.has_packed_call) {
+            return;
+        }
+        if thread.slot.is_none() {
+            thread.slot = self.journal.slot();
+        }
+        let packed = thread.encoder.packed_bytes();
+        let fits =
+            thread.slot.as_mut().is_none_or(|slot| slot.append(&thread.encoder.packed()[thread.in_slot..]));
+        thread.in_slot = packed;
+        if !fits || packed >= BLOCK_BYTES || thread.written_at.elapsed() >= LONGEST_WAIT {
+            self.flush(thread);
+        }
+    }
+
+    /// Writes what has waited: the thread may be about to sleep.
+    pub(crate) fn keep_before_system_call(&self, thread: &mut Thread) {
+        if thread.encoder.packed_bytes() > 0 && thread.written_at.elapsed() >= LONGEST_WAIT {
+            self.flush(thread);
         }
     }
 
@@ -288,82 +345,57 @@ impl Recorder {
         self.forks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The program is about to end: every thread is closed, and the last words are written.
-    pub(crate) fn finish(&self) {
-        if std::process::id() != self.process {
-            return;
-        }
-        let threads = u64::from(self.next_thread.load(Ordering::Relaxed));
-        for vcpu in 0..MAX_THREADS as u32 {
-            self.end_thread(vcpu, CallEnd::Unfinished);
-        }
-        match self.is_discovery {
-            true => self.write_discovery(threads),
-            false => self.write_summary(threads),
-        }
-    }
-
-    fn write_summary(&self, threads: u64) {
-        let counts = |shared: &SharedCounts| RegionCounts {
-            seen: shared.seen.load(Ordering::Relaxed),
-            ..*shared.ended.lock().unwrap_or_else(PoisonError::into_inner)
-        };
-        let mut encoder = Encoder::new();
-        if let Some(profile) = &self.profile {
-            profile.write(&mut encoder, |encoder| self.flush(encoder));
-        }
-        encoder.summary(&Summary {
-            regions: self.regions.iter().map(counts).collect(),
-            total_instructions: self.watches_all().then(|| self.instructions.load(Ordering::Relaxed)),
-            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            threads,
-            unrecorded_threads: self.lost_threads.load(Ordering::Relaxed),
-            forks: self.forks.load(Ordering::Relaxed),
-            notes: self.notes(),
-        });
-        self.flush(&mut encoder);
-    }
-
-    fn write_discovery(&self, threads: u64) {
-        let translation = self.translation();
-        let mut discovery = Discovery {
-            entries: translation.found_entries.clone(),
-            calls: self.regions.iter().map(|region| region.seen.load(Ordering::Relaxed)).collect(),
-            images: translation.images.loaded().map(|image| image.path.clone()).collect(),
-            instructions: self.instructions.load(Ordering::Relaxed),
-            threads,
-            notes: self.notes(),
-            complete: true,
-            ..Discovery::default()
-        };
-        for block in
-            translation.registry.blocks().iter().filter(|block| block.found() != BlockRoles::default())
-        {
-            let start = block.facts.start;
-            if let Some(image) = translation.images.image_at(start) {
-                let roles = discovery.blocks.entry(image.path.clone()).or_default();
-                let role = roles.entry(image.to_link(start)).or_default();
-                *role = role.with(block.found());
+    /// This process was just forked off; the thread of this virtual CPU is its only one.
+    pub(crate) fn become_child(&self, vcpu: u32) {
+        self.process.store(self.journal.begin_process(), Ordering::Relaxed);
+        for (other, slot) in (0..).zip(&self.threads) {
+            if other != vcpu {
+                // Not dropped: what the other threads hold belongs to the other process.
+                slot.store(ptr::null_mut(), Ordering::Relaxed);
+                profile::set_current(other, None);
             }
         }
-        if let Err(error) = std::fs::write(&self.plan.output, discovery.to_text()) {
-            eprintln!("lineup: cannot write {}: {error}", self.plan.output);
+        for region in &self.regions {
+            region.seen.store(0, Ordering::Relaxed);
+            *region.lock() = Default::default();
+        }
+        for count in [&self.lost_threads, &self.forks, &self.gaps, &self.instructions, &self.inside] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.threads_begun.store(1, Ordering::Relaxed);
+        self.threads_alive.store(1, Ordering::Relaxed);
+        let mut translation = self.translation();
+        translation.executed.clear();
+        if self.profile.is_some() {
+            // Whole programs are profiled as one process.
+            self.is_over.store(true, Ordering::Relaxed);
+            self.output.iter().for_each(Output::close);
+        }
+        // SAFETY: called in the system call of that virtual CPU, whose callback has returned: no other reference lives.
+        if let Some(thread) = unsafe { self.thread(vcpu) } {
+            thread.forked(ThreadId(self.journal.thread()));
+            thread.is_counted_inside = false;
         }
     }
 
-    fn notes(&self) -> Vec<String> {
-        let lost = self.lost_threads.load(Ordering::Relaxed);
-        let mut notes = Vec::new();
-        if lost > 0 {
-            notes.push(format!("{lost} threads were not recorded: more than {MAX_THREADS} lived at once"));
+    /// The program is about to end: every thread is closed. True the first time, when the last words are to be written.
+    pub(crate) fn end_threads(&self) -> bool {
+        if self.is_over.swap(true, Ordering::Relaxed) {
+            return false;
         }
-        notes
+        (0..MAX_THREADS as u32).for_each(|vcpu| self.end_thread(vcpu, CallEnd::Unfinished));
+        true
     }
 
-    /// Marks what a discovery found out about a block.
+    /// Marks what this run found out about a block.
     pub(crate) fn mark(&self, block: &Block, role: BlockRoles) {
-        if self.is_discovery {
+        if self.follows_all() && !self.watches_all() {
             block.mark(role);
         }
     }
+}
+
+fn region(plan: &Plan, index: usize) -> Region {
+    let expected = plan.discovery.calls.get(index).copied().unwrap_or_default();
+    Region { seen: AtomicU64::new(0), picker: Picker::new(&plan.header, expected), ended: Mutex::default() }
 }

@@ -3,7 +3,15 @@
 /// What a system call means for the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// Installs a signal handler: the second argument points to it.
+    /// Ends the thread.
+    Exit,
+    /// Ends the process.
+    ExitGroup,
+    /// Sends a signal: the second argument, to what the first names.
+    Kill,
+    /// Sends a signal: the third argument, to a thread.
+    ThreadKill,
+    /// Installs a signal handler for the first argument: the second points to it.
     SetHandler,
     /// A signal handler returns.
     HandlerReturns,
@@ -29,6 +37,8 @@ pub(crate) const MAP_FIXED: u64 = 0x10;
 pub(crate) const ARCH_SET_FS: u64 = 0x1002;
 /// `CLONE_SETTLS`: the thread's base is an argument, on i386 in a descriptor that it points to.
 pub(crate) const CLONE_SETTLS: u64 = 0x80000;
+/// `CLONE_VFORK`: a process that borrows memory until it calls `exec`.
+pub(crate) const CLONE_VFORK: u64 = 0x4000;
 /// `CLONE_VM`: a thread, not a process.
 pub(crate) const CLONE_VM: u64 = 0x100;
 
@@ -61,4 +71,7 @@ pub(crate) const OF_BOTH_OLD: &[(i64, Call)] = &[
     (2, Call::Fork),
     (190, Call::Fork),
     (120, Call::Clone),
+    (1, Call::Exit),
+    (37, Call::Kill),
+    (238, Call::Kill),
 ];

@@ -1,15 +1,16 @@
 //! What one guest thread is doing: its open calls and what they touched. Fed by callbacks of that thread
 //! only, so nothing here is shared.
 
-use crate::blocks::{Block, Site};
-use crate::images::Special;
+use crate::blocks::{Block, Linkage, Site, Special};
 use crate::isa::Flow;
+use crate::journal::Slot;
 use crate::profile::ThreadProfile;
 use crate::tracker::{CallSite, Tracker};
-use lineup_model::access::{Access, AccessKind, CallEnd, ThreadId};
+use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
-use lineup_recording::{CallHead, Encoder};
+use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 /// A call of a region under way.
 #[derive(Debug)]
@@ -19,40 +20,60 @@ struct OpenCall {
     first_access: usize,
     granules: BTreeSet<u64>,
     dropped: u64,
+    /// Goes into the recording; else only its instructions are counted.
+    kept: bool,
 }
 
-/// Counts of one region on one thread.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct ThreadCounts {
-    pub(crate) recorded: u64,
-    pub(crate) abandoned: u64,
-    pub(crate) unfinished: u64,
-    pub(crate) truncated: u64,
-    pub(crate) in_handlers: u64,
+/// The dynamic linker at work inside a call.
+#[derive(Clone, Copy, Debug)]
+struct Binding {
+    /// Activations open when it began.
+    depth: usize,
+    /// It was reached; else control is in the stub still.
+    begun: bool,
+}
+
+/// What a thread does and does not do in this run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// The return address lies in memory.
+    pub(crate) uses_slots: bool,
+    /// Every call instruction is seen, so that all open calls are known.
+    pub(crate) keeps_all_sites: bool,
+    /// Every call of a region is followed, recorded or not, and its size counted.
+    pub(crate) counts_sizes: bool,
+    pub(crate) regions: usize,
+    pub(crate) max_accesses: usize,
 }
 
 /// One guest thread.
 pub(crate) struct Thread {
     pub(crate) id: ThreadId,
+    manner: Manner,
     pub(crate) tracker: Tracker,
     /// The block executed last, among those with a callback.
     pub(crate) last: Option<&'static Block>,
     /// Calls seen that have not returned, outermost first: kept where every block is watched, else only the last.
     sites: Vec<(CallSite, &'static Block)>,
-    keeps_all_sites: bool,
     /// The blocks left waiting by signal handlers that interrupted a recorded call.
     handlers: Vec<Option<&'static Block>>,
     open: Vec<OpenCall>,
+    /// Those of `open` that go into the recording.
+    open_kept: usize,
+    binding: Option<Binding>,
     accesses: Vec<Access>,
     /// Counts block executions, to tell pieces of one access from accesses of another turn.
     turn: u64,
     last_access_turn: u64,
-    max_accesses: usize,
     /// Set between the entry of `free` and the load of the chunk header.
     pub(crate) awaits_chunk: bool,
     pub(crate) has_stack: bool,
-    /// True when a block without watch ran since the last watched one (in programs with threads).
-    pub(crate) has_gap: bool,
+    /// Times that control went through blocks without callback inside a call, or left it so.
+    pub(crate) gaps: u64,
+    /// A call was left without a return since the last block began.
+    pub(crate) was_left: bool,
+    /// A call went into the encoder since this was last cleared.
+    pub(crate) has_packed_call: bool,
     /// What the shared counter of blocks without watch stood at.
     pub(crate) unwatched_seen: u64,
     /// True when this thread is counted among those inside a region.
@@ -61,51 +82,78 @@ pub(crate) struct Thread {
     pub(crate) instructions: u64,
     /// Caches and counts, in whole-program mode.
     pub(crate) profile: Option<Box<ThreadProfile>>,
-    pub(crate) counts: Vec<ThreadCounts>,
+    pub(crate) counts: Vec<RegionCounts>,
+    /// Sizes of all calls, where they are counted.
+    pub(crate) sizes: Vec<CallSizes>,
     pub(crate) encoder: Encoder,
+    /// Where unwritten records survive.
+    pub(crate) slot: Option<Slot>,
+    /// Bytes of the encoder's records that stand in the slot.
+    pub(crate) in_slot: usize,
+    pub(crate) written_at: Instant,
 }
 
 /// What a region's entry needs from outside the thread.
 pub(crate) struct Entry {
     pub(crate) sequence: u64,
     pub(crate) at: u64,
+    pub(crate) process: ProcessId,
+    /// It goes into the recording; else it is followed for its size alone.
+    pub(crate) kept: bool,
 }
 
 impl Thread {
-    pub(crate) fn new(
-        id: ThreadId,
-        uses_slots: bool,
-        keeps_all_sites: bool,
-        regions: usize,
-        max_accesses: u64,
-    ) -> Self {
+    pub(crate) fn new(id: ThreadId, manner: Manner) -> Self {
         Thread {
             id,
-            tracker: Tracker::new(uses_slots),
+            manner,
+            tracker: Tracker::new(manner.uses_slots),
             last: None,
             sites: Vec::new(),
-            keeps_all_sites,
             handlers: Vec::new(),
             open: Vec::new(),
+            open_kept: 0,
+            binding: None,
             accesses: Vec::new(),
             turn: 0,
             last_access_turn: 0,
-            max_accesses: usize::try_from(max_accesses).unwrap_or(usize::MAX),
             awaits_chunk: false,
             has_stack: false,
-            has_gap: false,
+            gaps: 0,
+            was_left: false,
+            has_packed_call: false,
             unwatched_seen: 0,
             is_counted_inside: false,
             instructions: 0,
             profile: None,
-            counts: vec![ThreadCounts::default(); regions],
+            counts: vec![RegionCounts::default(); manner.regions],
+            sizes: vec![CallSizes::default(); if manner.counts_sizes { manner.regions } else { 0 }],
             encoder: Encoder::new(),
+            slot: None,
+            in_slot: 0,
+            written_at: Instant::now(),
         }
+    }
+
+    /// The same thread in a process that was just forked off: what it has done belongs to the other process.
+    pub(crate) fn forked(&mut self, id: ThreadId) {
+        // The other process's part of the journal stays as it is.
+        std::mem::forget(self.slot.take());
+        let mut fresh = Thread::new(id, self.manner);
+        fresh.last = self.last;
+        fresh.sites = std::mem::take(&mut self.sites);
+        fresh.is_counted_inside = self.is_counted_inside;
+        *self = fresh;
     }
 
     /// True while accesses belong to a recorded call.
     pub(crate) fn is_recording(&self) -> bool {
         self.tracker.is_inside() && self.handlers.is_empty()
+    }
+
+    /// True while accesses go into the recording.
+    pub(crate) fn keeps_accesses(&self) -> bool {
+        self.open_kept > 0 && self.handlers.is_empty() && self.binding.is_none()
     }
 
     /// True while a signal handler runs that interrupted a recorded call.
@@ -120,7 +168,7 @@ impl Thread {
 
     /// A call instruction was executed.
     pub(crate) fn push_site(&mut self, site: CallSite, block: &'static Block) {
-        if !self.keeps_all_sites {
+        if !self.manner.keeps_all_sites {
             self.sites.clear();
         }
         if let Some(slot) = site.slot {
@@ -144,7 +192,7 @@ impl Thread {
         };
         // Returns match the innermost call but for unwinding, which leaves few levels.
         let near = self.sites.iter().rev().take(64).position(|(site, _)| matches(site));
-        if let Some(above) = near.filter(|_| self.keeps_all_sites) {
+        if let Some(above) = near.filter(|_| self.manner.keeps_all_sites) {
             self.sites.truncate(self.sites.len() - above - 1);
         }
     }
@@ -164,6 +212,7 @@ impl Thread {
             return;
         }
         if is_next {
+            self.follow_binding(previous, block);
             if self.tracker.may_land(previous.facts.flow, block.facts.start)
                 && !self.tracker.land_at(block.facts.start)
                 && is_middle(previous.facts.start)
@@ -173,10 +222,66 @@ impl Thread {
             if self.tracker.is_inside() {
                 self.tracker.step(previous.facts, block.facts.start);
             }
-        } else if self.tracker.gap_is_inside(previous.facts.flow) {
-            self.open.iter_mut().for_each(|call| call.head.missed_blocks += 1);
+        } else {
+            self.step_over_gap(previous.facts.flow);
         }
         self.close_ended();
+    }
+
+    /// Blocks ran that have no callback.
+    fn step_over_gap(&mut self, previous: Flow) {
+        let is_lost = self.tracker.is_leaving() || self.tracker.lost_return(previous);
+        self.gaps += u64::from(is_lost);
+        if self.tracker.gap_is_inside(previous) {
+            self.miss();
+        }
+    }
+
+    /// A block ran inside whose accesses were not seen.
+    pub(crate) fn miss(&mut self) {
+        self.gaps += 1;
+        self.open.iter_mut().for_each(|call| call.head.missed_blocks += 1);
+    }
+
+    /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through
+    /// the common stub, and goes on to the function by a jump on the same level.
+    fn follow_binding(&mut self, previous: &Block, block: &Block) {
+        match &mut self.binding {
+            None if block.linkage == Linkage::Common => {
+                self.binding = Some(Binding { depth: self.tracker.depth(), begun: false });
+                // On Arm the stub is the same whether the function is known or not.
+                if previous.linkage == Linkage::Stub && self.manner.uses_slots {
+                    self.move_to_binding(previous);
+                }
+            }
+            None => {}
+            Some(binding) => {
+                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
+                let flow = previous.facts.flow;
+                let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
+                let is_jump = goes_on && self.tracker.depth() == binding.depth;
+                let is_over = (is_jump && binding.begun) || self.tracker.depth() < binding.depth;
+                binding.begun |= is_jump;
+                if is_over {
+                    self.binding = None;
+                }
+            }
+        }
+    }
+
+    /// The stub that led to the common one was executed only because the function was not known yet.
+    fn move_to_binding(&mut self, stub: &Block) {
+        for call in &mut self.open {
+            let moved = stub.instructions.min(call.head.instructions);
+            call.head.instructions -= moved;
+            call.head.binding_instructions += moved;
+        }
+        let least = self.open.last().map_or(0, |call| call.first_access);
+        while self.accesses.len() > least
+            && self.accesses.last().is_some_and(|last| (stub.facts.start..stub.facts.end).contains(&last.pc))
+        {
+            self.accesses.pop();
+        }
     }
 
     /// A region's entry was reached; `entry` is made when the call is to be recorded.
@@ -195,21 +300,24 @@ impl Thread {
         if self.tracker.is_loop(region, self.last_flow()) {
             return;
         }
-        let Some(Entry { sequence, at }) = entry() else { return };
+        let Some(Entry { sequence, at, process, kept }) = entry() else { return };
         let depth = self.tracker.depth_of(region);
         self.tracker.enter(region, site);
         let head = CallHead {
             region: RegionId(region),
+            process,
             thread: self.id,
             sequence,
             entered_at: at,
             end: CallEnd::Unfinished,
             depth,
             instructions: 0,
+            binding_instructions: 0,
             missed_blocks: 0,
         };
         let first_access = self.accesses.len();
-        self.open.push(OpenCall { head, first_access, granules: BTreeSet::new(), dropped: 0 });
+        self.open_kept += usize::from(kept);
+        self.open.push(OpenCall { head, first_access, granules: BTreeSet::new(), dropped: 0, kept });
     }
 
     /// Counts a block that is executed inside.
@@ -219,11 +327,19 @@ impl Thread {
             Some(Special::Leave(kind)) => self.tracker.begin_leaving(kind),
             _ => {}
         }
-        let again = block.repeats && self.last.is_some_and(|last| std::ptr::eq(last, block));
-        self.turn += u64::from(!again);
+        // The emulator executes a repeated string instruction once for each element, first at the end of the block that
+        // led to it and then as a block of its own: it is one instruction.
+        if block.repeats && self.last.is_some_and(|last| last.facts.end == block.facts.end) {
+            return;
+        }
+        self.turn += 1;
         for call in &mut self.open {
+            if self.binding.is_some() {
+                call.head.binding_instructions += block.instructions;
+                continue;
+            }
             call.head.instructions += block.instructions;
-            if !again {
+            if call.kept {
                 call.granules.extend(block.granules.iter().copied());
             }
         }
@@ -238,20 +354,17 @@ impl Thread {
         kind: AccessKind,
         value: Option<u64>,
     ) {
-        if let Some(last) = self.accesses.last_mut()
-            && !site.multiple
+        let first = self.open.last().map_or(0, |call| call.first_access);
+        if !site.multiple
             && self.last_access_turn == self.turn
-            && (last.pc, last.kind) == (site.pc, kind)
-            && last.address.wrapping_add(u64::from(last.size_bytes)) == address
             && self.open.last().is_some_and(|call| call.dropped == 0)
+            && join(self.accesses.get_mut(first..).unwrap_or_default(), site.pc, address, size_bytes, kind)
         {
-            last.size_bytes = last.size_bytes.saturating_add(size_bytes);
-            last.value = None;
             return;
         }
         self.last_access_turn = self.turn;
         let outermost = self.open.first().map_or(0, |call| call.first_access);
-        if self.accesses.len() - outermost >= self.max_accesses {
+        if self.accesses.len() - outermost >= self.manner.max_accesses {
             self.open.iter_mut().for_each(|call| call.dropped += 1);
             return;
         }
@@ -284,6 +397,7 @@ impl Thread {
     /// A signal handler returns.
     pub(crate) fn end_handler(&mut self) {
         if let Some(last) = self.handlers.pop() {
+            self.was_left = false;
             self.last = last;
         }
     }
@@ -296,6 +410,7 @@ impl Thread {
     /// Ends every open call.
     pub(crate) fn end_all(&mut self, how: CallEnd) {
         self.handlers.clear();
+        self.binding = None;
         self.tracker.end_all(how);
         self.close_ended();
     }
@@ -305,23 +420,32 @@ impl Thread {
             return;
         }
         for end in self.tracker.take_ended() {
+            self.was_left |= end == CallEnd::Abandoned;
             let Some(call) = self.open.pop() else { continue };
             self.close(call, end);
         }
         if self.open.is_empty() {
             self.accesses.clear();
+            self.binding = None;
         }
     }
 
     fn close(&mut self, call: OpenCall, end: CallEnd) {
+        let region = usize::from(call.head.region.0);
+        if let Some(sizes) = self.sizes.get_mut(region).filter(|_| end != CallEnd::Unfinished) {
+            sizes.add(call.head.instructions);
+        }
+        self.open_kept -= usize::from(call.kept);
+        if !call.kept {
+            return;
+        }
+        self.has_packed_call = true;
         let accesses = self.accesses.get(call.first_access..).unwrap_or_default();
         let granules: Vec<u64> = call.granules.into_iter().collect();
         let kept = self.encoder.call(&CallHead { end, ..call.head }, accesses, &granules);
         let was_cut = kept < accesses.len() || call.dropped > 0;
-        if let Some(counts) = self.counts.get_mut(usize::from(call.head.region.0)) {
-            counts.recorded += 1;
-            counts.abandoned += u64::from(end == CallEnd::Abandoned);
-            counts.unfinished += u64::from(end == CallEnd::Unfinished);
+        if let Some(counts) = self.counts.get_mut(region) {
+            counts.count_end(end);
             counts.truncated += u64::from(was_cut);
         }
     }
@@ -330,4 +454,21 @@ impl Thread {
     pub(crate) fn last_flow(&self) -> Option<Flow> {
         self.last.map(|block| block.facts.flow)
     }
+}
+
+/// Adds a piece to the access of the same instruction, one of the last two (a string instruction loads and stores in
+/// turn), that it continues upwards or downwards. False when there is none.
+fn join(accesses: &mut [Access], pc: u64, address: u64, size_bytes: u32, kind: AccessKind) -> bool {
+    let own = accesses.iter_mut().rev().take(2).take_while(|access| access.pc == pc);
+    for whole in own.filter(|access| access.kind == kind) {
+        let is_above = whole.address.wrapping_add(u64::from(whole.size_bytes)) == address;
+        let is_below = address.wrapping_add(u64::from(size_bytes)) == whole.address;
+        if is_above || is_below {
+            whole.address = if is_above { whole.address } else { address };
+            whole.size_bytes = whole.size_bytes.saturating_add(size_bytes);
+            whole.value = None;
+            return true;
+        }
+    }
+    false
 }

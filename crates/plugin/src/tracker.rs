@@ -55,6 +55,8 @@ pub(crate) enum Leaving {
     Jump,
     /// The unwinder of C++ and its kin.
     Unwind,
+    /// The unwinder on its way out of a thread that ends.
+    ThreadEnd,
 }
 
 /// Calls that ended, innermost first.
@@ -70,6 +72,8 @@ pub(crate) struct Tracker {
     landings: Vec<(u64, usize)>,
     /// `longjmp` or the unwinder is at work, and how many activations were open when it began.
     leaving: Option<(Leaving, usize)>,
+    /// The thread is on its way out: what it leaves is left for that.
+    thread_ends: bool,
     /// The last `ret` ended an activation as it should (x86).
     came_back: bool,
     ended: Ended,
@@ -121,14 +125,35 @@ impl Tracker {
         self.keep(0, how);
         self.landings.clear();
         self.leaving = None;
+        self.thread_ends = false;
+    }
+
+    /// Activations that are open, the region's own included.
+    pub(crate) fn depth(&self) -> usize {
+        self.activations.len()
+    }
+
+    /// How calls end that are left without a return.
+    fn left(&self) -> CallEnd {
+        if self.thread_ends { CallEnd::ThreadEnded } else { CallEnd::Abandoned }
+    }
+
+    /// True from the call of `longjmp` or the unwinder until it has come down.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// True when a `ret` just ended no activation that is known (x86): control left the regions unseen.
+    pub(crate) fn lost_return(&self, previous: Flow) -> bool {
+        self.uses_slots && previous == Flow::Return && !self.came_back
     }
 
     /// Closes activations until `count` are left. The calls that end with activation `count` itself end
     /// as `how`; those above it were abandoned.
     fn keep(&mut self, count: usize, how: CallEnd) {
         while let Some(call) = self.calls.pop_if(|call| call.at >= count) {
-            let own = call.at == count || how == CallEnd::Unfinished;
-            self.ended.push(if own { how } else { CallEnd::Abandoned });
+            let own = call.at == count || !matches!(how, CallEnd::Returned | CallEnd::Abandoned);
+            self.ended.push(if own { how } else { self.left() });
         }
         self.activations.truncate(count);
         self.landings.retain(|(_, open)| *open <= count);
@@ -159,7 +184,7 @@ impl Tracker {
         while let Some(top) = self.activations.last()
             && top.slot.is_some_and(|open| open <= slot)
         {
-            self.keep(self.activations.len() - 1, CallEnd::Abandoned);
+            self.keep(self.activations.len() - 1, self.left());
         }
         if self.is_inside() {
             self.activations.push(Activation { return_pc: Some(return_pc), slot: Some(slot) });
@@ -174,13 +199,13 @@ impl Tracker {
             // The unwinder replaces the return address with its landing's.
             let back = target.is_none() || expected.is_none() || target == expected;
             self.came_back = back;
-            self.keep(at, if back { CallEnd::Returned } else { CallEnd::Abandoned });
+            self.keep(at, if back { CallEnd::Returned } else { self.left() });
             return;
         }
         match self.activations.first().map(|base| base.slot) {
             // Jumped to: its slot was never seen, and everything it called has returned.
             Some(None) => self.keep(0, CallEnd::Returned),
-            Some(Some(base)) if slot > base => self.keep(0, CallEnd::Abandoned),
+            Some(Some(base)) if slot > base => self.keep(0, self.left()),
             _ => {}
         }
     }
@@ -197,6 +222,7 @@ impl Tracker {
 
     /// `longjmp` or the unwinder was entered.
     pub(crate) fn begin_leaving(&mut self, kind: Leaving) {
+        self.thread_ends |= kind == Leaving::ThreadEnd;
         if self.leaving.is_none() {
             self.leaving = Some((kind, self.activations.len()));
         }
@@ -241,7 +267,7 @@ impl Tracker {
         let Some(at) = self.landings.iter().rposition(|(pc, _)| *pc == next) else { return false };
         let open = self.landings[at].1;
         self.leaving = None;
-        self.keep(open, CallEnd::Abandoned);
+        self.keep(open, self.left());
         true
     }
 
@@ -255,9 +281,9 @@ impl Tracker {
         let callee = (1..top)
             .rev()
             .find(|at| self.activations[*at].return_pc.is_some_and(|pc| in_function(pc.wrapping_sub(1))));
-        match callee.filter(|_| kind == Leaving::Unwind) {
-            Some(at) => self.keep(at, CallEnd::Abandoned),
-            None => self.end_all(CallEnd::Abandoned),
+        match callee.filter(|_| kind != Leaving::Jump) {
+            Some(at) => self.keep(at, self.left()),
+            None => self.end_all(self.left()),
         }
     }
 
@@ -265,7 +291,7 @@ impl Tracker {
     /// the regions; true when they were executed inside and are missing.
     pub(crate) fn gap_is_inside(&mut self, previous: Flow) -> bool {
         if self.leaving.is_some() {
-            self.end_all(CallEnd::Abandoned);
+            self.end_all(self.left());
         } else if !self.uses_slots && previous == Flow::Return && self.activations.len() == 1 {
             self.keep(0, CallEnd::Returned);
         }
@@ -328,6 +354,14 @@ mod tests {
         let mut tracker = inside(true);
         tracker.returned(0x900, Some(MAIN + 0x40));
         assert_eq!(tracker.take_ended(), [Abandoned]);
+    }
+
+    #[test]
+    fn what_a_thread_leaves_on_its_way_out_was_left_for_its_end() {
+        let mut tracker = inside(true);
+        tracker.begin_leaving(Leaving::ThreadEnd);
+        tracker.land_in(|_| false);
+        assert_eq!(tracker.take_ended(), [CallEnd::ThreadEnded]);
     }
 
     #[test]

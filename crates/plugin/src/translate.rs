@@ -1,9 +1,7 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
 use crate::blocks::{Block, BlockKey, BlockParts, Site};
-use crate::callbacks::{
-    on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access, on_unwatched,
-};
+use crate::callbacks::{on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access};
 use crate::ffi::{self, INLINE_ADD, MemCallback, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::certain::Follower;
 use crate::isa::{self, Flow};
@@ -104,7 +102,7 @@ impl Recorder {
         translation.found_entries.extend(fresh.entries);
         let mut encoder = Encoder::new();
         fresh.images.iter().for_each(|image| encoder.image(image));
-        self.flush(&mut encoder);
+        self.write(&mut encoder);
     }
 
     /// # Safety
@@ -152,8 +150,8 @@ impl Recorder {
     ) {
         let (Some(first), Some(last)) = (insns.first(), insns.last()) else { return };
         let roles = translation.images.roles_at(first.pc);
-        let records_all = self.watches_all() && !self.is_discovery;
-        let watched = records_all || roles.has(BlockRoles::INSIDE) || self.is_someone_inside();
+        let is_known = roles.has(BlockRoles::INSIDE) || self.is_someone_inside();
+        let watched = !self.is_discovery && (self.watches_all() || is_known);
         let is_in_free = !self.is_discovery && translation.images.is_free(first.pc);
         let parts = BlockParts {
             key: BlockKey {
@@ -169,22 +167,26 @@ impl Recorder {
             special: translation.images.special_at(first.pc),
             frees: is_in_free && translation.images.is_free_entry(first.pc),
             is_in_free,
+            linkage: translation.images.linkage_at(first.pc),
             granules: granules(insns),
         };
         let block = parts.register(&mut translation.registry);
         let is_quiet =
-            !self.watches_all() && !watched && roles == BlockRoles::default() && block.is_ordinary();
+            !self.follows_all() && !watched && roles == BlockRoles::default() && block.is_ordinary();
         if is_quiet && !is_in_free {
-            // SAFETY: the caller's promise.
-            return unsafe { self.count_gap(tb) };
+            // SAFETY: the caller's promise; the counter lives as long as the process.
+            unsafe {
+                (self.api.block_exec_inline)(tb, INLINE_ADD, self.unwatched.as_ptr().cast(), 1);
+            }
+            return;
         }
         let data: *const Block = block;
         // SAFETY: the caller's promise; the block is never freed.
         unsafe { (self.api.block_exec)(tb, on_block, NO_REGISTERS, data.cast_mut().cast()) };
-        let tracks_calls = self.uses_slots() && (self.watches_all() || roles.has(BlockRoles::APPROACH));
+        let tracks_calls = self.uses_slots() && (self.follows_all() || roles.has(BlockRoles::APPROACH));
         for insn in insns.iter().filter(|insn| !insn.only_leaves) {
             let is_transfer = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
-            if (watched && !self.is_discovery) || is_in_free || (tracks_calls && is_transfer) {
+            if watched || is_in_free || (tracks_calls && is_transfer) {
                 let site: *const Site = site(translation, insn, guest_base);
                 // SAFETY: the caller's promise; the site is never freed.
                 unsafe {
@@ -196,20 +198,6 @@ impl Recorder {
                         site.cast_mut().cast(),
                     );
                 }
-            }
-        }
-    }
-
-    /// Lets a block without watch leave a trace, so that gaps inside calls are noticed.
-    ///
-    /// # Safety
-    /// `tb` must be the block under translation.
-    unsafe fn count_gap(&self, tb: *mut Tb) {
-        // SAFETY: the caller's promise; the counter lives as long as the process.
-        unsafe {
-            match self.has_threads() {
-                true => (self.api.block_exec)(tb, on_unwatched, NO_REGISTERS, std::ptr::null_mut()),
-                false => (self.api.block_exec_inline)(tb, INLINE_ADD, self.unwatched.as_ptr().cast(), 1),
             }
         }
     }

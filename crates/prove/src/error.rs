@@ -1,5 +1,6 @@
 //! What stops a proof.
 
+use crate::effects::EffectDifference;
 use crate::run::Variant;
 use lineup_stats::StatsError;
 
@@ -28,6 +29,52 @@ pub enum ProveError {
         /// What differs, in words.
         difference: String,
     },
+    /// What left the variants' processes is not the same.
+    #[error("the variants do not do the same: {difference}. The change is not safe; nothing is proven")]
+    Effects {
+        /// The first difference.
+        difference: EffectDifference,
+    },
+    /// The variants read other input.
+    #[error("the variants read different inputs: {difference}. Nothing is proven")]
+    Inputs {
+        /// What differs, in words.
+        difference: String,
+    },
+    /// A timed run read something else than the recorded one.
+    #[error(
+        "the {variant} variant read another input when it was timed than when it was recorded: {difference}. Nothing is proven"
+    )]
+    TimedInput {
+        /// Which variant.
+        variant: Variant,
+        /// What differs, in words.
+        difference: String,
+    },
+    /// The variants called a region different numbers of times.
+    #[error(
+        "calls of {region} {what}: {before} before the change, {after} after it. The two recordings are not of the same work; nothing is proven"
+    )]
+    Calls {
+        /// The region.
+        region: String,
+        /// `made` or `recorded`.
+        what: &'static str,
+        /// Before the change.
+        before: u64,
+        /// After it.
+        after: u64,
+    },
+    /// Nobody counted the calls of a region.
+    #[error(
+        "the recording of the {variant} variant does not say how many calls of {region} there were; nothing is proven"
+    )]
+    CallsUnknown {
+        /// The region.
+        region: String,
+        /// Which variant.
+        variant: Variant,
+    },
     /// A region is missing on one side.
     #[error(
         "region {region} was recorded {side} the change only; record both variants with the same regions"
@@ -51,4 +98,15 @@ pub enum ProveError {
     /// The measurements do not allow the statistic.
     #[error(transparent)]
     Stats(#[from] StatsError),
+}
+
+impl ProveError {
+    /// True when the two recordings are of different work: that says nothing about the change, and the findings of each
+    /// recording stand.
+    pub fn is_other_work(&self) -> bool {
+        matches!(
+            self,
+            Self::Inputs { .. } | Self::TimedInput { .. } | Self::Calls { .. } | Self::CallsUnknown { .. }
+        )
+    }
 }

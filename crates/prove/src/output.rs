@@ -61,22 +61,23 @@ impl Output {
     }
 }
 
+/// Takes in a stream part by part.
 #[derive(Default)]
-struct Collector {
+pub(crate) struct Collector {
     size_bytes: u64,
     hasher: Sha256,
     head: Vec<u8>,
 }
 
 impl Collector {
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         self.size_bytes += bytes.len() as u64;
         self.hasher.update(bytes);
         let wanted = HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(wanted));
     }
 
-    fn finish(self) -> Output {
+    pub(crate) fn finish(self) -> Output {
         Output { size_bytes: self.size_bytes, fingerprint: self.hasher.finalize().into(), head: self.head }
     }
 }

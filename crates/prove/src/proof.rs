@@ -1,7 +1,9 @@
 //! The whole comparison of two variants, and what may be concluded.
 
+use crate::conduct::Recorded;
+use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
-use crate::footprint::{self, FootprintChange, RegionFootprint, weighted_difference};
+use crate::footprint::{self, FootprintChange, weighted_difference};
 use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
@@ -56,6 +58,8 @@ pub struct Proof {
     pub footprints: Vec<FootprintChange>,
     /// Elapsed time, or why it is not claimed.
     pub time: Result<TimeChange, NotTimed>,
+    /// What left the variants' processes and is equal, or why that was not observed.
+    pub effects: Result<EffectsAgreement, String>,
     /// Weighted mean change of data lines per call at the plan's line size; `None` without regions.
     pub lines_difference: Option<f64>,
     /// The plan's line size.
@@ -69,6 +73,8 @@ pub enum NotTimed {
     OutputNotRepeatable(OutputNotRepeatable),
     /// The variants run under an emulator.
     Emulated,
+    /// The variants do not end by themselves: they ran for as long as they were let.
+    Stopped,
 }
 
 /// A program that prints something else each time: the variants cannot be shown to do the same.
@@ -130,6 +136,7 @@ impl Proof {
                 return format!("time not claimed: output not repeatable ({})", reason.difference);
             }
             Err(NotTimed::Emulated) => return "time not claimed: runs under an emulator".into(),
+            Err(NotTimed::Stopped) => return "time not claimed: the program does not end by itself".into(),
             Ok(time) => time,
         };
         let percent = 100.0 * (time.estimate.ratio - 1.0).abs();
@@ -148,34 +155,39 @@ impl Proof {
     }
 }
 
-/// Compares two variants: footprints exactly, output and exit status byte by byte, elapsed time in
+/// Compares two variants: footprints exactly, output, exit status and other effects byte by byte, elapsed time in
 /// mirrored blocks until the interval is narrow enough or the plan's limits are reached.
 ///
 /// # Errors
 /// When a variant cannot be run, is killed by a signal, or does not do the same as the other; when
 /// the recorded regions do not match.
 pub fn prove(
-    before: &[RegionFootprint],
-    after: &[RegionFootprint],
+    before: &Recorded,
+    after: &Recorded,
     runner: &mut dyn Runner,
     plan: &ProofPlan,
 ) -> Result<Proven<Proof>, ProveError> {
-    let footprints = footprint::compare(before, after)?;
+    let footprints = footprint::compare(&before.footprints, &after.footprints)?;
+    before.conduct.require_same_work(&after.conduct)?;
+    let effects = before.conduct.require_same_effects(&after.conduct)?;
     let lines_difference = weighted_difference(&footprints, plan.line);
-    let mut session = Session { runner, first: [None, None], runs: 0 };
+    let mut session = Session { runner, recorded: [before, after], first: [None, None], runs: 0 };
     let mut schedule = Schedule::new(2, Order::Mirrored, plan.seed);
     let (time, blocks) = match session.warm_up(schedule.warm_up(plan.warm_up.max(2)))? {
         Some(reason) => (Err(NotTimed::OutputNotRepeatable(reason)), 0),
+        None if session.was_stopped() => (Err(NotTimed::Stopped), 0),
         None if plan.is_emulated => (Err(NotTimed::Emulated), 0),
         None => session.time(&mut schedule, plan)?,
     };
     let evidence = Evidence { runs: session.runs, blocks };
-    Ok(Proven::new(Proof { footprints, time, lines_difference, line: plan.line }, evidence))
+    Ok(Proven::new(Proof { footprints, time, effects, lines_difference, line: plan.line }, evidence))
 }
 
 /// A comparison under way.
 struct Session<'r> {
     runner: &'r mut dyn Runner,
+    /// What each variant did while it was recorded.
+    recorded: [&'r Recorded; 2],
     /// The first result of each variant: what all later ones are held against.
     first: [Option<RunResult>; 2],
     runs: u64,
@@ -194,11 +206,21 @@ impl Session<'_> {
             return Ok(unsteady);
         }
         if let [Some(before), Some(after)] = &self.first
-            && let Some(difference) = difference(before, after)
+            && let Some(difference) = before.difference(after)
         {
             return Err(ProveError::Differs { difference });
         }
-        Ok(None)
+        let [before, after] = self.recorded.map(|recorded| &recorded.conduct);
+        match before.difference(after) {
+            Some(difference) => Err(ProveError::Differs { difference }),
+            None => Ok(None),
+        }
+    }
+
+    /// True when a variant was ended after its time, and not by a client that was done.
+    fn was_stopped(&self) -> bool {
+        let stopped = |run: &RunResult| run.ending == Ending::Stopped && run.client_stdout.is_none();
+        self.first.iter().flatten().any(stopped)
     }
 
     /// Times blocks until the plan is fulfilled.
@@ -235,25 +257,17 @@ impl Session<'_> {
         if let Ending::Killed(signal) = result.ending {
             return Err(ProveError::Killed { variant, signal });
         }
+        if let Some(recorded) = self.recorded.get(variant.0)
+            && let Some(input) = &result.input
+            && let Some(difference) = recorded.conduct.input.difference(input)
+        {
+            return Err(ProveError::TimedInput { variant, difference });
+        }
         let mut unlike = None;
         if let Some(first) = self.first.get_mut(variant.0) {
             let first = first.get_or_insert_with(|| result.clone());
-            unlike = difference(first, &result).map(|difference| OutputNotRepeatable { variant, difference });
+            unlike = first.difference(&result).map(|difference| OutputNotRepeatable { variant, difference });
         }
         Ok((result, unlike))
     }
-}
-
-/// What two runs did differently, as far as can be seen from outside.
-fn difference(one: &RunResult, other: &RunResult) -> Option<String> {
-    if one.ending != other.ending {
-        return Some(format!("{} against {}", one.ending, other.ending));
-    }
-    let stdout = one.stdout.difference(&other.stdout).map(|text| format!("standard output: {text}"));
-    let stderr = || one.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}"));
-    let client = || match (&one.client_stdout, &other.client_stdout) {
-        (Some(one), Some(other)) => one.difference(other).map(|text| format!("the client's output: {text}")),
-        _ => None,
-    };
-    stdout.or_else(stderr).or_else(client)
 }

@@ -83,6 +83,8 @@ pub struct Usage {
 pub struct RunResult {
     /// How it ended.
     pub ending: Ending,
+    /// What it read as standard input; `None` when that is not known.
+    pub input: Option<Output>,
     /// What it wrote to standard output.
     pub stdout: Output,
     /// What it wrote to standard error.
@@ -106,6 +108,7 @@ impl RunResult {
     pub fn finished(status: i32, stdout: &[u8], stderr: &[u8], wall_ns: u64) -> Self {
         Self {
             ending: Ending::Exited(status),
+            input: None,
             stdout: Output::of(stdout),
             stderr: Output::of(stderr),
             client_stdout: None,
@@ -115,6 +118,22 @@ impl RunResult {
             counters: Vec::new(),
             printed: Vec::new(),
         }
+    }
+
+    /// What two runs did differently, as far as can be seen from outside.
+    pub fn difference(&self, other: &RunResult) -> Option<String> {
+        if self.ending != other.ending {
+            return Some(format!("{} against {}", self.ending, other.ending));
+        }
+        let stdout = self.stdout.difference(&other.stdout).map(|text| format!("standard output: {text}"));
+        let stderr = || self.stderr.difference(&other.stderr).map(|text| format!("standard error: {text}"));
+        let client = || match (&self.client_stdout, &other.client_stdout) {
+            (Some(one), Some(other)) => {
+                one.difference(other).map(|text| format!("the client's output: {text}"))
+            }
+            _ => None,
+        };
+        stdout.or_else(stderr).or_else(client)
     }
 }
 

@@ -1,9 +1,13 @@
 //! What a proof says of programs whose behaviour is known.
 
 use lineup_model::line::LineSize;
+use lineup_prove::effects::{Content, Effects, FileKind, FileLeft, RepeatedEffects};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_prove::output::Output;
+use lineup_prove::run::Ending;
 use lineup_prove::{
-    Conclusion, NotTimed, Proof, ProofPlan, ProveError, Proven, RunResult, Slot, Variant, prove,
+    Conclusion, Conduct, ConductEffects, NotTimed, Proof, ProofPlan, ProveError, Proven, Recorded,
+    RegionCalls, RunResult, Slot, Variant, prove,
 };
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
@@ -25,13 +29,18 @@ impl Simulated {
             let seconds = self.program.run(slot.variant == Variant::AFTER);
             Ok(RunResult { wall_ns: (seconds * 1e9) as u64, ..(self.output)(slot) })
         };
-        prove(&[region(lines.0)], &[region(lines.1)], &mut runner, plan)
+        prove(&recorded(lines.0), &recorded(lines.1), &mut runner, plan)
     }
 }
 
 fn region(lines: u64) -> RegionFootprint {
     let data = LineSize::ALL.map(|line| LineCounts::from_calls(line, [lines; 8])).to_vec();
     RegionFootprint { region: "hot".into(), weight: 1.0, data, code: Vec::new() }
+}
+
+fn recorded(lines: u64) -> Recorded {
+    let calls = vec![RegionCalls { region: "hot".into(), made: Some(100), recorded: 8 }];
+    Recorded { footprints: vec![region(lines)], conduct: Conduct::quiet(calls) }
 }
 
 fn same(_: &Slot) -> RunResult {
@@ -125,15 +134,116 @@ fn variants_that_print_or_exit_differently_prove_nothing() {
 #[test]
 fn a_crash_and_a_failed_start_are_errors_that_name_the_variant() {
     let crash = |slot: &Slot| RunResult {
-        ending: if slot.variant == Variant::AFTER {
-            lineup_prove::run::Ending::Killed(11)
-        } else {
-            lineup_prove::run::Ending::Exited(0)
-        },
+        ending: if slot.variant == Variant::AFTER { Ending::Killed(11) } else { Ending::Exited(0) },
         ..same(slot)
     };
     let error = Simulated::new(0.0, crash).prove(&patient(), (3, 2)).unwrap_err();
     assert!(error.to_string().contains("second variant was ended by signal 11"), "{error}");
-    let error = prove(&[], &[], &mut |_: &Slot| Err("no such file".into()), &patient()).unwrap_err();
+    let error = prove(&recorded(3), &recorded(2), &mut |_: &Slot| Err("no such file".into()), &patient())
+        .unwrap_err();
     assert!(error.to_string().contains("first variant could not be run: no such file"), "{error}");
+}
+
+/// Proves what was recorded with a runner whose runs are all alike.
+fn prove_recorded(before: &Recorded, after: &Recorded, input: &[u8]) -> Result<Proven<Proof>, ProveError> {
+    let run = |slot: &Slot| Ok(RunResult { input: Some(Output::of(input)), ..same(slot) });
+    prove(before, after, &mut { run }, &ProofPlan { is_emulated: true, ..patient() })
+}
+
+#[test]
+fn other_work_is_not_compared() {
+    let (before, after) = (recorded(3), recorded(2));
+    assert!(prove_recorded(&before, &after, b"").is_ok());
+    let with = |change: fn(&mut Conduct)| {
+        let mut other = after.clone();
+        change(&mut other.conduct);
+        prove_recorded(&before, &other, b"").unwrap_err()
+    };
+    let error = with(|conduct| conduct.input = Output::of(b"other"));
+    assert!(error.is_other_work() && error.to_string().contains("0 bytes against 5"), "{error}");
+    let error = with(|conduct| conduct.calls[0].made = Some(99));
+    assert!(
+        error.is_other_work() && error.to_string().contains("made: 100 before the change, 99 after"),
+        "{error}"
+    );
+    let error = with(|conduct| conduct.calls[0].recorded = 7);
+    assert!(
+        error.is_other_work() && error.to_string().contains("recorded: 8 before the change, 7 after"),
+        "{error}"
+    );
+    let error = with(|conduct| conduct.calls[0].made = None);
+    assert!(error.is_other_work() && error.to_string().contains("second variant"), "{error}");
+}
+
+#[test]
+fn what_recorded_runs_did_differently_is_a_difference_of_the_change() {
+    let (before, after) = (recorded(3), recorded(2));
+    for change in [
+        (|conduct| conduct.stdout = Output::of(b"x")) as fn(&mut Conduct),
+        |conduct| conduct.stderr = Output::of(b"x"),
+        |conduct| conduct.ending = Ending::Exited(1),
+    ] {
+        let mut other = after.clone();
+        change(&mut other.conduct);
+        let error = prove_recorded(&before, &other, b"").unwrap_err();
+        assert!(matches!(error, ProveError::Differs { .. }) && !error.is_other_work(), "{error}");
+        assert!(error.to_string().contains("while they were recorded"), "{error}");
+    }
+}
+
+#[test]
+fn a_timed_run_must_read_what_was_recorded() {
+    let error = prove_recorded(&recorded(3), &recorded(2), b"something").unwrap_err();
+    assert!(matches!(error, ProveError::TimedInput { variant: Variant::BEFORE, .. }), "{error}");
+    assert!(error.is_other_work());
+}
+
+#[test]
+fn programs_that_were_stopped_are_not_timed_unless_a_client_was_done() {
+    let stopped = |_: &Slot| RunResult { ending: Ending::Stopped, ..RunResult::finished(0, b"", b"", 1) };
+    let proof = Simulated::new(0.0, stopped).prove(&patient(), (3, 2)).unwrap();
+    assert_eq!(proof.value().time, Err(NotTimed::Stopped));
+    let driven = |slot: &Slot| RunResult { client_stdout: Some(Output::of(b"done")), ..same(slot) };
+    assert!(Simulated::new(0.0, driven).prove(&patient(), (3, 2)).unwrap().value().time.is_ok());
+    let answers = |slot: &Slot| RunResult {
+        client_stdout: Some(Output::of(&[slot.variant.0 as u8])),
+        ..RunResult::finished(0, b"", b"", 0)
+    };
+    let error = Simulated::new(0.0, answers).prove(&patient(), (3, 2)).unwrap_err();
+    assert!(error.to_string().contains("the client's output"), "{error}");
+}
+
+/// Two observed runs of a program that leaves this file.
+fn leaves(content: &[u8]) -> ConductEffects {
+    let file = FileLeft {
+        kind: FileKind::File,
+        permissions: 0o644,
+        content: Content::of(content),
+        changed_by: ["write"].into(),
+    };
+    let effects = Effects { files: [("out.bin".to_owned(), file)].into(), ..Effects::default() };
+    ConductEffects::Observed(RepeatedEffects { first: effects.clone(), others: vec![effects] })
+}
+
+#[test]
+fn variants_that_print_the_same_but_leave_another_file_prove_nothing() {
+    let with = |lines, effects| {
+        let Recorded { footprints, conduct } = recorded(lines);
+        Recorded { footprints, conduct: Conduct { effects, ..conduct } }
+    };
+    let prove_with = |before, after| {
+        let mut runner = |slot: &Slot| Ok(same(slot));
+        prove(&with(3, before), &with(2, after), &mut runner, &ProofPlan { is_emulated: true, ..patient() })
+    };
+    let error = prove_with(leaves(b"one"), leaves(b"two")).unwrap_err();
+    assert!(matches!(error, ProveError::Effects { .. }), "{error}");
+    assert!(
+        error.to_string().contains("file out.bin (changed by write): offset 0: 6f 6e 65 against 74 77 6f"),
+        "{error}"
+    );
+    let proof = prove_with(leaves(b"one"), leaves(b"one")).unwrap();
+    let effects = proof.value().effects.as_ref().unwrap();
+    assert_eq!(effects.compared(), ["1 file left behind"]);
+    let proof = prove_with(leaves(b"one"), ConductEffects::NotObserved("not allowed".into())).unwrap();
+    assert_eq!(proof.value().effects, Err("not allowed".into()));
 }

@@ -1,14 +1,17 @@
 //! Bytes to records. `None` everywhere means malformed.
 
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
-use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Summary};
-use crate::reader::Event;
+use crate::event::Event;
+use crate::header::{
+    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary,
+};
+use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
@@ -58,6 +61,11 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
         regions: Regions::from_iter(list(cursor, 11, region).filter(|all| all.len() <= Regions::MOST)?),
         warmup_calls: cursor.int()?,
         max_calls: option(cursor)?,
+        selection: match cursor.byte()? {
+            0 => Selection::Spread,
+            1 => Selection::First,
+            _ => return None,
+        },
         max_accesses: cursor.int()?,
         caches: texts(cursor)?,
     })
@@ -75,7 +83,7 @@ fn region(cursor: &mut Cursor<'_>) -> Option<Region> {
 fn list<'a, T>(
     cursor: &mut Cursor<'a>,
     least_bytes: usize,
-    read: impl Fn(&mut Cursor<'a>) -> Option<T>,
+    mut read: impl FnMut(&mut Cursor<'a>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let count = cursor.count(least_bytes)?;
     (0..count).map(|_| read(cursor)).collect()
@@ -97,6 +105,10 @@ fn thread(cursor: &mut Cursor<'_>) -> Option<ThreadId> {
     Some(ThreadId(u32::try_from(cursor.int()?).ok()?))
 }
 
+fn process(cursor: &mut Cursor<'_>) -> Option<ProcessId> {
+    Some(ProcessId(u32::try_from(cursor.int()?).ok()?))
+}
+
 fn image(cursor: &mut Cursor<'_>) -> Option<LoadedImage> {
     Some(LoadedImage {
         path: cursor.text()?,
@@ -114,6 +126,7 @@ fn image(cursor: &mut Cursor<'_>) -> Option<LoadedImage> {
 fn memory(cursor: &mut Cursor<'_>) -> Option<MemoryEvent> {
     Some(MemoryEvent {
         at: cursor.int()?,
+        process: process(cursor)?,
         thread: thread(cursor)?,
         kind: match cursor.byte()? {
             0 => MemoryEventKind::Allocated,
@@ -151,11 +164,14 @@ fn misses(cursor: &mut Cursor<'_>) -> Option<Misses> {
 
 fn summary(cursor: &mut Cursor<'_>) -> Option<Summary> {
     Some(Summary {
-        regions: list(cursor, 6, |cursor| {
+        process: process(cursor)?,
+        regions: list(cursor, 8, |cursor| {
             Some(RegionCounts {
                 seen: cursor.int()?,
                 recorded: cursor.int()?,
                 abandoned: cursor.int()?,
+                thread_ended: cursor.int()?,
+                process_ended: cursor.int()?,
                 unfinished: cursor.int()?,
                 truncated: cursor.int()?,
                 in_handlers: cursor.int()?,
@@ -166,8 +182,20 @@ fn summary(cursor: &mut Cursor<'_>) -> Option<Summary> {
         threads: cursor.int()?,
         unrecorded_threads: cursor.int()?,
         forks: cursor.int()?,
+        executed: texts(cursor)?,
+        all_calls: list(cursor, 2, sizes)?,
         notes: texts(cursor)?,
     })
+}
+
+fn sizes(cursor: &mut Cursor<'_>) -> Option<CallSizes> {
+    let instructions = cursor.int()?;
+    let mut last = 0;
+    let sizes = list(cursor, 2, |cursor| {
+        last = cursor.delta(last)?;
+        Some((last, cursor.int()?))
+    })?;
+    Some(CallSizes { calls_by_size: sizes.into_iter().collect(), instructions })
 }
 
 fn ending(cursor: &mut Cursor<'_>) -> Option<Ending> {
@@ -253,17 +281,19 @@ fn end(cursor: &mut Cursor<'_>) -> Option<CallEnd> {
         0 => Some(CallEnd::Returned),
         1 => Some(CallEnd::Abandoned),
         2 => Some(CallEnd::Unfinished),
+        3 => Some(CallEnd::ThreadEnded),
+        4 => Some(CallEnd::ProcessEnded),
         _ => None,
     }
 }
 
 fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
     let region = RegionId(u16::try_from(cursor.int()?).ok()?);
-    let thread = thread(cursor)?;
+    let (process, thread) = (process(cursor)?, thread(cursor)?);
     let (sequence, entered_at) = (cursor.int()?, cursor.int()?);
     let end = end(cursor)?;
     let depth = u32::try_from(cursor.int()?).ok()?;
-    let (instructions, missed_blocks) = (cursor.int()?, cursor.int()?);
+    let (instructions, binding_instructions, missed_blocks) = (cursor.int()?, cursor.int()?, cursor.int()?);
     let mut last = 0;
     let count = cursor.count(1)?;
     let code_granules = (0..count)
@@ -275,12 +305,14 @@ fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
     let accesses = accesses(cursor)?;
     Some(Call {
         region,
+        process,
         thread,
         sequence,
         entered_at,
         end,
         depth,
         instructions,
+        binding_instructions,
         missed_blocks,
         accesses,
         code_granules,

@@ -2,10 +2,13 @@
 
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
-use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Summary};
+use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Selection, Summary};
+use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
-use lineup_model::access::{Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId};
+use lineup_model::access::{
+    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+};
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 
@@ -37,6 +40,8 @@ pub(crate) const SIZE_FOLLOWS: u8 = 0x1f;
 pub struct CallHead {
     /// See [`lineup_model::access::Call`], as for the other fields.
     pub region: RegionId,
+    /// The process that called it.
+    pub process: ProcessId,
     /// The thread that called it.
     pub thread: ThreadId,
     /// Position among all calls of its region.
@@ -49,6 +54,8 @@ pub struct CallHead {
     pub depth: u32,
     /// Instructions executed.
     pub instructions: u64,
+    /// Instructions of the dynamic linker, besides.
+    pub binding_instructions: u64,
     /// Blocks whose accesses are missing.
     pub missed_blocks: u64,
 }
@@ -63,6 +70,16 @@ impl Encoder {
     /// An empty encoder.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What was packed since the last [`Encoder::seal`]: whole records.
+    pub fn packed(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Takes over records that [`Encoder::packed`] gave.
+    pub fn append_packed(&mut self, records: &[u8]) {
+        self.out.extend_from_slice(records);
     }
 
     /// Bytes packed since the last [`Encoder::seal`], before compression.
@@ -89,12 +106,14 @@ impl Encoder {
         let out = &mut self.out;
         out.push(tag::CALL);
         put(out, u64::from(head.region.0));
+        put(out, u64::from(head.process.0));
         put(out, u64::from(head.thread.0));
         put(out, head.sequence);
         put(out, head.entered_at);
         out.push(end_code(head.end));
         put(out, u64::from(head.depth));
         put(out, head.instructions);
+        put(out, head.binding_instructions);
         put(out, head.missed_blocks);
         put_ascending(out, code_granules);
         put_accesses(out, kept);
@@ -159,6 +178,7 @@ impl Encoder {
         let out = &mut self.out;
         out.push(tag::MEMORY);
         put(out, event.at);
+        put(out, u64::from(event.process.0));
         put(out, u64::from(event.thread.0));
         out.push(match event.kind {
             MemoryEventKind::Allocated => 0,
@@ -219,12 +239,15 @@ impl Encoder {
     pub fn summary(&mut self, summary: &Summary) {
         let out = &mut self.out;
         out.push(tag::SUMMARY);
+        put(out, u64::from(summary.process.0));
         put(out, summary.regions.len() as u64);
         for region in &summary.regions {
             for value in [
                 region.seen,
                 region.recorded,
                 region.abandoned,
+                region.thread_ended,
+                region.process_ended,
                 region.unfinished,
                 region.truncated,
                 region.in_handlers,
@@ -237,6 +260,9 @@ impl Encoder {
         put(out, summary.threads);
         put(out, summary.unrecorded_threads);
         put(out, summary.forks);
+        put_texts(out, &summary.executed);
+        put(out, summary.all_calls.len() as u64);
+        summary.all_calls.iter().for_each(|sizes| put_sizes(out, sizes));
         put_texts(out, &summary.notes);
     }
 
@@ -278,6 +304,10 @@ impl Encoder {
         }
         put(out, header.warmup_calls);
         put_option(out, header.max_calls);
+        out.push(match header.selection {
+            Selection::Spread => 0,
+            Selection::First => 1,
+        });
         put(out, header.max_accesses);
         put_texts(out, &header.caches);
     }
@@ -288,6 +318,8 @@ fn end_code(end: CallEnd) -> u8 {
         CallEnd::Returned => 0,
         CallEnd::Abandoned => 1,
         CallEnd::Unfinished => 2,
+        CallEnd::ThreadEnded => 3,
+        CallEnd::ProcessEnded => 4,
     }
 }
 
@@ -302,6 +334,17 @@ fn put_option(out: &mut Vec<u8>, value: Option<u64>) {
             out.push(1);
             put(out, value);
         }
+    }
+}
+
+fn put_sizes(out: &mut Vec<u8>, sizes: &CallSizes) {
+    put(out, sizes.instructions);
+    put(out, sizes.calls_by_size.len() as u64);
+    let mut last = 0;
+    for (size, calls) in &sizes.calls_by_size {
+        put_delta(out, last, *size);
+        put(out, *calls);
+        last = *size;
     }
 }
 

@@ -20,7 +20,7 @@ pub enum RecordingError {
     #[error("the recording holds no readable header ({0}); record again")]
     NoHeader(Damage),
     /// Reading or writing failed.
-    #[error("recording: {0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// One record is larger than a block may be.
     #[error("a record of {bytes} bytes exceeds the {limit} bytes of a block; record fewer accesses per call")]

@@ -1,6 +1,8 @@
 //! What stands in a recording besides calls: the header, counts, and whole-program profiles.
 
+use crate::sizes::CallSizes;
 use lineup_model::abi::Abi;
+use lineup_model::access::{CallEnd, ProcessId};
 use lineup_model::region::Regions;
 
 /// What was recorded, and how.
@@ -20,6 +22,8 @@ pub struct Header {
     pub warmup_calls: u64,
     /// Calls recorded with their accesses at most per region; `None` is no limit.
     pub max_calls: Option<u64>,
+    /// Which calls are recorded where there are more than `max_calls`.
+    pub selection: Selection,
     /// Accesses kept at most per call.
     pub max_accesses: u64,
     /// Specifications of the caches modelled while recording, such as `l1d=32K,8,64`.
@@ -37,10 +41,20 @@ impl Header {
             regions: Regions::default(),
             warmup_calls: 0,
             max_calls: None,
+            selection: Selection::Spread,
             max_accesses: 0,
             caches: Vec::new(),
         }
     }
+}
+
+/// Which of a region's calls are recorded where there is a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Selection {
+    /// Calls spread evenly over the run, see [`crate::spread_position`].
+    Spread,
+    /// The first ones.
+    First,
 }
 
 /// How a recording was made.
@@ -56,9 +70,11 @@ pub enum Mode {
     System,
 }
 
-/// Counts at the end of a recording, written by the recorder.
+/// Counts at the end of a recording, written by the recorder: one for each process that called a region.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Summary {
+    /// The process that they are of.
+    pub process: ProcessId,
     /// One per region, in the header's order.
     pub regions: Vec<RegionCounts>,
     /// Instructions the whole program executed, when they were counted.
@@ -69,8 +85,12 @@ pub struct Summary {
     pub threads: u64,
     /// Threads left out because too many lived at once.
     pub unrecorded_threads: u64,
-    /// Processes forked off; they are not recorded.
+    /// Processes forked off.
     pub forks: u64,
+    /// Programs that were started by `exec`, in order: what they did is not recorded.
+    pub executed: Vec<String>,
+    /// Sizes of all calls of each region, recorded or not, when they were counted.
+    pub all_calls: Vec<CallSizes>,
     /// Messages of the recorder about what it could not do.
     pub notes: Vec<String>,
 }
@@ -82,14 +102,76 @@ pub struct RegionCounts {
     pub seen: u64,
     /// Calls in the recording.
     pub recorded: u64,
-    /// Recorded calls left by `longjmp`, an exception or their thread's end.
+    /// Recorded calls left by `longjmp` or an exception.
     pub abandoned: u64,
+    /// Recorded calls inside which their thread ended.
+    pub thread_ended: u64,
+    /// Recorded calls that ended their process.
+    pub process_ended: u64,
     /// Recorded calls still open when the program or the recording ended.
     pub unfinished: u64,
     /// Recorded calls with more accesses than are kept per call.
     pub truncated: u64,
     /// Calls not recorded because they ran in a signal handler that interrupted a recorded call.
     pub in_handlers: u64,
+}
+
+impl Summary {
+    /// Takes in the counts of one process more.
+    pub fn add_to(all: &mut Option<Summary>, one: Summary) {
+        match all {
+            Some(all) => all.add(&one),
+            None => *all = Some(one),
+        }
+    }
+
+    /// Adds the counts of another process.
+    pub fn add(&mut self, other: &Summary) {
+        self.regions.resize_with(self.regions.len().max(other.regions.len()), RegionCounts::default);
+        for (sum, own) in self.regions.iter_mut().zip(&other.regions) {
+            sum.add(own);
+        }
+        self.all_calls.resize_with(self.all_calls.len().max(other.all_calls.len()), CallSizes::default);
+        for (sum, own) in self.all_calls.iter_mut().zip(&other.all_calls) {
+            sum.add_all(own);
+        }
+        self.total_instructions = match (self.total_instructions, other.total_instructions) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.threads += other.threads;
+        self.unrecorded_threads += other.unrecorded_threads;
+        self.forks += other.forks;
+        self.executed.extend(other.executed.iter().cloned());
+        self.notes.extend(other.notes.iter().cloned());
+    }
+}
+
+impl RegionCounts {
+    /// Counts the end of a recorded call.
+    pub fn count_end(&mut self, end: CallEnd) {
+        self.recorded += 1;
+        match end {
+            CallEnd::Returned => {}
+            CallEnd::Abandoned => self.abandoned += 1,
+            CallEnd::ThreadEnded => self.thread_ended += 1,
+            CallEnd::ProcessEnded => self.process_ended += 1,
+            CallEnd::Unfinished => self.unfinished += 1,
+        }
+    }
+
+    /// Adds counts of the same region.
+    pub fn add(&mut self, other: &RegionCounts) {
+        self.seen += other.seen;
+        self.recorded += other.recorded;
+        self.abandoned += other.abandoned;
+        self.thread_ended += other.thread_ended;
+        self.process_ended += other.process_ended;
+        self.unfinished += other.unfinished;
+        self.truncated += other.truncated;
+        self.in_handlers += other.in_handlers;
+    }
 }
 
 /// How the program ended, written by whoever started it.

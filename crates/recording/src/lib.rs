@@ -33,10 +33,13 @@
 mod decode;
 mod encode;
 mod error;
+mod event;
 mod frame;
 mod header;
+pub mod journal;
 pub mod plan;
 mod reader;
+mod sizes;
 pub mod stream;
 mod system;
 mod system_plan;
@@ -45,8 +48,10 @@ mod writer;
 
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
+pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
-pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Summary};
-pub use reader::{Event, Reader, Recording, read_all};
+pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary};
+pub use reader::{Reader, Recording, events_of, read_all};
+pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use writer::Writer;

@@ -1,9 +1,11 @@
 //! What passes between the command and the recorder inside the emulator: the [`Plan`] it is given, and
 //! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
 
-use crate::header::{Header, Mode};
+use crate::header::{Header, Mode, Selection};
+use crate::sizes::CallSizes;
 use crate::system::SystemPlan;
 use lineup_model::abi::{Abi, Machine};
+use lineup_model::access::ProcessId;
 use lineup_model::region::Region;
 use std::collections::BTreeMap;
 
@@ -27,15 +29,21 @@ pub struct Plan {
     pub output: String,
     /// The program's file, as the emulator opens it.
     pub program: String,
-    /// Whether every call is written as it ends: for programs known to be killed, whose last words are lost.
-    pub writes_each_call: bool,
-    /// What a first run found; empty for every other mode than [`Mode::TwoPass`].
+    /// The [`crate::journal`]; empty when there is none.
+    pub journal: String,
+    /// Where [`Task::Record`] in [`Mode::TwoPass`] writes what it met and did not watch, as a [`Discovery`].
+    pub unwatched_output: String,
+    /// Whether control is followed through every block, and not only through those to be watched: slower, but nothing
+    /// that is met inside a region goes unnoticed.
+    pub follows_all: bool,
+    /// What earlier runs found; empty for every other mode than [`Mode::TwoPass`].
     pub discovery: Discovery,
     /// What the recorder must know of a kernel, in [`Mode::System`].
     pub system: Option<SystemPlan>,
 }
 
-/// What a first run found out for the second.
+/// What a run found out for the next. Every process of a run writes one: the first to the path it was given, another to
+/// that path with its number, as [`Discovery::path_of`] makes it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Discovery {
     /// Block starts by the path of their image and their link address, with what is known of them.
@@ -44,12 +52,20 @@ pub struct Discovery {
     pub entries: Vec<(u16, String, u64)>,
     /// Calls seen, by region.
     pub calls: Vec<u64>,
+    /// Sizes of the calls that ended, by region.
+    pub sizes: Vec<CallSizes>,
+    /// Times that control could not be followed, because blocks ran that were not watched.
+    pub gaps: u64,
+    /// Programs that were started by `exec`.
+    pub executed: Vec<String>,
     /// Files mapped, in order of appearance.
     pub images: Vec<String>,
     /// Instructions the whole program executed.
     pub instructions: u64,
     /// Threads it had.
     pub threads: u64,
+    /// Processes it forked off.
+    pub forks: u64,
     /// What the recorder could not do.
     pub notes: Vec<String>,
     /// True when the run came to its end: the list is then whole.
@@ -67,9 +83,8 @@ impl BlockRoles {
     pub const APPROACH: BlockRoles = BlockRoles(2);
     /// A call of a region returns here.
     pub const RETURN: BlockRoles = BlockRoles(4);
-    /// `longjmp` or an exception may land here.
+    /// Control came here out of a call of a region that did not return.
     pub const LANDING: BlockRoles = BlockRoles(8);
-
     /// True when it has all of `other`.
     pub fn has(self, other: BlockRoles) -> bool {
         self.0 & other.0 == other.0
@@ -154,7 +169,9 @@ impl Plan {
         lines.put("task", if self.task == Task::Discover { "discover" } else { "record" });
         lines.text("output", &self.output);
         lines.text("program", &self.program);
-        lines.put("each", self.writes_each_call);
+        lines.text("journal", &self.journal);
+        lines.text("unwatched", &self.unwatched_output);
+        lines.put("follows-all", self.follows_all);
         let header = &self.header;
         lines.put("machine", header.abi.machine);
         lines.put("pointer", header.abi.pointer_bytes);
@@ -163,6 +180,7 @@ impl Plan {
         lines.put("mode", mode_name(header.mode));
         lines.put("warmup", header.warmup_calls);
         header.max_calls.iter().for_each(|calls| lines.put("calls", calls));
+        lines.put("first", header.selection == Selection::First);
         lines.put("accesses", header.max_accesses);
         header.caches.iter().for_each(|spec| lines.text("cache", spec));
         for (_, region) in header.regions.iter() {
@@ -188,7 +206,9 @@ impl Plan {
             header: Header::new(Abi::X86_64, Vec::new()),
             output: String::new(),
             program: String::new(),
-            writes_each_call: false,
+            journal: String::new(),
+            unwatched_output: String::new(),
+            follows_all: false,
             discovery: Discovery::default(),
             system: None,
         };
@@ -206,7 +226,9 @@ impl Plan {
             "task" => self.task = if value == "discover" { Task::Discover } else { Task::Record },
             "output" => self.output = unescape(value)?,
             "program" => self.program = unescape(value)?,
-            "each" => self.writes_each_call = value.parse().ok()?,
+            "journal" => self.journal = unescape(value)?,
+            "unwatched" => self.unwatched_output = unescape(value)?,
+            "follows-all" => self.follows_all = value.parse().ok()?,
             "machine" => header.abi.machine = Machine::named(value)?,
             "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
             "command" => header.command.push(unescape(value)?),
@@ -214,6 +236,9 @@ impl Plan {
             "mode" => header.mode = mode_named(value)?,
             "warmup" => header.warmup_calls = value.parse().ok()?,
             "calls" => header.max_calls = Some(value.parse().ok()?),
+            "first" => {
+                header.selection = if value.parse().ok()? { Selection::First } else { Selection::Spread }
+            }
             "accesses" => header.max_accesses = value.parse().ok()?,
             "cache" => header.caches.push(unescape(value)?),
             "region" => header.regions.push(Region::named(unescape(value)?)),
@@ -241,7 +266,11 @@ impl Discovery {
             lines.put("found", format!("{region} {link:x} {}", escape(image)));
         }
         self.calls.iter().for_each(|calls| lines.put("seen", calls));
+        self.sizes.iter().for_each(|sizes| lines.put("sizes", sizes_text(sizes)));
+        lines.put("gaps", self.gaps);
+        self.executed.iter().for_each(|program| lines.text("executed", program));
         self.images.iter().for_each(|image| lines.text("mapped", image));
+        lines.put("forks", self.forks);
         lines.put("instructions", self.instructions);
         lines.put("threads", self.threads);
         self.notes.iter().for_each(|note| lines.text("note", note));
@@ -260,6 +289,49 @@ impl Discovery {
         Ok(discovery)
     }
 
+    /// Where a process of this number writes what the first writes to `path`.
+    pub fn path_of(path: &str, process: ProcessId) -> String {
+        match process.0 {
+            0 => path.to_owned(),
+            number => format!("{path}.{number}"),
+        }
+    }
+
+    /// Takes in the blocks that another run or process found; how many of them are new.
+    pub fn add_blocks(&mut self, other: &Discovery) -> u64 {
+        let mut new = 0;
+        for (image, blocks) in &other.blocks {
+            let known = self.blocks.entry(image.clone()).or_default();
+            for (link, roles) in blocks {
+                let all = known.entry(*link).or_default();
+                new += u64::from(!all.has(*roles));
+                *all = all.with(*roles);
+            }
+        }
+        new
+    }
+
+    /// Takes in what another process of the same run found.
+    pub fn add_process(&mut self, other: &Discovery) {
+        self.add_blocks(other);
+        let entries: Vec<_> =
+            other.entries.iter().filter(|entry| !self.entries.contains(entry)).cloned().collect();
+        self.entries.extend(entries);
+        self.calls.resize(self.calls.len().max(other.calls.len()), 0);
+        self.calls.iter_mut().zip(&other.calls).for_each(|(sum, own)| *sum += own);
+        self.sizes.resize_with(self.sizes.len().max(other.sizes.len()), CallSizes::default);
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(sum, own)| sum.add_all(own));
+        self.gaps += other.gaps;
+        self.executed.extend(other.executed.iter().cloned());
+        let images: Vec<_> =
+            other.images.iter().filter(|image| !self.images.contains(image)).cloned().collect();
+        self.images.extend(images);
+        self.instructions += other.instructions;
+        self.threads += other.threads;
+        self.forks += other.forks;
+        self.notes.extend(other.notes.iter().cloned());
+    }
+
     fn accept(&mut self, key: &str, value: &str, image: &mut Option<String>) -> Option<()> {
         match key {
             "image" => *image = Some(unescape(value)?),
@@ -275,6 +347,10 @@ impl Discovery {
                 self.entries.push((region, unescape(parts.next()?)?, link));
             }
             "seen" => self.calls.push(value.parse().ok()?),
+            "sizes" => self.sizes.push(sizes_of(value)?),
+            "gaps" => self.gaps = value.parse().ok()?,
+            "executed" => self.executed.push(unescape(value)?),
+            "forks" => self.forks = value.parse().ok()?,
             "mapped" => self.images.push(unescape(value)?),
             "instructions" => self.instructions = value.parse().ok()?,
             "threads" => self.threads = value.parse().ok()?,
@@ -284,6 +360,21 @@ impl Discovery {
         }
         Some(())
     }
+}
+
+/// Instructions in all, and then a size and a number of calls in turn.
+fn sizes_text(sizes: &CallSizes) -> String {
+    let pairs = sizes.calls_by_size.iter().map(|(size, calls)| format!(" {size} {calls}"));
+    sizes.instructions.to_string() + &pairs.collect::<String>()
+}
+
+fn sizes_of(text: &str) -> Option<CallSizes> {
+    let mut numbers = text.split(' ').map(|number| number.parse::<u64>().ok());
+    let mut sizes = CallSizes { instructions: numbers.next()??, ..CallSizes::default() };
+    while let Some(size) = numbers.next() {
+        sizes.calls_by_size.insert(size?, numbers.next()??);
+    }
+    Some(sizes)
 }
 
 fn mode_name(mode: Mode) -> &'static str {
@@ -308,11 +399,17 @@ mod tests {
     use lineup_model::region::{RegionId, Regions};
 
     fn discovery() -> Discovery {
+        let mut sizes = CallSizes::default();
+        [7, 7, 100_000].iter().for_each(|size| sizes.add(*size));
         let mut discovery = Discovery {
             entries: vec![(1, "/lib/a b.so".into(), 0x1234)],
             calls: vec![3, 0],
             images: vec!["/bin/x".into(), "/lib/a b.so".into()],
             instructions: 1 << 40,
+            sizes: vec![CallSizes::default(), sizes],
+            gaps: 4,
+            executed: vec!["/bin/a b".into()],
+            forks: 1,
             threads: 2,
             notes: vec!["two\nlines \\".into()],
             complete: true,
@@ -329,6 +426,7 @@ mod tests {
         header.mode = Mode::OnePass;
         header.max_calls = Some(5);
         header.warmup_calls = 2;
+        header.selection = Selection::First;
         header.regions = Regions::from_iter([
             Region { name: "f(int, char)".into(), weight: 0.1, image: "/bin/x".into(), entries: vec![1, 2] },
             Region::named("g"),
@@ -338,7 +436,9 @@ mod tests {
             header,
             output: "/tmp/o\\ut".into(),
             program: "./a b".into(),
-            writes_each_call: true,
+            journal: "/proc/1/fd/9".into(),
+            unwatched_output: "/tmp/met".into(),
+            follows_all: true,
             discovery: discovery(),
             system: Some(SystemPlan {
                 marker: 0xffff_ffff_8100_0000,
@@ -359,6 +459,25 @@ mod tests {
     #[test]
     fn a_discovery_reads_back() {
         assert_eq!(Discovery::parse(&discovery().to_text()), Ok(discovery()));
+    }
+
+    #[test]
+    fn blocks_of_another_run_are_added_and_the_new_ones_counted() {
+        let mut all = discovery();
+        let mut more = Discovery::default();
+        let library = more.blocks.entry("/lib/a b.so".into()).or_default();
+        library.insert(0xffff_ffff_0000_0010, BlockRoles::INSIDE);
+        library.insert(0x20, BlockRoles::INSIDE);
+        assert_eq!((all.add_blocks(&more), all.add_blocks(&more)), (1, 0));
+        assert_eq!(all.blocks["/lib/a b.so"].len(), 2);
+    }
+
+    #[test]
+    fn processes_of_a_run_add_up() {
+        let mut all = discovery();
+        all.add_process(&discovery());
+        assert_eq!((all.calls.clone(), all.threads, all.forks), (vec![6, 0], 4, 2));
+        assert_eq!((all.entries.len(), all.images.len(), all.sizes[1].calls()), (1, 2, 6));
     }
 
     #[test]

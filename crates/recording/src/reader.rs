@@ -2,41 +2,14 @@
 
 use crate::decode;
 use crate::error::{Damage, RecordingError};
+use crate::event::Event;
 use crate::frame::{self, MAGIC, Unsealed, VERSION};
 use crate::header::{Ending, Header, ProfileRun, Summary};
-use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use std::io::Read;
-
-/// One record of a recording.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Event {
-    /// A file was mapped into the program.
-    Image(LoadedImage),
-    /// Where a thread's stack is.
-    Stack(StackRange),
-    /// A thread was given this base: the runtime address that its thread-local variables are found from.
-    ThreadBase(u64),
-    /// A call ended.
-    Call(Call),
-    /// Memory began or ended its life.
-    Memory(MemoryEvent),
-    /// Counts of a run of instructions.
-    Profile(ProfileRun),
-    /// The recorder finished.
-    Summary(Summary),
-    /// The program ended.
-    Ending(Ending),
-    /// What a call on a whole system cost.
-    Measured(MeasuredCall),
-    /// The recorder of a whole system finished.
-    System(SystemSummary),
-    /// A part of the stream of fetches and accesses.
-    Stream(Vec<Step>),
-}
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
 /// turn, so order by [`Call::entered_at`] and [`MemoryEvent::at`] where order matters.
@@ -44,6 +17,8 @@ pub struct Reader<R: Read> {
     input: R,
     header: Header,
     block: Vec<u8>,
+    /// Where in the block the last record began.
+    begun_at: usize,
     at: usize,
     good_bytes: u64,
     damage: Option<Damage>,
@@ -80,6 +55,7 @@ impl<R: Read> Reader<R> {
             input,
             header,
             block,
+            begun_at: at,
             at,
             good_bytes: start.len() as u64 + bytes,
             damage: None,
@@ -95,6 +71,11 @@ impl<R: Read> Reader<R> {
     /// Where the file stopped being readable; `None` while it is, and after a clean end.
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
+    }
+
+    /// The bytes of the record that came last, for [`crate::Encoder::append_packed`]; none before the first.
+    pub fn record(&self) -> &[u8] {
+        &self.block[self.begun_at..self.at]
     }
 
     /// Bytes read so far that form whole, checked blocks.
@@ -113,7 +94,7 @@ impl<R: Read> Reader<R> {
         match frame::unseal(&mut self.input) {
             Ok(Unsealed::Block(block, bytes)) => {
                 self.block = block;
-                self.at = 0;
+                (self.begun_at, self.at) = (0, 0);
                 self.good_bytes += bytes;
             }
             Ok(Unsealed::End) => self.ended = true,
@@ -143,12 +124,19 @@ impl<R: Read> Iterator for Reader<R> {
         let mut cursor = Cursor::new(&self.block[self.at..]);
         match decode::event(&mut cursor) {
             Some(event) => {
+                self.begun_at = self.at;
                 self.at = self.block.len() - cursor.left();
                 Some(event)
             }
             None => self.stop("a block holds a malformed record".into()),
         }
     }
+}
+
+/// The events of records that [`crate::Encoder::packed`] gave, up to the first that is malformed.
+pub fn events_of(records: &[u8]) -> impl Iterator<Item = Event> {
+    let mut cursor = Cursor::new(records);
+    std::iter::from_fn(move || (cursor.left() > 0).then(|| decode::event(&mut cursor)).flatten())
 }
 
 /// A whole recording in memory.
@@ -168,7 +156,7 @@ pub struct Recording {
     pub events: Vec<MemoryEvent>,
     /// Whole-program counts.
     pub profile: Vec<ProfileRun>,
-    /// The recorder's counts; `None` when it did not get to write them.
+    /// The recorder's counts of all processes; `None` when it did not get to write them.
     pub summary: Option<Summary>,
     /// What calls cost on a whole system, sorted by [`MeasuredCall::begun_at`] of their CPUs.
     pub measured: Vec<MeasuredCall>,
@@ -208,7 +196,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Call(call) => recording.calls.push(call),
             Event::Memory(event) => recording.events.push(event),
             Event::Profile(run) => recording.profile.push(run),
-            Event::Summary(summary) => recording.summary = Some(summary),
+            Event::Summary(summary) => Summary::add_to(&mut recording.summary, summary),
             Event::Ending(ending) => recording.ending = Some(ending),
             Event::Measured(call) => recording.measured.push(call),
             Event::System(summary) => recording.system = Some(summary),

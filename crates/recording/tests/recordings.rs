@@ -2,15 +2,19 @@
 
 use lineup_model::abi::Abi;
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, CallHead, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall, Misses, Mode,
-    ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, Summary, SystemSummary, Writer, read_all,
+    Arm, CallHead, CallSizes, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall,
+    Misses, Mode, ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, Summary, SystemSummary,
+    Writer, read_all,
 };
 use proptest::prelude::*;
+
+const ENDS: [CallEnd; 5] =
+    [CallEnd::Returned, CallEnd::Abandoned, CallEnd::ThreadEnded, CallEnd::ProcessEnded, CallEnd::Unfinished];
 
 fn any_access() -> impl Strategy<Value = Access> {
     let size = prop_oneof![Just(1u32), Just(8), Just(30), Just(31), Just(32), any::<u32>()];
@@ -27,22 +31,21 @@ fn any_access() -> impl Strategy<Value = Access> {
 
 prop_compose! {
     fn any_call()(
-        region: u16, thread: u32, sequence: u64, entered_at: u64, end in 0..3u8, depth: u32,
-        instructions: u64, missed_blocks: u64,
+        region: u16, process: u32, thread: u32, sequence: u64, entered_at: u64, end in 0..ENDS.len(), depth: u32,
+        instructions: u64, binding_instructions: u64, missed_blocks: u64,
         accesses in prop::collection::vec(any_access(), 0..40),
         code_granules in prop::collection::btree_set(any::<u64>(), 0..40),
     ) -> Call {
-        let end = [CallEnd::Returned, CallEnd::Abandoned, CallEnd::Unfinished][usize::from(end)];
         Call {
-            region: RegionId(region), thread: ThreadId(thread), sequence, entered_at, end, depth,
-            instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
+            region: RegionId(region), process: ProcessId(process), thread: ThreadId(thread), sequence, entered_at,
+            end: ENDS[end], depth, instructions, binding_instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
         }
     }
 }
 
 prop_compose! {
     fn any_measured()(
-        region: u16, cpu: u16, sequence: u64, begun_at: u64, ended_at: u64, from_pc: u64, to_pc: u64, end in 0..3usize,
+        region: u16, cpu: u16, sequence: u64, begun_at: u64, ended_at: u64, from_pc: u64, to_pc: u64, end in 0..ENDS.len(),
         arm in 0..3usize, counts in prop::array::uniform9(any::<u64>()), interrupts: u32,
         interrupt_instructions: u64, switches: u32,
     ) -> MeasuredCall {
@@ -50,7 +53,7 @@ prop_compose! {
         MeasuredCall {
             region: RegionId(region), cpu, sequence, begun_at, ended_at, from_pc, to_pc, interrupts,
             interrupt_instructions, switches, arm: Arm::ALL[arm],
-            end: [CallEnd::Returned, CallEnd::Abandoned, CallEnd::Unfinished][end],
+            end: ENDS[end],
             own: Counts {
                 instructions, shared_misses, spin_instructions,
                 code_misses: Misses { l1: code1, l2: code2 }, data_misses: Misses { l1: data1, l2: data2 },
@@ -63,12 +66,14 @@ prop_compose! {
 fn pack(encoder: &mut Encoder, call: &Call) {
     let head = CallHead {
         region: call.region,
+        process: call.process,
         thread: call.thread,
         sequence: call.sequence,
         entered_at: call.entered_at,
         end: call.end,
         depth: call.depth,
         instructions: call.instructions,
+        binding_instructions: call.binding_instructions,
         missed_blocks: call.missed_blocks,
     };
     assert_eq!(encoder.call(&head, &call.accesses, &call.code_granules), call.accesses.len());
@@ -102,12 +107,14 @@ fn file_of(calls: &[Call]) -> Vec<u8> {
 fn simple_call(entered_at: u64) -> Call {
     Call {
         region: RegionId(0),
+        process: ProcessId(0),
         thread: ThreadId(0),
         sequence: entered_at,
         entered_at,
         end: CallEnd::Returned,
         depth: 0,
         instructions: 12,
+        binding_instructions: 0,
         missed_blocks: 0,
         accesses: vec![Access {
             pc: 0x40_0000,
@@ -156,6 +163,7 @@ fn every_kind_of_record_survives() {
     let stack = StackRange { thread: ThreadId(3), start: 0x1000, end: 0x9000 };
     let freed = MemoryEvent {
         at: 5,
+        process: ProcessId(2),
         thread: ThreadId(3),
         kind: MemoryEventKind::Freed,
         address: 0x5000,
@@ -173,7 +181,14 @@ fn every_kind_of_record_survives() {
         stores: 3,
         store_misses: Misses::default(),
     };
+    let mut sizes = CallSizes::default();
+    for size in [3, 70_000, 3] {
+        sizes.add(size);
+    }
     let summary = Summary {
+        process: ProcessId(0),
+        executed: vec!["/bin/true".into()],
+        all_calls: vec![CallSizes::default(), sizes],
         regions: vec![RegionCounts { seen: 9, recorded: 4, abandoned: 1, ..RegionCounts::default() }],
         total_instructions: Some(99),
         elapsed_ns: 5,
@@ -258,12 +273,14 @@ fn a_call_too_large_for_a_block_is_cut_to_what_fits() {
     let accesses = vec![access; MAX_BLOCK_BYTES / 8];
     let head = CallHead {
         region: RegionId(0),
+        process: ProcessId(0),
         thread: ThreadId(0),
         sequence: 0,
         entered_at: 0,
         end: CallEnd::Returned,
         depth: 0,
         instructions: 0,
+        binding_instructions: 0,
         missed_blocks: 0,
     };
     let mut encoder = Encoder::new();

@@ -23,6 +23,7 @@ pub mod calls;
 pub mod chart;
 mod commit_message;
 mod distributions;
+pub mod effects;
 mod error;
 pub mod figure;
 pub mod html;

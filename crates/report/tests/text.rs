@@ -117,6 +117,7 @@ fn a_pipe_gets_plain_columns() {
 
     Verdict
     fewer lines (−64.00 per call), 2.84 % less time
+    Effects compared and equal: standard output, exit status; not compared: bytes written to standard error (all of it), different between two runs of the same program.
     Output and exit status equal in all 92 runs.
     Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed (margin 1.0 %; a change of 0.6 % would have been seen).
 

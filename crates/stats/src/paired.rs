@@ -238,4 +238,41 @@ mod tests {
         let error = PairedBlocks::from_runs(&[(vec![1.0], vec![1.0]), (vec![1.0], vec![])]).unwrap_err();
         assert_eq!(error, StatsError::Unpaired { block: 1, before: 1, after: 0 });
     }
+
+    fn close(found: f64, expected: f64) -> bool {
+        (found / expected - 1.0).abs() < 1e-9
+    }
+
+    /// Expected values by hand, with the closed form of Student's t for three degrees of freedom.
+    #[test]
+    fn intervals_and_p_values_are_students() {
+        let ratio = blocks().ratio(0.95).unwrap();
+        assert!(close(ratio.log_error, 0.004_094_845_357_657_062));
+        assert!(close(ratio.p_value, 0.012_619_207_424_268));
+        assert!((ratio.interval.low - 0.965_571_239_732).abs() < 1e-9);
+        assert!((ratio.interval.high - 0.991_067_986_023).abs() < 1e-9);
+        let difference = blocks().difference(0.95).unwrap();
+        assert_eq!(difference.difference, -2.25);
+        assert!(close(difference.p_value, 0.018_219_854_743_222));
+        assert!((difference.interval.low + 3.773_480_180_8).abs() < 1e-9);
+        assert!((difference.interval.high + 0.726_519_819_2).abs() < 1e-9);
+    }
+
+    /// By hand: the standard deviation of after ÷ mean(after) − before ÷ mean(before), over √4.
+    #[test]
+    fn the_error_of_totals_is_the_linearised_ratios() {
+        let estimate = blocks().ratio_of_totals(&Resampling::default()).unwrap();
+        assert!(close(estimate.log_error, 0.003_914_786_669_745));
+        assert!(close(estimate.p_value, 0.010_497_825_030_159));
+        assert_eq!((estimate.degrees, estimate.blocks), (3.0, 4));
+    }
+
+    #[test]
+    fn a_change_without_any_spread_is_certain() {
+        let shifted = PairedBlocks::from_means(vec![1.0, 2.0, 4.0], vec![2.0, 4.0, 8.0]).unwrap();
+        assert_eq!(shifted.ratio(0.95).unwrap().p_value, 0.0);
+        assert_eq!(shifted.len(), 3);
+        assert_eq!(shifted.means(), (&[1.0, 2.0, 4.0][..], &[2.0, 4.0, 8.0][..]));
+        assert!(!shifted.is_empty() && PairedBlocks::from_means(vec![], vec![]).unwrap().is_empty());
+    }
 }

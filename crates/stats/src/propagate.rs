@@ -236,4 +236,26 @@ mod tests {
         assert_eq!(run("a/0", &typed(&[("a", 1.0, 0.1)])), Err(DeriveError::NotFinite));
         assert!(matches!(run("a", &typed(&[("a", f64::NAN, 0.1)])), Err(DeriveError::Input { .. })));
     }
+
+    /// A quantity of 10 ± 1 whose resampling gave these.
+    fn resampled(error: f64, low: f64, high: f64) -> Derived {
+        Derived {
+            value: 10.0,
+            error: 1.0,
+            shares: Vec::new(),
+            resampled_error: error,
+            resampled_median: 10.0,
+            resampled_interval: Interval { low, high, level: 0.95 },
+        }
+    }
+
+    #[test]
+    fn the_ways_disagree_from_a_tenth_on() {
+        assert!(!resampled(1.0, 8.04, 11.96).ways_disagree());
+        assert!(!resampled(1.09, 7.9, 12.1).ways_disagree());
+        assert!(resampled(1.11, 8.04, 11.96).ways_disagree());
+        assert!(resampled(0.89, 8.04, 11.96).ways_disagree());
+        assert!(resampled(1.0, 7.8, 11.96).ways_disagree());
+        assert!(resampled(1.0, 8.04, 12.2).ways_disagree());
+    }
 }

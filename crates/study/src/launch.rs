@@ -2,6 +2,7 @@
 //! becomes the program to be measured. Not for users: it lets the parent attach counters before the
 //! first instruction and subtract what came before.
 
+use crate::effects;
 use crate::placed::Placed;
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -16,6 +17,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+
+/// The word that lets the program run under the tracer that the parent has attached.
+pub(crate) const OBSERVED: u8 = b'o';
 
 /// A program to become.
 pub struct Launch {
@@ -62,6 +66,9 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
     control.write_all(own_usage()?.as_bytes()).context("reporting to the parent")?;
     let mut word = [0u8; 1];
     control.read_exact(&mut word).context("waiting for the parent's word")?;
+    if word == [OBSERVED] {
+        effects::install()?;
+    }
     let error = command.exec();
     Err(error).with_context(|| format!("cannot run {}", program.to_string_lossy()))
 }

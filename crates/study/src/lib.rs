@@ -8,6 +8,7 @@ pub mod background;
 pub mod companions;
 pub mod counters;
 mod drive;
+pub mod effects;
 pub mod folder;
 pub mod git;
 pub mod guardian;

@@ -2,15 +2,14 @@
 
 use crate::drive;
 use crate::interrupt::Interrupts;
+use crate::launch;
 use crate::run::{Run, Stopped};
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
@@ -141,6 +140,17 @@ impl Waiting {
         self.control.write_all(b"\n").context("releasing the child")
     }
 
+    /// Gives the word to a child that a tracer is attached to, and does not wait.
+    pub(crate) fn release_observed(&mut self) -> Result<()> {
+        self.control.write_all(&[launch::OBSERVED]).context("releasing the child")
+    }
+
+    /// The files that its standard output and standard error go to; `None` when they are not kept.
+    pub(crate) fn captured(&self) -> std::io::Result<Option<[File; 2]>> {
+        let Some((stdout, stderr)) = &self.captured else { return Ok(None) };
+        Ok(Some([stdout.try_clone()?, stderr.try_clone()?]))
+    }
+
     /// True when the child is gone.
     pub fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("looking after a child process")?.is_some())
@@ -227,18 +237,15 @@ impl Waiting {
 
     /// Waits for the end, which is left to be reaped; false when the deadline came first.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
-        let Some(deadline) = deadline else {
-            self.wait_for_end()?;
-            return Ok(true);
-        };
+        // Not by `waitid`: while a tracer of ours is attached, that would take the stops that are meant for the tracer.
         let child = pidfd_open(self.group, PidfdFlags::empty()).context("watching the program")?;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).context("waiting for the program")?;
-            match poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&timeout)) {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let timeout = left.map(Timespec::try_from).transpose().context("waiting for the program")?;
+            match poll(&mut [PollFd::new(&child, PollFlags::IN)], timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("waiting for the program"),
-                Ok(0) if !left.is_zero() => {}
+                Ok(0) if left.is_none_or(|left| !left.is_zero()) => {}
                 Ok(ended) => return Ok(ended > 0),
             }
         }
@@ -250,7 +257,7 @@ impl Waiting {
         let _ = kill_process_group(self.group, Signal::TERM);
         if !self.wait_until(Some(Instant::now() + LAST_WORDS))? {
             let _ = kill_process_group(self.group, Signal::KILL);
-            self.wait_for_end()?;
+            self.wait_until(None)?;
         }
         Ok(())
     }
@@ -258,16 +265,6 @@ impl Waiting {
     /// What this child was started from.
     pub(crate) fn origin(&self) -> (&Run, &Interrupts) {
         (&self.run, &self.interrupts)
-    }
-
-    fn wait_for_end(&self) -> Result<()> {
-        loop {
-            match waitid(WaitId::Pid(self.group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).context("waiting for the program"),
-                Ok(_) => return Ok(()),
-            }
-        }
     }
 
     fn reap(&mut self) -> Result<wait4::ResUse> {

@@ -1,77 +1,90 @@
 //! Runs a program under the emulator with the recorder in it.
 
 mod emulator;
+mod pending;
 mod regions;
 mod request;
+mod runs;
 mod sanitizer;
+mod sealing;
 
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest};
 
 use crate::alias::Alias;
 use crate::companions;
-use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
-use crate::process::{Finished, Streams, Waiting};
 use crate::recording_file;
 use anyhow::{Context, Result, bail};
 use emulator::Emulator;
 use lineup_debuginfo::DebugInfo;
-use lineup_prove::run;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Encoder, Ending, Event, Header, Mode, ProgramExit, Reader, Summary, Writer};
-use rustix::process::Signal;
-use std::fs::{self, File};
-use std::io::{BufReader, Seek, SeekFrom};
+use lineup_recording::{Ending, Header, Mode, ProgramExit};
+use runs::Runs;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Instant;
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
-/// instrumented the second time.
-pub fn record(request: &RecordRequest, interrupts: &Interrupts) -> Result<RecordOutcome> {
-    check(request)?;
+/// instrumented the second time, and again while blocks were met that the runs before had not seen.
+pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, Some(request.program()))?;
-    let debug = companions::load(request.program())?;
     if request.mode != Mode::WholeProgram {
         debug.require_debug_info().with_context(|| request.program().display().to_string())?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
-    let scratch = Scratch::new(interrupts)?;
-    let (header, mut notes) = header(request, &debug, &emulator)?;
-    let mut plan = Plan {
+    let (header, mut notes) = header(request, debug, &emulator)?;
+    let plan = Plan {
         task: Task::Discover,
         header,
-        output: scratch.discovery(),
+        output: String::new(),
         program: text(&absolute(request.program())?)?,
-        writes_each_call: false,
+        journal: String::new(),
+        unwatched_output: String::new(),
+        follows_all: false,
         discovery: Discovery::default(),
         system: None,
     };
+    let mut runs = Runs::new(request, emulator, plan, interrupts)?;
     if request.mode == Mode::TwoPass {
-        let ran = run(request, &emulator, &plan, &scratch, interrupts)?;
-        discover(&mut plan, &ran, &debug, &mut notes)?;
+        runs.discover(debug, &mut notes)?;
     }
-    plan.task = Task::Record;
-    let output = Alias::of(&recording_file::make(&request.output)?)?;
-    plan.output = output.text().to_owned();
-    let begun = Instant::now();
-    let finished = run(request, &emulator, &plan, &scratch, interrupts)?;
+    let output = recording_file::make(&request.output)?;
+    let recorded = runs.record(&Alias::of(&output)?, &mut notes)?;
     let ending = Ending {
-        exit: exit_of(&finished),
-        elapsed_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        total_instructions: (plan.header.mode == Mode::TwoPass).then_some(plan.discovery.instructions),
+        exit: recorded.exit,
+        elapsed_ns: u64::try_from(recorded.elapsed.as_nanos()).unwrap_or(u64::MAX),
+        total_instructions: (runs.plan.header.mode == Mode::TwoPass)
+            .then_some(runs.plan.discovery.instructions),
     };
-    let summary = seal(&request.output, &ending)?;
-    Ok(RecordOutcome { ending, summary, finished, notes })
+    let failure = recorded.journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
+    let summary = match (sealing::seal(&output, &recorded.journal, &runs.plan, &ending), &failure) {
+        (Ok(summary), _) => summary,
+        // The disk is still full; what stands in the file is whole all the same.
+        (Err(_), Some(_)) => sealing::read(&output, &recorded.journal, &runs.plan)?,
+        (Err(error), None) => return Err(error.context(format!("the program {}", in_words(ending.exit)))),
+    };
+    let calls: u64 = summary.regions.iter().map(|region| region.recorded).sum();
+    let kept =
+        || format!("{calls} calls were recorded until then and are kept in {}", request.output.display());
+    interrupts.check().with_context(kept)?;
+    let finished = recorded.finished.with_context(kept)?;
+    Ok(RecordOutcome { ending, summary, runs: runs.made, failure, finished, notes })
 }
 
-/// Finds what cannot work before any long run.
-fn check(request: &RecordRequest) -> Result<()> {
-    let program = request.program();
+/// The debug info of a program that is to be recorded. What cannot work is found out now, before any long run.
+///
+/// # Errors
+/// When there is no such program, or it cannot run under the emulator.
+pub fn load(program: &Path) -> Result<DebugInfo> {
+    check(program)?;
+    companions::load(program)
+}
+
+fn check(program: &Path) -> Result<()> {
     let metadata =
         fs::metadata(program).with_context(|| format!("cannot read the program {}", program.display()))?;
     if !metadata.is_file() {
@@ -93,109 +106,10 @@ fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Re
     header.regions = regions::find(&request.regions, debug, &real(request.program())?, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
     header.max_calls = request.max_calls;
+    header.selection = request.selection;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = request.caches.iter().map(ToString::to_string).collect();
     Ok((header, notes))
-}
-
-/// Where the recorder's plan and its discovery are kept.
-struct Scratch {
-    folder: TempFolder,
-    /// The folder's name as the emulator takes it.
-    name: Alias,
-}
-
-impl Scratch {
-    fn new(interrupts: &Interrupts) -> Result<Scratch> {
-        let folder = interrupts.temporary_folder().context("cannot make a temporary folder")?;
-        let name = Alias::of(folder.path())?;
-        Ok(Scratch { folder, name })
-    }
-
-    fn discovery(&self) -> String {
-        format!("{}/discovery", self.name.text())
-    }
-
-    /// Writes the plan, and gives its name.
-    fn put(&self, plan: &Plan) -> Result<String> {
-        fs::write(self.folder.path().join("plan"), plan.to_text()).context("writing the recorder's plan")?;
-        Ok(format!("{}/plan", self.name.text()))
-    }
-}
-
-fn run(
-    request: &RecordRequest,
-    emulator: &Emulator,
-    plan: &Plan,
-    scratch: &Scratch,
-    interrupts: &Interrupts,
-) -> Result<Finished> {
-    let mut run = request.run.clone();
-    if let Some(program) = run.command.first_mut() {
-        *program = absolute(Path::new(program))?.into();
-    }
-    let recorded = emulator.with_recorder(&run, &scratch.put(plan)?)?;
-    let streams = if plan.task == Task::Record { request.streams } else { Streams::Captured };
-    Waiting::start(&recorded.run, None, streams, interrupts)?.run()
-}
-
-/// How a run ended, as recordings say it.
-fn exit_of(finished: &Finished) -> ProgramExit {
-    match finished.ending {
-        run::Ending::Exited(status) => ProgramExit::Exited(status),
-        run::Ending::Killed(signal) => ProgramExit::Signaled(signal),
-        run::Ending::Stopped => ProgramExit::Signaled(Signal::TERM.as_raw()),
-    }
-}
-
-/// Takes over what the first run found. A program that was killed took that with it: it is recorded in one pass
-/// instead, each call written as it ends.
-fn discover(plan: &mut Plan, ran: &Finished, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
-    match (fs::read_to_string(&plan.output), exit_of(ran)) {
-        (Ok(text), _) => {
-            plan.discovery = Discovery::parse(&text)?;
-            notes.extend(plan.discovery.notes.iter().cloned());
-            regions::check_called(&plan.header, &plan.discovery, debug)
-        }
-        (Err(_), exit @ ProgramExit::Signaled(_)) => {
-            plan.header.mode = Mode::OnePass;
-            plan.writes_each_call = true;
-            notes.push(format!(
-                "the program {} in the first run, so it was recorded in one pass",
-                in_words(exit)
-            ));
-            Ok(())
-        }
-        (Err(_), ProgramExit::Exited(status)) => bail!(
-            "the emulator could not run {} (status {status}); try `{} {0}`, which shows its message",
-            plan.program,
-            plan.header.emulator.split(' ').next().unwrap_or_default()
-        ),
-    }
-}
-
-/// Reads the recording through and adds how the program ended.
-fn seal(path: &Path, ending: &Ending) -> Result<Option<Summary>> {
-    let cannot = || format!("cannot read back the recording {}", path.display());
-    let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
-    let mut reader = Reader::new(BufReader::new(&file)).map_err(|error| {
-        let exit = in_words(ending.exit);
-        anyhow::Error::new(error).context(format!("nothing was recorded; the program {exit}"))
-    })?;
-    let mut summary = None;
-    for event in reader.by_ref() {
-        if let Event::Summary(found) = event {
-            summary = Some(found);
-        }
-    }
-    let good_bytes = reader.good_bytes();
-    let mut end = &file;
-    end.set_len(good_bytes).with_context(cannot)?;
-    end.seek(SeekFrom::Start(good_bytes)).with_context(cannot)?;
-    let mut encoder = Encoder::new();
-    encoder.ending(ending);
-    Writer::resume(end).append(&encoder.seal()?)?;
-    Ok(summary)
 }
 
 /// How a program ended, as in "the program …".

@@ -147,7 +147,19 @@ impl ProcessRunner {
         let counters = counters.read();
         let client_stdout = client.map(|client| client.stdout);
         let usage = Some(usage);
-        Ok(RunResult { ending, stdout, stderr, client_stdout, wall_ns, usage, cpus, counters, printed })
+        let input = Some(run.input.content());
+        Ok(RunResult {
+            ending,
+            input,
+            stdout,
+            stderr,
+            client_stdout,
+            wall_ns,
+            usage,
+            cpus,
+            counters,
+            printed,
+        })
     }
 }
 

@@ -128,7 +128,8 @@ fn function(name: &str, symbols: &KernelSymbols) -> Result<Found> {
     let like = nearest(name, functions.map(|symbol| symbol.name.as_str()), NEAREST);
     let sets: Vec<&str> = SETS.iter().map(|set| set.name).collect();
     bail!(
-        "the kernel has no function {name}{}: it may have been inlined everywhere; the sets are {}",
+        "the kernel's image has no function {name}{}; functions of modules are not in the image, and inlined ones have \
+         no code of their own; the sets are {}",
         if like.is_empty() { String::new() } else { format!(", but {}", like.join(", ")) },
         sets.join(", ")
     )
@@ -191,6 +192,8 @@ mod tests {
         assert!(error.contains("hrtimer_interrupt"), "{error}");
         let error = names(&["shceduler_tick"]).unwrap_err().to_string();
         assert!(error.contains("scheduler_tick"), "{error}");
+        // A module's function is missing because it is in the module.
+        assert!(error.contains("functions of modules are not in the image"), "{error}");
         assert!(names(&["net-rx"]).unwrap_err().to_string().contains("net_rx_action"));
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, bail};
 use lineup_model::region::Regions;
 use lineup_prove::metric::{Metric, Observed, Unit};
-use lineup_recording::Mode;
+use lineup_recording::{Mode, Selection};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
-use lineup_study::recorder::{RecordRequest, executable, record};
+use lineup_study::recorder::{RecordRequest, executable, load, record};
 use lineup_study::run::Run;
 
 /// How often the program is emulated: two equal counts show that they repeat.
@@ -23,15 +23,17 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
         regions: Regions::default(),
         mode: Mode::WholeProgram,
         max_calls: None,
+        selection: Selection::Spread,
         warmup_calls: 0,
         caches: Vec::new(),
         output: scratch.path().join("counts"),
         streams: Streams::Captured,
     };
+    let debug = load(request.program())?;
     let mut per_run = Vec::new();
     for _ in 0..RUNS {
-        let outcome = record(&request, interrupts).context("--emulate")?;
-        let total = outcome.summary.and_then(|summary| summary.total_instructions);
+        let outcome = record(&request, &debug, interrupts).context("--emulate")?;
+        let total = outcome.summary.total_instructions;
         let Some(total) = total else { bail!("--emulate: the emulator gave no instruction count") };
         per_run.push(Observed::Value(total as f64));
     }

@@ -33,6 +33,8 @@ pub(crate) struct Found<'a> {
     pub(crate) advice: &'a Advice,
     /// The change as text, and the file it was written to; `None` when nothing changes.
     pub(crate) patch: Option<Patch>,
+    /// Why the two variants cannot be compared, when they cannot.
+    pub(crate) not_proven: Option<String>,
     /// What the comparison showed.
     pub(crate) proof: Option<&'a Proven<Proof>>,
 }
@@ -57,6 +59,7 @@ pub(crate) fn fill(found: Found<'_>) -> StudyReport {
     }
     report.add_advice(found.advice);
     report.proof = found.proof.map(ProofReport::from);
+    report.not_proven = found.not_proven.clone();
     report.not_observed.extend(not_observed(&found));
     report.setting = setting(&found);
     report.commands = found.commands;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use lineup_explain::quantiles::Quantiles;
 use lineup_model::access::{Call, CallEnd};
 use lineup_model::line::LineSize;
-use lineup_recording::{Event, Reader, Summary};
+use lineup_recording::{CallSizes, Event, Reader, Summary};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -18,8 +18,14 @@ pub(super) struct RegionSummary {
     /// Calls the program made; `None` when the recorder did not get to say.
     pub(super) seen: Option<u64>,
     pub(super) recorded: u64,
+    /// Recorded calls that did not return, by what ended them.
     pub(super) abandoned: u64,
+    pub(super) thread_ended: u64,
+    pub(super) process_ended: u64,
     pub(super) unfinished: u64,
+    /// Recorded calls in which the dynamic linker looked up functions, and its instructions, which are in no other figure.
+    pub(super) binding_calls: u64,
+    pub(super) binding_instructions: u64,
     /// Recorded calls with more accesses than are kept; `None` as for `seen`.
     pub(super) truncated: Option<u64>,
     /// Calls inside signal handlers that interrupted a recorded call; `None` as for `seen`.
@@ -30,6 +36,29 @@ pub(super) struct RegionSummary {
     pub(super) instructions: Option<Quantiles>,
     pub(super) data_lines: Option<Quantiles>,
     pub(super) code_lines: Option<Quantiles>,
+    /// Instructions of all calls, where not all are recorded and the others were counted.
+    pub(super) all_calls: Option<AllCalls>,
+}
+
+/// Instructions per call over all calls of a region.
+#[derive(Serialize)]
+pub(super) struct AllCalls {
+    pub(super) calls: u64,
+    pub(super) median: u64,
+    pub(super) mean: f64,
+    /// The recorded calls are not like these: their median or mean differs by more than a tenth.
+    pub(super) differs: bool,
+}
+
+impl AllCalls {
+    /// `None` when no call was counted but those that are recorded.
+    fn of(sizes: &CallSizes, calls: u64, recorded: Option<Quantiles>) -> Option<AllCalls> {
+        if sizes.calls() <= calls {
+            return None;
+        }
+        let differs = recorded.is_some_and(|recorded| !sizes.is_like(recorded.median as f64, recorded.mean));
+        Some(AllCalls { calls: sizes.calls(), median: sizes.median()?, mean: sizes.mean()?, differs })
+    }
 }
 
 /// Figures of one region while the recording is read.
@@ -37,7 +66,11 @@ pub(super) struct RegionSummary {
 struct Tally {
     recorded: u64,
     abandoned: u64,
+    thread_ended: u64,
+    process_ended: u64,
     unfinished: u64,
+    binding_calls: u64,
+    binding_instructions: u64,
     missed_blocks: u64,
     instructions: Vec<u64>,
     data_lines: Vec<u64>,
@@ -48,10 +81,17 @@ impl Tally {
     fn add(&mut self, call: &Call, line: LineSize) {
         self.recorded += 1;
         self.missed_blocks += call.missed_blocks;
-        self.abandoned += u64::from(call.end == CallEnd::Abandoned);
-        if call.end == CallEnd::Unfinished {
-            self.unfinished += 1;
-            return;
+        self.binding_calls += u64::from(call.binding_instructions > 0);
+        self.binding_instructions += call.binding_instructions;
+        match call.end {
+            CallEnd::Returned => {}
+            CallEnd::Abandoned => self.abandoned += 1,
+            CallEnd::ThreadEnded => self.thread_ended += 1,
+            CallEnd::ProcessEnded => self.process_ended += 1,
+            CallEnd::Unfinished => {
+                self.unfinished += 1;
+                return;
+            }
         }
         let data =
             call.accesses.iter().flat_map(|access| line.lines(access.address, u64::from(access.size_bytes)));
@@ -76,7 +116,7 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
                     tally.add(&call, line);
                 }
             }
-            Event::Summary(found) => summary = Some(found),
+            Event::Summary(found) => Summary::add_to(&mut summary, found),
             _ => {}
         }
     }
@@ -88,6 +128,10 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
             seen: counts(index).map(|counts| counts.seen),
             recorded: tally.recorded,
             abandoned: tally.abandoned,
+            thread_ended: tally.thread_ended,
+            process_ended: tally.process_ended,
+            binding_calls: tally.binding_calls,
+            binding_instructions: tally.binding_instructions,
             unfinished: tally.unfinished,
             truncated: counts(index).map(|counts| counts.truncated),
             in_handlers: counts(index).map(|counts| counts.in_handlers),
@@ -95,6 +139,10 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
             instructions: Quantiles::of(&tally.instructions),
             data_lines: Quantiles::of(&tally.data_lines),
             code_lines: Quantiles::of(&tally.code_lines),
+            all_calls: summary.as_ref().and_then(|summary| {
+                let recorded = Quantiles::of(&tally.instructions);
+                AllCalls::of(summary.all_calls.get(index)?, tally.recorded, recorded)
+            }),
         });
     Ok(summaries.collect())
 }

@@ -21,11 +21,15 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     if let Some(instructions) = report.total_instructions {
         let _ = writeln!(out, "instructions of the whole program: {}", count(instructions));
     }
-    for (number, what) in [(report.threads, "threads"), (report.forks, "processes forked off, not recorded")]
+    for (number, what) in
+        [(report.threads, "threads"), (report.forks, "processes forked off, recorded as well")]
     {
-        if let Some(number) = number.filter(|number| *number > 0) {
+        if number > 0 {
             let _ = writeln!(out, "{what}: {}", count(number));
         }
+    }
+    for program in &report.executed {
+        let _ = writeln!(out, "started by exec, not recorded: {program}; record it by itself");
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
@@ -41,7 +45,9 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
     let made = region.seen.map_or_else(|| "an unknown number".to_owned(), count);
     let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, count(region.recorded));
     let notes = [
-        (Some(region.abandoned), "left by longjmp, an exception or their thread's end"),
+        (Some(region.abandoned), "left by longjmp or an exception"),
+        (Some(region.thread_ended), "ended with their thread inside them"),
+        (Some(region.process_ended), "ended their process"),
         (Some(region.unfinished), "had not ended when the recording did; not in the table"),
         (region.truncated, "cut: more accesses than are kept per call"),
         (region.in_handlers, "not recorded: inside a signal handler that interrupted a recorded call"),
@@ -51,6 +57,14 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
         if let Some(number) = number.filter(|number| *number > 0) {
             let _ = writeln!(out, "  {} {what}", count(number));
         }
+    }
+    if region.binding_calls > 0 {
+        let (calls, instructions) = (count(region.binding_calls), count(region.binding_instructions));
+        let what = if region.binding_calls == 1 { "call includes" } else { "calls include" };
+        let _ = writeln!(
+            out,
+            "  {calls} {what} lazy binding: {instructions} instructions of the dynamic linker, not in the table"
+        );
     }
     let columns = ["min", "median", "p99", "max"].map(|name| (name, Align::Right));
     let mut table = Table::new([("per call", Align::Left)].into_iter().chain(columns));
@@ -66,6 +80,17 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
     }
     if !table.is_empty() {
         out.push_str(&table.render(style));
+    }
+    if let Some(all) = &region.all_calls {
+        let (calls, median, mean) = (count(all.calls), count(all.median), grouped(all.mean, 0));
+        let _ = writeln!(out, "  over all {calls} calls: median {median} instructions, mean {mean}");
+        if let Some(kept) = region.instructions.filter(|_| all.differs) {
+            let (median, mean) = (count(kept.median), grouped(kept.mean, 0));
+            let _ = writeln!(
+                out,
+                "  warning: the recorded calls are not like the rest: median {median}, mean {mean}; record more of them"
+            );
+        }
     }
 }
 

@@ -27,13 +27,19 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let plan = Plan::of(options, &interrupts, &stages)?;
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
-    let before = Variant::study(&plan, &scratch, Role::Before, None, &interrupts)?;
+    let before = Variant::study(&plan, &scratch, Role::Before, None, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
-    let (plan, scratch, interrupts) = (&plan, &scratch, &interrupts);
-    let trials = Trials { plan, scratch, before: &before, sources: &sources, interrupts };
+    let (plan, scratch, interrupts, stages) = (&plan, &scratch, &interrupts, &stages);
+    let trials = Trials { plan, scratch, before: &before, sources: &sources, stages, interrupts };
     let Settled { advice, after, rejected } = trials.settle()?;
+    stages.end();
     scratch.check_untouched()?;
-    let (after, proof) = after.unzip();
+    let (after, compared) = after.unzip();
+    let (proof, not_proven) = match compared {
+        None => (None, None),
+        Some(Ok(proof)) => (Some(proof), None),
+        Some(Err(reason)) => (None, Some(reason)),
+    };
     let mut report = page::fill(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(plan, after.is_some()),
@@ -41,9 +47,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
         before: &before.recorded,
-        after: after.as_ref().map(|after| &after.recorded),
+        // What two programs did at different work is not shown side by side.
+        after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
         advice: &advice,
         patch: None,
+        not_proven,
         proof: proof.as_ref(),
     });
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);

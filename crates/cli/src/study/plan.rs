@@ -9,12 +9,12 @@ use lineup_cache::CacheSpec;
 use lineup_model::line::LineSize;
 use lineup_model::region::{Region, Regions};
 use lineup_prove::ProofPlan;
+use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::run::{Drive, Run};
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -33,9 +33,12 @@ pub(crate) struct Options {
     /// Folder for report.html, report.json and fix.patch
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     out: PathBuf,
-    /// Record at most this many calls of each region
+    /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N", default_value_t = 2000)]
     calls: u64,
+    /// Record the first calls of each region instead of calls spread over the run
+    #[arg(long)]
+    first: bool,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
@@ -80,6 +83,8 @@ pub(crate) struct Plan {
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
     pub(crate) calls: u64,
+    /// Which calls these are.
+    pub(crate) selection: Selection,
     /// Calls left out at the start of each region.
     pub(crate) warmup: u64,
     /// Whether recordings are made in one pass.
@@ -124,6 +129,7 @@ impl Plan {
             build: options.build,
             out: options.out,
             calls: options.calls,
+            selection: if options.first { Selection::First } else { Selection::Spread },
             warmup: options.warmup,
             one_pass: options.one_pass,
             caches: options.caches,
@@ -164,13 +170,6 @@ impl Plan {
             max_time: self.max_time,
             drive: self.drive.clone(),
             placed: None,
-        }
-    }
-
-    /// Tells a person what happens now.
-    pub(crate) fn progress(&self, what: &str) {
-        if std::io::stderr().is_terminal() {
-            eprintln!("lineup: {what}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Trying the patch: built, recorded and compared. What fails is found by halving, refused with its reason, and the
 //! rest is tried again.
 
+use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::{self, Crashed, Variant};
 use anyhow::Result;
@@ -8,8 +9,9 @@ use lineup_advise::options::FailedTrial;
 use lineup_advise::proposal::{Advice, Step};
 use lineup_advise::sources::Sources;
 use lineup_prove::bisect::{self, Judged, Turn};
-use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, prove};
+use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, Runner, Slot, Variant as RunOf, prove};
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::source::build::BuildError;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::scratch::{Role, Scratch};
@@ -25,21 +27,25 @@ pub(crate) struct Trials<'t> {
     pub(crate) scratch: &'t Scratch,
     pub(crate) before: &'t Variant,
     pub(crate) sources: &'t Sources,
+    pub(crate) stages: &'t Stages,
     pub(crate) interrupts: &'t Interrupts,
 }
+
+/// What a comparison showed, or why nothing is proven by it.
+type Compared = Result<Proven<Proof>, String>;
 
 /// What became of the advice.
 pub(crate) struct Settled {
     pub(crate) advice: Advice,
     /// The changed program and what the comparison showed; `None` when nothing is changed.
-    pub(crate) after: Option<(Variant, Proven<Proof>)>,
+    pub(crate) after: Option<(Variant, Compared)>,
     /// The first patch that failed, as a diff; `None` when none did.
     pub(crate) rejected: Option<String>,
 }
 
 /// One changed program, tried.
 enum Trial {
-    Passed(Box<(Variant, Proven<Proof>)>),
+    Passed(Box<(Variant, Compared)>),
     Failed(Failure),
 }
 
@@ -57,10 +63,11 @@ impl Trials<'_> {
         let mut judge = BuildJudge::new(self.scratch, Path::new(&self.plan.program))?;
         let mut rejected = None;
         loop {
-            self.plan.progress("working out a better layout; every candidate is compiled");
+            self.stages.stage("working out a better layout; every candidate is compiled");
             let usage = self.before.recorded.usage();
             let types = self.before.recorded.types();
             let advice = lineup_advise::advise(&usage, types, self.sources, &options, &mut judge)?;
+            self.interrupts.check()?;
             let steps = advice.steps();
             let Some(last) = steps.last() else { return Ok(Settled { advice, after: None, rejected }) };
             let failure = match self.try_out(&last.edited, self.plan.proof)? {
@@ -82,8 +89,7 @@ impl Trials<'_> {
         };
         let turn = bisect::search(steps.len(), |index| {
             let Some(step) = steps.get(index) else { return Ok(Judged::Skip) };
-            self.plan
-                .progress(&format!("looking for the change that fails: with {}", step.owners.join(", ")));
+            self.stages.stage(&format!("looking for the change that fails: with {}", step.owners.join(", ")));
             anyhow::Ok(match self.try_out(&step.edited, proof)? {
                 Trial::Passed(_) => Judged::Good,
                 Trial::Failed(failure) => {
@@ -102,25 +108,43 @@ impl Trials<'_> {
 
     /// Builds, records and compares the program with these texts.
     fn try_out(&self, edited: &BTreeMap<String, String>, proof: ProofPlan) -> Result<Trial> {
-        let (plan, interrupts) = (self.plan, self.interrupts);
-        let after = match Variant::study(plan, self.scratch, Role::After, Some(edited), interrupts) {
+        let (plan, stages) = (self.plan, self.stages);
+        let changed = Variant::study(plan, self.scratch, Role::After, Some(edited), stages, self.interrupts);
+        let after = match changed {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Trial::Failed),
         };
-        plan.progress("running both variants in turn");
-        let mut runner = variant::runner(plan, self.before, &after, interrupts)?;
-        let proof = ProofPlan { is_emulated: !self.before.recorded.abi().machine.is_host(), ..proof };
-        let footprints = (self.before.recorded.footprints(), after.recorded.footprints());
-        match prove(&footprints.0, &footprints.1, &mut runner, &proof) {
+        match self.compare(&after, proof) {
             Ok(proven) => Ok(match worse(proven.value()) {
-                None => Trial::Passed(Box::new((after, proven))),
+                None => Trial::Passed(Box::new((after, Ok(proven)))),
                 Some(failure) => Trial::Failed(failure),
             }),
+            Err(error) if error.is_other_work() => {
+                Ok(Trial::Passed(Box::new((after, Err(error.to_string())))))
+            }
             Err(error) => {
-                interrupts.check()?;
+                self.interrupts.check()?;
                 failure_of(error.into()).map(Trial::Failed)
             }
         }
+    }
+
+    fn compare(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
+        let (plan, before, stages) = (self.plan, self.before, self.stages);
+        stages.stage("observing what leaves the processes of both variants");
+        let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
+        let [effects, effects_after] =
+            variant::effects(plan, before, after, self.interrupts).map_err(cannot)?;
+        stages.stage("running both variants in turn");
+        let mut runner = variant::runner(plan, before, after, self.interrupts).map_err(cannot)?;
+        let proof = ProofPlan { is_emulated: !before.recorded.abi().machine.is_host(), ..proof };
+        let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
+        let mut watched = |slot: &Slot| {
+            stages.advance(slot.number, most);
+            runner.run(slot)
+        };
+        let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
+        prove(&before, &after, &mut watched, &proof)
     }
 }
 

@@ -1,14 +1,18 @@
 //! One variant of the program: copied, built, recorded, explained.
 
+use crate::progress::Stages;
 use crate::recorded::Recorded;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
+use lineup_debuginfo::DebugInfo;
 use lineup_explain::Options;
+use lineup_prove::{Conduct, ConductEffects};
 use lineup_recording::{Mode, ProgramExit};
-use lineup_study::companions;
+use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Streams;
-use lineup_study::recorder::{self, RecordRequest, in_words};
+use lineup_study::process::{Finished, Streams};
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -21,6 +25,7 @@ pub(crate) struct Variant {
     tree: Tree,
     /// What was recorded.
     pub(crate) recorded: Recorded,
+    conduct: Conduct,
 }
 
 /// A program that a signal ended while it was recorded.
@@ -41,34 +46,44 @@ impl Variant {
         scratch: &Scratch,
         role: Role,
         edits: Option<&BTreeMap<String, String>>,
+        stages: &Stages,
         interrupts: &Interrupts,
     ) -> Result<Variant> {
         let name = if edits.is_some() { "after" } else { "before" };
-        plan.progress(&format!("building and recording the program {name} the change"));
+        stages.stage(&format!("building the program {name} the change"));
         let mut tree = scratch.copy(role)?;
         scratch.build(&mut tree, edits.unwrap_or(&BTreeMap::new()))?;
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
         }
-        companions::load(&program)?
-            .require_debug_info()
-            .with_context(|| plan.program.display().to_string())?;
+        let debug = recorder::load(&program)?;
+        debug.require_debug_info().with_context(|| plan.program.display().to_string())?;
         let recording = keep(&plan.out.join(name), &program)?;
-        record(plan, &tree, &program, &recording, interrupts)?;
+        stages.stage(&format!("recording the program {name} the change"));
+        let outcome = record(plan, &tree, &program, &debug, &recording, interrupts)?;
+        outcome.notes.iter().for_each(|note| stages.line(note));
+        stages.stage(&format!("explaining the recording {name} the change"));
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let recorded = Recorded::explain(&recording, &program, options)?;
-        Ok(Variant { tree, recorded })
+        let recorded = Recorded::explain(&recording, &program, Some(debug), options)?;
+        let conduct = conduct(plan, &recorded, outcome.finished);
+        Ok(Variant { tree, recorded, conduct })
     }
 
     /// The copy that this variant was built in.
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// As the proof takes it, with what left its processes.
+    pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
+        let conduct = Conduct { effects, ..self.conduct.clone() };
+        lineup_prove::Recorded { footprints: self.recorded.footprints(), conduct }
     }
 
     /// The run of this variant for timing: with the input that was recorded.
@@ -89,27 +104,59 @@ fn keep(folder: &Path, program: &Path) -> Result<PathBuf> {
 }
 
 /// Records the program of one variant, in its own copy of the sources.
-fn record(plan: &Plan, tree: &Tree, program: &Path, output: &Path, interrupts: &Interrupts) -> Result<()> {
+fn record(
+    plan: &Plan,
+    tree: &Tree,
+    program: &Path,
+    debug: &DebugInfo,
+    output: &Path,
+    interrupts: &Interrupts,
+) -> Result<RecordOutcome> {
     let request = RecordRequest {
         run: plan.run(program, tree),
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
+        selection: plan.selection,
         warmup_calls: plan.warmup,
         caches: Vec::new(),
         output: output.to_owned(),
         streams: Streams::Captured,
     };
-    let outcome = recorder::record(&request, interrupts)?;
-    for note in &outcome.notes {
-        plan.progress(note);
-    }
+    let outcome = recorder::record(&request, debug, interrupts)?;
     match outcome.ending.exit {
-        ProgramExit::Exited(_) => Ok(()),
+        ProgramExit::Exited(_) => Ok(outcome),
+        ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),
         exit @ ProgramExit::Signaled(_) => {
             Err(Crashed { ending: in_words(exit), recording: output.to_owned() }.into())
         }
     }
+}
+
+/// What the recorded run did.
+fn conduct(plan: &Plan, recorded: &Recorded, finished: Finished) -> Conduct {
+    Conduct {
+        input: plan.input.content(),
+        calls: recorded.region_calls(),
+        ending: finished.ending,
+        stdout: finished.stdout,
+        stderr: finished.stderr,
+        client_stdout: finished.client.map(|client| client.stdout),
+        effects: ConductEffects::NotObserved("the program was recorded only".into()),
+    }
+}
+
+/// What leaves the processes of both variants, in runs of their own.
+pub(crate) fn effects(
+    plan: &Plan,
+    before: &Variant,
+    after: &Variant,
+    interrupts: &Interrupts,
+) -> Result<[ConductEffects; 2]> {
+    Ok(match observe_variants(&before.timed(plan), &after.timed(plan), interrupts)? {
+        Ok(both) => both.map(ConductEffects::Observed),
+        Err(error) => [(); 2].map(|()| ConductEffects::NotObserved(error.to_string())),
+    })
 }
 
 /// Runs both variants.

@@ -1,7 +1,8 @@
 //! Control flow other than a plain call and return.
 
-use crate::program::{AArch64, I386, MACHINES, Machine, Recorded, X86_64, c, cpp};
-use lineup_model::access::CallEnd::{Abandoned, Returned};
+use crate::program::{AArch64, I386, MACHINES, Machine, Recorded, X86_64, c, cpp, lineup_record};
+use lineup_model::access::Call;
+use lineup_model::access::CallEnd::{Abandoned, ProcessEnded, Returned, ThreadEnded};
 
 /// Compiles and records `region` statically and dynamically linked, and checks each.
 fn each(source: &str, is_cpp: bool, options: &[&str], check: impl Fn(Machine, &Recorded)) {
@@ -185,4 +186,95 @@ fn what_a_signal_handler_touches_is_not_the_calls() {
             }
         });
     }
+}
+
+const ENDINGS: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+volatile unsigned cell[8];
+static __attribute__((noinline, noclone)) void leave(int n) {
+    cell[1] = n;
+    if (n == 2) pthread_exit(0);
+    if (n == 4) LAST;
+}
+__attribute__((noinline, noclone)) void region(int n) { cell[0] = n; leave(n); cell[2] = n; }
+static void *work(void *unused) { (void)unused; for (int n = 0; n < 3; n++) region(n); return 0; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, 0);
+    for (int n = 3; n < 6; n++) region(n);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_call_that_ends_its_thread_or_its_process_is_said_to_do_so() {
+    for machine in MACHINES {
+        for last in ["-DLAST=exit(0)", "-DLAST=_exit(0)"] {
+            let program = c(machine, ENDINGS, &["-static", last]);
+            for record in [&["--region", "region"][..], &["--region", "region", "--one-pass"]] {
+                let ends = program.record(record).ends();
+                let expected = [Returned, Returned, ThreadEnded, Returned, ProcessEnded];
+                assert_eq!(ends, expected, "{machine:?} {last} {record:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_calls_are_told_in_words() {
+    let program = c(X86_64, ENDINGS, &["-DLAST=abort()"]);
+    let output = lineup_record(program.folder.path(), &["--region", "region", "--", "./program"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("region: 5 calls recorded of 5 made"), "{said}");
+    assert!(
+        said.contains("1 ended with their thread inside them") && said.contains("1 ended their process"),
+        "{said}"
+    );
+    assert!(!said.contains("longjmp"), "{said}");
+}
+
+const LAZY: &str = r#"
+#include <stdio.h>
+#include <string.h>
+volatile char cell[64];
+__attribute__((noinline, noclone)) void region(unsigned long n) { cell[n % 64] = 1; cell[0] = strlen((const char *)cell + n % 8) + 1; }
+int main(void) {
+    for (unsigned n = 0; n < 32; n++) cell[n] = 'a';
+    for (unsigned long n = 0; n < 50; n++) region(n % 2);
+    printf("cell %p\n", (void *)cell);
+    return 0;
+}
+"#;
+
+/// The first call of a function in a library goes through the dynamic linker, which has to find it.
+#[test]
+fn the_dynamic_linkers_work_is_told_apart_from_the_calls() {
+    for machine in MACHINES {
+        let options = ["-fno-builtin", "-Wl,-z,lazy", "-Wl,--hash-style=gnu"];
+        let program = c(machine, LAZY, &options);
+        for record in [&["--region", "region"][..], &["--region", "region", "--one-pass"]] {
+            let recorded = program.record(record);
+            let binding: Vec<u64> = recorded.calls().iter().map(|call| call.binding_instructions).collect();
+            assert!(
+                binding[0] > 100 && binding[1..].iter().all(|binding| *binding == 0),
+                "{machine:?} {binding:?}"
+            );
+            // But for the dynamic linker, the first call did what every second one does.
+            let (first, third) = (&recorded.calls()[0], &recorded.calls()[2]);
+            assert_eq!(first.instructions, third.instructions, "{machine:?} {record:?}");
+            // The word that holds the function's address has another value by then.
+            let places = |call: &Call| -> Vec<(u64, u64, u32)> {
+                call.accesses.iter().map(|access| (access.pc, access.address, access.size_bytes)).collect()
+            };
+            assert_eq!(places(first), places(third), "{machine:?} {record:?}");
+        }
+    }
+    let program = c(X86_64, LAZY, &["-fno-builtin", "-Wl,-z,lazy"]);
+    let output = lineup_record(program.folder.path(), &["--region", "region", "--", "./program"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("1 call includes lazy binding: "), "{said}");
 }

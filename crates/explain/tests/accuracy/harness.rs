@@ -2,7 +2,7 @@
 //! said about its memory.
 
 use lineup_model::access::{
-    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, StackRange, ThreadId,
+    Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
@@ -199,12 +199,14 @@ fn calls(target: &Target, records: &[u8], entered: Vec<(u64, Truth)>) -> Vec<(Ca
 fn call(entered_at: u64) -> Call {
     Call {
         region: RegionId(0),
+        process: ProcessId(0),
         thread: ThreadId(0),
         sequence: entered_at,
         entered_at,
         end: CallEnd::Returned,
         depth: 0,
         instructions: 0,
+        binding_instructions: 0,
         missed_blocks: 0,
         accesses: Vec::new(),
         code_granules: Vec::new(),
@@ -229,7 +231,14 @@ struct Heard {
 
 impl Heard {
     fn memory(&mut self, kind: MemoryEventKind, address: u64, size_bytes: Option<u64>) {
-        self.memory.push(MemoryEvent { at: self.time, thread: ThreadId(0), kind, address, size_bytes });
+        self.memory.push(MemoryEvent {
+            at: self.time,
+            process: ProcessId(0),
+            thread: ThreadId(0),
+            kind,
+            address,
+            size_bytes,
+        });
     }
 }
 

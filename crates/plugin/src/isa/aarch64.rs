@@ -20,6 +20,11 @@ const SYSTEM_CALLS: &[(i64, Call)] = &[
     (221, Call::Exec),
     (281, Call::Exec),
     (220, Call::Clone),
+    (93, Call::Exit),
+    (94, Call::ExitGroup),
+    (129, Call::Kill),
+    (130, Call::Kill),
+    (131, Call::ThreadKill),
 ];
 
 pub(super) struct A64;

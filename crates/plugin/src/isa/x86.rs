@@ -26,13 +26,21 @@ pub(super) const X86_64: X86 = X86 {
         (58, Call::Fork),
         (56, Call::Clone),
         (158, Call::SetBase),
+        (60, Call::Exit),
+        (231, Call::ExitGroup),
+        (62, Call::Kill),
+        (200, Call::Kill),
+        (234, Call::ThreadKill),
     ]],
     clone_sets_base: ThreadBaseArgument::Fifth,
 };
 
 pub(super) const I386: X86 = X86 {
     bits: 32,
-    system_calls: &[&[(358, Call::Exec), (243, Call::SetDescriptor)], OF_BOTH_OLD],
+    system_calls: &[
+        &[(358, Call::Exec), (243, Call::SetDescriptor), (252, Call::ExitGroup), (270, Call::ThreadKill)],
+        OF_BOTH_OLD,
+    ],
     clone_sets_base: ThreadBaseArgument::FourthDescribes,
 };
 

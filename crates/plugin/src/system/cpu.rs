@@ -10,8 +10,8 @@ use super::task::{CallSite, Ended, Kept, Open, Task, access};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
-use crate::output::BLOCK_BYTES;
-use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, StackRange, ThreadId};
+use crate::limits::BLOCK_BYTES;
+use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::region::RegionId;
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
@@ -432,20 +432,20 @@ impl Cpu {
     ) {
         let head = CallHead {
             region: RegionId(region),
+            process: ProcessId(0),
             thread: ThreadId(u32::from(self.index)),
             sequence,
             entered_at,
             end,
             depth,
             instructions: own.instructions,
+            binding_instructions: 0,
             missed_blocks: 0,
         };
         let granules: Vec<u64> = kept.granules.iter().copied().collect();
         let packed = self.encoder.call(&head, &kept.accesses, &granules);
         if let Some(counts) = self.counts.get_mut(usize::from(region)) {
-            counts.recorded += 1;
-            counts.abandoned += u64::from(end == CallEnd::Abandoned);
-            counts.unfinished += u64::from(end == CallEnd::Unfinished);
+            counts.count_end(end);
             counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());
         }
     }

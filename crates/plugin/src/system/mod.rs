@@ -16,6 +16,7 @@
 //!   hardware interrupt that comes while the shadow says off is counted as an error of the shadow. On Arm the flag is
 //!   written from registers, which no plugin sees: saves and restores are matched, see [`flag`].
 
+mod begin;
 mod callbacks;
 mod cpu;
 mod flag;
@@ -27,7 +28,8 @@ mod task;
 mod translate;
 
 use crate::ffi::{Api, PluginId};
-use crate::output::{BLOCK_BYTES, Output};
+use crate::limits::BLOCK_BYTES;
+use crate::output::Output;
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
 use lineup_model::image::LoadedImage;
@@ -147,7 +149,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         plan,
     };
     SYSTEM.set(system).map_err(|_| "the plugin was loaded twice".to_string())?;
-    callbacks::watch_for_marker(&api, id);
+    begin::watch_for_marker(&api, id);
     Ok(())
 }
 
@@ -172,7 +174,7 @@ impl System {
             bias: 0,
             build_id: None,
         });
-        self.output.flush(&mut encoder);
+        self.write(&mut encoder);
         for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
             let processor = Processor::new(&self.caches, self.kernel.latency);
             let steps = self.kernel.stream_steps;
@@ -240,18 +242,19 @@ impl System {
     /// Writes what a CPU's encoder holds once it is a block.
     pub(crate) fn flush_full(&self, encoder: &mut Encoder) {
         if encoder.packed_bytes() >= BLOCK_BYTES {
-            self.output.flush(encoder);
+            self.write(encoder);
         }
+    }
+
+    /// Writes what an encoder holds. A failure was told on standard error; what stands in the file is whole.
+    fn write(&self, encoder: &mut Encoder) {
+        let _ = self.output.flush(encoder);
     }
 
     /// Adds a CPU's counts of ended calls to those of all.
     pub(crate) fn add_counts(&self, counts: &[RegionCounts]) {
         for (region, own) in self.regions.iter().zip(counts) {
-            let mut sum = lock(&region.ended);
-            sum.recorded += own.recorded;
-            sum.abandoned += own.abandoned;
-            sum.unfinished += own.unfinished;
-            sum.truncated += own.truncated;
+            lock(&region.ended).add(own);
         }
     }
 
@@ -270,7 +273,7 @@ impl System {
         // SAFETY: see `current`: the slots are null now, and the boxes are never freed.
         for cpu in taken.into_iter().filter_map(|cpu| unsafe { cpu.as_mut() }) {
             cpu.finish(self, &mut summary);
-            self.output.flush(&mut cpu.encoder);
+            self.write(&mut cpu.encoder);
         }
         self.write_summary(&summary);
     }
@@ -291,7 +294,7 @@ impl System {
             threads: u64::from(self.kernel.cpus),
             ..Summary::default()
         });
-        self.output.flush(&mut encoder);
+        self.write(&mut encoder);
     }
 }
 

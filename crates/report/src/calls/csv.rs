@@ -19,6 +19,8 @@ pub fn calls_csv(runs: &[Run]) -> String {
             let end = match call.end {
                 CallEnd::Returned => "returned",
                 CallEnd::Abandoned => "abandoned",
+                CallEnd::ThreadEnded => "thread-ended",
+                CallEnd::ProcessEnded => "process-ended",
                 CallEnd::Unfinished => "unfinished",
             };
             push(

@@ -56,7 +56,7 @@ pub(super) fn regions(report: &StudyReport) -> Markup {
         p.muted { "How many different cache lines a call touches, callees included: counted, not sampled." }
         (scroll("Lines per call, by region and line size", &table))
         @for region in report.regions.iter().filter(|region| region.calls_abandoned > 0) {
-            p { (name(&region.name)) ": " (whole(region.calls_abandoned)) " recorded calls were abandoned: left by an exception, longjmp or their thread's end." }
+            p { (name(&region.name)) ": " (whole(region.calls_abandoned)) " recorded calls were left by an exception or longjmp." }
         }
         div.pair { @for (index, region) in report.regions.iter().enumerate() { (histograms(index, region)) } }
         @if report.regions.iter().any(|region| !region.misses.is_empty()) { (misses(report)) }

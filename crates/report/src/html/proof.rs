@@ -6,12 +6,17 @@ use crate::figure::{change, share, time_ns, whole};
 use crate::study::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 use maud::{Markup, html};
 
-pub(super) fn proof(proof: Option<&ProofReport>) -> Markup {
+pub(super) fn proof(proof: Option<&ProofReport>, not_proven: Option<&str>) -> Markup {
     let Some(proof) = proof else {
-        return html! { p { "No comparison was run: nothing on this page is proven." } };
+        return match not_proven {
+            Some(reason) => html! { p { "Not proven: " (sentence(reason)) } },
+            None => html! { p { "No comparison was run: nothing on this page is proven." } },
+        };
     };
     html! {
         dl.facts {
+            dt { "Effects" }
+            dd { (sentence(&proof.effects_sentence())) }
             dt { "Output" }
             dd {
                 @match &proof.output {

@@ -13,7 +13,11 @@ use maud::{Markup, html};
 /// The study as one HTML page.
 pub fn study_page(report: &StudyReport) -> String {
     let sections = [
-        Section { anchor: "verdict", heading: "Verdict", body: proof(report.proof.as_ref()) },
+        Section {
+            anchor: "verdict",
+            heading: "Verdict",
+            body: proof(report.proof.as_ref(), report.not_proven.as_deref()),
+        },
         Section { anchor: "lines", heading: "Lines per call", body: regions(report) },
         Section { anchor: "maps", heading: "Line maps", body: maps(report) },
         Section { anchor: "proposals", heading: "Proposals", body: proposals(report) },
@@ -28,6 +32,7 @@ pub fn study_page(report: &StudyReport) -> String {
 fn lead(report: &StudyReport) -> Markup {
     html! {
         @if let Some(proof) = &report.proof { p.lead { (sentence(&proof.conclusion)) } }
+        @if report.not_proven.is_some() { p.lead { "Not proven: the two recordings are not of the same work." } }
         dl.facts {
             @for (index, region) in report.regions.iter().enumerate() {
                 @for footprint in region.footprints.iter().filter(|one| one.kind == LineKind::Data && one.line_bytes == 64) {

@@ -63,6 +63,8 @@ pub struct StudyReport {
     pub side_effects: Vec<String>,
     /// What the comparison showed; `None` when none was made.
     pub proof: Option<ProofReport>,
+    /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
+    pub not_proven: Option<String>,
     /// What was not observed.
     pub not_observed: Vec<NotObserved>,
 }
@@ -105,6 +107,7 @@ impl StudyReport {
             patch: None,
             side_effects: Vec::new(),
             proof: None,
+            not_proven: None,
             not_observed: Vec::new(),
         }
     }

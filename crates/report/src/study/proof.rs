@@ -1,5 +1,6 @@
 //! What the comparison of the two variants showed.
 
+use crate::effects::EffectsCheck;
 use lineup_prove::timing::TimeChange;
 use lineup_prove::{NotTimed, Proof, Proven, Variant};
 use lineup_stats::verdict::Verdict;
@@ -17,10 +18,25 @@ pub struct ProofReport {
     pub blocks: u64,
     /// Whether the variants do the same, as seen from outside.
     pub output: OutputCheck,
+    /// What left the variants' processes; `None` when that was not observed.
+    pub effects: Option<EffectsCheck>,
+    /// Why effects beyond output and exit were not observed.
+    pub effects_not_observed: Option<String>,
     /// The finding about time; `None` when time is not claimed.
     pub time: Option<TimeReport>,
     /// Why time is not claimed, when that is not for the output.
     pub time_not_claimed: Option<String>,
+}
+
+impl ProofReport {
+    /// What was compared of what left the variants' processes, and what was not, in one sentence.
+    pub fn effects_sentence(&self) -> String {
+        match (&self.effects, &self.effects_not_observed) {
+            (Some(check), _) => check.sentence(),
+            (None, Some(why)) => format!("not compared beyond output and exit: {why}"),
+            (None, None) => "not compared beyond output and exit".into(),
+        }
+    }
 }
 
 /// Whether outputs and exit status agree.
@@ -65,12 +81,15 @@ impl From<&Proven<Proof>> for ProofReport {
                 (OutputCheck::NotRepeatable(reason.difference.clone()), None)
             }
             Err(NotTimed::Emulated) => (OutputCheck::Equal, Some("runs under an emulator".into())),
+            Err(NotTimed::Stopped) => (OutputCheck::Equal, Some("the program does not end by itself".into())),
         };
         Self {
             conclusion: proof.conclusion(),
             runs: evidence.runs,
             blocks: evidence.blocks,
             output,
+            effects: proof.effects.as_ref().ok().map(EffectsCheck::from),
+            effects_not_observed: proof.effects.as_ref().err().cloned(),
             time: proof.time.as_ref().ok().map(TimeReport::from),
             time_not_claimed,
         }

@@ -26,9 +26,10 @@ const UNBROKEN: &str = "\u{a0}";
 impl Writer {
     pub(super) fn first_screen(&mut self, report: &StudyReport) {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
-        match &report.proof {
-            Some(proof) => self.proof(proof),
-            None => self.line("No two variants were compared: nothing here is proven."),
+        match (&report.proof, &report.not_proven) {
+            (Some(proof), _) => self.proof(proof),
+            (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
+            (None, None) => self.line("No two variants were compared: nothing here is proven."),
         }
         self.changes(report);
         self.patch_in_short(report);

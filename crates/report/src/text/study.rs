@@ -97,6 +97,7 @@ impl Writer {
     pub(super) fn proof(&mut self, proof: &ProofReport) {
         self.heading("Verdict");
         self.line(&one_line(&proof.conclusion));
+        self.line(&format!("Effects {}.", one_line(&proof.effects_sentence())));
         match &proof.output {
             OutputCheck::Equal => {
                 self.line(&format!("Output and exit status equal in all {} runs.", whole(proof.runs)))

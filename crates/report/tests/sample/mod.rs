@@ -1,8 +1,10 @@
 //! A made-up study, shaped like the clock event device of 2016, for tests and for looking at.
 
 use lineup_model::line::LineSize;
+use lineup_prove::effects::{Content, Effects, ProcessEffects, ProcessPath, RepeatedEffects, Stream, Target};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
-use lineup_prove::{ProofPlan, RunResult, Slot, Variant, prove};
+use lineup_prove::run::Ending;
+use lineup_prove::{Conduct, ConductEffects, ProofPlan, Recorded, RunResult, Slot, Variant, prove};
 use lineup_report::study::*;
 
 /// Name, size and alignment of each member on LP64, in the order before.
@@ -190,6 +192,18 @@ fn recorded(lines: &[(u64, u64)]) -> RegionFootprint {
     RegionFootprint { region: "clockevents_adjust_all_freqs".into(), weight: 1.0, data, code: vec![] }
 }
 
+/// A run that prints the same and complains about another time.
+fn effects(complaint: &str) -> Effects {
+    let stream = |text: &str| Stream { written_by: ["write"].into(), content: Content::of(text.as_bytes()) };
+    let streams = [(Target::StandardOutput, stream("same")), (Target::StandardError, stream(complaint))];
+    let process = ProcessEffects {
+        streams: streams.into(),
+        ending: Some(Ending::Exited(0)),
+        ..ProcessEffects::default()
+    };
+    Effects { processes: [(ProcessPath::root(), process)].into(), ..Effects::default() }
+}
+
 /// Really compared, with a runner that makes up times: they scatter a little, and the second variant takes
 /// three hundredths less.
 fn proof() -> ProofReport {
@@ -199,8 +213,11 @@ fn proof() -> ProofReport {
         Ok(RunResult::finished(0, b"same", b"", start + scatter))
     };
     let plan = ProofPlan { max_blocks: 24, ..ProofPlan::default() };
-    let (before, after) = (recorded(&[(131, 1990), (132, 10)]), recorded(&[(67, 1988), (68, 12)]));
-    ProofReport::from(&prove(&[before], &[after], &mut runner, &plan).expect("both variants print the same"))
+    let effects = RepeatedEffects { first: effects("took 17 ms"), others: vec![effects("took 18 ms")] };
+    let conduct = Conduct { effects: ConductEffects::Observed(effects), ..Conduct::quiet(Vec::new()) };
+    let variant = |lines| Recorded { footprints: vec![recorded(lines)], conduct: conduct.clone() };
+    let (before, after) = (variant(&[(131, 1990), (132, 10)]), variant(&[(67, 1988), (68, 12)]));
+    ProofReport::from(&prove(&before, &after, &mut runner, &plan).expect("both variants print the same"))
 }
 
 const PATCH: &str = "--- a/include/clockchips.h\n+++ b/include/clockchips.h\n@@ -45,3 +45,3 @@ struct clock_event_device {\n-\tvoid\t\t\t(*event_handler)(struct clock_event_device *);\n \tint\t\t\t(*set_next_event)(unsigned long evt, struct clock_event_device *);\n+\tvoid\t\t\t(*event_handler)(struct clock_event_device *);\n";

@@ -4,7 +4,7 @@ use crate::process::{Finished, Streams};
 use crate::run::Run;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
-use lineup_recording::{Ending, Mode, Summary};
+use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::path::{Path, PathBuf};
 
 /// A recording to be made.
@@ -18,6 +18,8 @@ pub struct RecordRequest {
     pub mode: Mode,
     /// Calls recorded at most per region.
     pub max_calls: Option<u64>,
+    /// Which calls these are.
+    pub selection: Selection,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.
@@ -39,8 +41,12 @@ impl RecordRequest {
 pub struct RecordOutcome {
     /// How the program ended.
     pub ending: Ending,
-    /// The recorder's counts; `None` when it did not get to write them.
-    pub summary: Option<Summary>,
+    /// The recorder's counts.
+    pub summary: Summary,
+    /// How often the program ran for it.
+    pub runs: u32,
+    /// Why not everything could be written: what stands in the file until then is whole.
+    pub failure: Option<String>,
     /// What the program printed, when it was captured, and how it was ended when not by itself.
     pub finished: Finished,
     /// What the user should know: functions inlined besides, blocks not seen.

@@ -1,7 +1,7 @@
 //! Recordings made up call by call.
 
 use lineup_model::abi::Abi;
-use lineup_model::access::{Access, AccessKind, CallEnd, ThreadId};
+use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
@@ -102,12 +102,14 @@ impl Recorded {
         let call = self.calls.iter().rev().find(|call| call.region.0 == OUTER).unwrap();
         let head = CallHead {
             region: call.region,
+            process: ProcessId(0),
             thread: ThreadId(0),
             sequence: call.sequence,
             entered_at: call.begun_at,
             end: call.end,
             depth: 0,
             instructions: call.own.instructions,
+            binding_instructions: 0,
             missed_blocks: 0,
         };
         self.kept.push(Kept { head, functions: functions.to_vec() });

@@ -18,7 +18,7 @@ use lineup_kernel::{KernelImage, KernelSymbols};
 use lineup_model::abi::Abi;
 use lineup_model::region::Regions;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Arm, Header, Latency, Mode, Recording, read_all};
+use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, read_all};
 use lineup_study::alias::Alias;
 use lineup_study::companions;
 use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
@@ -218,6 +218,7 @@ fn plan(
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
+    header.selection = Selection::First;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
         [] => usual_caches()?.iter().map(ToString::to_string).collect(),
@@ -228,7 +229,9 @@ fn plan(
         header,
         output: text_of(&std::path::absolute(wanted.out).context("the recording's path")?)?,
         program: described.to_owned(),
-        writes_each_call: false,
+        journal: String::new(),
+        unwatched_output: String::new(),
+        follows_all: false,
         discovery: Discovery::default(),
         system: Some(system),
     })

@@ -1,0 +1,115 @@
+//! A study whose patch changes what leaves the program proves nothing, though the program prints the same; a study that
+//! proves something says what it compared.
+
+mod installed;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Three hot members of `item` lie on three lines. What becomes of the objects' bytes is not seen in this file.
+const MAIN: &str = r#"
+#include <stdio.h>
+void keep(const void *bytes);
+struct item { long a; char b[56]; long c; char d[56]; long e; };
+static struct item items[4];
+__attribute__((noinline)) long work(int n) {
+    struct item *item = &items[n % 4];
+    item->a += n; item->c += item->a; item->e ^= item->c;
+    return item->e;
+}
+int main(void) {
+    long sum = 0;
+    for (int n = 0; n < 400; n++) sum += work(n);
+    for (int n = 0; n < 4; n++) keep(&items[n]);
+    printf("%ld\n", sum);
+    return 0;
+}
+"#;
+
+/// Writes an object's bytes to a file, without a word about its type.
+const KEEPS_BYTES: &str = r#"
+#include <fcntl.h>
+#include <unistd.h>
+void keep(const void *bytes) {
+    int out = open("kept.bin", O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (write(out, bytes, 136) != 136) _exit(1);
+    close(out);
+}
+"#;
+
+/// Writes a file that does not depend on the object, and the time.
+const KEEPS_NOTHING: &str = r#"
+#include <stdio.h>
+#include <time.h>
+void keep(const void *bytes) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    FILE *out = fopen("kept.txt", "w");
+    fprintf(out, "a line\n%010ld\n", now.tv_nsec);
+    fclose(out);
+    (void)bytes;
+}
+"#;
+
+/// Studies `work` of a program that is made of both texts.
+fn study(folder: &Path, keep: &str) -> Output {
+    let source = folder.join("source");
+    fs::create_dir(&source).expect("a folder");
+    fs::write(source.join("main.c"), MAIN).expect("a file");
+    fs::write(source.join("keep.c"), keep).expect("a file");
+    let makefile = "program: main.c keep.c\n\tgcc -g -O2 -o program main.c keep.c\n";
+    fs::write(source.join("Makefile"), makefile).expect("a file");
+    let mut lineup: Command = installed::lineup();
+    lineup.args(["study", "--json", "--max-time", "1", "--region", "work", "--source"]).arg(source);
+    lineup.arg("--out").arg(folder.join("out")).args(["--", "program"]).stdin(Stdio::null());
+    lineup.output().expect("lineup runs")
+}
+
+/// True where one process may trace another. Where CI runs it must.
+fn can_trace() -> bool {
+    let output = installed::lineup().args(["effects", "--", "true"]).stdin(Stdio::null()).output();
+    let is_allowed = output.expect("lineup runs").status.success();
+    if !is_allowed {
+        println!("skipped: this system does not allow tracing");
+        assert!(std::env::var_os("CI").is_none());
+    }
+    is_allowed
+}
+
+#[test]
+fn a_patch_that_changes_the_bytes_of_a_file_is_rejected_and_the_file_is_named() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), KEEPS_BYTES);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("the variants do not do the same: file kept.bin (changed by openat, write)"),
+        "{message}"
+    );
+    let out = folder.path().join("out");
+    assert!(out.join("rejected.patch").exists());
+    assert!(!out.join("fix.patch").exists());
+}
+
+#[test]
+fn a_proof_says_which_effects_were_compared_and_which_were_not() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), KEEPS_NOTHING);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let effects = &report["proof"]["effects"];
+    let compared: Vec<&str> =
+        effects["compared"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(compared, ["standard output", "1 file left behind", "exit status"]);
+    assert_eq!(effects["not_compared"][0]["effect"], "file kept.txt");
+    assert_eq!(effects["not_compared"][0]["share"], "1 of 2 lines or pieces");
+    assert!(folder.path().join("out/fix.patch").exists());
+}

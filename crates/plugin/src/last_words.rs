@@ -1,0 +1,104 @@
+//! What a process writes when it ends: counts, and what the next run should know.
+
+use crate::limits::MAX_THREADS;
+use crate::recorder::{Recorder, Region};
+use lineup_recording::plan::{BlockRoles, Discovery};
+use lineup_recording::{CallSizes, Encoder, RegionCounts, Summary};
+use std::sync::atomic::Ordering;
+
+impl Recorder {
+    /// The program is about to end: every thread is closed, and the last words are written.
+    pub(crate) fn finish(&self) {
+        if !self.end_threads() {
+            return;
+        }
+        if self.is_discovery {
+            self.write_discovery(&self.plan.output, self.discovery());
+        } else {
+            self.write_summary();
+            if !self.plan.unwatched_output.is_empty() {
+                let gaps = self.gaps.load(Ordering::Relaxed);
+                let found = Discovery { gaps, complete: true, ..Discovery::default() };
+                self.write_discovery(&self.plan.unwatched_output, found);
+            }
+        }
+        self.journal.end_process();
+    }
+
+    fn write_summary(&self) {
+        let process = self.process();
+        let counts =
+            |region: &Region| RegionCounts { seen: region.seen.load(Ordering::Relaxed), ..region.lock().0 };
+        let mut encoder = Encoder::new();
+        if let Some(profile) = &self.profile {
+            profile.write(&mut encoder, |encoder| self.write(encoder));
+        }
+        encoder.summary(&Summary {
+            process,
+            regions: self.regions.iter().map(counts).collect(),
+            total_instructions: self.follows_all().then(|| self.instructions.load(Ordering::Relaxed)),
+            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            threads: self.threads_begun.load(Ordering::Relaxed),
+            unrecorded_threads: self.lost_threads.load(Ordering::Relaxed),
+            forks: self.forks.load(Ordering::Relaxed),
+            executed: self.translation().executed.clone(),
+            all_calls: match self.counts_sizes() {
+                true => self.sizes(),
+                // The first run counted those of all processes.
+                false if process.0 == 0 => self.plan.discovery.sizes.clone(),
+                false => Vec::new(),
+            },
+            notes: self.notes(),
+        });
+        self.write(&mut encoder);
+    }
+
+    fn sizes(&self) -> Vec<CallSizes> {
+        self.regions.iter().map(|region| region.lock().1.clone()).collect()
+    }
+
+    fn discovery(&self) -> Discovery {
+        let translation = self.translation();
+        Discovery {
+            entries: translation.found_entries.clone(),
+            calls: self.regions.iter().map(|region| region.seen.load(Ordering::Relaxed)).collect(),
+            sizes: self.sizes(),
+            executed: translation.executed.clone(),
+            images: translation.images.loaded().map(|image| image.path.clone()).collect(),
+            instructions: self.instructions.load(Ordering::Relaxed),
+            threads: self.threads_begun.load(Ordering::Relaxed),
+            forks: self.forks.load(Ordering::Relaxed),
+            notes: self.notes(),
+            complete: true,
+            ..Discovery::default()
+        }
+    }
+
+    /// Adds the blocks that were marked and writes it all.
+    fn write_discovery(&self, path: &str, mut discovery: Discovery) {
+        let translation = self.translation();
+        let marked =
+            translation.registry.blocks().iter().filter(|block| block.found() != BlockRoles::default());
+        for block in marked {
+            let start = block.facts.start;
+            if let Some(image) = translation.images.image_at(start) {
+                let roles = discovery.blocks.entry(image.path.clone()).or_default();
+                let role = roles.entry(image.to_link(start)).or_default();
+                *role = role.with(block.found());
+            }
+        }
+        let path = Discovery::path_of(path, self.process());
+        if let Err(error) = std::fs::write(&path, discovery.to_text()) {
+            eprintln!("lineup: cannot write {path}: {error}");
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let lost = self.lost_threads.load(Ordering::Relaxed);
+        let mut notes = Vec::new();
+        if lost > 0 {
+            notes.push(format!("{lost} threads were not recorded: more than {MAX_THREADS} lived at once"));
+        }
+        notes
+    }
+}

@@ -1,0 +1,133 @@
+//! What a variant did while it was recorded. Two variants whose conduct differs were not compared with each other, but
+//! one program's work with another's.
+
+use crate::effects::{EffectsAgreement, RepeatedEffects};
+use crate::error::ProveError;
+use crate::footprint::RegionFootprint;
+use crate::output::Output;
+use crate::run::{Ending, RunResult, Variant};
+
+/// A variant as it was recorded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recorded {
+    /// Lines per call, by region.
+    pub footprints: Vec<RegionFootprint>,
+    /// What it did.
+    pub conduct: Conduct,
+}
+
+/// What a recorded run read, called, printed, and how it ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Conduct {
+    /// All of its standard input.
+    pub input: Output,
+    /// Calls of every region.
+    pub calls: Vec<RegionCalls>,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it wrote to standard output.
+    pub stdout: Output,
+    /// What it wrote to standard error.
+    pub stderr: Output,
+    /// What the client that drove it wrote to standard output; `None` when there was none.
+    pub client_stdout: Option<Output>,
+    /// What left its processes.
+    pub effects: ConductEffects,
+}
+
+/// What left the processes of a variant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ConductEffects {
+    /// Seen in runs of their own.
+    Observed(RepeatedEffects),
+    /// Not seen; why, in words.
+    NotObserved(String),
+}
+
+/// Calls of one region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RegionCalls {
+    /// The region.
+    pub region: String,
+    /// Calls that the program made; `None` when the recorder did not get to say.
+    pub made: Option<u64>,
+    /// Calls in the recording.
+    pub recorded: u64,
+}
+
+impl Conduct {
+    /// Of a run without output and input that ended well.
+    pub fn quiet(calls: Vec<RegionCalls>) -> Self {
+        let none = Output::of(b"");
+        Conduct {
+            input: none.clone(),
+            calls,
+            ending: Ending::Exited(0),
+            stdout: none.clone(),
+            stderr: none,
+            client_stdout: None,
+            effects: ConductEffects::NotObserved("nobody looked".into()),
+        }
+    }
+
+    /// The same effects, as far as they can be compared; without observation, why there was none.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub(crate) fn require_same_effects(
+        &self,
+        after: &Conduct,
+    ) -> Result<Result<EffectsAgreement, String>, ProveError> {
+        match (&self.effects, &after.effects) {
+            (ConductEffects::Observed(before), ConductEffects::Observed(after)) => {
+                let agreement = before.agreement(after);
+                Ok(Ok(agreement.map_err(|difference| ProveError::Effects { difference })?))
+            }
+            (ConductEffects::NotObserved(why), _) | (_, ConductEffects::NotObserved(why)) => {
+                Ok(Err(why.clone()))
+            }
+        }
+    }
+
+    /// The same work: the same input, and as many calls of every region.
+    ///
+    /// # Errors
+    /// The difference.
+    pub(crate) fn require_same_work(&self, after: &Conduct) -> Result<(), ProveError> {
+        if let Some(difference) = self.input.difference(&after.input) {
+            return Err(ProveError::Inputs { difference });
+        }
+        for before in &self.calls {
+            let Some(after) = after.calls.iter().find(|calls| calls.region == before.region) else {
+                continue;
+            };
+            let region = &before.region;
+            let (Some(made), Some(made_after)) = (before.made, after.made) else {
+                let variant = if before.made.is_none() { Variant::BEFORE } else { Variant::AFTER };
+                return Err(ProveError::CallsUnknown { region: region.clone(), variant });
+            };
+            let counts = [("made", made, made_after), ("recorded", before.recorded, after.recorded)];
+            if let Some((what, before, after)) = counts.into_iter().find(|(_, before, after)| before != after)
+            {
+                return Err(ProveError::Calls { region: region.clone(), what, before, after });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the other did differently, in words, as far as can be seen from outside.
+    pub(crate) fn difference(&self, after: &Conduct) -> Option<String> {
+        let difference = self.as_run().difference(&after.as_run());
+        difference.map(|difference| format!("{difference}, while they were recorded"))
+    }
+
+    fn as_run(&self) -> RunResult {
+        RunResult {
+            ending: self.ending,
+            stdout: self.stdout.clone(),
+            stderr: self.stderr.clone(),
+            client_stdout: self.client_stdout.clone(),
+            ..RunResult::finished(0, b"", b"", 0)
+        }
+    }
+}

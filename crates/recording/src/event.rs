@@ -1,0 +1,34 @@
+//! What a recording is made of.
+
+use crate::header::{Ending, ProfileRun, Summary};
+use crate::stream::Step;
+use crate::system::{MeasuredCall, SystemSummary};
+use lineup_model::access::{Call, MemoryEvent, StackRange};
+use lineup_model::image::LoadedImage;
+
+/// One record of a recording.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A file was mapped into the program.
+    Image(LoadedImage),
+    /// Where a thread's stack is.
+    Stack(StackRange),
+    /// A thread was given this base: the runtime address that its thread-local variables are found from.
+    ThreadBase(u64),
+    /// A call ended.
+    Call(Call),
+    /// Memory began or ended its life.
+    Memory(MemoryEvent),
+    /// Counts of a run of instructions.
+    Profile(ProfileRun),
+    /// The recorder of a process finished.
+    Summary(Summary),
+    /// The program ended.
+    Ending(Ending),
+    /// What a call on a whole system cost.
+    Measured(MeasuredCall),
+    /// The recorder of a whole system finished.
+    System(SystemSummary),
+    /// A part of the stream of fetches and accesses.
+    Stream(Vec<Step>),
+}

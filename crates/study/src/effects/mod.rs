@@ -1,0 +1,101 @@
+//! Observes what leaves the processes of a run: a tracer is attached to the program before its first instruction, and a
+//! filter in the kernel stops the program at the system calls of [`calls`] only.
+//!
+//! The program runs as it would alone: signals reach it, stops and continuations work, threads, children and programs that
+//! it runs are followed. Two things differ, because the kernel asks for them: no process of the run gains rights through a
+//! set-user-ID program, and none can be traced by another tracer.
+//!
+//! Not observed: `io_uring`, `vmsplice`, System V shared memory and message queues, shared mappings without a
+//! file, memory that a pointer inside an argument points to, owners, times and extended attributes' names of files, and 32-bit
+//! programs beyond their end. Where a run does one of these that can be noticed, the effects say so.
+
+mod calls;
+mod filter;
+mod left;
+mod memory;
+mod observer;
+mod ptrace;
+mod run;
+mod snapshot;
+mod targets;
+mod tracer;
+mod words;
+
+pub(crate) use filter::install;
+pub use run::{Observed, observe, observe_variants};
+pub use snapshot::Snapshot;
+
+use observer::Observer;
+use rustix::process::Pid;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+/// Why a run could not be observed.
+#[derive(Debug, thiserror::Error)]
+pub enum EffectsError {
+    /// The kernel does not let one process trace another.
+    #[error("this system does not allow tracing ({0}), so effects beyond output and exit were not observed")]
+    Attach(io::Error),
+    /// The kernel does not take the filter.
+    #[error(
+        "this system refuses a filter of system calls ({0}), so effects beyond output and exit were not observed"
+    )]
+    Filter(String),
+    /// Waiting for the program failed.
+    #[error("waiting for the observed program failed: {0}; run it again")]
+    Wait(io::Error),
+    /// The tracer ended before the program.
+    #[error("the tracer ended before the program; run it again")]
+    Lost,
+}
+
+/// Where a run takes place.
+#[derive(Clone, Debug)]
+struct Scene {
+    /// The run's folder: paths are told relative to it.
+    folder: PathBuf,
+    /// Whether the folder's path does not count where the program writes it, because another variant runs in another.
+    is_folder_hidden: bool,
+    /// Device and inode of what the program has as standard output.
+    standard_output: (u64, u64),
+    /// Device and inode of what the program has as standard error.
+    standard_error: (u64, u64),
+}
+
+/// An observation under way, on a thread of its own: the kernel knows one thread as the tracer.
+struct Observation {
+    thread: JoinHandle<Result<Observer, EffectsError>>,
+}
+
+impl Observation {
+    /// Attaches to a process that waits to become the program, and calls [`install`] first.
+    ///
+    /// # Errors
+    /// When the kernel does not allow it.
+    fn attach(program: Pid, scene: Scene) -> Result<Self, EffectsError> {
+        let (report, attached) = mpsc::channel();
+        let tid = program.as_raw_nonzero().get();
+        let thread = std::thread::spawn(move || {
+            let done = ptrace::seize(tid);
+            let is_attached = done.is_ok();
+            // Whoever asked waits for this word.
+            let _ = report.send(done);
+            if is_attached { tracer::Tracer::new(tid, scene).run() } else { Err(EffectsError::Lost) }
+        });
+        match attached.recv() {
+            Ok(Ok(())) => Ok(Self { thread }),
+            Ok(Err(error)) => Err(EffectsError::Attach(error)),
+            Err(_) => Err(EffectsError::Lost),
+        }
+    }
+
+    /// Waits until what the program left running is gone, too.
+    ///
+    /// # Errors
+    /// When the program's end could not be seen.
+    fn finish(self) -> Result<Observer, EffectsError> {
+        self.thread.join().map_err(|_| EffectsError::Lost)?
+    }
+}

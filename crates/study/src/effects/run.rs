@@ -1,0 +1,126 @@
+//! A run that is observed, from its start to what it left behind.
+
+use super::{EffectsError, Observation, Scene, Snapshot};
+use crate::interrupt::Interrupts;
+use crate::process::{Finished, Streams, Waiting};
+use crate::run::Run;
+use anyhow::{Context, Result};
+use lineup_prove::effects::{Content, ContentCollector, Effects, RepeatedEffects, Target};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::time::Instant;
+
+/// A run and what left its processes.
+pub struct Observed {
+    /// How the run ended, and its output.
+    pub finished: Finished,
+    /// What left its processes.
+    pub effects: Effects,
+}
+
+/// What the kernel can do with a system call that a filter picks.
+const FILTER_ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
+
+/// Runs a program and observes what leaves its processes. With `is_folder_hidden` the path of its folder does not count
+/// where the program writes it: another variant, which this one is held against, runs in another folder.
+///
+/// The inner error says why this system does not let a run be observed; the program did then not run.
+///
+/// # Errors
+/// When the program cannot be run.
+pub fn observe(
+    run: &Run,
+    is_folder_hidden: bool,
+    interrupts: &Interrupts,
+) -> Result<Result<Observed, EffectsError>> {
+    let actions = std::fs::read_to_string(FILTER_ACTIONS).unwrap_or_default();
+    if !actions.split_whitespace().any(|action| action == "trace") {
+        return Ok(Err(EffectsError::Filter("filters that trace are not among its actions".into())));
+    }
+    let mut waiting = Waiting::start(run, None, Streams::Captured, interrupts)?;
+    let [mut output, mut errors] = waiting.captured()?.context("the run's output is not kept")?;
+    let folder = match &run.directory {
+        Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
+        None => std::env::current_dir().context("asking for the current folder")?,
+    };
+    let place = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
+    let scene =
+        Scene { folder, is_folder_hidden, standard_output: place(&output)?, standard_error: place(&errors)? };
+    let hidden = scene.hidden().to_vec();
+    let observation = match Observation::attach(waiting.pid(), scene) {
+        Ok(observation) => observation,
+        Err(error) => return Ok(Err(error)),
+    };
+    let started = Instant::now();
+    waiting.release_observed()?;
+    let finished = waiting.finish(started)?;
+    let observer = match observation.finish() {
+        Ok(observer) => observer,
+        Err(error) => return Ok(Err(error)),
+    };
+    let outputs = [
+        (Target::StandardOutput, content(&mut output, &hidden)?),
+        (Target::StandardError, content(&mut errors, &hidden)?),
+    ];
+    let effects = observer.finish(finished.ending, outputs);
+    Ok(Ok(Observed { finished, effects }))
+}
+
+/// Observes two runs that start with the same files in the run's folder, which is left as it was. Where the program writes
+/// the folder's path, that does not count.
+///
+/// # Errors
+/// As [`observe`], and when the folder cannot be put back.
+fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEffects, EffectsError>> {
+    let folder = run.directory.as_deref().context("a run that is repeated needs a folder of its own")?;
+    let cannot = || format!("cannot put {} back to what it was before a run", folder.display());
+    let snapshot = Snapshot::take(folder).with_context(cannot)?;
+    let once = || -> Result<Result<Effects, EffectsError>> {
+        let observed = observe(run, true, interrupts)?;
+        snapshot.restore().with_context(cannot)?;
+        Ok(observed.map(|observed| observed.effects))
+    };
+    let first = match once()? {
+        Ok(first) => first,
+        Err(error) => return Ok(Err(error)),
+    };
+    Ok(once()?.map(|second| RepeatedEffects { first, others: vec![second] }))
+}
+
+/// Observes two variants, each in two runs. Where they differ each runs twice more: what seemed to be the same from run to
+/// run of one variant may have been so by chance.
+///
+/// # Errors
+/// When a program cannot be run, and when a folder cannot be put back.
+pub fn observe_variants(
+    before: &Run,
+    after: &Run,
+    interrupts: &Interrupts,
+) -> Result<Result<[RepeatedEffects; 2], EffectsError>> {
+    let (mut before_effects, mut after_effects) =
+        match (observe_twice(before, interrupts)?, observe_twice(after, interrupts)?) {
+            (Ok(before), Ok(after)) => (before, after),
+            (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+        };
+    if before_effects.agreement(&after_effects).is_err() {
+        for (run, effects) in [(before, &mut before_effects), (after, &mut after_effects)] {
+            if let Ok(RepeatedEffects { first, others }) = observe_twice(run, interrupts)? {
+                effects.others.extend(others.into_iter().chain([first]));
+            }
+        }
+    }
+    Ok(Ok([before_effects, after_effects]))
+}
+
+fn content(file: &mut File, hidden: &[u8]) -> io::Result<Content> {
+    let mut collector = ContentCollector::new(hidden);
+    let mut buffer = vec![0; 1 << 16];
+    file.rewind()?;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(collector.finish()),
+            count => collector.add(&buffer[..count]),
+        }
+    }
+}

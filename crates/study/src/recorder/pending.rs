@@ -1,0 +1,32 @@
+//! The journal of a recording, see [`lineup_recording::journal`]: memory that outlives the emulator.
+
+use anyhow::{Context, Result};
+use lineup_recording::journal::{JOURNAL_BYTES, Journal};
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+/// Memory for a journal.
+pub(super) struct JournalFile(File);
+
+impl JournalFile {
+    /// Makes one.
+    pub(super) fn new() -> Result<JournalFile> {
+        let memory = rustix::fs::memfd_create("lineup-journal", MemfdFlags::CLOEXEC);
+        let file = File::from(memory.context("making the recorder's journal")?);
+        file.set_len(JOURNAL_BYTES).context("sizing the recorder's journal")?;
+        Ok(JournalFile(file))
+    }
+
+    /// The path by which other processes open it while this one lives.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    /// What it holds.
+    pub(super) fn read(&self) -> Result<Journal> {
+        let read = |at, buffer: &mut [u8]| self.0.read_at(buffer, at);
+        Journal::read(JOURNAL_BYTES, read).context("reading the recorder's journal")
+    }
+}

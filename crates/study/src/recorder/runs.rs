@@ -1,0 +1,193 @@
+//! The runs that a recording takes: one to find the blocks that are executed inside regions, one that records, and more
+//! while blocks were met that the runs before had not seen.
+
+use super::emulator::Emulator;
+use super::pending::JournalFile;
+use super::{RecordRequest, in_words, regions};
+use crate::alias::Alias;
+use crate::folder::TempFolder;
+use crate::interrupt::Interrupts;
+use crate::process::{Finished, Streams, Waiting};
+use anyhow::{Context, Result, bail};
+use lineup_debuginfo::DebugInfo;
+use lineup_model::access::ProcessId;
+use lineup_prove::run;
+use lineup_recording::journal::Journal;
+use lineup_recording::plan::{Discovery, Plan, Task};
+use lineup_recording::{Mode, ProgramExit};
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Recordings made at most until no block is met that is not watched; then one is made in one pass.
+const MOST_RECORDINGS: u32 = 3;
+
+/// Where the recorder's plan and its discoveries are kept.
+struct Scratch {
+    folder: TempFolder,
+    /// The folder's name as the emulator takes it.
+    name: Alias,
+}
+
+/// The runs that a recording takes.
+pub(super) struct Runs<'a> {
+    request: &'a RecordRequest,
+    emulator: Emulator,
+    interrupts: &'a Interrupts,
+    scratch: Scratch,
+    /// What the next run does.
+    pub(super) plan: Plan,
+    /// Runs made.
+    pub(super) made: u32,
+    /// What the program prints was shown in a run.
+    shown: bool,
+}
+
+/// A run that ended.
+pub(super) struct Recorded {
+    pub(super) exit: ProgramExit,
+    pub(super) elapsed: Duration,
+    pub(super) journal: Journal,
+    /// How the launcher saw it; `None` when it was interrupted.
+    pub(super) finished: Option<Finished>,
+}
+
+impl<'a> Runs<'a> {
+    /// No run yet.
+    pub(super) fn new(
+        request: &'a RecordRequest,
+        emulator: Emulator,
+        plan: Plan,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self> {
+        let folder = interrupts.temporary_folder().context("cannot make a temporary folder")?;
+        let name = Alias::of(folder.path())?;
+        let scratch = Scratch { folder, name };
+        Ok(Runs { request, emulator, interrupts, scratch, plan, made: 0, shown: false })
+    }
+
+    fn run(&mut self, notes: &mut Vec<String>) -> Result<Recorded> {
+        let journal = JournalFile::new()?;
+        self.plan.journal = journal.path();
+        fs::write(self.scratch.folder.path().join("plan"), self.plan.to_text())
+            .context("writing the recorder's plan")?;
+        // Of several recordings the first is shown: the program does the same in all.
+        let is_shown = self.plan.task == Task::Record
+            && !std::mem::replace(&mut self.shown, self.plan.task == Task::Record);
+        let streams = if is_shown { self.request.streams } else { Streams::Captured };
+        let mut run = self.request.run.clone();
+        if let Some(program) = run.command.first_mut() {
+            *program = super::absolute(Path::new(program))?.into();
+        }
+        let recorded = self.emulator.with_recorder(&run, &format!("{}/plan", self.scratch.name.text()))?;
+        self.made += 1;
+        let begun = Instant::now();
+        let finished = Waiting::start(&recorded.run, None, streams, self.interrupts)?.run();
+        // What was recorded before an interrupt is kept.
+        let finished = match self.interrupts.check() {
+            Ok(()) => Some(finished?),
+            Err(_) => None,
+        };
+        let elapsed = begun.elapsed();
+        let journal = journal.read().unwrap_or_default();
+        let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), exit_of);
+        if journal.alive > 0 && matches!(exit, ProgramExit::Exited(_)) {
+            notes.push(format!(
+                "{} forked processes still ran when the program had ended, and were ended",
+                journal.alive
+            ));
+        }
+        Ok(Recorded { exit, elapsed, journal, finished })
+    }
+
+    /// Runs the program for what it executes inside regions. A program that was killed took that with it: it is
+    /// recorded in one pass instead.
+    pub(super) fn discover(&mut self, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
+        self.plan.output = format!("{}/discovery", self.scratch.name.text());
+        let ran = self.run(notes)?;
+        self.interrupts.check()?;
+        match (discovered(&self.plan.output, &ran.journal)?, ran.exit) {
+            (Some(discovery), _) => {
+                self.plan.discovery = discovery;
+                notes.extend(self.plan.discovery.notes.iter().cloned());
+                regions::check_called(&self.plan.header, &self.plan.discovery, debug)
+            }
+            (None, exit @ ProgramExit::Signaled(_)) => {
+                self.plan.header.mode = Mode::OnePass;
+                let how = in_words(exit);
+                notes.push(format!("the program {how} in the first run, so it was recorded in one pass"));
+                Ok(())
+            }
+            (None, ProgramExit::Exited(status)) => bail!(
+                "the emulator could not run {} (status {status}); try `{} {0}`, which shows its message",
+                self.plan.program,
+                self.plan.header.emulator.split(' ').next().unwrap_or_default()
+            ),
+        }
+    }
+
+    /// Records until every block that is met inside a region is watched.
+    pub(super) fn record(&mut self, output: &Alias, notes: &mut Vec<String>) -> Result<Recorded> {
+        self.plan.task = Task::Record;
+        self.plan.output = output.text().to_owned();
+        // Blocks that one thread meets, or one process, another may not: no run is like the other.
+        self.plan.follows_all = self.plan.discovery.threads > 1;
+        let mut unmet = 0;
+        for made in 1.. {
+            self.plan.unwatched_output = format!("{}/unwatched-{made}", self.scratch.name.text());
+            let recorded = self.run(notes)?;
+            let found = match self.plan.header.mode {
+                Mode::TwoPass => discovered(&self.plan.unwatched_output, &recorded.journal)?,
+                Mode::OnePass | Mode::WholeProgram | Mode::System => None,
+            };
+            let found = found.filter(|found| found.gaps > 0);
+            let is_over = self.interrupts.check().is_err() || recorded.journal.failure.is_some();
+            let Some(found) = found.filter(|_| !is_over) else {
+                notes.extend((made > 1).then(|| self.why_again(unmet)));
+                return Ok(recorded);
+            };
+            unmet += self.plan.discovery.add_blocks(&found);
+            // A run that did not follow control through every block knows that it missed some, but not which.
+            if !self.plan.follows_all || made == MOST_RECORDINGS {
+                self.plan.header.mode = Mode::OnePass;
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    fn why_again(&self, unmet: u64) -> String {
+        let times = match self.made {
+            3 => "three times".to_owned(),
+            made => format!("{made} times"),
+        };
+        let why = match unmet {
+            0 => "the program went ways that it had not gone in the first run".to_owned(),
+            unmet => format!("{unmet} blocks of code were not met by the first run"),
+        };
+        let last = if self.plan.header.mode == Mode::OnePass { ", the last in one pass" } else { "" };
+        format!("the program ran {times}{last}: {why}")
+    }
+}
+
+/// How a run ended, as recordings say it.
+fn exit_of(finished: &Finished) -> ProgramExit {
+    match finished.ending {
+        run::Ending::Exited(status) => ProgramExit::Exited(status),
+        run::Ending::Killed(signal) => ProgramExit::Signaled(signal),
+        run::Ending::Stopped => ProgramExit::Signaled(Signal::TERM.as_raw()),
+    }
+}
+
+/// What the processes of a run wrote to this path; `None` when the first did not get to.
+fn discovered(path: &str, journal: &Journal) -> Result<Option<Discovery>> {
+    let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
+    let mut all = Discovery::parse(&text)?;
+    for process in (1..journal.processes).filter_map(|number| u32::try_from(number).ok()) {
+        // One that was killed wrote nothing.
+        if let Ok(text) = fs::read_to_string(Discovery::path_of(path, ProcessId(process))) {
+            all.add_process(&Discovery::parse(&text)?);
+        }
+    }
+    Ok(Some(all))
+}

@@ -1,0 +1,244 @@
+//! What is done to a recording when its program has ended: what the recorder could not write any more is added, calls
+//! that had to give way are left out, and the ending is noted.
+
+use anyhow::{Context, Result};
+use lineup_model::access::{Call, ProcessId};
+use lineup_recording::journal::{Journal, Pending};
+use lineup_recording::plan::Plan;
+use lineup_recording::{
+    Encoder, Ending, Event, Header, Reader, RegionCounts, Selection, Summary, Writer, events_of,
+    spread_position,
+};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Records are gathered to blocks of so many bytes.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Adds to the recording at `path` what its journal holds and how its program ended.
+pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending) -> Result<Summary> {
+    let cannot = || format!("cannot read back the recording {}", path.display());
+    let unsure = positions_of_unsure(&journal.pending);
+    let mut found = Found::read(path, &plan.header, &unsure)?;
+    let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
+    file.set_len(found.good_bytes).with_context(cannot)?;
+    (&file).seek(SeekFrom::Start(found.good_bytes)).with_context(cannot)?;
+    let mut writer = Writer::resume(&file);
+    for pending in &journal.pending {
+        if pending.may_be_written && positions(pending).any(|at| found.written.contains(&at)) {
+            continue;
+        }
+        let mut encoder = Encoder::new();
+        encoder.append_packed(&pending.records);
+        writer.append(&encoder.seal()?)?;
+        events_of(&pending.records).for_each(|event| found.take(event, &plan.header));
+    }
+    let is_whole = found.has_first_summary;
+    let mut summary = found.summary(journal, plan);
+    let bounds = found.bounds(&plan.header);
+    if bounds.iter().any(Option::is_some) {
+        return thin(path, &plan.header, &bounds, summary, ending);
+    }
+    let mut encoder = Encoder::new();
+    if !is_whole {
+        summary.process = ProcessId(0);
+        encoder.summary(&found.missing(&summary));
+    }
+    encoder.ending(ending);
+    writer.append(&encoder.seal()?)?;
+    Ok(summary)
+}
+
+/// The counts of a recording that could not be sealed.
+pub(super) fn read(path: &Path, journal: &Journal, plan: &Plan) -> Result<Summary> {
+    Ok(Found::read(path, &plan.header, &HashSet::new())?.summary(journal, plan))
+}
+
+/// Positions in the order of events of the calls among these records.
+fn positions(pending: &Pending) -> impl Iterator<Item = u64> {
+    events_of(&pending.records).filter_map(|event| match event {
+        Event::Call(call) => Some(call.entered_at),
+        _ => None,
+    })
+}
+
+fn positions_of_unsure(pending: &[Pending]) -> HashSet<u64> {
+    pending.iter().filter(|pending| pending.may_be_written).flat_map(positions).collect()
+}
+
+/// What stands in a recording.
+#[derive(Default)]
+struct Found {
+    /// Counts of the calls that stand there.
+    regions: Vec<Region>,
+    /// The recorder's own counts, over all processes that wrote them.
+    counted: Option<Summary>,
+    /// The first process wrote its own.
+    has_first_summary: bool,
+    /// Of the calls that were asked for, those that stand there.
+    written: HashSet<u64>,
+    good_bytes: u64,
+}
+
+#[derive(Clone, Default)]
+struct Region {
+    counts: RegionCounts,
+    /// Where its calls stand in the order of selection; empty when all are kept.
+    positions: Vec<u64>,
+}
+
+impl Found {
+    /// Reads a recording through; `unsure` are calls of which it is to be told whether they stand there.
+    fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<Found> {
+        let file = File::open(path).with_context(|| format!("cannot read back {}", path.display()))?;
+        let mut reader = Reader::new(BufReader::new(file)).context("nothing was recorded")?;
+        let mut found = Found { regions: vec![Region::default(); header.regions.len()], ..Found::default() };
+        for event in reader.by_ref() {
+            if let Event::Call(call) = &event
+                && unsure.contains(&call.entered_at)
+            {
+                found.written.insert(call.entered_at);
+            }
+            found.take(event, header);
+        }
+        found.good_bytes = reader.good_bytes();
+        Ok(found)
+    }
+
+    fn take(&mut self, event: Event, header: &Header) {
+        match event {
+            Event::Call(call) => {
+                let Some(region) = self.regions.get_mut(usize::from(call.region.0)) else { return };
+                region.counts.count_end(call.end);
+                if header.max_calls.is_some() && header.selection == Selection::Spread {
+                    region.positions.push(position(&call, header));
+                }
+            }
+            Event::Summary(summary) => {
+                self.has_first_summary |= summary.process == ProcessId(0);
+                Summary::add_to(&mut self.counted, summary);
+            }
+            _ => {}
+        }
+    }
+
+    /// For each region the last position that is kept; `None` when all are.
+    fn bounds(&mut self, header: &Header) -> Vec<Option<u64>> {
+        let most = header.max_calls.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let bound = |region: &mut Region| {
+            let last = most.checked_sub(1)?;
+            (region.positions.len() > most).then(|| *region.positions.select_nth_unstable(last).1)
+        };
+        self.regions.iter_mut().map(bound).collect()
+    }
+
+    /// The counts of all processes: the recorder's, and for one that did not get to write them what the journal and the
+    /// calls tell.
+    fn summary(&self, journal: &Journal, plan: &Plan) -> Summary {
+        let mut summary = self.counted.clone().unwrap_or_default();
+        summary.regions.resize_with(self.regions.len(), RegionCounts::default);
+        let seen = journal.seen.iter().copied().chain(std::iter::repeat(0));
+        for ((sum, own), seen) in summary.regions.iter_mut().zip(&self.regions).zip(seen) {
+            *sum = RegionCounts {
+                seen: sum.seen.max(seen),
+                truncated: sum.truncated,
+                in_handlers: sum.in_handlers,
+                ..own.counts
+            };
+        }
+        if !self.has_first_summary {
+            summary.threads = journal.threads;
+            summary.forks = journal.processes.saturating_sub(1);
+            summary.all_calls = plan.discovery.sizes.clone();
+        }
+        summary
+    }
+
+    /// What has to be added to the counts that stand there for these to come out.
+    fn missing(&self, all: &Summary) -> Summary {
+        let mut missing = all.clone();
+        let Some(counted) = &self.counted else { return missing };
+        for (own, counted) in missing.regions.iter_mut().zip(&counted.regions) {
+            own.seen = own.seen.saturating_sub(counted.seen);
+            own.recorded = own.recorded.saturating_sub(counted.recorded);
+            own.abandoned = own.abandoned.saturating_sub(counted.abandoned);
+            own.thread_ended = own.thread_ended.saturating_sub(counted.thread_ended);
+            own.process_ended = own.process_ended.saturating_sub(counted.process_ended);
+            own.unfinished = own.unfinished.saturating_sub(counted.unfinished);
+            (own.truncated, own.in_handlers) = (0, 0);
+        }
+        missing.threads = missing.threads.saturating_sub(counted.threads);
+        missing.forks = missing.forks.saturating_sub(counted.forks);
+        (missing.unrecorded_threads, missing.total_instructions) = (0, None);
+        (missing.executed, missing.notes) = (Vec::new(), Vec::new());
+        missing
+    }
+}
+
+fn position(call: &Call, header: &Header) -> u64 {
+    spread_position(call.sequence.wrapping_sub(header.warmup_calls))
+}
+
+/// Writes the recording anew without the calls beyond their region's bound.
+fn thin(
+    path: &Path,
+    header: &Header,
+    bounds: &[Option<u64>],
+    mut summary: Summary,
+    ending: &Ending,
+) -> Result<Summary> {
+    // Through symbolic links: the file is replaced, not what leads to it.
+    let path = &fs::canonicalize(path).with_context(|| path.display().to_string())?;
+    let part = part_of(path);
+    let write = || -> Result<Summary> {
+        let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
+        let mut writer = Writer::new(File::create(&part)?, header)?;
+        let mut encoder = Encoder::new();
+        let mut kept = vec![RegionCounts::default(); summary.regions.len()];
+        while let Some(event) = reader.next() {
+            match &event {
+                Event::Call(call) => {
+                    let region = usize::from(call.region.0);
+                    let bound = bounds.get(region).copied().flatten().unwrap_or(u64::MAX);
+                    if position(call, header) > bound {
+                        continue;
+                    }
+                    kept.get_mut(region).into_iter().for_each(|counts| counts.count_end(call.end));
+                }
+                Event::Summary(_) => continue,
+                _ => {}
+            }
+            encoder.append_packed(reader.record());
+            if encoder.packed_bytes() >= BLOCK_BYTES {
+                writer.append(&encoder.seal()?)?;
+            }
+        }
+        for (counts, kept) in summary.regions.iter_mut().zip(kept) {
+            *counts = RegionCounts {
+                seen: counts.seen,
+                truncated: counts.truncated,
+                in_handlers: counts.in_handlers,
+                ..kept
+            };
+        }
+        encoder.summary(&summary);
+        encoder.ending(ending);
+        writer.append(&encoder.seal()?)?;
+        writer.into_inner().flush()?;
+        fs::rename(&part, path)?;
+        Ok(summary)
+    };
+    write().with_context(|| format!("leaving out calls of {}", path.display())).inspect_err(|_| {
+        // The whole recording is still there; the part is worth nothing.
+        let _ = fs::remove_file(&part);
+    })
+}
+
+/// Where a recording is written anew: beside it, so that it can take its place.
+fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    part.into()
+}
