@@ -1,6 +1,6 @@
 //! What can be wrong with an image or a request.
 
-use crate::image::Compression;
+use crate::compression::Compression;
 use lineup_model::abi::Machine;
 use thiserror::Error;
 

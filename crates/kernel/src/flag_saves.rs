@@ -109,7 +109,7 @@ fn leaves(word: u32) -> bool {
 mod tests {
     use super::*;
     use crate::image::Container;
-    use crate::kallsyms::KernelSymbol;
+    use crate::symbol::KernelSymbol;
 
     const READ: u32 = 0xd53b_4220; // mrs x0, daif
     const FLAG: u32 = 0x1219_0001; // and w1, w0, #0x80

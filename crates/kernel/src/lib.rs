@@ -7,6 +7,7 @@
 //! * The same input gives the same output to the byte: an initramfs holds no times, a command line no names of the day.
 
 pub mod btf;
+mod compression;
 mod error;
 pub mod flag_saves;
 pub mod guest;
@@ -15,7 +16,9 @@ pub mod initramfs;
 pub mod kallsyms;
 pub mod machine;
 mod scan;
+mod symbol;
 
 pub use error::Error;
 pub use image::{Compression, Container, KernelImage};
-pub use kallsyms::{KernelSymbol, KernelSymbols};
+pub use kallsyms::KernelSymbols;
+pub use symbol::KernelSymbol;

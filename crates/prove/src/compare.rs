@@ -1,6 +1,7 @@
 //! Several variants side by side, on every quantity that was observed.
 
-use crate::metric::{Absence, ELAPSED, Metric, Unit, over_runs, readings};
+use crate::metric::{Absence, ELAPSED, Metric, Unit, over_runs};
+use crate::readings::readings;
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
 use lineup_stats::StatsError;

@@ -38,6 +38,7 @@ pub mod metric;
 pub mod output;
 pub mod proof;
 pub mod proven;
+pub mod readings;
 pub mod run;
 pub mod schedule;
 pub mod timing;

@@ -1,6 +1,6 @@
 //! Readers on every core against a patcher at full rate, all sizes, both modes; signals and forks in the middle.
 //!
-//! Each case runs `LINEUP_TORTURE_SECONDS` (default 1) and prints its counts.
+//! Each case runs `LINEUP_TORTURE_SECONDS` (default 0.3) and prints its counts.
 
 use lineup_runtime::imv::{self, Fallback, Mode, WritePath};
 use lineup_runtime::{define_imv, imv_cond, imv_read};
@@ -26,7 +26,7 @@ fn turn() -> MutexGuard<'static, ()> {
 
 fn duration() -> Duration {
     let seconds = std::env::var("LINEUP_TORTURE_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs_f64(seconds.unwrap_or(1.0))
+    Duration::from_secs_f64(seconds.unwrap_or(0.3))
 }
 
 /// Odd while a set is in progress; half of it is the number of sets done.

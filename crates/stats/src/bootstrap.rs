@@ -1,7 +1,7 @@
 //! Intervals by resampling blocks.
 
 use crate::error::{StatsError, require_level};
-use crate::interval::{Interval, normal_cdf, normal_quantile, t_critical};
+use crate::interval::{Interval, IntervalEstimate, normal_cdf, normal_quantile, t_critical};
 use crate::random::Seed;
 use crate::summary::{quantile_sorted, sorted};
 use rand::RngExt;
@@ -61,6 +61,12 @@ pub struct Resampled {
     pub estimate: Estimate,
     /// Its interval.
     pub interval: Interval,
+}
+
+impl From<Resampled> for IntervalEstimate {
+    fn from(found: Resampled) -> Self {
+        IntervalEstimate { value: found.estimate.value, low: found.interval.low, high: found.interval.high }
+    }
 }
 
 /// Resamples `blocks` blocks and gives the interval of `statistic`.

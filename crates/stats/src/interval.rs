@@ -1,6 +1,5 @@
 //! Confidence intervals and the distributions behind them.
 
-use crate::bootstrap::Resampled;
 use crate::error::{StatsError, require, require_level};
 use crate::summary::{deviation, mean};
 use serde::Serialize;
@@ -64,12 +63,6 @@ impl IntervalEstimate {
     /// True when the interval holds `truth`.
     pub fn covers(&self, truth: f64) -> bool {
         (self.low..=self.high).contains(&truth)
-    }
-}
-
-impl From<Resampled> for IntervalEstimate {
-    fn from(found: Resampled) -> Self {
-        IntervalEstimate { value: found.estimate.value, low: found.interval.low, high: found.interval.high }
     }
 }
 

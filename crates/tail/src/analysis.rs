@@ -5,7 +5,7 @@ use crate::distribution::{
 };
 use crate::high_water::{Mark, high_water};
 use crate::metric::Metric;
-use crate::run::{Facts, Measured, Run};
+use crate::run::{Facts, Measured, Run, of_arm};
 use crate::second::{SecondTail, second_tail};
 use crate::spans::{Spans, spans};
 use lineup_model::access::CallEnd;
@@ -172,12 +172,6 @@ fn compared(is_span: bool) -> &'static [Metric] {
 fn is_other_model(one: &Run, other: &Run) -> bool {
     let (one, other) = (&one.facts, &other.facts);
     one.caches != other.caches && one.instructions.is_some() && one.instructions == other.instructions
-}
-
-/// Calls of a region that returned, of one arm.
-pub fn of_arm(run: &Run, region: RegionId, arm: Arm) -> Vec<&Measured> {
-    let calls = run.calls(region).map(|(_, measured)| measured);
-    calls.filter(|measured| measured.returned() && measured.arm == arm).collect()
 }
 
 fn region_run(run: &Run, index: usize, region: RegionId) -> RegionRun {

@@ -274,3 +274,9 @@ impl<'a> Nesting<'a> {
         around
     }
 }
+
+/// Calls of a region that returned, of one arm.
+pub fn of_arm(run: &Run, region: RegionId, arm: Arm) -> Vec<&Measured> {
+    let calls = run.calls(region).map(|(_, measured)| measured);
+    calls.filter(|measured| measured.returned() && measured.arm == arm).collect()
+}

@@ -2,18 +2,20 @@
 
 mod class;
 mod functions;
+mod split;
 
 pub use class::{Class, ClassFound};
 pub use functions::FunctionFound;
+pub use split::Means;
 
-use crate::analysis::of_arm;
 use crate::distribution::{Distribution, shortest_half, values};
 use crate::metric::Metric;
-use crate::run::{Measured, Run};
+use crate::run::{Measured, Run, of_arm};
 use lineup_model::region::RegionId;
 use lineup_recording::Arm;
 use lineup_stats::summary::quantile;
 use serde::Serialize;
+use split::{Split, means};
 
 /// Calls with more instructions than usual, among those before which nothing was done.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -54,17 +56,6 @@ pub struct SecondTail {
     pub unclassified_calls: usize,
 }
 
-/// A count in calls of both kinds.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Means {
-    /// Which count.
-    pub metric: Metric,
-    /// Mean over usual calls.
-    pub usual: f64,
-    /// Mean over calls of the tail.
-    pub tail: f64,
-}
-
 /// A region inside calls of both kinds. Regions inside one another count for each.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct InnerRegion {
@@ -90,12 +81,6 @@ pub struct InnerRegion {
 
 /// Fewest calls among which any can be told to be unusual.
 const LEAST_CALLS: usize = 20;
-
-/// Calls of a region by whether they are in the tail, as positions in the run.
-pub(crate) struct Split {
-    pub(crate) usual: Vec<usize>,
-    pub(crate) tail: Vec<usize>,
-}
 
 /// The second tail of a region; `None` with fewer than 20 calls.
 pub fn second_tail(run: &Run, region: RegionId) -> Option<SecondTail> {
@@ -150,11 +135,6 @@ fn per_peak(run: &Run, calls: &[&Measured], split: &Split, metric: Metric) -> Op
     (peak > 0.0).then(|| most as f64 / peak)
 }
 
-fn mean(run: &Run, positions: &[usize], value: impl Fn(&Measured) -> f64) -> f64 {
-    let sum: f64 = positions.iter().map(|position| value(&run.measured[*position])).sum();
-    if positions.is_empty() { 0.0 } else { sum / positions.len() as f64 }
-}
-
 /// The tail's part of a count over all calls.
 fn tail_share(run: &Run, split: &Split, metric: Metric) -> f64 {
     let sum = |positions: &[usize]| -> f64 {
@@ -162,11 +142,6 @@ fn tail_share(run: &Run, split: &Split, metric: Metric) -> f64 {
     };
     let (tail, usual) = (sum(&split.tail), sum(&split.usual));
     if tail > 0.0 { tail / (tail + usual) } else { 0.0 }
-}
-
-fn means(run: &Run, split: &Split, metric: Metric) -> Means {
-    let of = |positions: &[usize]| mean(run, positions, |measured| metric.of(&measured.call) as f64);
-    Means { metric, usual: of(&split.usual), tail: of(&split.tail) }
 }
 
 /// Calls, instructions, code misses and cycles of each region inside some calls, per call.

@@ -1,8 +1,8 @@
 //! The few facts about an ELF kernel that its bytes tell without debug information.
 
 use crate::error::Error;
-use crate::kallsyms::KernelSymbol;
 use crate::scan::u16_at;
+use crate::symbol::KernelSymbol;
 use lineup_model::abi::Machine;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, SymbolSection};
 

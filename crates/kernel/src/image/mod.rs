@@ -5,7 +5,8 @@ mod lzop;
 mod unpack;
 
 use unpack::Budget;
-pub use unpack::Compression;
+
+pub use crate::compression::Compression;
 
 use crate::error::Error;
 use crate::scan::{u16_at, u32_at};

@@ -1,9 +1,9 @@
 //! The compressions that kernels come in.
 
 use super::lzop;
+use crate::compression::Compression;
 use crate::error::Error;
 use crate::scan::u32_at;
-use std::fmt;
 use std::io::Read;
 
 /// No kernel is larger: what unpacks to more is no kernel.
@@ -59,39 +59,6 @@ const LZ4_BLOCK_BYTES: usize = 8 << 20;
 
 /// The memory that an LZMA stream may ask for: 128 MiB, more than any preset needs to unpack.
 const LZMA_MEMORY_KIB: u32 = 128 << 10;
-
-/// How a kernel is compressed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Compression {
-    /// gzip.
-    Gzip,
-    /// xz, with or without the filter for x86 code.
-    Xz,
-    /// The older `.lzma` form.
-    Lzma,
-    /// bzip2.
-    Bzip2,
-    /// LZ4 in its legacy frame, which the kernel's build uses.
-    Lz4,
-    /// LZO in the frame of the program lzop.
-    Lzo,
-    /// Zstandard.
-    Zstd,
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Compression::Gzip => "gzip",
-            Compression::Xz => "xz",
-            Compression::Lzma => "lzma",
-            Compression::Bzip2 => "bzip2",
-            Compression::Lz4 => "lz4",
-            Compression::Lzo => "lzo",
-            Compression::Zstd => "zstd",
-        })
-    }
-}
 
 impl Compression {
     /// Each with the bytes that it begins with.

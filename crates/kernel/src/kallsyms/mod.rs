@@ -5,27 +5,10 @@ mod table;
 
 use crate::error::Error;
 use crate::image::KernelImage;
+use crate::symbol::KernelSymbol;
 use lineup_model::abi::Machine;
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// One symbol of a kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KernelSymbol {
-    /// Its link address.
-    pub address: u64,
-    /// Its letter as `nm` prints it: `T`, `t`, `D`, …
-    pub kind: char,
-    /// Its name, without suffixes taken off.
-    pub name: String,
-}
-
-impl KernelSymbol {
-    /// True for code.
-    pub fn is_code(&self) -> bool {
-        matches!(self.kind, 't' | 'T' | 'w' | 'W')
-    }
-}
 
 /// All symbols of a kernel, sorted by address, kind and name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -6,8 +6,9 @@ use super::{Calls, high_water_listing};
 use crate::distributions::{Series, of_all, overlay, rescaled, scattergram};
 use crate::figure::{mean_or_unknown, share, whole};
 use lineup_recording::Arm;
-use lineup_tail::analysis::{RegionAnalysis, RegionRun, of_arm};
+use lineup_tail::analysis::{RegionAnalysis, RegionRun};
 use lineup_tail::distribution::values;
+use lineup_tail::run::of_arm;
 use lineup_tail::{Measured, Metric};
 use maud::{Markup, html};
 

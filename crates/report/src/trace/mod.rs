@@ -9,7 +9,11 @@ pub use listing::high_water_listing;
 pub use page::trace_page;
 pub use text::{attribution_text, trace_text};
 
+use crate::visible::shortened;
 use lineup_trace::{Rung, Trace};
+
+/// Longest label of a run that is shown.
+const LABEL_CHARACTERS: usize = 120;
 
 /// A trace under the name by which reports call it.
 #[derive(Clone, Debug)]
@@ -18,6 +22,13 @@ pub struct TracedRun {
     pub label: String,
     /// What was recorded.
     pub trace: Trace,
+}
+
+impl TracedRun {
+    /// The label as it is shown.
+    fn shown(&self) -> String {
+        shortened(&self.label, LABEL_CHARACTERS)
+    }
 }
 
 /// How counters were read, in words.

@@ -3,13 +3,9 @@
 use super::{TracedRun, counters_read, high_water_listing, sections};
 use crate::figure::whole;
 use crate::html::{Section, name, page, scroll};
-use crate::visible::shortened;
 use lineup_trace::NameKind;
 use lineup_trace::attribution::Attribution;
 use maud::{Markup, html};
-
-/// Longest label of a run.
-const LABEL_CHARACTERS: usize = 120;
 
 /// One offline page for one or several runs, and what is known of the causes: nothing is loaded, every text is escaped.
 pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
@@ -39,12 +35,8 @@ pub fn trace_page(runs: &[TracedRun], causes: &[Attribution]) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let title = runs.first().map_or("no trace", |run| &run.label);
-    page("trace", &shortened(title, LABEL_CHARACTERS), &lead(runs), &sections)
-}
-
-pub(super) fn label(run: &TracedRun) -> String {
-    shortened(&run.label, LABEL_CHARACTERS)
+    let title = runs.first().map_or_else(|| "no trace".to_owned(), TracedRun::shown);
+    page("trace", &title, &lead(runs), &sections)
 }
 
 fn lead(runs: &[TracedRun]) -> Markup {
@@ -67,7 +59,7 @@ fn names(runs: &[TracedRun]) -> Vec<String> {
 fn maxima(runs: &[TracedRun]) -> Option<Markup> {
     let listings: Vec<(String, String)> = runs
         .iter()
-        .map(|run| (label(run), high_water_listing(&run.trace)))
+        .map(|run| (run.shown(), high_water_listing(&run.trace)))
         .filter(|(_, listing)| !listing.is_empty())
         .collect();
     (!listings.is_empty()).then(|| {
@@ -90,7 +82,7 @@ fn recorded(runs: &[TracedRun]) -> Markup {
         tbody { @for run in runs {
             @let lost = run.trace.losses();
             tr {
-                td.name { (label(run)) } td.n { (run.trace.pid) } td.n { (run.trace.threads.len()) }
+                td.name { (run.shown()) } td.n { (run.trace.pid) } td.n { (run.trace.threads.len()) }
                 td { (counters_read(run.trace.rung)) }
                 @for count in [lost.overwritten, lost.full, lost.nested, lost.without_area, lost.unbalanced, lost.in_progress] {
                     td.n { (whole(count)) }

@@ -1,7 +1,6 @@
 //! What each section of the page shows of a region or lock.
 
 use super::TracedRun;
-use super::page::label;
 use crate::distributions::{Counted, Series, overlay, rescaled, scattergram};
 use crate::figure::{mean, time_ns, whole};
 use crate::html::scroll;
@@ -82,7 +81,7 @@ pub(super) fn modes(runs: &[TracedRun], name: &str) -> Option<Markup> {
     let found: Vec<_> = runs
         .iter()
         .flat_map(|run| indices(run, name).map(move |index| (run, index)))
-        .filter_map(|(run, index)| Some((label(run), lineup_trace::modes::modes(&run.trace, index)?)))
+        .filter_map(|(run, index)| Some((run.shown(), lineup_trace::modes::modes(&run.trace, index)?)))
         .filter(|(_, modes)| !modes.is_empty())
         .collect();
     let time = |ns: f64| time_ns(ns.round());
@@ -157,7 +156,7 @@ pub(super) fn distributions(runs: &[TracedRun], name: &str) -> Option<Markup> {
         };
         let whole_runs = runs.iter().map(|run| {
             let untouched = (arms(run, name).len() > 1).then_some(Arm::None);
-            titled(series(run, name, &metric, untouched, label(run)))
+            titled(series(run, name, &metric, untouched, run.shown()))
         });
         draw(&mut figures, &metric, String::new(), whole_runs.collect());
         for run in runs {
@@ -165,7 +164,7 @@ pub(super) fn distributions(runs: &[TracedRun], name: &str) -> Option<Markup> {
             let by_arm =
                 arms.iter().map(|arm| titled(series(run, name, &metric, Some(*arm), arm_text(*arm))));
             if arms.len() > 1 {
-                draw(&mut figures, &metric, format!(", by intervention, {}", label(run)), by_arm.collect());
+                draw(&mut figures, &metric, format!(", by intervention, {}", run.shown()), by_arm.collect());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The latch: two copies of the parameters and a sequence count on one line.
 
+use super::cold::Cold;
 use super::scale::Scale;
 use super::source::{SYSTEM, Source, read_source};
 use super::two_copies::{Bank as _, TwoCopies};
@@ -98,7 +99,7 @@ const _: () = assert!(size_of::<Hot>() == 64 && std::mem::offset_of!(Hot, banks)
 #[repr(C)]
 pub struct Clock {
     hot: Hot,
-    pub(super) cold: super::update::Cold,
+    pub(super) cold: Cold,
 }
 
 impl Clock {
@@ -117,7 +118,7 @@ impl Clock {
                 sequence: AtomicU64::new(0),
                 banks: [Bank::new(&parameters), Bank::new(&parameters)],
             },
-            cold: super::update::Cold::new(),
+            cold: Cold::new(),
         }
     }
 

@@ -15,6 +15,7 @@
 //! first 32 bytes; the other copy is in the second.
 
 pub mod c_api;
+mod cold;
 mod latch;
 mod scale;
 mod source;

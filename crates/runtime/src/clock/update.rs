@@ -1,9 +1,9 @@
 //! Registration, recalibration, suspension: everything that changes a clock's parameters.
 
+use super::cold::{Pair, State};
 use super::latch::{Clock, Parameters};
 use super::scale::{MAX_HZ, MIN_HZ, Scale};
 use super::source::{SYSTEM, Source, SourceError, clock_ns, index_of, system_reference};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most that an update may change the rate to remove an error: 500 ppm, as the kernel slews its own clock.
 const SLEW_LIMIT: f64 = 500e-6;
@@ -20,41 +20,6 @@ const HELD_UP_NS: f64 = 10_000_000.0;
 const LARGEST_STEP_NS: f64 = 20.0;
 /// The longest time between two updates of a wide counter.
 const PERIOD_NS: u64 = 1_000_000_000;
-
-/// What readers never touch.
-#[derive(Debug)]
-pub(super) struct Cold(Mutex<State>);
-
-#[derive(Debug)]
-struct State {
-    source: Option<Source>,
-    /// First pair on this source, the counter extended to 64 bits.
-    first: Pair,
-    /// Latest pair.
-    last: Pair,
-    /// The rate given, or measured at first; then as close to that as what was measured since allows.
-    ns_per_cycle: f64,
-    /// `CLOCK_BOOTTIME - CLOCK_MONOTONIC`: grows by the time suspended.
-    slept_ns: u64,
-    between: Option<fn()>,
-}
-
-impl Cold {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(State {
-            source: None,
-            first: Pair::ZERO,
-            last: Pair::ZERO,
-            ns_per_cycle: 1.0,
-            slept_ns: 0,
-            between: None,
-        }))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// What [`Clock::maintain`] found and did.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -78,33 +43,6 @@ pub enum Maintained {
     Slewed,
     /// The machine had been suspended, or the counter had stopped or jumped: time moved forward to the reference.
     Resumed,
-}
-
-/// A counter and the reference, read as close together as eight tries allow.
-#[derive(Clone, Copy, Debug)]
-struct Pair {
-    cycles: u64,
-    reference_ns: u64,
-    /// The reference was at most this far from `reference_ns` when the counter was read.
-    uncertainty_ns: u64,
-}
-
-impl Pair {
-    const ZERO: Self = Self { cycles: 0, reference_ns: 0, uncertainty_ns: 0 };
-
-    fn read(source: &Source) -> Self {
-        let mut best = Self { uncertainty_ns: u64::MAX, ..Self::ZERO };
-        for _ in 0..8 {
-            let before = (source.reference)();
-            let cycles = (source.read)();
-            let width = (source.reference)().wrapping_sub(before);
-            if width.div_ceil(2) < best.uncertainty_ns {
-                let reference_ns = before.wrapping_add(width / 2);
-                best = Self { cycles, reference_ns, uncertainty_ns: width.div_ceil(2) };
-            }
-        }
-        best
-    }
 }
 
 fn signed_distance(from: u64, to: u64, bits: u8) -> i64 {

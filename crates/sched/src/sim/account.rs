@@ -1,7 +1,6 @@
 //! What is measured while the run goes on.
 
 use super::Sim;
-use super::build::SECOND_NS;
 use crate::scenario::Scenario;
 use hdrhistogram::Histogram;
 
@@ -25,6 +24,9 @@ pub(super) struct Account {
     pub(super) latency_ns: Histogram<u64>,
     pub(super) switches: u64,
 }
+
+/// What outcomes are split by.
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 /// The longest latency told apart from longer ones: a thousand seconds.
 const LONGEST_LATENCY_NS: u64 = 1_000 * SECOND_NS;

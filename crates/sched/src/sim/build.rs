@@ -1,6 +1,6 @@
 //! From a scenario to the simulation's first state.
 
-use super::account::Account;
+use super::account::{Account, SECOND_NS};
 use super::events::Events;
 use super::heap::Heap;
 use super::ideal::Ideal;
@@ -14,9 +14,6 @@ use crate::scenario::{FULL_POWER, ROOT, Scenario};
 use crate::weights::delta::LoadWeight;
 use crate::weights::{NICE_0_WEIGHT, nice_weight};
 use std::collections::HashMap;
-
-/// What outcomes are split by.
-pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 impl<'a> Sim<'a> {
     /// `scenario` must have passed its check.

@@ -1,7 +1,7 @@
 //! What a run found.
 
 use super::Sim;
-use super::build::SECOND_NS;
+use super::account::SECOND_NS;
 use super::why::Why;
 use crate::scenario::ROOT;
 use serde::Serialize;

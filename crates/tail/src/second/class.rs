@@ -1,7 +1,7 @@
 //! Kinds of work, recognised by the functions that do it. What is not recognised is left to the list of functions.
 
-use super::Split;
 use super::functions::{Functions, Ran};
+use super::split::{Split, mean, means};
 use crate::metric::Metric;
 use crate::run::Run;
 use serde::Serialize;
@@ -194,9 +194,8 @@ fn found(run: &Run, split: &Split, class: Class, tail: &Classes, usual: &Classes
     if did.is_empty() || share(&did, all_tail) < 2.0 * share(&usual_did, all_usual) {
         return None;
     }
-    let instructions =
-        |calls: &[usize]| super::mean(run, calls, |measured| measured.call.own.instructions as f64);
-    let spin = || super::means(run, split, Metric::SpinInstructions).tail;
+    let instructions = |calls: &[usize]| mean(run, calls, |measured| measured.call.own.instructions as f64);
+    let spin = || means(run, split, Metric::SpinInstructions).tail;
     Some(ClassFound {
         excess_instructions_per_call: instructions(&did) - instructions(&split.usual),
         class,

@@ -1,6 +1,6 @@
 //! Which functions ran in calls of the tail, and how much data they accessed there.
 
-use super::Split;
+use super::split::Split;
 use crate::run::Run;
 use lineup_model::access::{CODE_GRANULE_BYTES, Call};
 use serde::Serialize;
