@@ -18,6 +18,8 @@ pub(crate) struct TextUnit {
     pub(crate) segment: u32,
     /// What the unit is, by its first piece.
     pub(crate) kind: PieceKind,
+    /// True when a comment heads its members: others stay apart by a blank line.
+    pub(crate) is_headed: bool,
 }
 
 /// How text moves.
@@ -124,10 +126,11 @@ impl<'a> Body<'a> {
             }
             let (kind, names) = (piece.kind, piece.names.clone());
             if let Some(constraint) = self.joins_previous(index, segment) {
-                self.join(index, names, constraint);
+                self.add_to_last(index, names, constraint);
                 continue;
             }
-            let unit = TextUnit { pieces: index..index + 1, names: names.clone(), segment, kind };
+            let unit =
+                TextUnit { pieces: index..index + 1, names: names.clone(), segment, kind, is_headed: false };
             self.bind_alone(&unit);
             self.units.push(unit);
         }
@@ -162,7 +165,7 @@ impl<'a> Body<'a> {
         (self.mode == Mode::Lines && !between.contains('\n')).then_some(Constraint::OneDeclaration)
     }
 
-    fn join(&mut self, index: usize, names: Vec<String>, constraint: Constraint) {
+    fn add_to_last(&mut self, index: usize, names: Vec<String>, constraint: Constraint) {
         let line = self.found.lexed.line_at(self.pieces[index].span.start);
         let path = self.found.path.clone();
         let Some(unit) = self.units.last_mut() else { return };
@@ -217,8 +220,21 @@ impl<'a> Body<'a> {
         })
     }
 
+    /// Joins units into one that moves under its heading.
+    pub(crate) fn join_headed(&mut self, range: Range<usize>) {
+        let at = range.start;
+        self.join(range, PieceKind::Data);
+        if let Some(unit) = self.units.get_mut(at) {
+            unit.is_headed = true;
+        }
+    }
+
     /// Joins units `from..to` into one, because debug info cannot tell their members apart.
     pub(crate) fn join_units(&mut self, range: Range<usize>) {
+        self.join(range, PieceKind::Macro);
+    }
+
+    fn join(&mut self, range: Range<usize>, kind: PieceKind) {
         if range.len() < 2 {
             return;
         }
@@ -228,7 +244,8 @@ impl<'a> Body<'a> {
                 pieces: first.pieces.start..last.pieces.end,
                 names: joined.iter().flat_map(|unit| unit.names.clone()).collect(),
                 segment: first.segment,
-                kind: PieceKind::Macro,
+                kind,
+                is_headed: false,
             };
             self.units.insert(range.start, unit);
         }

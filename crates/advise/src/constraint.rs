@@ -80,6 +80,16 @@ pub enum Constraint {
     TooLarge,
     /// Threads write it while others read its neighbours.
     WrittenByOthers,
+    /// A comment says how members must lie.
+    Comment,
+    /// A comment heads a group of members, which stays together under it.
+    Heading,
+    /// A member is `volatile`: the type lies over registers, or its layout is known to others.
+    Volatile,
+    /// Another type begins with the same members, and objects may be used as either.
+    SharedBeginning,
+    /// An alignment puts members on lines of their own, apart from those before.
+    KeptApart,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
 }
@@ -125,6 +135,11 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::Comment => "a comment says so",
+            Self::Heading => "members stay under the comment that heads them",
+            Self::Volatile => "a member is volatile",
+            Self::SharedBeginning => "another type begins with the same members",
+            Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",
             Self::WrittenByOthers => "threads write it while others read its neighbours",
         }

@@ -158,7 +158,7 @@ fn namespace_at(lexed: &Lexed<'_>, keyword: usize) -> Vec<(usize, Option<String>
     Vec::new()
 }
 
-fn declaration_at(lexed: &Lexed<'_>, keyword: usize, scope: Vec<String>) -> Option<Declaration> {
+fn declaration_at(lexed: &Lexed<'_>, keyword: usize, mut scope: Vec<String>) -> Option<Declaration> {
     let end = lexed.tokens.len();
     let mut tag: Option<String> = None;
     let mut tag_is_fixed = false;
@@ -171,7 +171,8 @@ fn declaration_at(lexed: &Lexed<'_>, keyword: usize, scope: Vec<String>) -> Opti
             "(" | "[" => at = lexed.closing(index, end)? + 1,
             ":" | "<" => tag_is_fixed = true,
             ">" | "," | "::" | "." if tag_is_fixed => {}
-            "::" => {}
+            // `struct A::B {`: declared outside the class that it belongs to.
+            "::" => scope.extend(tag.take()),
             "final" | "alignas" | "__attribute__" => {}
             word if lexed.is_word(index) => {
                 let is_attribute_macro = tag.is_some() && word.starts_with("__");

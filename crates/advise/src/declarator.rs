@@ -235,6 +235,12 @@ impl Reader<'_, '_> {
         if !inside[..star].iter().all(|&index| plain(index)) {
             return None;
         }
+        // `(const Key &key)` lists parameters; `(Class::*name)(…)` and `(API *name)(…)` declare.
+        let is_followed =
+            matches!(self.flat.get(at + 1), Some(Flat::Group(next, _)) if self.lexed.str(*next) != "{");
+        if star > 0 && !is_followed {
+            return None;
+        }
         inside[star + 1..]
             .iter()
             .map(|&index| (index, self.lexed.str(index)))
@@ -325,6 +331,29 @@ mod tests {
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn methods_that_return_pointers_and_take_parameters_declare_no_member() {
+        for text in [
+            "Node *find(const Key &key) const;",
+            "const Node* next(Node *node, int (*compare)(int, int));",
+            "std::unique_ptr<Node> take(Node &&node) noexcept;",
+            "bool operator==(const Rec &other) const;",
+            "Rec &operator=(Rec &&) = default;",
+            "explicit operator bool() const;",
+            "int *begin() { return a; }",
+        ] {
+            assert_eq!(cpp(text), (Shape::Function, Vec::new()), "{text}");
+        }
+    }
+
+    #[test]
+    fn pointers_to_functions_and_members_are_members() {
+        assert_eq!(cpp("int (*compare)(const Key &a, const Key &b);"), (Shape::Data, names(&["compare"])));
+        assert_eq!(cpp("void (Rec::*step)(int *at);"), (Shape::Data, names(&["step"])));
+        assert_eq!(cpp("int (WINAPI *call)(void *);"), (Shape::Data, names(&["call"])));
+        assert_eq!(c("int (*table[4])(int);", &[]), (Shape::Data, names(&["table"])));
     }
 
     #[test]

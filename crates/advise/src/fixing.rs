@@ -8,6 +8,7 @@ use crate::pieces::PieceKind;
 use crate::problem::Subject;
 use crate::reasons::member_name;
 use crate::score::{Model, Unit};
+use crate::shape_rules;
 use crate::source_scan::{self, Wanted};
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare, spelling};
@@ -25,6 +26,8 @@ pub(crate) struct Holds {
     pub(crate) forbidding: Vec<Binding>,
     first: bool,
     last: bool,
+    /// So many members at the start stay as they are.
+    leading: usize,
     pinned: BTreeSet<String>,
     chained: BTreeSet<String>,
 }
@@ -92,11 +95,31 @@ impl Holds {
                 Binding::new(Constraint::FirstMemberIsObject).on([member_name(subject.aggregate, 0)]);
             self.bindings.push(binding.because(format!("seen used as {}", others.join(", "))));
         }
+        if let Some(binding) = shape_rules::volatile_member(subject) {
+            self.forbidding.push(binding.clone());
+            self.bindings.push(binding);
+        }
+        if let Some((members, binding)) = shape_rules::shared_beginning(subject) {
+            self.leading = members;
+            self.bindings.push(binding);
+        }
         let Some(last) = subject.aggregate.members.last() else { return };
-        if is_trailing_array(subject.types, last.ty, 0) {
+        let is_table = shape_rules::is_trailing_table(subject.types, last.ty);
+        if is_table || is_trailing_array(subject.types, last.ty, 0) {
             self.last = true;
             let name = member_name(subject.aggregate, subject.aggregate.members.len() - 1);
             self.bindings.push(Binding::new(Constraint::FlexibleArrayLast).on([name]));
+        }
+    }
+
+    /// What comments in the declaration say.
+    pub(crate) fn add_contracts(&mut self, contracts: Vec<Binding>) {
+        for binding in contracts {
+            self.pinned.extend(binding.names.iter().cloned());
+            if binding.names.is_empty() {
+                self.forbidding.push(binding.clone());
+            }
+            self.bindings.push(binding);
         }
     }
 
@@ -160,6 +183,14 @@ impl Holds {
                 && range.end < members.len()
                 && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
             let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
+            let is_leading = range.start < self.leading.min(range.end);
+            let is_apart =
+                shape_rules::starts_apart(subject, &recorded.fields, range.start) && !range.is_empty();
+            if is_apart && index > 0 {
+                barriers += 1;
+                let name = member_name(subject.aggregate, range.start);
+                self.bindings.push(Binding::new(Constraint::KeptApart).on([name]));
+            }
             if is_marker {
                 barriers += 1;
                 let name = member_name(subject.aggregate, range.start);
@@ -169,7 +200,7 @@ impl Holds {
                 fields: range.clone(),
                 segment: text.segment + barriers,
                 is_chained: named(&self.chained),
-                is_fixed: is_first || is_last || is_marker || named(&self.pinned),
+                is_fixed: is_first || is_last || is_marker || is_leading || is_apart || named(&self.pinned),
             });
             barriers += u32::from(is_marker);
         }

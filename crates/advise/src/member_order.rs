@@ -3,6 +3,7 @@
 use crate::body::{Body, has_construction_order};
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
+use crate::contracts::{self, Lifts};
 use crate::declaration;
 use crate::error::AdviseError;
 use crate::figures::{self, Layout};
@@ -205,13 +206,17 @@ impl<'s> Groundwork<'s> {
         let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
         let is_cpp = has_construction_order(found.language);
         let mut body = Body::read(found, &members).map_err(one)?;
+        let class = bare(&spelling.name);
+        let lifts = Lifts::new(options, class);
+        let contracts = contracts::read(&body, lifts);
+        contracts::obey_headings(&mut body, lifts);
         let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
         let mut syntax = Syntax::new(sources);
-        let class = bare(&spelling.name);
         let mut holds = Holds::from_source(subject, spelling, sources, &members);
         if is_cpp {
             holds.add_construction_order(subject, sources, &mut syntax, class, &members);
         }
+        holds.add_contracts(contracts);
         holds.add_options(subject, options, class);
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);

@@ -9,6 +9,8 @@ pub struct Options {
     pub pins: Vec<(String, String)>,
     /// `--keep Type`: types whose layout is an ABI.
     pub keeps: Vec<String>,
+    /// `--lift Type` or `--lift Type.member`: types, or members of them, that comments do not hold.
+    pub lifts: Vec<(String, Option<String>)>,
     /// `--line-size`: the line size that decides; 32, 64 or 128.
     pub primary: LineSize,
     /// Whether a type may grow to keep write-shared members away from read-mostly ones.
@@ -22,6 +24,7 @@ impl Default for Options {
         Options {
             pins: Vec::new(),
             keeps: Vec::new(),
+            lifts: Vec::new(),
             primary: LineSize::B64,
             allow_growth: false,
             least_share: 0.01,

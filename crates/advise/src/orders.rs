@@ -77,6 +77,7 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<()
     if is_gathered || subject.aggregate.members.len() < 2 {
         return Ok(());
     }
+    advice.types_touched += 1;
     let current = task.sources.with(&advice.edited);
     let (options, edited) = (task.options, &advice.edited);
     match member_order::propose(
@@ -97,9 +98,18 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<()
             }
         }
         Verdict::AlreadyGood(name) => advice.already_good.push(name),
-        Verdict::Refused(refusal) => advice.refusals.push(refusal),
+        Verdict::Refused(refusal) => {
+            let unread = refusal.constraints.iter().find(|binding| is_unread(binding.constraint));
+            advice.types_not_read.extend(unread.map(|binding| (refusal.owner.clone(), binding.clone())));
+            advice.refusals.push(refusal);
+        }
     }
     Ok(())
+}
+
+/// True for what says that the declaration was not found or not understood.
+fn is_unread(constraint: Constraint) -> bool {
+    matches!(constraint, Constraint::UnclearSource | Constraint::OutsideSource | Constraint::StaleDebugInfo)
 }
 
 fn describe(one: &OrderProposal) -> Description {

@@ -129,7 +129,28 @@ impl Cutter<'_, '_> {
         (self.lexed.str(next) == ":").then_some(next + 1)
     }
 
+    /// The token after a marker macro that no `;` ends, which would else become part of the next declaration.
+    fn bare_marker(&self) -> Option<usize> {
+        let word = self.lexed.str(self.at);
+        let after = match is_marker_macro(word) {
+            true => {
+                let next = self.lexed.next_code(self.at + 1, self.body.end);
+                let open = next.filter(|&open| self.lexed.str(open) == "(");
+                match open {
+                    Some(open) => self.lexed.closing(open, self.body.end)? + 1,
+                    None => self.at + 1,
+                }
+            }
+            false => return None,
+        };
+        let next = self.lexed.next_code(after, self.body.end);
+        next.is_none_or(|next| self.lexed.str(next) != ";").then_some(after)
+    }
+
     fn declaration(&self) -> Option<(usize, PieceKind, Vec<String>)> {
+        if let Some(end) = self.bare_marker() {
+            return Some((end, PieceKind::Marker, Vec::new()));
+        }
         let end = self.declaration_end()?;
         let declarator =
             declarator::read(self.lexed, self.at..end, self.language == SourceLanguage::Cpp, self.members);
@@ -228,7 +249,14 @@ fn conditional_end(lexed: &Lexed<'_>, start: usize, end: usize) -> Option<usize>
 }
 
 fn is_marker_macro(word: &str) -> bool {
-    word.starts_with("__cacheline_group_") || word == "CACHELINE_PADDING" || word == "ZONE_PADDING"
+    word.starts_with("__cacheline_group_")
+        || matches!(
+            word,
+            "CACHELINE_PADDING"
+                | "ZONE_PADDING"
+                | "randomized_struct_fields_start"
+                | "randomized_struct_fields_end"
+        )
 }
 
 /// Widens each piece's span over the comments that belong to it.

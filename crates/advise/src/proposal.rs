@@ -304,6 +304,10 @@ pub struct Advice {
     pub splits: Vec<SplitAdvice>,
     /// Variables that deserve an immediate value.
     pub immediates: Vec<ImmediateAdvice>,
+    /// Types of two or more members that the regions touch.
+    pub types_touched: u64,
+    /// Those of them whose declaration could not be read or was not found, with the reason.
+    pub types_not_read: Vec<(String, Binding)>,
     /// What saves too little to be in the patch.
     #[serde(skip)]
     pub too_little: Vec<Description>,
@@ -336,6 +340,8 @@ impl Advice {
             alignments: Vec::new(),
             splits: Vec::new(),
             immediates: Vec::new(),
+            types_touched: 0,
+            types_not_read: Vec::new(),
             too_little: Vec::new(),
             suggestions: Vec::new(),
             refusals: Vec::new(),

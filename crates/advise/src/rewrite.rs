@@ -101,6 +101,9 @@ fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
     let push_all = |new: &mut String, units: Option<&Vec<usize>>| {
         for &unit in units.into_iter().flatten() {
             new.push_str(&text[body.span(&body.units[unit])]);
+            if body.units[unit].is_headed {
+                new.push('\n');
+            }
         }
     };
     for (unit, text_unit) in body.units.iter().enumerate() {
@@ -109,6 +112,9 @@ fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
         if is_kept {
             push_all(&mut new, before.get(&unit));
             new.push_str(&text[span.clone()]);
+            if text_unit.is_headed && after.contains_key(&unit) {
+                new.push('\n');
+            }
             push_all(&mut new, after.get(&unit));
         }
         if let Some(next) = body.units.get(unit + 1) {

@@ -18,6 +18,9 @@ pub(crate) struct AdviceOptions {
     /// Leave this type as it is
     #[arg(long = "keep", value_name = "TYPE")]
     keeps: Vec<String>,
+    /// Do not let comments, such as "must be first", hold this type or this member of it
+    #[arg(long = "lift", value_name = "TYPE[.MEMBER]", value_parser = type_or_member)]
+    lifts: Vec<(String, Option<String>)>,
     /// Allow a type to grow to keep write-shared members apart
     #[arg(long)]
     allow_growth: bool,
@@ -55,6 +58,7 @@ impl AdviceOptions {
         lineup_advise::options::Options {
             pins: self.pins.clone(),
             keeps: self.keeps.clone(),
+            lifts: self.lifts.clone(),
             primary: self.line_size,
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
@@ -66,6 +70,16 @@ fn type_and_member(text: &str) -> Result<(String, String)> {
     let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
     let (ty, member) = parts.with_context(|| format!("{text:?}: write TYPE.MEMBER"))?;
     Ok((ty.to_owned(), member.to_owned()))
+}
+
+fn type_or_member(text: &str) -> Result<(String, Option<String>), String> {
+    match text.rsplit_once('.') {
+        None if !text.is_empty() => Ok((text.to_owned(), None)),
+        Some((ty, member)) if !ty.is_empty() && !member.is_empty() => {
+            Ok((ty.to_owned(), Some(member.to_owned())))
+        }
+        _ => Err(format!("{text:?}: write TYPE or TYPE.MEMBER")),
+    }
 }
 
 pub(crate) fn line_size(text: &str) -> Result<LineSize, String> {

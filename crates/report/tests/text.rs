@@ -42,6 +42,9 @@ fn the_first_screen_of_a_terminal_tells_verdict_change_patch_and_what_to_type() 
 
     Verdict
     fewer lines (−64.00 per call), 2.84 % less time
+    Effects compared and equal: standard output, exit status; not compared: bytes
+    written to standard error (all of it), different between two runs of the same
+    program.
     Output and exit status equal in all 92 runs.
     Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks:
     changed (margin 1.0 %; a change of 0.6 % would have been seen).

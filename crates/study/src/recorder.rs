@@ -33,10 +33,17 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, Some(request.program()))?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| request.program().display().to_string())?;
+        debug.require_debug_info().with_context(|| {
+            let program = request.program().display();
+            format!("{program} (if it only starts the program with the functions, record that one)")
+        })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
-    let (header, mut notes) = header(request, debug, &emulator)?;
+    let (mut header, mut notes) = header(request, debug, &emulator)?;
+    if request.stop_after.is_some() && header.mode == Mode::TwoPass {
+        header.mode = Mode::OnePass;
+    }
+    let mode = header.mode;
     let plan = Plan {
         task: Task::Discover,
         header,
@@ -49,7 +56,7 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
         system: None,
     };
     let mut runs = Runs::new(request, emulator, plan, interrupts)?;
-    if request.mode == Mode::TwoPass {
+    if mode == Mode::TwoPass {
         runs.discover(debug, &mut notes)?;
     }
     let output = recording_file::make(&request.output)?;

@@ -6,6 +6,7 @@ use super::functions::FunctionProfile;
 use crate::figures::grouped;
 use lineup_explain::quantiles::Quantiles;
 use lineup_report::text::{Align, Table, TextStyle};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Tables, with at most `top` functions.
@@ -28,8 +29,11 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
             let _ = writeln!(out, "{what}: {}", count(number));
         }
     }
-    for program in &report.executed {
-        let _ = writeln!(out, "started by exec, not recorded: {program}; record it by itself");
+    let mut executed: BTreeMap<&str, usize> = BTreeMap::new();
+    report.executed.iter().for_each(|program| *executed.entry(program).or_default() += 1);
+    for (program, times) in executed {
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let _ = writeln!(out, "started by exec {times}, not recorded: {program}; record it by itself");
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");

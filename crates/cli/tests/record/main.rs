@@ -5,6 +5,7 @@
 mod cachegrind;
 mod control;
 mod counts;
+mod durability;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;

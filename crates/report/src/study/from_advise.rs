@@ -17,6 +17,21 @@ impl StudyReport {
         self.proposals.extend(proposals);
         self.refusals.extend(refusals);
         self.already_good.extend(advice.already_good.iter().cloned());
+        if !advice.types_not_read.is_empty() {
+            let reason = |(name, binding): &(String, Binding)| format!("{name} ({binding})");
+            let reasons: Vec<String> = advice.types_not_read.iter().map(reason).collect();
+            self.not_observed.push(NotObserved {
+                what: format!(
+                    "declarations of {} of {} touched types",
+                    advice.types_not_read.len(),
+                    advice.types_touched
+                ),
+                consequence: format!(
+                    "they could not be read, so no order was looked for: {}",
+                    reasons.join("; ")
+                ),
+            });
+        }
         if advice.threads == 1 {
             self.not_observed.push(NotObserved {
                 what: "other threads".to_owned(),

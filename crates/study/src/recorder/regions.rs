@@ -1,5 +1,6 @@
 //! Region names → entries.
 
+use crate::companions;
 use anyhow::{Result, bail};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
 use lineup_model::region::{Region, Regions};
@@ -52,6 +53,13 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &Debug
         if discovery.calls.get(usize::from(id.0)).copied().unwrap_or(0) > 0 {
             continue;
         }
+        if let Some(program) = executed_with(discovery, &region.name) {
+            bail!(
+                "{0} is a function of {program}, which was started by exec and so is not recorded; record it by \
+                 itself: lineup record --region {0} -- {program}",
+                region.name
+            );
+        }
         let is_known =
             !region.entries.is_empty() || discovery.entries.iter().any(|(found, _, _)| *found == id.0);
         match (is_known, debug.find_functions(&region.name)) {
@@ -69,6 +77,15 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &Debug
         );
     }
     Ok(())
+}
+
+/// The first program that was started by `exec` and has a function of this name.
+fn executed_with<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d str> {
+    let has = |program: &&String| {
+        let debug = companions::load(Path::new(program));
+        debug.is_ok_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
+    };
+    discovery.executed.iter().find(has).map(String::as_str)
 }
 
 fn uses_libraries(debug: &DebugInfo) -> bool {

@@ -1,0 +1,136 @@
+//! What debug info alone says about members that must stay where they are.
+
+use crate::constraint::{Binding, Constraint};
+use crate::placement::Field;
+use crate::problem::Subject;
+use crate::reasons::member_name;
+use lineup_model::types::{AggregateKind, MemberRole, TypeId, TypeKind, Types};
+
+/// A member that is aligned to so many bytes was put on lines of its own.
+const APART_BYTES: u64 = 64;
+
+/// Two types that begin with so many members of equal names and types are used as each other.
+const LEAST_SHARED: usize = 2;
+
+/// Named members are compared this deep in anonymous ones, and types this deep in pointers.
+const MOST_NESTING: u32 = 8;
+
+/// A `volatile` member: the type lies over registers, or its layout is known to others.
+pub(crate) fn volatile_member(subject: &Subject<'_>) -> Option<Binding> {
+    let index =
+        subject.aggregate.members.iter().position(|member| is_volatile(subject.types, member.ty, 0))?;
+    Some(Binding::new(Constraint::Volatile).on([member_name(subject.aggregate, index)]))
+}
+
+/// Through typedefs, qualifiers and arrays, but not through pointers.
+fn is_volatile(types: &Types, id: TypeId, depth: u32) -> bool {
+    let Some(ty) = types.get(id).filter(|_| depth < MOST_NESTING) else { return false };
+    match &ty.kind {
+        TypeKind::Qualified(target) => {
+            ty.name.as_deref() == Some("volatile")
+                || target.is_some_and(|target| is_volatile(types, target, depth + 1))
+        }
+        TypeKind::Typedef(Some(target)) => is_volatile(types, *target, depth + 1),
+        TypeKind::Array { element, .. } => is_volatile(types, *element, depth + 1),
+        _ => false,
+    }
+}
+
+/// How many members the type begins with that another type begins with as well, and which type that is: code may use
+/// objects of one as the other.
+pub(crate) fn shared_beginning(subject: &Subject<'_>) -> Option<(usize, Binding)> {
+    let own = leading(subject.types, subject.id);
+    let own_name = subject.types.get(subject.id)?.name.as_deref();
+    let mut best: Option<(usize, &str)> = None;
+    for (id, ty) in subject.types.iter() {
+        let TypeKind::Aggregate(other) = &ty.kind else { continue };
+        let Some(name) = ty.name.as_deref().filter(|name| Some(*name) != own_name) else { continue };
+        if id == subject.id || other.is_declaration || other.kind == AggregateKind::Union {
+            continue;
+        }
+        let run = common(subject.types, &own, &leading(subject.types, id));
+        if run >= LEAST_SHARED && best.is_none_or(|(most, _)| run > most) {
+            best = Some((run, name));
+        }
+    }
+    let (run, other) = best?;
+    let members = own.get(run - 1)?.0 + 1;
+    let names = (0..members).map(|field| member_name(subject.aggregate, field));
+    Some((
+        members,
+        Binding::new(Constraint::SharedBeginning).on(names).because(format!("{other} begins alike")),
+    ))
+}
+
+/// Named members in order, those of anonymous ones in their place, each with the index of the outermost member it is in.
+fn leading(types: &Types, id: TypeId) -> Vec<(usize, &str, TypeId)> {
+    let Some((_, aggregate)) = types.aggregate(id) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (index, member) in aggregate.members.iter().enumerate() {
+        if member.role != MemberRole::Field || !flatten(types, index, member, 0, &mut all) {
+            break;
+        }
+    }
+    all
+}
+
+/// False when what follows cannot be compared.
+fn flatten<'t>(
+    types: &'t Types,
+    index: usize,
+    member: &'t lineup_model::types::Member,
+    depth: u32,
+    all: &mut Vec<(usize, &'t str, TypeId)>,
+) -> bool {
+    if let Some(name) = member.name.as_deref() {
+        all.push((index, name, member.ty));
+        return true;
+    }
+    let Some((_, inner)) = types.aggregate(member.ty).filter(|_| depth < MOST_NESTING) else { return false };
+    // Of a union's members the first stands for the bytes.
+    let members = if inner.kind == AggregateKind::Union { 1 } else { inner.members.len() };
+    inner.members.iter().take(members).all(|member| flatten(types, index, member, depth + 1, all))
+}
+
+fn common(types: &Types, a: &[(usize, &str, TypeId)], b: &[(usize, &str, TypeId)]) -> usize {
+    let same = |((_, x, tx), (_, y, ty)): &(&(usize, &str, TypeId), &(usize, &str, TypeId))| {
+        x == y && same_type(types, *tx, *ty, 0)
+    };
+    a.iter().zip(b).take_while(same).count()
+}
+
+/// Debug info may hold a type twice, so names and shapes are compared where ids differ.
+fn same_type(types: &Types, a: TypeId, b: TypeId, depth: u32) -> bool {
+    let (Some(a), Some(b)) = (types.strip(a), types.strip(b)) else { return false };
+    let (Some(x), Some(y)) = (types.get(a), types.get(b)) else { return false };
+    if a == b || depth >= MOST_NESTING {
+        return true;
+    }
+    match (&x.kind, &y.kind) {
+        (TypeKind::Pointer(p), TypeKind::Pointer(q)) => match (p, q) {
+            (Some(p), Some(q)) => same_type(types, *p, *q, depth + 1),
+            (None, None) => true,
+            _ => false,
+        },
+        (TypeKind::Array { element: p, counts: m }, TypeKind::Array { element: q, counts: n }) => {
+            m == n && same_type(types, *p, *q, depth + 1)
+        }
+        (TypeKind::Scalar(p), TypeKind::Scalar(q)) => p == q && x.size_bytes == y.size_bytes,
+        _ => x.name.is_some() && x.name == y.name && x.size_bytes == y.size_bytes,
+    }
+}
+
+/// Members that an alignment puts on lines of their own: what is before and after them was to stay apart.
+pub(crate) fn starts_apart(subject: &Subject<'_>, fields: &[Field], field: usize) -> bool {
+    let declared = subject.aggregate.members.get(field).and_then(|member| member.declared_align).unwrap_or(0);
+    declared.max(fields.get(field).map_or(0, |field| field.align_bytes)) >= APART_BYTES
+}
+
+/// An array of many elements at the end, characters aside: it may be allocated shorter or longer than it is declared.
+pub(crate) fn is_trailing_table(types: &Types, id: TypeId) -> bool {
+    let Some(id) = types.strip(id) else { return false };
+    match types.get(id).map(|ty| &ty.kind) {
+        Some(TypeKind::Array { element, .. }) => types.size_bytes(*element).is_some_and(|size| size > 1),
+        _ => false,
+    }
+}

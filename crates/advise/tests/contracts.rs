@@ -1,0 +1,307 @@
+//! Comments, macros and shapes of types as contracts: what is pinned, kept together or refused, with the reason quoted.
+
+mod pahole;
+
+use lineup_advise::advise;
+use lineup_advise::constraint::{Binding, Constraint};
+use lineup_advise::judge::NoCompiler;
+use lineup_advise::options::Options;
+use lineup_advise::proposal::{Advice, OrderProposal};
+use lineup_advise::sources::Sources;
+use lineup_advise::usage::Usage;
+use lineup_model::abi::Abi;
+use lineup_model::region::{Region, RegionId, Regions};
+use lineup_model::types::{Member, TypeId, TypeKind, Types};
+use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
+use pahole::{Folder, integer, member, push, structure};
+use std::collections::BTreeSet;
+
+/// The use of some members of one object of `struct rec` in every call.
+fn usage(types: &Types, id: TypeId, hot: &[&str]) -> Usage {
+    let (_, aggregate) = types.aggregate(id).expect("a struct");
+    let is_hot = |member: &&Member| hot.contains(&member.name.as_deref().unwrap_or(""));
+    let touched = |member: &Member| ByteUse {
+        offset: member.offset_bytes().expect("placed"),
+        size_bytes: types.size_bytes(member.ty).unwrap_or(1).max(1),
+        loads: 1,
+        stores: 0,
+    };
+    let bytes: Vec<ByteUse> = aggregate.members.iter().filter(is_hot).map(touched).collect();
+    assert_eq!(bytes.len(), hot.len(), "all hot members exist");
+    let patterns = vec![ObjectPattern { base_in_line: 0, bytes, occurrences: 10 }];
+    let used = TypeUse { region: RegionId(0), ty: id, calls: 10, patterns, used_as: BTreeSet::new() };
+    Usage {
+        regions: Regions::from_iter([Region::named("hot")]),
+        types: vec![used],
+        ..Usage::empty(Abi::X86_64)
+    }
+}
+
+/// Advice on `struct rec` with these members, compiled by the compiler.
+fn advice_on(members: &str, hot: &[&str], options: &Options) -> Advice {
+    declared(&format!("struct rec {{\n{members}}};\nstruct rec *r;\n"), hot, options)
+}
+
+fn declared(text: &str, hot: &[&str], options: &Options) -> Advice {
+    let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
+    folder.write(&Default::default());
+    let types = folder.types(Abi::X86_64).expect("compiles");
+    let id = types.by_name()["rec"][0];
+    let sources = Sources::new(folder.files.clone());
+    advise(&usage(&types, id, hot), &types, &sources, options, &mut folder).expect("advice")
+}
+
+fn proposed(advice: &Advice) -> &OrderProposal {
+    assert_eq!(advice.refusals, []);
+    advice.orders.first().expect("a proposal")
+}
+
+/// The constraint of this kind that the advice names, obeyed or refusing.
+fn named(advice: &Advice, constraint: Constraint) -> &Binding {
+    let obeyed = advice.orders.iter().flat_map(|order| &order.obeyed);
+    let refusing = advice.refusals.iter().flat_map(|refusal| &refusal.constraints);
+    let mut found = obeyed.chain(refusing).filter(|binding| binding.constraint == constraint);
+    found.next().unwrap_or_else(|| panic!("no {constraint:?} in {:?} {:?}", advice.orders, advice.refusals))
+}
+
+fn place(advice: &Advice, member: &str) -> usize {
+    let order = &proposed(advice).new_order;
+    order.iter().position(|known| known == member).expect("a member")
+}
+
+/// Two hot members, far apart.
+const HOT: [&str; 2] = ["b", "z"];
+
+fn spread(first: &str) -> String {
+    format!("{first}\tchar cold[120];\n\tlong b;\n\tchar colder[120];\n\tlong z;\n\tlong rest;\n")
+}
+
+#[test]
+fn a_member_that_must_be_first_stays_first_and_the_words_are_quoted() {
+    let members = spread("\t/* must be first, see list_of() */\n\tlong link;\n");
+    let advice = advice_on(&members, &HOT, &Options::default());
+    assert_eq!(place(&advice, "link"), 0);
+    let binding = named(&advice, Constraint::Comment);
+    assert_eq!(binding.names, ["link"]);
+    assert_eq!(binding.detail.as_deref(), Some("“must be first, see list_of()”"));
+    assert_eq!(binding.at.as_ref().map(|at| at.line), Some(2));
+}
+
+#[test]
+fn a_comment_inside_a_condition_holds_the_members_of_the_condition() {
+    let first = "#if 1\n\t/*\n\t * For reasons of header soup this must be\n\t * the first element of rec.\n\t */\n\tlong info;\n#endif\n";
+    let advice = advice_on(&spread(first), &HOT, &Options::default());
+    assert_eq!(place(&advice, "info"), 0);
+    assert_eq!(named(&advice, Constraint::Comment).names, ["info"]);
+}
+
+#[test]
+fn a_member_that_must_be_last_stays_last() {
+    let members = spread("").replace("\tlong rest;", "\tlong rest; /* Keep this last. */");
+    let advice = advice_on(&members, &["b", "rest"], &Options::default());
+    assert_eq!(named(&advice, Constraint::Comment).names, ["rest"]);
+    assert_eq!(
+        advice.orders.iter().flat_map(|order| order.new_order.last()).find(|last| *last != "rest"),
+        None
+    );
+}
+
+#[test]
+fn members_that_must_stay_in_order_do_not_move_until_lifted() {
+    let members =
+        "\t/* do not reorder: the assembly counts on it */\n\tlong a;\n\tchar cold[120];\n\tlong b;\n";
+    let kept = advice_on(members, &["a", "b"], &Options::default());
+    assert!(kept.orders.is_empty(), "{:?}", kept.orders);
+    assert_eq!(named(&kept, Constraint::Comment).names, ["a", "b", "cold"]);
+    for lifts in [vec![("rec".to_string(), None)], vec![("rec".to_string(), Some("cold".to_string()))]] {
+        let lifted = Options { lifts, ..Options::default() };
+        assert!(!advice_on(members, &["a", "b"], &lifted).orders.is_empty());
+    }
+}
+
+#[test]
+fn a_comment_above_the_type_holds_all_of_it() {
+    let text = format!(
+        "/* Keep in sync with struct wire_rec. */\nstruct rec {{\n{}}};\nstruct rec *r;\n",
+        spread("")
+    );
+    let advice = declared(&text, &HOT, &Options::default());
+    assert!(advice.orders.is_empty());
+    assert_eq!(named(&advice, Constraint::Comment).names, Vec::<String>::new());
+}
+
+#[test]
+fn a_comment_that_only_explains_holds_nothing() {
+    let members = spread("\t/* the first free entry, or -1 */\n\tlong free;\n");
+    let advice = advice_on(&members, &HOT, &Options::default());
+    assert!(proposed(&advice).obeyed.is_empty(), "{:?}", proposed(&advice).obeyed);
+}
+
+#[test]
+fn members_under_a_heading_stay_together_and_no_other_comes_under_it() {
+    let members =
+        "\t/* Protected by the table's lock: */\n\tlong a;\n\tlong b;\n\n\tchar cold[120];\n\tlong z;\n";
+    let advice = advice_on(members, &["a", "z"], &Options::default());
+    let text = &proposed(&advice).edited["a.c"];
+    assert!(text.contains("lock: */\n\tlong a;\n\tlong b;\n\n"), "{text}");
+    assert_eq!(named(&advice, Constraint::Heading).names, ["a", "b"]);
+    assert_eq!(place(&advice, "b"), place(&advice, "a") + 1);
+}
+
+#[test]
+fn members_do_not_cross_a_comment_that_stands_alone() {
+    let members =
+        "\tlong a;\n\n\t/* What follows belongs to the reader. */\n\n\tchar cold[120];\n\tlong z;\n";
+    let advice = advice_on(members, &["a", "z"], &Options::default());
+    assert_eq!(advice.orders.iter().filter(|order| order.new_order[0] != "a").count(), 0);
+    named(&advice, Constraint::Heading);
+}
+
+#[test]
+fn group_macros_without_a_semicolon_do_not_move_with_the_next_member() {
+    let text = format!(
+        "#define randomized_struct_fields_start\n#define randomized_struct_fields_end\nstruct rec {{\n\tlong state;\n\
+         \trandomized_struct_fields_start\n{}\trandomized_struct_fields_end\n\tlong tail;\n}};\nstruct rec *r;\n",
+        spread("")
+    );
+    let advice = declared(&text, &HOT, &Options::default());
+    let new = &proposed(&advice).edited["a.c"];
+    assert!(new.contains("\tlong state;\n\trandomized_struct_fields_start\n"), "{new}");
+    assert!(new.contains("\trandomized_struct_fields_end\n\tlong tail;\n"), "{new}");
+    named(&advice, Constraint::GroupMarker);
+}
+
+#[test]
+fn members_kept_on_lines_of_their_own_stay_apart() {
+    let members = "\tlong a;\n\tlong read_only;\n\tlong written __attribute__((aligned(64)));\n\tchar cold[120];\n\tlong z;\n";
+    let advice = advice_on(members, &["a", "z"], &Options::default());
+    for order in &advice.orders {
+        let at = |name: &str| order.new_order.iter().position(|known| known == name).expect("a member");
+        assert!(at("a") < at("written") && at("written") < at("z"), "{:?}", order.new_order);
+    }
+    assert!(advice.orders.is_empty() || named(&advice, Constraint::KeptApart).names == ["written"]);
+}
+
+/// Types and sources that no compiler has to see.
+fn predicted(types: &Types, id: TypeId, text: &str, hot: &[&str]) -> Advice {
+    let sources = Sources::new([("a.c".to_string(), text.to_string())]);
+    advise(&usage(types, id, hot), types, &sources, &Options::default(), &mut NoCompiler).expect("advice")
+}
+
+#[test]
+fn two_types_that_begin_alike_keep_their_beginning() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(112)] });
+    let both = || vec![member("next", word, 0), member("prev", word, 64)];
+    structure(&mut types, "queue", 24, [both(), vec![member("length", word, 128)]].concat());
+    let own =
+        [both(), vec![member("cold", cold, 128), member("a", word, 1024), member("z", word, 1088)]].concat();
+    let id = structure(&mut types, "rec", 144, own);
+    let text = "struct rec { long next; long prev; char cold[112]; long a; long z; };\n";
+    let advice = predicted(&types, id, text, &["prev", "a", "z"]);
+    assert_eq!(proposed(&advice).new_order[..2], ["next", "prev"]);
+    let binding = named(&advice, Constraint::SharedBeginning);
+    assert_eq!(
+        (binding.names.as_slice(), binding.detail.as_deref()),
+        (["next", "prev"].map(String::from).as_slice(), Some("queue begins alike"))
+    );
+}
+
+#[test]
+fn one_common_member_is_no_common_beginning() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    structure(&mut types, "queue", 16, vec![member("next", word, 0), member("length", word, 64)]);
+    let own = vec![member("next", word, 0), member("cold", cold, 64), member("a", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let advice =
+        predicted(&types, id, "struct rec { long next; char cold[120]; long a; };\n", &["next", "a"]);
+    assert!(proposed(&advice).obeyed.is_empty());
+}
+
+#[test]
+fn a_volatile_member_pins_the_whole_type() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let register = push(&mut types, "volatile", None, TypeKind::Qualified(Some(word)));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let own = vec![member("control", register, 0), member("cold", cold, 64), member("data", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let text = "struct rec { volatile long control; char cold[120]; long data; };\n";
+    let advice = predicted(&types, id, text, &["control", "data"]);
+    assert!(advice.orders.is_empty());
+    assert_eq!(named(&advice, Constraint::Volatile).names, ["control"]);
+}
+
+#[test]
+fn a_table_at_the_end_stays_there() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(56)] });
+    let nodes = push(&mut types, "", None, TypeKind::Array { element: word, counts: vec![Some(4)] });
+    let own = vec![
+        member("a", word, 0),
+        member("cold", cold, 64),
+        member("y", word, 512),
+        member("colder", cold, 576),
+        member("z", word, 1024),
+        member("node", nodes, 1088),
+    ];
+    let id = structure(&mut types, "rec", 168, own);
+    let text = "struct rec { long a; char cold[56]; long y; char colder[56]; long z; long node[4]; };\n";
+    let advice = predicted(&types, id, text, &["a", "y", "z", "node"]);
+    assert_eq!(proposed(&advice).new_order.last().map(String::as_str), Some("node"));
+    assert_eq!(named(&advice, Constraint::FlexibleArrayLast).names, ["node"]);
+}
+
+#[test]
+fn declarations_that_cannot_be_read_are_counted_with_the_reason() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let own = vec![member("a", word, 0), member("cold", cold, 64), member("z", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let advice = predicted(&types, id, "int nothing;\n", &["a", "z"]);
+    assert_eq!(advice.types_touched, 1);
+    let [(name, binding)] = advice.types_not_read.as_slice() else { panic!("{:?}", advice.types_not_read) };
+    assert_eq!((name.as_str(), binding.constraint), ("rec", Constraint::OutsideSource));
+    let readable = predicted(&types, id, "struct rec { long a; char cold[120]; long z; };\n", &["a", "z"]);
+    assert_eq!((readable.types_touched, readable.types_not_read.len()), (1, 0));
+}
+
+/// What tree-sitter and tokens have to make of a real class: the order of its data changes, the rest stays.
+#[test]
+fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
+    let text = "struct outer { struct rec; int x; };\n\
+        struct outer::rec\n{\n    long a ;\n    // Looks one up.\n    rec *find(const rec &key) const { return nullptr; }\n\n    \
+        // Compares.\n    bool operator==(const rec &other) const { return a == other.a; }\n    \
+        class inner { int y; };\n    char cold[120] __attribute__((unused));\n    \
+        [[maybe_unused]] long z;\n    int (*call)(void *, int);\n};\nouter::rec r;\n";
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let function = pahole::pointer(&mut types, Abi::X86_64);
+    let own = vec![
+        member("a", word, 0),
+        member("cold", cold, 64),
+        member("z", word, 1024),
+        member("call", function, 1088),
+    ];
+    let id = structure(&mut types, "outer::rec", 144, own);
+    let sources = Sources::new([("a.cc".to_string(), text.to_string())]);
+    let advice =
+        advise(&usage(&types, id, &["a", "z"]), &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advice.expect("advice");
+    let new = &proposed(&advice).edited["a.cc"];
+    let at = |part: &str| new.find(part).unwrap_or_else(|| panic!("{part} in {new}"));
+    assert!(at("long z;") < at("char cold") || at("char cold") < at("long a ;"), "{new}");
+    for kept in [
+        "rec *find(const rec &key) const { return nullptr; }",
+        "class inner { int y; };",
+        "// Compares.\n    bool operator==",
+    ] {
+        assert!(new.contains(kept), "{new}");
+    }
+}
