@@ -207,7 +207,7 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
     Ok(Found { before, after, calls, is_exact })
 }
 
-fn reader(recording: &Path) -> Result<Reader<BufReader<File>>> {
+fn reader(recording: &Path) -> Result<Reader<BufReader<std::fs::File>>> {
     let name = || recording.display().to_string();
     Reader::new(BufReader::new(lineup_mapping::open(recording).with_context(name)?)).with_context(name)
 }
