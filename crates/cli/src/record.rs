@@ -184,6 +184,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         },
         max_calls: options.calls,
         selection: if options.first { Selection::First } else { Selection::Spread },
+        stop_after: options.limits.stop_after(),
         warmup_calls: options.warmup,
         caches: match options.whole_program && options.caches.is_empty() {
             true => host_caches::read()?,

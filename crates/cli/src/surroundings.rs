@@ -20,6 +20,9 @@ pub(crate) struct Surroundings {
     /// End the program after so many seconds, in every run: for programs that do not end by themselves
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     max_seconds: Option<Duration>,
+    /// End the recorded program as soon as every region was called so often; it is then recorded in one pass
+    #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "drive")]
+    stop_after: Option<u64>,
     /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when the
     /// line is done
     #[arg(long, value_name = "COMMAND")]
@@ -54,6 +57,11 @@ impl Surroundings {
     /// How long a run may take.
     pub(crate) fn max_time(&self) -> Option<Duration> {
         self.max_seconds
+    }
+
+    /// Calls of each region after which the program is ended.
+    pub(crate) fn stop_after(&self) -> Option<u64> {
+        self.stop_after
     }
 
     /// The client.

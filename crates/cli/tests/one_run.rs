@@ -333,6 +333,17 @@ fn a_program_without_end_is_ended_when_its_time_is_over() {
 }
 
 #[test]
+fn a_program_without_end_is_ended_when_its_regions_have_their_calls() {
+    let place = Place::new(ENDLESS, &[]);
+    let mut record = place.lineup(&["record", "--json", "--region", "work", "--calls", "5"]);
+    record.args(["--stop-after", "20", "--", "./program"]);
+    let report = json(&record.output().expect("lineup runs"));
+    assert_eq!(report["regions"][0]["recorded"], 5);
+    assert!(report["regions"][0]["seen"].as_u64().expect("a number") >= 20);
+    place.assert_clean();
+}
+
+#[test]
 fn a_client_drives_a_server_to_its_end() {
     let place = Place::new(SERVER, &[]);
     let mut record =

@@ -35,6 +35,9 @@ pub enum Streams {
 /// How long a child that is told to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How often a program is looked at that is to end early.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// How long a program may take that is ended because its time is over or its client is done: it may have much to write.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
@@ -48,6 +51,8 @@ pub struct Waiting {
     interrupts: Interrupts,
     accounted: Usage,
     run: Run,
+    /// Set when enough was seen of it.
+    is_enough: bool,
 }
 
 /// A child that has ended.
@@ -125,6 +130,7 @@ impl Waiting {
             interrupts: interrupts.clone(),
             accounted,
             run: run.clone(),
+            is_enough: false,
         };
         waiting.read_report()?;
         Ok(waiting)
@@ -180,6 +186,20 @@ impl Waiting {
         self.finish(started)
     }
 
+    /// Like [`Waiting::run`], but ends the program as soon as `is_enough` says so, which is asked now and then.
+    pub fn run_until(mut self, is_enough: &dyn Fn() -> bool) -> Result<Finished> {
+        let started = Instant::now();
+        let deadline = self.run.max_time.map(|time| started + time);
+        self.release()?;
+        while !self.wait_until(Some(Instant::now() + LOOK))? {
+            self.is_enough = is_enough();
+            if self.is_enough || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break;
+            }
+        }
+        self.finish(started)
+    }
+
     /// The child's standard output, once, when it is piped.
     pub fn take_pipe(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
@@ -189,6 +209,7 @@ impl Waiting {
     pub fn finish(mut self, started: Instant) -> Result<Finished> {
         let deadline = self.run.max_time.map(|time| started + time);
         let (stopped, client) = match self.run.drive.clone() {
+            _ if self.is_enough => (Some(Stopped::Calls), None),
             None if self.wait_until(deadline)? => (None, None),
             None => (Some(Stopped::Time), None),
             Some(driving) => drive::drive(&mut self, &driving, deadline)?,

@@ -39,7 +39,11 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
         })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
-    let (header, mut notes) = header(request, debug, &emulator)?;
+    let (mut header, mut notes) = header(request, debug, &emulator)?;
+    if request.stop_after.is_some() && header.mode == Mode::TwoPass {
+        header.mode = Mode::OnePass;
+    }
+    let mode = header.mode;
     let plan = Plan {
         task: Task::Discover,
         header,
@@ -52,7 +56,7 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
         system: None,
     };
     let mut runs = Runs::new(request, emulator, plan, interrupts)?;
-    if request.mode == Mode::TwoPass {
+    if mode == Mode::TwoPass {
         runs.discover(debug, &mut notes)?;
     }
     let output = recording_file::make(&request.output)?;

@@ -41,4 +41,6 @@ pub enum Stopped {
     Time,
     /// Its client was done.
     Driven,
+    /// Every region had been called often enough.
+    Calls,
 }

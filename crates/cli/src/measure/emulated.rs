@@ -24,6 +24,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
         mode: Mode::WholeProgram,
         max_calls: None,
         selection: Selection::Spread,
+        stop_after: None,
         warmup_calls: 0,
         caches: Vec::new(),
         output: scratch.path().join("counts"),

@@ -111,6 +111,8 @@ pub(crate) struct Plan {
     pub(crate) input: Input,
     /// How long a run may take.
     pub(crate) max_time: Option<Duration>,
+    /// Calls of each region after which the recorded program is ended.
+    pub(crate) stop_after: Option<u64>,
     /// A client that drives the program.
     pub(crate) drive: Option<Drive>,
 }
@@ -147,6 +149,7 @@ impl Plan {
             arguments: command.collect(),
             input: options.surroundings.input(interrupts, stages)?,
             max_time: options.surroundings.max_time(),
+            stop_after: options.surroundings.stop_after(),
             drive: options.surroundings.drive(),
         })
     }

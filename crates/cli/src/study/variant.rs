@@ -107,6 +107,7 @@ fn record(
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
         selection: plan.selection,
+        stop_after: plan.stop_after,
         warmup_calls: plan.warmup,
         caches: Vec::new(),
         output: output.to_owned(),

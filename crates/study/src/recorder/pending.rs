@@ -1,7 +1,7 @@
 //! The journal of a recording, see [`lineup_recording::journal`]: memory that outlives the emulator.
 
 use anyhow::{Context, Result};
-use lineup_recording::journal::{JOURNAL_BYTES, Journal};
+use lineup_recording::journal::{JOURNAL_BYTES, Journal, counter};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -22,6 +22,15 @@ impl JournalFile {
     /// The path by which other processes open it while this one lives.
     pub(super) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    /// Whether so many calls of each of the first regions were seen until now.
+    pub(super) fn has_seen(&self, calls: u64, regions: usize) -> bool {
+        (0..regions).all(|region| {
+            let mut word = [0; 8];
+            let at = 8 * (counter::FIRST_REGION + region) as u64;
+            self.0.read_exact_at(&mut word, at).is_ok() && u64::from_le_bytes(word) >= calls
+        })
     }
 
     /// What it holds.

@@ -20,6 +20,9 @@ pub struct RecordRequest {
     pub max_calls: Option<u64>,
     /// Which calls these are.
     pub selection: Selection,
+    /// The program is ended when each region was called so often; the recording is then made in one pass, since a first
+    /// run of a program that is ended does not say what it executed.
+    pub stop_after: Option<u64>,
     /// Calls left out at the start of each region.
     pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.

@@ -83,7 +83,11 @@ impl<'a> Runs<'a> {
         let recorded = self.emulator.with_recorder(&run, &format!("{}/plan", self.scratch.name.text()))?;
         self.made += 1;
         let begun = Instant::now();
-        let finished = Waiting::start(&recorded.run, None, streams, self.interrupts)?.run();
+        let waiting = Waiting::start(&recorded.run, None, streams, self.interrupts)?;
+        let finished = match self.request.stop_after {
+            Some(calls) => waiting.run_until(&|| journal.has_seen(calls, self.plan.header.regions.len())),
+            None => waiting.run(),
+        };
         // What was recorded before an interrupt is kept.
         let finished = match self.interrupts.check() {
             Ok(()) => Some(finished?),
