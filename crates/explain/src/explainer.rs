@@ -4,7 +4,7 @@ use crate::access_context::AccessContext;
 use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine,
+    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine, Tells,
     UnnamedIn,
 };
 use crate::image::Image;
@@ -58,6 +58,7 @@ impl Default for Options {
 pub struct Explainer<'a> {
     namer: Namer<'a>,
     regions: Regions,
+    tells: Tells,
     /// Calls that the program made of each region, when counted.
     calls_made: Vec<u64>,
     tallies: BTreeMap<RegionId, RegionTally>,
@@ -74,11 +75,13 @@ impl<'a> Explainer<'a> {
         memory: &[MemoryEvent],
         stacks: &[StackRange],
         regions: Regions,
+        tells: Tells,
         options: Options,
     ) -> Self {
         Explainer {
             namer: Namer::new(images, memory, stacks),
             regions,
+            tells,
             calls_made: Vec::new(),
             tallies: BTreeMap::new(),
             threads: BTreeSet::new(),
@@ -183,12 +186,14 @@ impl<'a> Explainer<'a> {
         let regions = regions.collect();
         Explanation {
             schema: "lineup.explain/1",
+            tells: self.tells,
             line_bytes: self.options.line_size.bytes(),
             coverage: coverage.settle(),
             regions,
             shared_lines: self.shared_lines(&shared),
             threads: self.threads.len() as u64,
-            usage: self.usage(&tallies, &shared),
+            // Advice on what a call uses together needs all that it uses.
+            usage: if self.tells.whole_calls { self.usage(&tallies, &shared) } else { Vec::new() },
         }
     }
 
@@ -222,13 +227,13 @@ impl<'a> Explainer<'a> {
             calls_per_second: seen
                 .zip(self.options.program_seconds)
                 .map(|(seen, seconds)| seen as f64 / seconds),
-            instructions: Quantiles::of(&tally.instructions),
-            lines: tally.lines(),
+            instructions: Quantiles::of(&tally.instructions).filter(|_| self.tells.whole_calls),
+            lines: if self.tells.whole_calls { tally.lines() } else { Vec::new() },
             coverage: tally.coverage.clone().settle(),
             unnamed: self.unnamed(tally),
             map,
             code: self.code(tally),
-            misses: self.misses(tally),
+            misses: if self.tells.whole_calls { self.misses(tally) } else { Vec::new() },
             folded_patterns: tally.objects.folded()
                 + tally.objects_in_variables.folded()
                 + tally.blocks.folded()

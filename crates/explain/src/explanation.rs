@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub struct Explanation {
     /// `lineup.explain/1`.
     pub schema: &'static str,
+    /// What the accesses came from could tell.
+    pub tells: Tells,
     /// Line size of the maps, in bytes.
     pub line_bytes: u64,
     /// Naming over all regions.
@@ -27,6 +29,18 @@ pub struct Explanation {
     /// What advice is worked out from, per image with types; not part of the JSON.
     #[serde(skip)]
     pub usage: Vec<ImageUsage>,
+}
+
+/// What a source can tell. What it cannot is shown as not observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Tells {
+    /// Every access of a call from its entry to its return. Else a call holds some of them, as samples do: lines per
+    /// call, misses and advice cannot be worked out.
+    pub whole_calls: bool,
+    /// Values of pointers that were loaded and stored: they tell which object a pointer meant.
+    pub values: bool,
+    /// When memory was given out and given back.
+    pub memory: bool,
 }
 
 /// How many accesses have which kind of name, and why.

@@ -26,6 +26,7 @@ pub mod catalog;
 pub mod congruence;
 pub mod error;
 pub mod evaluate;
+pub mod evidence_source;
 pub mod explainer;
 pub mod explanation;
 pub mod fields;

@@ -22,6 +22,9 @@ const END: Moment = Moment { call: u64::MAX, access: u32::MAX };
 /// Times kept per object. Of earlier ones nothing is said then.
 const MAX_TIMES: usize = 256;
 
+/// Runs of written bytes kept apart per object. Those of a larger array count as one.
+const MAX_RUNS: usize = 64;
+
 /// When an object was there.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LiveTimes {
@@ -72,6 +75,15 @@ impl LiveTimes {
         };
         self.written = self.written.iter().flat_map(rest).collect();
         self.written.push(Written { start, end, at, is_read: false });
+        if self.written.len() > MAX_RUNS {
+            let all = self.written.drain(..).reduce(|a, b| Written {
+                start: a.start.min(b.start),
+                end: a.end.max(b.end),
+                at: a.at.min(b.at),
+                is_read: a.is_read || b.is_read,
+            });
+            self.written.extend(all);
+        }
         self.add(at, at);
     }
 
@@ -171,6 +183,15 @@ mod tests {
         one.read(8, 8, at(22));
         assert!(one.overlaps(&other) && other.overlaps(&one));
         assert_eq!(one.times, [(at(10), at(22)), (at(30), at(35))]);
+    }
+
+    #[test]
+    fn a_large_array_that_is_written_element_by_element_is_one_run() {
+        let mut array = LiveTimes::default();
+        (0..10_000).for_each(|index| array.write(index * 4, 4, at(1)));
+        assert!(array.written.len() <= MAX_RUNS);
+        array.read(0, 4, at(9));
+        assert!(array.contains(at(5)));
     }
 
     #[test]

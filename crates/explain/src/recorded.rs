@@ -1,13 +1,14 @@
-//! Explaining a recording: what is read from it once, and the passes over its calls.
+//! A recording as a source of evidence: what is read from it once, and its calls anew for each pass.
 
 use crate::error::ExplainError;
-use crate::explainer::{Explainer, Options};
+use crate::evidence_source::{EvidenceSource, Tells, explain};
+use crate::explainer::Options;
 use crate::explanation::Explanation;
-use crate::image::Image;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
-use lineup_recording::{Damage, Ending, Event, Header, Reader, RecordingError, Summary};
+use lineup_model::region::Regions;
+use lineup_recording::{Damage, Ending, Event, Header, Mode, Reader, RecordingError, Summary};
 use std::collections::BTreeSet;
 use std::io::Read;
 
@@ -75,41 +76,64 @@ impl Survey {
     ///
     /// # Errors
     /// When the recording cannot be opened again or the disassembler fails.
-    pub fn explain<R: Read>(
-        &self,
+    pub fn explain<'s, R: Read + 's>(
+        &'s self,
         debug: &[Option<DebugInfo>],
         options: Options,
-        mut open: impl FnMut() -> Result<Reader<R>, RecordingError>,
+        open: impl Fn() -> Result<Reader<R>, RecordingError>,
     ) -> Result<Explanation, ExplainError> {
-        let images = self.images.iter().enumerate().map(|(index, image)| {
-            let debug = debug.get(index).and_then(Option::as_ref);
-            Image::new(image.clone(), debug, &mut self.pcs.iter().copied())
-        });
-        let mut explainer = Explainer::new(
-            images.collect(),
-            &self.memory,
-            &self.stacks,
-            self.header.regions.clone(),
-            options,
-        );
-        explainer.see_calls_made(
-            self.summary.iter().flat_map(|summary| &summary.regions).map(|counts| counts.seen),
-        );
-        explainer.see_thread_bases(&self.thread_bases);
-        for call in calls(open()?) {
-            explainer.observe(&call)?;
-        }
-        explainer.settle();
-        for call in calls(open()?) {
-            explainer.explain(&call)?;
-        }
-        Ok(explainer.finish())
+        explain(&Recording { survey: self, open }, debug, options)
     }
 }
 
-fn calls<R: Read>(reader: Reader<R>) -> impl Iterator<Item = Call> {
-    reader.filter_map(|event| match event {
-        Event::Call(call) => Some(call),
-        _ => None,
-    })
+/// A recording as a source: what was read of it once, and how to open it anew for its calls.
+struct Recording<'s, Open> {
+    survey: &'s Survey,
+    open: Open,
+}
+
+impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> EvidenceSource
+    for Recording<'s, Open>
+{
+    /// Calls are recorded from entry to return. In a whole system no plugin sees values, nor who allocates.
+    fn tells(&self) -> Tells {
+        let is_program = self.survey.header.mode != Mode::System;
+        Tells { whole_calls: true, values: is_program, memory: is_program }
+    }
+
+    fn regions(&self) -> &Regions {
+        &self.survey.header.regions
+    }
+
+    fn images(&self) -> &[LoadedImage] {
+        &self.survey.images
+    }
+
+    fn stacks(&self) -> &[StackRange] {
+        &self.survey.stacks
+    }
+
+    fn calls(&self) -> Result<Box<dyn Iterator<Item = Call> + '_>, ExplainError> {
+        let reader = (self.open)()?;
+        Ok(Box::new(reader.filter_map(|event| match event {
+            Event::Call(call) => Some(call),
+            _ => None,
+        })))
+    }
+
+    fn memory(&self) -> &[MemoryEvent] {
+        &self.survey.memory
+    }
+
+    fn thread_bases(&self) -> &[u64] {
+        &self.survey.thread_bases
+    }
+
+    fn calls_made(&self) -> Vec<u64> {
+        self.survey.summary.iter().flat_map(|summary| &summary.regions).map(|counts| counts.seen).collect()
+    }
+
+    fn pcs(&self) -> Result<BTreeSet<u64>, ExplainError> {
+        Ok(self.survey.pcs.clone())
+    }
 }

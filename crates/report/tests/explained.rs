@@ -3,7 +3,8 @@
 mod program;
 
 use lineup_explain::explanation::{
-    Coverage as Naming, ExpectedMisses, Explanation, ImageUsage, LinesPerCall, RegionExplanation, UnnamedIn,
+    Coverage as Naming, ExpectedMisses, Explanation, ImageUsage, LinesPerCall, RegionExplanation, Tells,
+    UnnamedIn,
 };
 use lineup_explain::name::{Class, Evidence};
 use lineup_explain::quantiles::{Quantiles, bars};
@@ -77,6 +78,7 @@ fn coverage_adds_up_and_lists_what_has_no_name() {
     coverage.add(Class::Unnamed, Evidence::None, 10);
     let explained = Explanation {
         schema: "lineup.explain/1",
+        tells: Tells { whole_calls: true, values: true, memory: true },
         line_bytes: 64,
         coverage: coverage.settle(),
         regions: vec![region(&[1], 0.0), region(&[1], 0.0)],

@@ -69,6 +69,9 @@ fn unnamed_line(unnamed: &UnnamedIn) -> String {
 /// What is said where only one thread was recorded.
 const ONE_THREAD: &str = "One thread was recorded: what passes between threads was not observed.";
 
+/// What is said where the accesses are samples.
+const SAMPLES: &str = "Samples, not whole calls: what a call touches together was not observed.";
+
 /// A part of a line, or the elements of an array on it that are used alike, as one.
 struct Row<'a> {
     name: Cow<'a, str>,

@@ -1,6 +1,6 @@
 //! What fits on the first screen.
 
-use super::{ONE_THREAD, Shape, coverage_line, function_name, notes, rows, unnamed_line};
+use super::{ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, notes, rows, unnamed_line};
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{LineUse, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
@@ -21,7 +21,8 @@ const MAX_UNNAMED: usize = 2;
 const MAX_SHARED: usize = 3;
 
 pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
-    let threads = threads(explanation);
+    let mut threads = threads(explanation);
+    threads.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
     let end = "All of it: --full. One region: --region NAME.".to_owned();
     let room = SCREEN.saturating_sub(threads.len() + 1);
     let mut out = match explanation.regions.len() > MAX_REGIONS {
@@ -201,7 +202,7 @@ fn threads(explanation: &Explanation) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_explain::explanation::{Coverage, PartUse};
+    use lineup_explain::explanation::{Coverage, PartUse, Tells};
 
     fn region(lines: u64) -> RegionExplanation {
         RegionExplanation {
@@ -229,6 +230,7 @@ mod tests {
         for (regions, threads) in [(1, 1), (3, 1), (3, 4), (200, 1), (200, 2)] {
             let explanation = Explanation {
                 schema: "lineup.explain/1",
+                tells: Tells { whole_calls: true, values: true, memory: true },
                 line_bytes: 64,
                 coverage: Coverage::default(),
                 regions: (0..regions).map(|_| region(100)).collect(),
