@@ -102,6 +102,8 @@ pub enum Constraint {
     KeptApart,
     /// Every CPU has a copy of the variable: it cannot become a member.
     PerCpu,
+    /// The change was made and tried, and the program was worse or did something else.
+    TrialFailed,
 }
 
 impl Constraint {
@@ -150,6 +152,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::TrialFailed => "the changed program was tried and failed",
             Self::Comment => "a comment says so",
             Self::Heading => "members stay under the comment that heads them",
             Self::Volatile => "a member is volatile",

@@ -50,6 +50,10 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> 
     }
     let compiled = gather_text::compiled_files(sources, types);
     for variable in hot {
+        if let Some(refusal) = options.refusal_of(&variable.name) {
+            advice.refusals.push(refusal);
+            continue;
+        }
         match plan(usage, sources, &compiled, &variable) {
             Ok((path, planned)) => by_file.entry(path).or_default().push((variable, planned)),
             Err(binding) => advice.refusals.push(Refusal {

@@ -1,6 +1,8 @@
 //! What the user asked for.
 
+use crate::constraint::{Binding, Constraint};
 use crate::meaning::Meaning;
+use crate::proposal::Refusal;
 use lineup_model::line::LineSize;
 
 /// Options of advice.
@@ -20,6 +22,26 @@ pub struct Options {
     pub meaning: Meaning,
     /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
     pub least_share: f64,
+    /// Changes that were made and tried, and failed: they are refused for this reason.
+    pub failed: Vec<FailedTrial>,
+}
+
+/// A change with which the program was worse or did something else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedTrial {
+    /// The type or variable that was changed.
+    pub owner: String,
+    /// What happened.
+    pub because: String,
+}
+
+impl Options {
+    /// The refusal of a type or variable that was tried before.
+    pub(crate) fn refusal_of(&self, owner: &str) -> Option<Refusal> {
+        let failed = self.failed.iter().find(|failed| failed.owner == owner)?;
+        let constraint = Binding::new(Constraint::TrialFailed).because(failed.because.clone());
+        Some(Refusal { owner: owner.to_owned(), constraints: vec![constraint], lines: Vec::new() })
+    }
 }
 
 impl Default for Options {
@@ -32,6 +54,7 @@ impl Default for Options {
             allow_growth: false,
             meaning: Meaning::default(),
             least_share: 0.01,
+            failed: Vec::new(),
         }
     }
 }

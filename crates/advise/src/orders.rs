@@ -73,6 +73,10 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<()
         advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
         return Ok(());
     };
+    if let Some(refusal) = task.options.refusal_of(&spelling.name) {
+        advice.refusals.push(refusal);
+        return Ok(());
+    }
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     if is_gathered || subject.aggregate.members.len() < 2 {
         return Ok(());

@@ -328,7 +328,28 @@ pub struct Advice {
     pub edited: BTreeMap<String, String>,
 }
 
+/// A part of the patch: the sources with this proposal and those before it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The type or the variables that it changes.
+    pub owners: Vec<String>,
+    /// All texts that differ from the sources, whole, by path.
+    pub edited: BTreeMap<String, String>,
+}
+
 impl Advice {
+    /// The patch, one proposal after the other.
+    pub fn steps(&self) -> Vec<Step> {
+        let gathers = self.gathers.iter().map(|one| (one.variables.clone(), &one.edited));
+        let orders = self.orders.iter().map(|one| (vec![one.type_name.clone()], &one.edited));
+        let mut edited = BTreeMap::new();
+        let step = |(owners, texts): (Vec<String>, &BTreeMap<String, String>)| {
+            edited.extend(texts.clone());
+            Step { owners, edited: edited.clone() }
+        };
+        gathers.chain(orders).filter(|(_, texts)| !texts.is_empty()).map(step).collect()
+    }
+
     /// Advice that says nothing yet.
     pub fn none(line_bytes: u64) -> Self {
         Advice {

@@ -71,6 +71,7 @@ impl AdviceOptions {
             primary: self.line_size,
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
+            failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })
     }

@@ -335,3 +335,99 @@ fn a_folder_that_the_build_changes_all_the_same_is_an_error_that_names_the_file(
     let output = program.command("sh touch.sh", "walk").env("SOURCE", hidden).output().expect("lineup runs");
     broke(&program, &output, "log changed in");
 }
+
+/// A second type, used like the first.
+const OTHER_H: &str = "struct other {\n\tlong third;\n\tchar rarely[120];\n\tlong fourth;\n};\n";
+
+/// The program with both types. `special` is what it does besides when its compiler was told so.
+fn two_types(special: &str) -> String {
+    let main = MAIN_C
+        .replace("#include \"record.h\"\n", "#include \"record.h\"\n#include \"other.h\"\nstatic struct other others[64] __attribute__((aligned(64)));\n")
+        .replace("\tr->first += 3;\n", "\tstruct other *o = &others[r->first & 63];\n\to->third += 5;\n\to->fourth += o->third;\n\tr->first += 3;\n");
+    main.replace("\treturn 0;\n", &format!("#ifdef SPECIAL\n{special}\n#endif\n\treturn 0;\n"))
+}
+
+#[test]
+fn the_change_that_fails_is_refused_and_the_rest_goes_on() {
+    let program = Program::with_compiler(":");
+    program.write("other.h", OTHER_H).write("unedited.txt", OTHER_H);
+    program.write("main.c", &two_types("\tputs(\"something else\");"));
+    program.write(
+        "cc.sh",
+        "#!/bin/sh\ncmp -s other.h unedited.txt || set -- \"$@\" -DSPECIAL\nexec gcc \"$@\"\n",
+    );
+    let report = program.study("./cc.sh -g -O2 main.c -o walk", "walk");
+    let patch = fs::read_to_string(program.out().join("fix.patch")).expect("a patch of the rest");
+    assert!(patch.contains("+++ b/record.h") && !patch.contains("other.h"), "{patch}");
+    let refusals = report["refusals"].to_string();
+    assert!(refusals.contains("other") && refusals.contains("standard output"), "{refusals}");
+    assert!(patch.contains("\nBetter:\n") && patch.contains("\nWorse:"), "{patch}");
+    assert!(!program.out().join("rejected.patch").exists());
+}
+
+#[test]
+fn a_worse_program_gets_no_patch_to_apply() {
+    let program = Program::with_compiler("set -- \"$@\" -DSPECIAL");
+    let more = "\textern volatile char pages[];\n\tfor (int i = 0; i < 8; i++)\n\t\tpages[64 * i]++;";
+    let main =
+        MAIN_C.replace("\tr->first += 3;\n", &format!("#ifdef SPECIAL\n{more}\n#endif\n\tr->first += 3;\n"));
+    program.write("main.c", &format!("{main}\nvolatile char pages[4096] __attribute__((aligned(64)));\n"));
+    let output = program.undisturbed(&mut program.command("./cc.sh -g -O2 main.c -o walk", "walk"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("rejected.patch"), "{said}");
+    assert!(!program.out().join("fix.patch").exists());
+    let rejected = fs::read_to_string(program.out().join("rejected.patch")).expect("the patch that failed");
+    assert!(rejected.contains("+++ b/record.h"));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(report["patch"].is_null() && !is_reordered(&report));
+    assert!(report["refusals"].to_string().contains("more lines"), "{report}");
+    assert_eq!(apply_command(&report), None);
+}
+
+/// The command that the report prints for applying the patch.
+fn apply_command(report: &Value) -> Option<String> {
+    let commands = report["commands"].as_array().expect("commands");
+    let apply = commands
+        .iter()
+        .find(|command| command["purpose"].as_str().is_some_and(|what| what.contains("apply")))?;
+    apply["text"].as_str().map(str::to_owned)
+}
+
+/// The source folder below the top of a repository, beside one, and as the folder one stands in; a relative folder for
+/// results; blanks in every name.
+#[test]
+fn the_printed_command_applies_the_patch_from_where_the_user_stands() {
+    for (is_repository, source, here) in
+        [(true, "a program", "."), (false, "a program", "."), (true, ".", "a program")]
+    {
+        let program = Program::new();
+        let root = fs::canonicalize(program.root.path()).expect("a path");
+        if is_repository {
+            program.run("git init -q ..");
+        }
+        let mut lineup = installed::lineup();
+        lineup.args(["study", "--json", "--region", "touch", "--calls", "100", "--max-time", "1"]);
+        lineup.args([
+            "--build",
+            "gcc -g -O2 main.c -o walk",
+            "--source",
+            source,
+            "--out",
+            "the results",
+            "--",
+            "walk",
+        ]);
+        let report = report(lineup.current_dir(root.join(here)).output().expect("lineup runs"));
+        let apply = apply_command(&report).expect("a command");
+        assert!(apply.starts_with(if is_repository { "git " } else { "patch " }), "{apply}");
+        let done =
+            Command::new("sh").args(["-c", &apply]).current_dir(root.join(here)).output().expect("sh runs");
+        assert!(done.status.success(), "{apply}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_ne!(
+            fs::read_to_string(program.source().join("record.h")).expect("a file"),
+            RECORD_H,
+            "{apply}"
+        );
+    }
+}

@@ -21,6 +21,7 @@
 
 pub mod calls;
 pub mod chart;
+mod commit_message;
 mod distributions;
 pub mod effects;
 mod error;
@@ -31,4 +32,5 @@ pub mod text;
 pub mod trace;
 pub mod visible;
 
+pub use commit_message::commit_message;
 pub use error::ReportError;

@@ -13,7 +13,6 @@ use lineup_model::types::{TypeId, Types};
 use lineup_recording::{Counts, Event, Latency, Reader, SystemSummary};
 use serde::Serialize;
 use std::fmt::Write;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -75,7 +74,7 @@ pub(crate) fn proposed(advice: &Advice, recorded: &Recorded) -> Vec<Named> {
 
 /// Reads lines `TYPE: member, member, …`, every member once; `(anonymous)` stands for the nameless ones in turn.
 pub(crate) fn read_orders(file: &Path, recorded: &Recorded) -> Result<Vec<Named>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = lineup_mapping::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
@@ -208,9 +207,9 @@ fn replay(recording: &Path, recorded: &Recorded, relayout: Relayout) -> Result<F
     Ok(Found { before, after, calls, is_exact })
 }
 
-fn reader(recording: &Path) -> Result<Reader<BufReader<File>>> {
+fn reader(recording: &Path) -> Result<Reader<BufReader<std::fs::File>>> {
     let name = || recording.display().to_string();
-    Reader::new(BufReader::new(File::open(recording).with_context(name)?)).with_context(name)
+    Reader::new(BufReader::new(lineup_mapping::open(recording).with_context(name)?)).with_context(name)
 }
 
 /// What misses cost, from the recorder's last words, which also say whether the stream is whole.

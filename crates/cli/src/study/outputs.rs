@@ -9,43 +9,43 @@ use lineup_report::study::{CommandLine, StudyReport};
 use lineup_report::text::study_text;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
 
-/// Writes report, figures, patch and guard. A patch of an earlier study that this one does not confirm is
-/// taken away.
-pub(crate) fn write(plan: &Plan, report: &StudyReport, advice: &Advice, patch: &str) -> Result<()> {
-    let put = |name: &str, text: &str| {
-        let path = plan.out.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
-    put("report.html", &study_page(report))?;
-    put("report.json", &report.to_json()?)?;
-    remove(plan, "rejected.patch")?;
-    match patch.is_empty() {
-        true => remove(plan, PATCH)?,
-        false => put(PATCH, patch)?,
-    }
+/// Name of a patch that failed: nobody applies it by mistake.
+pub(crate) const REJECTED: &str = "rejected.patch";
+
+/// Writes report, figures, patch and guard; `rejected` is a patch that failed and of which nothing is left. A patch of
+/// an earlier study that this one does not confirm is taken away.
+pub(crate) fn write(
+    plan: &Plan,
+    report: &StudyReport,
+    advice: &Advice,
+    rejected: Option<&str>,
+) -> Result<()> {
+    put(plan, "report.html", &study_page(report))?;
+    put(plan, "report.json", &report.to_json()?)?;
+    put_or_remove(plan, PATCH, report.patch.as_ref().map(|patch| patch.text.as_str()))?;
+    put_or_remove(plan, REJECTED, rejected)?;
     if plan.guard {
-        put("lineup.lock", &advice.guard.to_text())?;
+        put(plan, "lineup.lock", &advice.guard.to_text())?;
     }
     Ok(())
 }
 
-/// Keeps a patch that the comparison rejected.
-pub(crate) fn write_rejected(plan: &Plan, patch: &str) -> Result<()> {
-    remove(plan, PATCH)?;
-    let path = plan.out.join("rejected.patch");
-    fs::write(&path, patch).with_context(|| format!("cannot write {}", path.display()))
+fn put(plan: &Plan, name: &str, text: &str) -> Result<()> {
+    let path = plan.out.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn remove(plan: &Plan, name: &str) -> Result<()> {
+fn put_or_remove(plan: &Plan, name: &str, text: Option<&str>) -> Result<()> {
     let path = plan.out.join(name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+    match text.map_or_else(|| fs::remove_file(&path), |text| fs::write(&path, text)) {
+        Err(error) if error.kind() != ErrorKind::NotFound || text.is_some() => {
+            Err(error).with_context(|| format!("cannot write or remove {}", path.display()))
         }
         _ => Ok(()),
     }
@@ -56,14 +56,7 @@ pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
     let mut commands =
         vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];
     if has_patch {
-        let mut apply: Vec<OsString> = vec!["git".into()];
-        let mut patch = plan.out.join(PATCH);
-        if plan.source != Path::new(".") {
-            apply.extend(["-C".into(), plan.source.clone().into()]);
-            // In another folder a relative name leads elsewhere.
-            patch = std::path::absolute(&patch).unwrap_or(patch);
-        }
-        apply.extend(["apply".into(), patch.into()]);
+        let apply = apply(&plan.source, &plan.out.join(PATCH));
         commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
     }
     if plan.guard {
@@ -76,6 +69,27 @@ pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
         });
     }
     commands
+}
+
+/// The command that applies a patch in the source folder, from where the user stands: `git` where the folder belongs to
+/// a repository, else `patch`.
+fn apply(source: &Path, patch: &Path) -> Vec<OsString> {
+    let folder = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+    let is_here = source == Path::new(".");
+    // In another folder a relative name leads elsewhere.
+    let absolute = std::path::absolute(patch).unwrap_or_else(|_| patch.to_owned());
+    let patch = if is_here { patch.to_owned() } else { absolute };
+    let (tool, into, apply) = match folder.ancestors().any(|above| above.join(".git").exists()) {
+        true => ("git", "-C", ["apply"].as_slice()),
+        false => ("patch", "-d", ["-p1", "-i"].as_slice()),
+    };
+    let mut command = vec![OsString::from(tool)];
+    if !is_here {
+        command.extend([into.into(), source.into()]);
+    }
+    command.extend(apply.iter().map(OsString::from));
+    command.push(patch.into());
+    command
 }
 
 /// The report for standard output: JSON when asked for, a table for a terminal, plain text for a pipe.

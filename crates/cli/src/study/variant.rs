@@ -31,6 +31,17 @@ pub(crate) struct Variant {
     conduct: Conduct,
 }
 
+/// A program that a signal ended while it was recorded.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the program {ending} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
+    recording.display()
+)]
+pub(crate) struct Crashed {
+    ending: String,
+    recording: PathBuf,
+}
+
 impl Variant {
     /// Copies the sources, applies the edits, builds, records and explains.
     pub(crate) fn study(
@@ -123,11 +134,9 @@ fn record(
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),
-        exit @ ProgramExit::Signaled(_) => bail!(
-            "the program {} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
-            in_words(exit),
-            output.display()
-        ),
+        exit @ ProgramExit::Signaled(_) => {
+            Err(Crashed { ending: in_words(exit), recording: output.to_owned() }.into())
+        }
     }
 }
 

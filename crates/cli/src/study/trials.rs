@@ -1,0 +1,179 @@
+//! Trying the patch: built, recorded and compared. What fails is found by halving, refused with its reason, and the
+//! rest is tried again.
+
+use crate::progress::Stages;
+use crate::study::plan::Plan;
+use crate::study::variant::{self, Crashed, Variant};
+use anyhow::Result;
+use lineup_advise::options::FailedTrial;
+use lineup_advise::proposal::{Advice, Step};
+use lineup_advise::sources::Sources;
+use lineup_prove::bisect::{self, Judged, Turn};
+use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, Runner, Slot, Variant as RunOf, prove};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::build::BuildError;
+use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::meaning::Reading;
+use lineup_study::source::scratch::{Role, Scratch};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// More lines per call than this, over all regions by their weights, make a program worse.
+const MORE_LINES: f64 = 0.01;
+
+/// What a study has before anything is changed.
+pub(crate) struct Trials<'t> {
+    pub(crate) plan: &'t Plan,
+    pub(crate) scratch: &'t Scratch,
+    pub(crate) before: &'t Variant,
+    pub(crate) sources: &'t Sources,
+    pub(crate) stages: &'t Stages,
+    pub(crate) interrupts: &'t Interrupts,
+}
+
+/// What a comparison showed, or why nothing is proven by it.
+type Compared = Result<Proven<Proof>, String>;
+
+/// What became of the advice.
+pub(crate) struct Settled {
+    pub(crate) advice: Advice,
+    /// The changed program and what the comparison showed; `None` when nothing is changed.
+    pub(crate) after: Option<(Variant, Compared)>,
+    /// The first patch that failed, as a diff; `None` when none did.
+    pub(crate) rejected: Option<String>,
+}
+
+/// One changed program, tried.
+enum Trial {
+    Passed(Box<(Variant, Compared)>),
+    Failed(Failure),
+}
+
+/// Why a changed program is not proposed.
+struct Failure {
+    because: String,
+    /// Whether it took timed runs to see.
+    is_slower: bool,
+}
+
+impl Trials<'_> {
+    /// Works out advice until the program changed by all of it passes, or nothing is left to change.
+    pub(crate) fn settle(&self) -> Result<Settled> {
+        let mut options = self.plan.advice.clone();
+        let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
+        options.meaning = read.and(options.meaning);
+        let mut judge = BuildJudge::new(self.scratch, Path::new(&self.plan.program))?;
+        let mut rejected = None;
+        loop {
+            self.stages.stage("working out a better layout; every candidate is compiled");
+            let usage = self.before.recorded.usage();
+            let types = self.before.recorded.types();
+            let advice = lineup_advise::advise(&usage, types, self.sources, &options, &mut judge)?;
+            self.interrupts.check()?;
+            let steps = advice.steps();
+            let Some(last) = steps.last() else { return Ok(Settled { advice, after: None, rejected }) };
+            let failure = match self.try_out(&last.edited, self.plan.proof)? {
+                Trial::Passed(after) => return Ok(Settled { advice, after: Some(*after), rejected }),
+                Trial::Failed(failure) => failure,
+            };
+            rejected.get_or_insert_with(|| lineup_advise::patch::unified_diff(self.sources, &last.edited));
+            options.failed.extend(self.culprits(&steps, failure)?);
+        }
+    }
+
+    /// The changes that make the program fail, found by trying the first half of the steps, and so on.
+    fn culprits(&self, steps: &[Step], all: Failure) -> Result<Vec<FailedTrial>> {
+        let mut because = all.because;
+        let proof = match all.is_slower {
+            true => self.plan.proof,
+            // Whether it builds, runs and does the same is seen without a long comparison of times.
+            false => ProofPlan { max_time_ns: 0, ..self.plan.proof },
+        };
+        let turn = bisect::search(steps.len(), |index| {
+            let Some(step) = steps.get(index) else { return Ok(Judged::Skip) };
+            self.stages.stage(&format!("looking for the change that fails: with {}", step.owners.join(", ")));
+            anyhow::Ok(match self.try_out(&step.edited, proof)? {
+                Trial::Passed(_) => Judged::Good,
+                Trial::Failed(failure) => {
+                    because = failure.because;
+                    Judged::Bad
+                }
+            })
+        })?;
+        let guilty = match turn {
+            Turn::At(index) => vec![index],
+            Turn::Among(indices) => indices,
+        };
+        let owners = guilty.into_iter().filter_map(|index| steps.get(index)).flat_map(|step| &step.owners);
+        Ok(owners.map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() }).collect())
+    }
+
+    /// Builds, records and compares the program with these texts.
+    fn try_out(&self, edited: &BTreeMap<String, String>, proof: ProofPlan) -> Result<Trial> {
+        let (plan, stages) = (self.plan, self.stages);
+        let changed = Variant::study(plan, self.scratch, Role::After, Some(edited), stages, self.interrupts);
+        let after = match changed {
+            Ok(after) => after,
+            Err(error) => return failure_of(error).map(Trial::Failed),
+        };
+        match self.compare(&after, proof) {
+            Ok(proven) => Ok(match worse(proven.value()) {
+                None => Trial::Passed(Box::new((after, Ok(proven)))),
+                Some(failure) => Trial::Failed(failure),
+            }),
+            Err(error) if error.is_other_work() => {
+                Ok(Trial::Passed(Box::new((after, Err(error.to_string())))))
+            }
+            Err(error) => {
+                self.interrupts.check()?;
+                failure_of(error.into()).map(Trial::Failed)
+            }
+        }
+    }
+
+    fn compare(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
+        let (plan, before, stages) = (self.plan, self.before, self.stages);
+        stages.stage("observing what leaves the processes of both variants");
+        let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
+        let [effects, effects_after] =
+            variant::effects(plan, before, after, self.interrupts).map_err(cannot)?;
+        stages.stage("running both variants in turn");
+        let mut runner = variant::runner(plan, before, after, self.interrupts).map_err(cannot)?;
+        let proof = ProofPlan { is_emulated: !before.recorded.abi().machine.is_host(), ..proof };
+        let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
+        let mut watched = |slot: &Slot| {
+            stages.advance(slot.number, most);
+            runner.run(slot)
+        };
+        let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
+        prove(&before, &after, &mut watched, &proof)
+    }
+}
+
+/// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines.
+fn worse(proof: &Proof) -> Option<Failure> {
+    let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
+    let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
+    let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+    let failure =
+        Failure { because: format!("the changed program is worse: {}", proof.conclusion()), is_slower };
+    (is_slower || has_more_lines).then_some(failure)
+}
+
+/// The failure that an error is.
+///
+/// # Errors
+/// The error itself, when it says nothing about the change.
+fn failure_of(error: anyhow::Error) -> Result<Failure> {
+    let is_of_the_change = match (error.downcast_ref::<BuildError>(), error.downcast_ref::<ProveError>()) {
+        (Some(BuildError::Rejected { .. }), _) => true,
+        (_, Some(ProveError::Run { .. } | ProveError::Stats(_))) => false,
+        (_, Some(_)) => true,
+        _ => error.downcast_ref::<Crashed>().is_some(),
+    };
+    match is_of_the_change {
+        true => Ok(Failure { because: format!("{error:#}"), is_slower: false }),
+        false => Err(error),
+    }
+}

@@ -1,0 +1,103 @@
+//! The message of a patch: what got better, and beside it what got worse.
+
+use crate::study::{LineKind, ProposalStatus, StudyReport};
+use std::fmt::Write;
+
+/// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
+pub fn commit_message(report: &StudyReport) -> String {
+    let in_patch = report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
+    let targets: Vec<&str> = in_patch.map(|one| one.target.as_str()).collect();
+    let mut text = format!(
+        "{}: put what hot paths use together on fewer cache lines\n\nRecorded were calls of {}, in the program as it is and as \
+         changed.\n",
+        targets.join(", "),
+        report.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")
+    );
+    let [better, worse] = changes(report);
+    for (heading, changes) in [("Better", better), ("Worse", worse)] {
+        // Writing into a String cannot fail.
+        let _ = match changes.is_empty() {
+            true => write!(text, "\n{heading}: nothing that was measured.\n"),
+            false => write!(text, "\n{heading}:\n{}", changes.concat()),
+        };
+    }
+    if let Some(proof) = &report.proof {
+        let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);
+    }
+    text.push_str("---\n");
+    text
+}
+
+/// What fell and what rose, a line each.
+fn changes(report: &StudyReport) -> [Vec<String>; 2] {
+    let mut lists = [Vec::new(), Vec::new()];
+    let mut add = |what: String, before: f64, after: f64| {
+        let list = usize::from(after > before);
+        if (after - before).abs() >= 0.005 {
+            lists[list].push(format!("    {what}: {before:.2} -> {after:.2}\n"));
+        }
+    };
+    for region in &report.regions {
+        for footprint in &region.footprints {
+            let kind = match footprint.kind {
+                LineKind::Data => "data",
+                LineKind::Code => "code",
+            };
+            let what = format!("{}, {kind} lines of {} bytes per call", region.name, footprint.line_bytes);
+            if let Some(after) = &footprint.after {
+                add(what, footprint.before.mean(), after.mean());
+            }
+        }
+        for misses in &region.misses {
+            let what = format!(
+                "{}, modelled misses per call in {} after {} bytes of other data",
+                region.name, misses.cache, misses.pressure_bytes
+            );
+            if let Some(after) = misses.after {
+                add(what, misses.before, after);
+            }
+        }
+    }
+    for proposal in &report.proposals {
+        for size in proposal.sizes.iter().filter(|_| proposal.status == ProposalStatus::InPatch) {
+            let what = format!("size of {} in bytes ({})", proposal.target, size.data_model);
+            add(what, size.before_bytes as f64, size.after_bytes as f64);
+        }
+    }
+    lists
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::{MissesPerCall, RegionReport};
+
+    #[test]
+    fn what_got_worse_stands_beside_what_got_better() {
+        let misses = |cache: &str, before: f64, after: f64| MissesPerCall {
+            cache: cache.into(),
+            pressure_bytes: 0,
+            before,
+            after: Some(after),
+        };
+        let region = RegionReport {
+            name: "walk".into(),
+            weight: 1.0,
+            calls_recorded: 1,
+            calls_made: None,
+            calls_abandoned: 0,
+            calls_per_second: None,
+            instructions_per_call: None,
+            footprints: Vec::new(),
+            misses: vec![misses("L1D", 3.0, 2.0), misses("L2", 1.0, 1.5), misses("L3", 1.0, 1.0)],
+        };
+        let mut report = StudyReport::new("demo");
+        report.regions = vec![region];
+        let message = commit_message(&report);
+        let (better, worse) = message.split_once("\nWorse:\n").expect("both lists");
+        assert!(better.contains("L1D after 0 bytes of other data: 3.00 -> 2.00"), "{message}");
+        assert!(worse.contains("L2 after 0 bytes of other data: 1.00 -> 1.50"), "{message}");
+        assert!(!message.contains("L3"), "{message}");
+        assert!(message.ends_with("---\n"));
+    }
+}
