@@ -58,7 +58,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-debuginfo",
             "lineup-recording",
             "lineup-kernel",
-            "lineup-sources",
             "lineup-explain",
             "lineup-tail",
             "lineup-advise",

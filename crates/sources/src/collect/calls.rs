@@ -99,7 +99,7 @@ impl Collector<'_> {
             let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
             if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
                 let spelling = tree.ty(ty).spelling.clone();
-                self.act(&[foreign.clone()], &Act::As(Shape::Record(record), spelling), id);
+                self.act(std::slice::from_ref(&foreign), &Act::As(Shape::Record(record), spelling), id);
             }
             values.push(foreign);
         }
