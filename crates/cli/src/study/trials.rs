@@ -15,6 +15,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::build::BuildError;
 use lineup_study::source::judge::BuildJudge;
+use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::{Role, Scratch};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,6 +62,8 @@ impl Trials<'_> {
     /// Works out advice until the program changed by all of it passes, or nothing is left to change.
     pub(crate) fn settle(&self) -> Result<Settled> {
         let mut options = self.plan.advice.clone();
+        let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
+        options.meaning = read.and(options.meaning);
         let mut judge = BuildJudge::new(self.scratch, Path::new(&self.plan.program))?;
         let mut rejected = None;
         loop {
