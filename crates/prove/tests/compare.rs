@@ -1,7 +1,7 @@
 //! What a comparison says of programs whose behaviour is known.
 
 use lineup_prove::compare::{
-    ComparePlan, Comparison, Estimated, Stopped, collect, judge_all, replay_false_alarms,
+    ComparePlan, Comparison, Contrast, Estimated, Stopped, collect, judge_all, replay_false_alarms,
 };
 use lineup_prove::metric::{Absence, Observed, Reading, Unit};
 use lineup_prove::{RunResult, Slot};
@@ -84,6 +84,60 @@ fn several_variants_are_corrected_for() {
         assert!(contrast.adjusted_p >= judged.p_value);
         assert_eq!(contrast.verdict, Verdict::Changed);
     }
+    // Holm: the least p-value counts as often as there are variants against the first.
+    let least = |of: &dyn Fn(&Contrast) -> f64| contrasts.iter().map(of).fold(1.0, f64::min);
+    let unadjusted = least(&|contrast| match &contrast.estimate {
+        Estimated::Ratio { judged, .. } => judged.p_value,
+        Estimated::Difference(difference) => difference.p_value,
+    });
+    assert_eq!(least(&|contrast| contrast.adjusted_p), (3.0 * unadjusted).min(1.0));
+}
+
+#[test]
+fn a_change_that_the_correction_takes_back_is_none() {
+    // So small a change that it is seen at the 5 % level by itself, and not as one of nineteen.
+    let alone = ComparePlan { max_blocks: 12, ..plan() };
+    let among = ComparePlan { variants: 20, ..alone.clone() };
+    let taken_back = (1..60u32).any(|tenths| {
+        let comparison = compare(f64::from(tenths) / 1000.0, Disturbance::Plain, &among);
+        comparison.metrics[0].contrasts.iter().any(|contrast| {
+            let Estimated::Ratio { judged, .. } = &contrast.estimate else { panic!("a ratio") };
+            let is_seen = !judged.interval.contains(1.0);
+            assert!(contrast.verdict != Verdict::Changed || contrast.adjusted_p <= 0.05);
+            is_seen && contrast.verdict != Verdict::Changed && contrast.adjusted_p > 0.05
+        })
+    });
+    assert!(taken_back);
+}
+
+#[test]
+fn a_difference_of_counts_is_held_against_the_margin_of_the_usual_count() {
+    let counts = |room: f64| {
+        let mut runner = move |slot: &Slot| {
+            let mut run = RunResult::finished(0, b"", b"", 1_000_000 + slot.number % 7);
+            // Zeros make it a difference; the usual count is 500, and the margin 5.
+            let usual = if slot.block.is_some_and(|block| block % 2 == 0) { 0.0 } else { 1000.0 };
+            let more = if slot.variant.0 > 0 { room } else { 0.0 };
+            let observed = Observed::Value(usual + more + (slot.number % 3) as f64 / 10.0);
+            run.counters = vec![Reading { name: "faults".into(), unit: Unit::Events, observed }];
+            Ok(run)
+        };
+        let plan = plan();
+        let comparison = judge_all(&collect(&mut runner, &plan), &plan).unwrap();
+        let faults = comparison.metrics.iter().find(|metric| metric.name == "faults").unwrap();
+        assert!(matches!(faults.contrasts[0].estimate, Estimated::Difference(_)));
+        (faults.contrasts[0].within_margin, faults.contrasts[0].verdict)
+    };
+    assert_eq!(counts(0.0), (true, Verdict::Equivalent));
+    assert_eq!(counts(2.0), (true, Verdict::Changed));
+    assert_eq!(counts(20.0), (false, Verdict::Changed));
+}
+
+#[test]
+fn a_noisy_program_against_itself_raises_some_alarms() {
+    let collected = collect(&mut runner(0.0, Disturbance::Plain), &plan());
+    let alarms = replay_false_alarms(&collected, &plan(), 400).unwrap().unwrap();
+    assert!(alarms.alarms > 0 && alarms.rate() <= 0.08, "{alarms:?}");
 }
 
 #[test]

@@ -72,6 +72,17 @@ fn a_real_gain_is_found_with_an_interval_that_holds_the_truth() {
 fn a_loss_is_called_a_loss_even_with_fewer_lines() {
     let proof = Simulated::new(0.03, same).prove(&patient(), (3, 2)).unwrap();
     assert_eq!(proof.value().time_conclusion(), Conclusion::MoreTime);
+    let ratio = proof.value().time.as_ref().unwrap().estimate.ratio;
+    let expected = format!("fewer lines (−1.00 per call), {:.2} % more time", 100.0 * (ratio - 1.0));
+    assert_eq!(proof.value().conclusion(), expected);
+}
+
+#[test]
+fn the_evidence_counts_every_run() {
+    let plan = ProofPlan { max_blocks: 3, warm_up: 5, ..patient() };
+    let proof = Simulated::new(0.0, same).prove(&plan, (3, 3)).unwrap();
+    assert_eq!(proof.evidence().blocks, 3);
+    assert_eq!(proof.evidence().runs, 2 * 5 + 3 * 4, "warm-up of both, and four runs a block");
 }
 
 #[test]
