@@ -108,7 +108,7 @@ fn setting(found: &Found<'_>) -> Vec<Fact> {
 
 fn not_observed(found: &Found<'_>) -> Vec<NotObserved> {
     let mut all = found.before.not_observed();
-    if found.proof.is_none() {
+    if found.proof.is_none() && found.not_proven.is_none() {
         let what = "a changed program".into();
         all.push(NotObserved {
             what,

@@ -35,8 +35,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     stages.end();
     scratch.check_untouched()?;
     let (after, compared) = after.unzip();
+    // Where the rest of a patch passed, what failed is among the refusals.
+    let rejected = rejected.filter(|_| after.is_none());
     let (proof, not_proven) = match compared {
-        None => (None, None),
+        None => (None, rejected.as_ref().map(|rejected| format!("the change failed: {}", rejected.because))),
         Some(Ok(proof)) => (Some(proof), None),
         Some(Err(reason)) => (None, Some(reason)),
     };
@@ -57,9 +59,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
-    // Where the rest of a patch passed, what failed is among the refusals.
-    let rejected = rejected.filter(|_| after.is_none());
-    outputs::write(plan, &report, &advice, rejected.as_deref())?;
+    let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
+    outputs::write(plan, &report, &advice, diff)?;
     files::print(&outputs::for_standard_output(plan, &report)?)?;
     match rejected {
         None => Ok(Outcome::Done),

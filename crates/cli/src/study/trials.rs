@@ -41,8 +41,16 @@ pub(crate) struct Settled {
     pub(crate) advice: Advice,
     /// The changed program and what the comparison showed; `None` when nothing is changed.
     pub(crate) after: Option<(Variant, Compared)>,
-    /// The first patch that failed, as a diff; `None` when none did.
-    pub(crate) rejected: Option<String>,
+    /// The first patch that failed; `None` when none did.
+    pub(crate) rejected: Option<Rejected>,
+}
+
+/// A patch that is not proposed.
+pub(crate) struct Rejected {
+    /// What it changes.
+    pub(crate) diff: String,
+    /// What failed.
+    pub(crate) because: String,
 }
 
 /// One changed program, tried.
@@ -78,7 +86,10 @@ impl Trials<'_> {
                 Trial::Passed(after) => return Ok(Settled { advice, after: Some(*after), rejected }),
                 Trial::Failed(failure) => failure,
             };
-            rejected.get_or_insert_with(|| lineup_advise::patch::unified_diff(self.sources, &last.edited));
+            rejected.get_or_insert_with(|| Rejected {
+                diff: lineup_advise::patch::unified_diff(self.sources, &last.edited),
+                because: failure.because.clone(),
+            });
             options.failed.extend(self.culprits(&steps, failure)?);
         }
     }

@@ -32,7 +32,7 @@ pub fn study_page(report: &StudyReport) -> String {
 fn lead(report: &StudyReport) -> Markup {
     html! {
         @if let Some(proof) = &report.proof { p.lead { (sentence(&proof.conclusion)) } }
-        @if report.not_proven.is_some() { p.lead { "Not proven: the two recordings are not of the same work." } }
+        @if report.not_proven.is_some() { p.lead { "Not proven." } }
         dl.facts {
             @for (index, region) in report.regions.iter().enumerate() {
                 @for footprint in region.footprints.iter().filter(|one| one.kind == LineKind::Data && one.line_bytes == 64) {
