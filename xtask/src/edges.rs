@@ -10,7 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-cache", &["lineup-model"]),
     ("lineup-debuginfo", &["lineup-model"]),
     ("lineup-recording", &["lineup-model"]),
-    ("lineup-kernel", &["lineup-model"]),
+    ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),
     ("lineup-sources", &[]),
     ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
