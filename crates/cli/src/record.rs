@@ -31,7 +31,7 @@ use std::path::PathBuf;
 
 /// Arguments of `lineup record`.
 #[derive(Args)]
-#[command(after_help = crate::kernel::region_sets::help())]
+#[command(after_help = kernel::help_on_sets())]
 pub(crate) struct Options {
     /// Function to record, or with --kernel a set of them, callees included; with a weight (F=3), advice counts its lines so many times
     #[arg(long = "region", value_name = "F[=WEIGHT]", required_unless_present = "whole_program")]

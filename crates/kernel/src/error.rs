@@ -122,6 +122,45 @@ pub enum Error {
         /// The machine.
         machine: Machine,
     },
+    /// A machine whose kernels are not recorded.
+    #[error("kernels for {machine} are not recorded; x86_64, aarch64 and arm are")]
+    NotRecordable {
+        /// The machine.
+        machine: Machine,
+    },
+    /// No function that marks the begin of a recording.
+    #[error("the kernel has none of {names}, which marks the begin of a recording")]
+    NoMarker {
+        /// The names it may have, with commas.
+        names: String,
+    },
+    /// No function that changes tasks.
+    #[error("the kernel has no {name}, which tells tasks apart")]
+    NoTaskSwitch {
+        /// Its name on this machine.
+        name: &'static str,
+    },
+    /// None of the functions of a set of regions.
+    #[error("this kernel has none of the functions of the set {set}: {functions}")]
+    NoneOfSet {
+        /// The set.
+        set: &'static str,
+        /// Its functions, with commas.
+        functions: String,
+    },
+    /// A region that is neither a set nor a function of the kernel's image.
+    #[error(
+        "the kernel's image has no function {name}{like}; functions of modules are not in the image, and inlined ones \
+         have no code of their own; the sets are {sets}"
+    )]
+    NoFunction {
+        /// What was wanted.
+        name: String,
+        /// `, but` and functions with names like it; empty when there are none.
+        like: String,
+        /// The sets, with commas.
+        sets: String,
+    },
     /// An option that the emulator or the kernel would misread.
     #[error("{option} {value:?}: {why}")]
     Option {

@@ -8,6 +8,7 @@
 
 pub mod btf;
 mod compression;
+pub mod entry_points;
 mod error;
 pub mod flag_saves;
 pub mod guest;
@@ -15,9 +16,11 @@ pub mod image;
 pub mod initramfs;
 pub mod kallsyms;
 pub mod machine;
+pub mod region_sets;
 mod scan;
 mod symbol;
 
+pub use entry_points::EntryPoints;
 pub use error::Error;
 pub use image::{Compression, Container, KernelImage};
 pub use kallsyms::KernelSymbols;

@@ -6,6 +6,9 @@
 use crate::error::Error;
 use lineup_model::machine::{Board, Machine};
 
+/// Nanoseconds of the guest's time per instruction, as a power of two: the emulator's `-icount shift`.
+pub const TIME_SHIFT: u32 = 1;
+
 /// The oldest emulator that knows every option used here: 7.1, which can keep random seeds out of the device tree.
 pub const OLDEST_EMULATOR: (u32, u32) = (7, 1);
 

@@ -2,8 +2,6 @@
 
 pub(crate) mod advice;
 
-pub(crate) mod knowledge;
-pub(crate) mod region_sets;
 pub(crate) mod symbols;
 mod text;
 pub(crate) mod what_if;

@@ -4,8 +4,6 @@ mod summary;
 mod text;
 
 use crate::files;
-use crate::kernel::knowledge::{self, Choice};
-use crate::kernel::region_sets::{self, INTERRUPTS_OFF};
 use crate::kernel::symbols::{self, DebugFile};
 use crate::outcome::Outcome;
 use crate::progress::Stages;
@@ -14,11 +12,13 @@ use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
-use lineup_kernel::{KernelImage, KernelSymbols};
+use lineup_kernel::machine::TIME_SHIFT;
+use lineup_kernel::region_sets::{self, INTERRUPTS_OFF};
+use lineup_kernel::{EntryPoints, KernelImage, KernelSymbols};
 use lineup_model::abi::Abi;
 use lineup_model::region::Regions;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, read_all};
+use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, SystemPlan, read_all};
 use lineup_study::alias::Alias;
 use lineup_study::companions;
 use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use summary::Guest;
 pub(crate) use summary::{Report, shown};
+pub(crate) use text::help_on_sets;
 
 /// Calls of each region recorded with their accesses when the user does not say.
 const USUAL_CALLS: u64 = 400;
@@ -197,20 +198,7 @@ fn plan(
     described: &str,
 ) -> Result<Plan> {
     let regions = region_sets::find(&wanted.regions, symbols, described)?;
-    let choice = Choice {
-        cpus: options.cpus,
-        latency: options.latency.unwrap_or_default(),
-        arms: if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() },
-    };
-    let mut system = knowledge::system_plan(kernel.machine, symbols, &choice)?;
-    system.flag_saves = flag_saves::conditional(kernel, symbols);
-    if options.stream > 0 && (options.cpus > 1 || choice.arms != [Arm::Untouched]) {
-        bail!(
-            "--stream goes with one CPU and no --intervene: a replay knows neither the other CPUs nor what was done"
-        );
-    }
-    system.stream_steps = options.stream * 1_000_000;
-    system.interrupts_off = regions.id_of(INTERRUPTS_OFF);
+    let system = system_plan(options, kernel, symbols, &regions)?;
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.1;
@@ -234,6 +222,39 @@ fn plan(
         follows_all: false,
         discovery: Discovery::default(),
         system: Some(system),
+    })
+}
+
+/// What the recorder must know of the kernel, and what the user chose.
+fn system_plan(
+    options: &KernelOptions,
+    kernel: &KernelImage,
+    symbols: &KernelSymbols,
+    regions: &Regions,
+) -> Result<SystemPlan> {
+    let entry_points = EntryPoints::find(kernel.machine, symbols)?;
+    let arms = if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() };
+    if options.stream > 0 && (options.cpus > 1 || arms != [Arm::Untouched]) {
+        bail!(
+            "--stream goes with one CPU and no --intervene: a replay knows neither the other CPUs nor what was done"
+        );
+    }
+    Ok(SystemPlan {
+        marker: entry_points.marker,
+        kernel_start: entry_points.kernel_start,
+        stack_bytes: entry_points.stack_bytes,
+        interrupts: entry_points.interrupts,
+        exceptions: entry_points.exceptions,
+        system_calls: entry_points.system_calls,
+        task_switch: entry_points.task_switch,
+        flag_saves: flag_saves::conditional(kernel, symbols),
+        spins: entry_points.spins,
+        cpus: options.cpus,
+        time_shift: TIME_SHIFT,
+        latency: options.latency.unwrap_or_default(),
+        arms,
+        interrupts_off: regions.id_of(INTERRUPTS_OFF),
+        stream_steps: options.stream * 1_000_000,
     })
 }
 

@@ -1,7 +1,14 @@
 //! A recorded kernel as text.
 
 use super::summary::{RegionSummary, Report, shown};
+use lineup_kernel::region_sets::sets;
 use std::fmt::Write;
+
+/// The sets of regions, for help.
+pub(crate) fn help_on_sets() -> String {
+    let lines = sets().map(|(name, about)| format!("  {name:<14} {about}"));
+    format!("Sets of regions for --kernel:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
 
 pub(crate) fn text(report: &Report) -> String {
     let mut out = String::new();

@@ -1,13 +1,8 @@
-//! What the recorder must know of a kernel, from its symbols.
+//! Where a kernel is entered, changes tasks and spins on locks: found among its symbols, from a table of names by machine.
 
-use anyhow::{Result, bail};
-use lineup_kernel::KernelSymbols;
+use crate::{Error, KernelSymbols};
 use lineup_model::abi::Machine;
-use lineup_recording::{Arm, Latency, SystemPlan};
 use std::ops::Range;
-
-/// Nanoseconds of the guest's time per instruction, as a power of two: the emulator's `-icount shift`.
-pub(crate) const TIME_SHIFT: u32 = 1;
 
 /// Names that matter on one machine. A name that ends in `*` stands for all that begin so.
 struct Names {
@@ -68,51 +63,55 @@ const ARM: Names = Names {
     spins: &["osq_lock", "mutex_spin_on_owner"],
 };
 
-/// What the user chooses of a recording.
-#[derive(Clone, Debug)]
-pub(crate) struct Choice {
-    /// Virtual CPUs.
-    pub(crate) cpus: u32,
-    /// What misses cost.
-    pub(crate) latency: Latency,
-    /// What is done before calls.
-    pub(crate) arms: Vec<Arm>,
+/// What a recorder must know of a kernel to tell its calls, interrupts and tasks apart. Addresses are link addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EntryPoints {
+    /// The system call that marks the begin and the end of what is recorded.
+    pub marker: u64,
+    /// The lowest address of kernel code and data.
+    pub kernel_start: u64,
+    /// Size of a task's kernel stack, in bytes.
+    pub stack_bytes: u64,
+    /// Where interrupts enter.
+    pub interrupts: Vec<u64>,
+    /// Where exceptions enter.
+    pub exceptions: Vec<u64>,
+    /// Where system calls enter.
+    pub system_calls: Vec<u64>,
+    /// The function that changes tasks.
+    pub task_switch: Range<u64>,
+    /// Functions that spin for a lock.
+    pub spins: Vec<Range<u64>>,
 }
 
-/// The plan but for the region of interrupt-off spans and where the interrupt flag is saved.
-///
-/// # Errors
-/// When the kernel lacks a function without which nothing can be told apart.
-pub(crate) fn system_plan(machine: Machine, symbols: &KernelSymbols, choice: &Choice) -> Result<SystemPlan> {
-    let names = match machine {
-        Machine::X86_64 => &X86_64,
-        Machine::AArch64 => &AARCH64,
-        Machine::Arm => &ARM,
-        Machine::I386 => bail!("kernels for i386 are not recorded; x86_64, aarch64 and arm are"),
-    };
-    let Some(marker) = names.markers.iter().find_map(|name| one(symbols, name)) else {
-        bail!("the kernel has none of {}, which marks the begin of a recording", names.markers.join(", "));
-    };
-    let Some(task_switch) = one(symbols, names.task_switch) else {
-        bail!("the kernel has no {}, which tells tasks apart", names.task_switch);
-    };
-    Ok(SystemPlan {
-        marker: marker.start,
-        kernel_start: names.kernel_start,
-        stack_bytes: names.stack_bytes,
-        interrupts: starts(symbols, names.interrupts),
-        exceptions: starts(symbols, names.exceptions),
-        system_calls: starts(symbols, names.system_calls),
-        task_switch,
-        flag_saves: Vec::new(),
-        spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
-        cpus: choice.cpus,
-        time_shift: TIME_SHIFT,
-        latency: choice.latency,
-        arms: choice.arms.clone(),
-        interrupts_off: None,
-        stream_steps: 0,
-    })
+impl EntryPoints {
+    /// Finds them by name.
+    ///
+    /// # Errors
+    /// When kernels for the machine are not recorded, or this kernel lacks a function without which nothing can be
+    /// told apart.
+    pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Error> {
+        let names = match machine {
+            Machine::X86_64 => &X86_64,
+            Machine::AArch64 => &AARCH64,
+            Machine::Arm => &ARM,
+            Machine::I386 => return Err(Error::NotRecordable { machine }),
+        };
+        let marker = names.markers.iter().find_map(|name| one(symbols, name));
+        let marker = marker.ok_or_else(|| Error::NoMarker { names: names.markers.join(", ") })?;
+        let task_switch =
+            one(symbols, names.task_switch).ok_or(Error::NoTaskSwitch { name: names.task_switch })?;
+        Ok(EntryPoints {
+            marker: marker.start,
+            kernel_start: names.kernel_start,
+            stack_bytes: names.stack_bytes,
+            interrupts: starts(symbols, names.interrupts),
+            exceptions: starts(symbols, names.exceptions),
+            system_calls: starts(symbols, names.system_calls),
+            task_switch,
+            spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
+        })
+    }
 }
 
 fn one(symbols: &KernelSymbols, name: &str) -> Option<Range<u64>> {
@@ -132,7 +131,7 @@ fn starts(symbols: &KernelSymbols, names: &[&str]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_kernel::KernelSymbol;
+    use crate::KernelSymbol;
 
     fn symbols(names: &[&str]) -> KernelSymbols {
         let symbol = |(index, name): (usize, &&str)| KernelSymbol {
@@ -141,10 +140,6 @@ mod tests {
             name: (*name).to_owned(),
         };
         KernelSymbols::new(names.iter().enumerate().map(symbol).collect())
-    }
-
-    fn choice() -> Choice {
-        Choice { cpus: 1, latency: Latency::default(), arms: vec![Arm::Untouched] }
     }
 
     #[test]
@@ -158,20 +153,20 @@ mod tests {
             "osq_lock",
             "last",
         ]);
-        let plan = system_plan(Machine::X86_64, &symbols, &choice()).unwrap();
-        assert_eq!(plan.marker, 0xffff_ffff_8100_0000);
-        assert_eq!(plan.task_switch, 0xffff_ffff_8100_0100..0xffff_ffff_8100_0200);
-        assert_eq!(plan.interrupts, [0xffff_ffff_8100_0200]);
-        assert_eq!(plan.exceptions, [0xffff_ffff_8100_0300]);
+        let found = EntryPoints::find(Machine::X86_64, &symbols).unwrap();
+        assert_eq!(found.marker, 0xffff_ffff_8100_0000);
+        assert_eq!(found.task_switch, 0xffff_ffff_8100_0100..0xffff_ffff_8100_0200);
+        assert_eq!(found.interrupts, [0xffff_ffff_8100_0200]);
+        assert_eq!(found.exceptions, [0xffff_ffff_8100_0300]);
         assert_eq!(
-            (plan.spins.len(), plan.spins[0].clone()),
+            (found.spins.len(), found.spins[0].clone()),
             (1, 0xffff_ffff_8100_0500..0xffff_ffff_8100_0600)
         );
     }
 
     #[test]
     fn a_kernel_without_the_marker_is_refused() {
-        let error = system_plan(Machine::X86_64, &symbols(&["__switch_to_asm"]), &choice()).unwrap_err();
+        let error = EntryPoints::find(Machine::X86_64, &symbols(&["__switch_to_asm"])).unwrap_err();
         assert!(error.to_string().contains("sethostname"), "{error}");
     }
 }

@@ -1,12 +1,11 @@
 //! The regions of a kernel: functions by name, and sets of them.
 
-use anyhow::{Result, bail};
+use crate::{Error, KernelSymbols};
 use lineup_debuginfo::nearest;
-use lineup_kernel::KernelSymbols;
 use lineup_model::region::{Region, Regions};
 
 /// The region that is no function: spans with interrupts off.
-pub(crate) const INTERRUPTS_OFF: &str = "irqs-off";
+pub const INTERRUPTS_OFF: &str = "irqs-off";
 
 /// Functions named at most when the one wanted does not exist.
 const NEAREST: usize = 5;
@@ -75,17 +74,16 @@ const SETS: &[Set] = &[
     },
 ];
 
-/// The sets, for help.
-pub(crate) fn help() -> String {
-    let sets = SETS.iter().map(|set| format!("  {:<14} {}", set.name, set.about));
-    format!("Sets of regions for --kernel:\n{}", sets.collect::<Vec<_>>().join("\n"))
+/// Name of each set, and what it is.
+pub fn sets() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SETS.iter().map(|set| (set.name, set.about))
 }
 
 /// The regions that the user's words mean, each once, in their order.
 ///
 /// # Errors
 /// When the kernel has no such function, or none of a set.
-pub(crate) fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Regions> {
+pub fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Regions, Error> {
     let mut regions = Regions::default();
     for (_, Region { name: word, weight, .. }) in wanted.iter() {
         let found = match SETS.iter().find(|set| set.name == word) {
@@ -103,7 +101,7 @@ pub(crate) fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Re
 
 type Found = (String, Vec<u64>);
 
-fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>> {
+fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>, Error> {
     if set.name == INTERRUPTS_OFF {
         return Ok(vec![(INTERRUPTS_OFF.to_owned(), Vec::new())]);
     }
@@ -114,12 +112,12 @@ fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>> {
         .filter(|(_, entries)| !entries.is_empty())
         .collect();
     if found.is_empty() {
-        bail!("this kernel has none of the functions of the set {}: {}", set.name, set.functions.join(", "));
+        return Err(Error::NoneOfSet { set: set.name, functions: set.functions.join(", ") });
     }
     Ok(found)
 }
 
-fn function(name: &str, symbols: &KernelSymbols) -> Result<Found> {
+fn function(name: &str, symbols: &KernelSymbols) -> Result<Found, Error> {
     let entries = entries(name, symbols);
     if !entries.is_empty() {
         return Ok((name.to_owned(), entries));
@@ -127,12 +125,11 @@ fn function(name: &str, symbols: &KernelSymbols) -> Result<Found> {
     let functions = symbols.all().iter().filter(|symbol| symbol.is_code());
     let like = nearest(name, functions.map(|symbol| symbol.name.as_str()), NEAREST);
     let sets: Vec<&str> = SETS.iter().map(|set| set.name).collect();
-    bail!(
-        "the kernel's image has no function {name}{}; functions of modules are not in the image, and inlined ones have \
-         no code of their own; the sets are {}",
-        if like.is_empty() { String::new() } else { format!(", but {}", like.join(", ")) },
-        sets.join(", ")
-    )
+    Err(Error::NoFunction {
+        name: name.to_owned(),
+        like: if like.is_empty() { String::new() } else { format!(", but {}", like.join(", ")) },
+        sets: sets.join(", "),
+    })
 }
 
 /// Where a function begins: under its own name, and where the compiler made a copy under its name with a suffix.
@@ -152,7 +149,7 @@ fn entries(name: &str, symbols: &KernelSymbols) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_kernel::KernelSymbol;
+    use crate::KernelSymbol;
 
     fn symbols() -> KernelSymbols {
         let symbol =
@@ -166,7 +163,7 @@ mod tests {
         KernelSymbols::new(names.map(symbol).into())
     }
 
-    fn names(words: &[&str]) -> Result<Vec<(String, Vec<u64>)>> {
+    fn names(words: &[&str]) -> Result<Vec<(String, Vec<u64>)>, Error> {
         let wanted = words.iter().map(|word| Region::named(*word)).collect();
         let regions = find(&wanted, &symbols(), "vmlinux")?;
         Ok(regions.iter().map(|(_, region)| (region.name.clone(), region.entries.clone())).collect())
