@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants setup-demo setup-test setup-bench
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle setup-demo setup-test setup-bench
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -42,6 +42,11 @@ sanitize: setup-test
 # Whether a test notices when what verdicts and constraints rest on is changed. Takes hours; results are in docs/mutation.md.
 mutants: setup-test
 	scripts/mutants
+
+# Random legal layouts of real projects against their own tests; downloads their sources.
+shuffle: setup-test
+	cargo build --release -p lineup
+	scripts/shuffle 20
 
 setup-demo:
 	@scripts/setup demo

@@ -12,17 +12,17 @@ use lineup_advise::guard::{Group, Lock};
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::sources::Sources;
-use lineup_advise::usage::{Region, TypedVariable, Usage};
+use lineup_advise::usage::{TypedVariable, Usage};
 use lineup_advise::{advise, offsets_in_order};
 use lineup_explain::catalog::Catalog;
+use lineup_explain::congruence::Congruence;
 use lineup_explain::fields;
-use lineup_explain::held::Congruence;
 use lineup_explain::what_if::{NewOrder, Relayout};
 use lineup_model::abi::Abi;
 use lineup_model::access::ThreadId;
-use lineup_model::region::RegionId;
 use lineup_model::layout::{Layout, diff};
 use lineup_model::line::LineSize;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{
     Aggregate, AggregateKind, Language, Member, MemberRole, ScalarKind, Selector, Type, TypeId, TypeKind,
     Types,
@@ -197,7 +197,7 @@ fn name(types: &Types, accesses: &[(u64, u64)]) {
             catalog.step_at(ty, offset, 8, target.unwrap_or(ty));
             catalog.holds(ty, offset, *known.first().unwrap_or(&ty));
         }
-        fields::begins_with(&catalog, ty, *known.last().unwrap_or(&ty));
+        catalog.begins_with(ty, *known.last().unwrap_or(&ty));
     }
     for (id, _) in types.iter() {
         for (_, offset, size_bytes) in fields::leaves(types, id) {
@@ -257,7 +257,7 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     }
     let (variable_types, variables) = variables(types, accesses);
     let usage = Usage {
-        regions: vec![Region::new(RegionId(0), "f", 1.0)],
+        regions: Regions::from_iter([Region::named("f")]),
         types: uses(types, accesses),
         variables,
         sharing: sharing(accesses),

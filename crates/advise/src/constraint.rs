@@ -30,6 +30,16 @@ pub enum Constraint {
     Kept,
     /// Code computes with `offsetof` of the member.
     Offsetof,
+    /// An assertion in the source holds a member's offset.
+    AssertedOffset,
+    /// Objects are used through pointers to another type.
+    UsedAsOtherType,
+    /// Code reads an object byte by byte.
+    ReadAsBytes,
+    /// Objects share a union with others.
+    SharesUnion,
+    /// A test failed with another order.
+    FailedTest,
     /// Assembly names the type or variable.
     Assembly,
     /// Code copies, clears or measures a span of members.
@@ -113,6 +123,11 @@ impl Constraint {
             Self::Pinned => "pinned by --pin",
             Self::Kept => "kept by --keep",
             Self::Offsetof => "code computes with offsetof",
+            Self::AssertedOffset => "an assertion holds the offset",
+            Self::UsedAsOtherType => "objects are used as another type",
+            Self::ReadAsBytes => "code reads its bytes",
+            Self::SharesUnion => "objects share a union with others",
+            Self::FailedTest => "a test failed with another order",
             Self::Assembly => "assembly uses it",
             Self::MemorySpan => "code treats a span of members as plain memory",
             Self::GroupMarker => "a zero-length marker separates groups of members",

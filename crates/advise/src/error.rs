@@ -26,6 +26,9 @@ pub enum AdviseError {
         /// The schema expected.
         expected: &'static str,
     },
+    /// A file of constraints that cannot be understood.
+    #[error("not a file of constraints: {0}")]
+    Constraints(String),
     /// A candidate's build failed for a reason that is not the candidate's.
     #[error("{what}")]
     BuildFailed {

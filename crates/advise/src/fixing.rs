@@ -3,6 +3,7 @@
 use crate::body::Body;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
+use crate::meaning::Effect;
 use crate::options::Options;
 use crate::pieces::PieceKind;
 use crate::problem::Subject;
@@ -30,6 +31,8 @@ pub(crate) struct Holds {
     leading: usize,
     pinned: BTreeSet<String>,
     chained: BTreeSet<String>,
+    /// Members that no other may move across.
+    boundaries: BTreeSet<String>,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -112,6 +115,24 @@ impl Holds {
         }
     }
 
+    /// What a compiler's view of the sources asks.
+    pub(crate) fn add_meaning(&mut self, spelling: &Spelling, path: &str, options: &Options) {
+        let mut names = spelling.names.clone();
+        names.push(bare(&spelling.name).to_string());
+        for hold in options.meaning.holds(&names, path) {
+            let held = hold.binding.names.iter().cloned();
+            match hold.effect {
+                Effect::Forbid => self.forbidding.push(hold.binding.clone()),
+                Effect::First => self.first = true,
+                Effect::Last => self.last = true,
+                Effect::Keep => self.pinned.extend(held),
+                Effect::Boundary => self.boundaries.extend(held),
+                Effect::Relative => self.chained.extend(held),
+            }
+            self.bindings.push(hold.binding.clone());
+        }
+    }
+
     /// What comments in the declaration say.
     pub(crate) fn add_contracts(&mut self, contracts: Vec<Binding>) {
         for binding in contracts {
@@ -157,7 +178,7 @@ impl Holds {
                 binding = binding.at(&path, line);
             }
             self.bindings.push(binding);
-            self.chained = chained;
+            self.chained.extend(chained);
         }
     }
 
@@ -196,11 +217,19 @@ impl Holds {
                 let name = member_name(subject.aggregate, range.start);
                 self.bindings.push(Binding::new(Constraint::GroupMarker).on([name]));
             }
+            let is_boundary = named(&self.boundaries);
+            barriers += u32::from(is_boundary);
             units.push(Unit {
                 fields: range.clone(),
                 segment: text.segment + barriers,
                 is_chained: named(&self.chained),
-                is_fixed: is_first || is_last || is_marker || is_leading || is_apart || named(&self.pinned),
+                is_fixed: is_first
+                    || is_last
+                    || is_marker
+                    || is_leading
+                    || is_apart
+                    || is_boundary
+                    || named(&self.pinned),
             });
             barriers += u32::from(is_marker);
         }

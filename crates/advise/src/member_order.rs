@@ -175,17 +175,17 @@ fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least:
 }
 
 /// Everything needed to search and write one type's order.
-struct Plan<'s> {
-    ground: Groundwork<'s>,
-    problem: Problem,
+pub(crate) struct Plan<'s> {
+    pub(crate) ground: Groundwork<'s>,
+    pub(crate) problem: Problem,
     models: Models,
     /// Units of the problem before the first unit of text: base classes.
-    head_units: usize,
+    pub(crate) head_units: usize,
 }
 
 /// What the sources say about a type.
-struct Groundwork<'s> {
-    body: Body<'s>,
+pub(crate) struct Groundwork<'s> {
+    pub(crate) body: Body<'s>,
     /// The members of each unit of text.
     ranges: Vec<Range<usize>>,
     holds: Holds,
@@ -218,6 +218,7 @@ impl<'s> Groundwork<'s> {
         }
         holds.add_contracts(contracts);
         holds.add_options(subject, options, class);
+        holds.add_meaning(spelling, &body.found.path, options);
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);
         }
@@ -235,7 +236,7 @@ impl<'s> Groundwork<'s> {
 }
 
 impl<'s> Plan<'s> {
-    fn make(
+    pub(crate) fn make(
         subject: &Subject<'_>,
         spelling: &Spelling,
         sources: &'s Sources,
@@ -288,7 +289,8 @@ impl<'s> Plan<'s> {
         Verdict::AlreadyGood(spelling.name.clone())
     }
 
-    fn obeyed(&self) -> Vec<Binding> {
+    /// Every constraint at work.
+    pub(crate) fn obeyed(&self) -> Vec<Binding> {
         let mut all: Vec<Binding> =
             self.ground.holds.bindings.iter().chain(&self.ground.body.bindings).cloned().collect();
         all.sort();
@@ -357,7 +359,7 @@ impl<'s> Plan<'s> {
     }
 
     /// The edited texts: the declaration, designated initialisers, constructors' initialiser lists.
-    fn write(
+    pub(crate) fn write(
         &self,
         subject: &Subject<'_>,
         sources: &Sources,

@@ -1,6 +1,7 @@
 //! What the user asked for.
 
 use crate::constraint::{Binding, Constraint};
+use crate::meaning::Meaning;
 use crate::proposal::Refusal;
 use lineup_model::line::LineSize;
 
@@ -17,6 +18,8 @@ pub struct Options {
     pub primary: LineSize,
     /// Whether a type may grow to keep write-shared members away from read-mostly ones.
     pub allow_growth: bool,
+    /// What a compiler's view of the sources asks.
+    pub meaning: Meaning,
     /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
     pub least_share: f64,
     /// Changes that were made and tried, and failed: they are refused for this reason.
@@ -49,6 +52,7 @@ impl Default for Options {
             lifts: Vec::new(),
             primary: LineSize::B64,
             allow_growth: false,
+            meaning: Meaning::default(),
             least_share: 0.01,
             failed: Vec::new(),
         }

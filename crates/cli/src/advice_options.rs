@@ -3,8 +3,11 @@
 use crate::files::text_style;
 use anyhow::{Context, Result};
 use clap::Args;
+use lineup_advise::held_file;
+use lineup_advise::meaning::Meaning;
 use lineup_model::line::LineSize;
 use lineup_report::text::Telling;
+use std::path::{Path, PathBuf};
 
 /// What a better layout may look like, and when it is worth a patch.
 #[derive(Args)]
@@ -27,6 +30,12 @@ pub(crate) struct AdviceOptions {
     /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,
+    /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compile_commands: Option<PathBuf>,
+    /// Obey the constraints in this file, such as `lineup shuffle` keeps
+    #[arg(long, value_name = "FILE")]
+    constraints: Option<PathBuf>,
 }
 
 /// How much of a report is printed.
@@ -53,9 +62,9 @@ impl ReportOptions {
 }
 
 impl AdviceOptions {
-    /// The same as the library takes them.
-    pub(crate) fn meant(&self) -> lineup_advise::options::Options {
-        lineup_advise::options::Options {
+    /// The same as the library takes them, with the user's constraints.
+    pub(crate) fn meant(&self) -> Result<lineup_advise::options::Options> {
+        Ok(lineup_advise::options::Options {
             pins: self.pins.clone(),
             keeps: self.keeps.clone(),
             lifts: self.lifts.clone(),
@@ -63,11 +72,19 @@ impl AdviceOptions {
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
             failed: Vec::new(),
-        }
+            meaning: read_constraints(self.constraints.as_deref())?,
+        })
     }
 }
 
-fn type_and_member(text: &str) -> Result<(String, String)> {
+/// Constraints that are kept in a file.
+pub(crate) fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
+    let Some(file) = file else { return Ok(Meaning::default()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    held_file::parse(&text).with_context(|| file.display().to_string())
+}
+
+pub(crate) fn type_and_member(text: &str) -> Result<(String, String)> {
     let parts = text.rsplit_once('.').filter(|(ty, member)| !ty.is_empty() && !member.is_empty());
     let (ty, member) = parts.with_context(|| format!("{text:?}: write TYPE.MEMBER"))?;
     Ok((ty.to_owned(), member.to_owned()))

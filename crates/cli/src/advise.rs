@@ -16,11 +16,12 @@ use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_explain::Survey;
 use lineup_recording::Mode;
-use lineup_report::study::Patch;
+use lineup_report::study::{Fact, Patch, SOURCES};
 use lineup_report::text::study_text;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::judge::BuildJudge;
-use lineup_study::source::scratch::Scratch;
+use lineup_study::source::meaning::{self, Reading};
+use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use std::path::{Path, PathBuf};
 
@@ -82,15 +83,21 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         format!("the recorded program {program} is not inside {source}; name its folder with --source")
     })?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
+    let mut as_it_is = scratch.copy(Role::Before)?;
+    let list = options.advice.compile_commands.as_deref();
+    let reading = meaning::build_and_read(&scratch, &mut as_it_is, list)?;
+    let mut wanted = options.advice.meant()?;
+    wanted.meaning = reading.meaning().and(wanted.meaning);
     let mut judge = BuildJudge::new(&scratch, inside)?;
-    let advice = lineup_advise::advise(
-        &recorded.usage(),
-        recorded.types(),
+    let advice = lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &wanted, &mut judge)?;
+    write(
+        options,
+        &recorded,
+        &advice,
         &sources,
-        &options.advice.meant(),
-        &mut judge,
+        scratch.source(),
+        Extra { message: "", reading: Some(&reading) },
     )?;
-    write(options, &recorded, &advice, &sources, scratch.source(), "")?;
     Ok(Outcome::Done)
 }
 
@@ -104,7 +111,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         return what_if::run(&options.recording, &recorded, &orders, options.json);
     }
     let KernelAdvice { advice, sources } =
-        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant())?;
+        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant()?)?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -118,7 +125,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, &sources, folder, &message)?;
+    write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: None })?;
     Ok(Outcome::Done)
 }
 
@@ -132,16 +139,23 @@ fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// What is told beside the advice.
+struct Extra<'a> {
+    /// The commit message before the patch.
+    message: &'a str,
+    reading: Option<&'a Reading>,
+}
+
 fn write(
     options: &Options,
     recorded: &Recorded,
     advice: &Advice,
     sources: &Sources,
     folder: &Path,
-    message: &str,
+    extra: Extra<'_>,
 ) -> Result<()> {
     let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
-    let patch = format!("{message}{patch}");
+    let patch = format!("{}{patch}", extra.message);
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -153,7 +167,7 @@ fn write(
     }
     let mut text = match options.json {
         true => serde_json::to_string_pretty(advice)? + "\n",
-        false => as_text(options, recorded, advice, patch, folder),
+        false => as_text(options, recorded, advice, patch, folder, &extra),
     };
     if options.static_asserts {
         let types = recorded.types();
@@ -165,12 +179,20 @@ fn write(
     files::print(&text)
 }
 
-fn as_text(options: &Options, recorded: &Recorded, advice: &Advice, patch: String, folder: &Path) -> String {
+fn as_text(
+    options: &Options,
+    recorded: &Recorded,
+    advice: &Advice,
+    patch: String,
+    folder: &Path,
+    extra: &Extra<'_>,
+) -> String {
+    let sources = extra.reading.iter();
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
     let mut report = page::fill(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
-        setting: Vec::new(),
+        setting: sources.map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() }).collect(),
         line: options.advice.line_size,
         built_in: folder,
         before: recorded,

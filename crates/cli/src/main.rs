@@ -23,6 +23,7 @@ mod record;
 mod recorded;
 mod sched;
 mod share;
+mod shuffle;
 mod study;
 mod surroundings;
 mod sweep;
@@ -68,6 +69,8 @@ enum Command {
     Advise(advise::Options),
     /// Studies a program end to end: records, proposes, rebuilds, compares, reports
     Study(study::Options),
+    /// Tests random legal layouts: which members of which types a program cannot do without in order
+    Shuffle(shuffle::Options),
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Bisect(bisect) => bisect::run(bisect),
         Command::Advise(options) => advise::run(&options),
         Command::Study(options) => study::run(options),
+        Command::Shuffle(options) => shuffle::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),

@@ -23,6 +23,8 @@ pub mod progress;
 pub mod recorder;
 pub mod recording_file;
 pub mod run;
+pub mod shuffle;
 pub mod source;
 pub mod timing;
 pub mod tool;
+pub mod trial;

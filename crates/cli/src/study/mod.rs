@@ -11,7 +11,7 @@ use crate::page::{self, Found};
 use crate::progress::Stages;
 use anyhow::Result;
 use lineup_report::commit_message;
-use lineup_report::study::{Fact, Patch};
+use lineup_report::study::{Fact, Patch, SOURCES};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -43,7 +43,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut report = page::fill(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(plan, after.is_some()),
-        setting: setting(plan, scratch),
+        setting: setting(plan, scratch, &before),
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
         before: &before.recorded,
@@ -72,7 +72,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 }
 
 /// How the program was built.
-fn setting(plan: &Plan, scratch: &Scratch) -> Vec<Fact> {
+fn setting(plan: &Plan, scratch: &Scratch, before: &Variant) -> Vec<Fact> {
+    let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
     let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
-    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() }).chain(remarks).collect()
+    std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
+        .chain(read)
+        .chain(remarks)
+        .collect()
 }

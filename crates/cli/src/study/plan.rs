@@ -79,6 +79,8 @@ pub(crate) struct Plan {
     pub(crate) source: PathBuf,
     /// Shell command that builds.
     pub(crate) build: String,
+    /// A compile_commands.json that takes the place of the recorded compiler calls.
+    pub(crate) compile_commands: Option<PathBuf>,
     /// Where results go; exists.
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
@@ -129,6 +131,7 @@ impl Plan {
             regions,
             source: options.source,
             build: options.build,
+            compile_commands: options.advice.compile_commands.clone(),
             out: options.out,
             calls: options.calls,
             selection: if options.first { Selection::First } else { Selection::Spread },
@@ -136,7 +139,7 @@ impl Plan {
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,
-            advice: options.advice.meant(),
+            advice: options.advice.meant()?,
             report: options.report,
             proof: ProofPlan {
                 line: options.advice.line_size,
@@ -182,7 +185,7 @@ fn cache_spec(text: &str) -> Result<CacheSpec, String> {
 }
 
 /// The program's path relative to the source folder.
-fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
+pub(crate) fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
     let hint = "a study rebuilds the program, so name it by its path inside --source";
     let relative = if program.is_absolute() {
         let folder = source

@@ -14,6 +14,7 @@ use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
+use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub(crate) struct Variant {
     tree: Tree,
     /// What was recorded.
     pub(crate) recorded: Recorded,
+    /// What its sources mean to a compiler; read for the program as it is.
+    pub(crate) reading: Option<Reading>,
     conduct: Conduct,
 }
 
@@ -52,7 +55,10 @@ impl Variant {
         let name = if edits.is_some() { "after" } else { "before" };
         stages.stage(&format!("building the program {name} the change"));
         let mut tree = scratch.copy(role)?;
-        scratch.build(&mut tree, edits.unwrap_or(&BTreeMap::new()))?;
+        let reading = match edits {
+            None => Some(meaning::build_and_read(scratch, &mut tree, plan.compile_commands.as_deref())?),
+            Some(edits) => scratch.build(&mut tree, edits).map(|()| None)?,
+        };
         let program = tree.path.join(&plan.program);
         if !program.is_file() {
             bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
@@ -72,7 +78,7 @@ impl Variant {
         };
         let recorded = Recorded::explain(&recording, &program, Some(debug), options)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
-        Ok(Variant { tree, recorded, conduct })
+        Ok(Variant { tree, recorded, reading, conduct })
     }
 
     /// The copy that this variant was built in.

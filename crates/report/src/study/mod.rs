@@ -87,6 +87,9 @@ pub struct Fact {
     pub value: String,
 }
 
+/// Name of the fact that says how far a compiler's view of the sources was had.
+pub const SOURCES: &str = "sources";
+
 impl StudyReport {
     /// A report that holds nothing yet.
     pub fn new(title: impl Into<String>) -> Self {

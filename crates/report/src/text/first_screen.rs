@@ -4,6 +4,7 @@
 use super::study::Writer;
 use super::{Align, Table};
 use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
+use crate::study::SOURCES;
 use crate::study::{
     Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
 };
@@ -30,6 +31,9 @@ impl Writer {
             (Some(proof), _) => self.proof(proof),
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
             (None, None) => self.line("No two variants were compared: nothing here is proven."),
+        }
+        for fact in report.setting.iter().filter(|fact| fact.name == SOURCES) {
+            self.line(&format!("Sources {}", shortened(&fact.value, 100)));
         }
         self.changes(report);
         self.patch_in_short(report);

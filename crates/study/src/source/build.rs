@@ -4,9 +4,12 @@ use crate::interrupt::{Interrupted, Interrupts};
 use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
+use crate::source::compiler_calls;
 use crate::source::ending::{Fault, fault};
 use anyhow::{Context, Result};
 use lineup_prove::run::Ending;
+use lineup_sources::CompileCommand;
+use std::cell::RefCell;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,6 +56,8 @@ pub(crate) struct Command<'b> {
     pub(crate) folder: &'b Path,
     /// Whether the copy is seen at the path of its original.
     pub(crate) is_placed: bool,
+    /// Where the compiler calls are noted, when they are wanted.
+    pub(crate) calls: Option<&'b RefCell<Vec<CompileCommand>>>,
 }
 
 impl Command<'_> {
@@ -84,9 +89,13 @@ impl Command<'_> {
             placed: self.is_placed.then_some(placed),
             ..Run::default()
         };
-        let finished = Waiting::start(&run, None, Streams::Captured, interrupts)
-            .and_then(Waiting::run)
-            .context("cannot run sh for the build")?;
+        let waiting = Waiting::start(&run, None, Streams::Captured, interrupts);
+        let waiting = waiting.context("cannot run sh for the build")?;
+        let finished = match self.calls {
+            None => waiting.run(),
+            Some(calls) => compiler_calls::noted(waiting, &mut calls.borrow_mut()),
+        };
+        let finished = finished.context("cannot run sh for the build")?;
         let mut words = Vec::new();
         if let Some(mut file) = finished.stdout_file {
             file.read_to_end(&mut words).context("cannot read what the build printed")?;

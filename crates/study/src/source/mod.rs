@@ -1,9 +1,11 @@
 //! The user's source folder: scratch copies, builds in them, its text, and the compiler as the judge of candidates.
 
 pub mod build;
+mod compiler_calls;
 mod copy;
 mod ending;
 pub mod judge;
+pub mod meaning;
 mod mentions;
 pub mod scratch;
 mod stale;

@@ -13,6 +13,7 @@ pub use crate::source::tree::Tree;
 use crate::source::untouched::Untouched;
 use anyhow::{Context, Result, bail};
 use lineup_prove::run::Ending;
+use lineup_sources::CompileCommand;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -180,6 +181,28 @@ impl Scratch {
         Ok(())
     }
 
+    /// Runs the build command in a copy and gives the compiler calls that it makes, as if they were made there.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn build_traced(&self, tree: &mut Tree) -> Result<Vec<CompileCommand>, BuildError> {
+        tree.edit(&BTreeMap::new()).and_then(|()| tree.freshen()).map_err(BuildError::around)?;
+        let calls = RefCell::default();
+        self.run_traced(tree, Some(&calls))?;
+        let here = |text: &String| {
+            let bytes = mentions::repointed(text.as_bytes(), &self.source, &tree.path);
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let in_copy = |call: CompileCommand| {
+            let directory = match call.directory.strip_prefix(&self.source) {
+                Ok(inside) => tree.path.join(inside),
+                Err(_) => call.directory,
+            };
+            CompileCommand { directory, arguments: call.arguments.iter().map(here).collect() }
+        };
+        Ok(calls.into_inner().into_iter().map(in_copy).collect())
+    }
+
     /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
     /// not make is no part of it and comes back.
     fn build_anew(&self, tree: &mut Tree, stale: &[PathBuf]) -> Result<(), BuildError> {
@@ -218,6 +241,14 @@ impl Scratch {
     }
 
     fn run(&self, tree: &Tree) -> Result<(), BuildError> {
+        self.run_traced(tree, None)
+    }
+
+    fn run_traced(
+        &self,
+        tree: &Tree,
+        calls: Option<&RefCell<Vec<CompileCommand>>>,
+    ) -> Result<(), BuildError> {
         let line = match self.place {
             Place::Repointed(_) => {
                 let line = mentions::repointed(self.build.as_bytes(), &self.source, &tree.path);
@@ -230,6 +261,7 @@ impl Scratch {
             source: &self.source,
             folder: &tree.path,
             is_placed: matches!(self.place, Place::Original(_)),
+            calls,
         };
         let built = command.run(&self.interrupts);
         self.check_untouched().map_err(BuildError::around)?;

@@ -1,0 +1,137 @@
+//! `lineup shuffle`: random legal layouts as a test.
+
+mod printed;
+
+use crate::advice_options;
+use crate::files;
+use crate::outcome::Outcome;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_advise::meaning::Meaning;
+use lineup_advise::shuffle::Movable;
+use lineup_advise::{held_file, options};
+use lineup_model::line::LineSize;
+use lineup_study::companions;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::shuffle::{Ground, learnt, run_seed};
+use lineup_study::source::meaning;
+use lineup_study::source::scratch::{Role, Scratch};
+use lineup_study::source::texts;
+use lineup_study::trial::Trials;
+use printed::Found;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup shuffle`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The program, a path inside the source folder; built with -g
+    program: PathBuf,
+    /// Folder with the program's sources; never written to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    source: PathBuf,
+    /// Shell command that builds the program in a copy of the source folder
+    #[arg(long, value_name = "COMMAND", default_value = "make")]
+    build: String,
+    /// Shell command that tests the program, run in the copy; it must succeed with the program as it is
+    #[arg(long, value_name = "COMMAND", required_unless_present = "list")]
+    test: Option<String>,
+    /// Say which types may move and which not, and shuffle nothing
+    #[arg(long)]
+    list: bool,
+    /// Random layouts to test
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first_seed: u64,
+    /// Shuffle this type only
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// Obey the constraints in this file, and add to it what the test teaches
+    #[arg(long, value_name = "FILE")]
+    constraints: Option<PathBuf>,
+    /// Leave this member where it is
+    #[arg(long = "pin", value_name = "TYPE.MEMBER", value_parser = crate::advice_options::type_and_member)]
+    pins: Vec<(String, String)>,
+    /// Leave this type as it is
+    #[arg(long = "keep", value_name = "TYPE")]
+    keeps: Vec<String>,
+    /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
+    #[arg(long, value_name = "FILE")]
+    compile_commands: Option<PathBuf>,
+    /// Print JSON (schema lineup.shuffle/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Builds, surveys, and tests one random layout after another.
+pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
+    let mut built = scratch.copy(Role::Before)?;
+    arguments.progress("building the program as it is, and reading its sources");
+    let reading = meaning::build_and_read(&scratch, &mut built, arguments.compile_commands.as_deref())?;
+    let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
+    let debug = companions::load(&built.path.join(&program))?;
+    debug.require_debug_info().with_context(|| program.display().to_string())?;
+    let sources = texts::read(scratch.source(), scratch.leave_out())?;
+    let mut wanted = options::Options {
+        pins: arguments.pins.clone(),
+        keeps: arguments.keeps.clone(),
+        primary: LineSize::B64,
+        meaning: reading.meaning().and(read_constraints(arguments.constraints.as_deref())?),
+        ..Default::default()
+    };
+    let (movable, refused) = lineup_advise::shuffle::survey(debug.types(), debug.abi(), &sources, &wanted);
+    let movable = arguments.chosen(movable)?;
+    let mut found = Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new() };
+    if let Some(test) = arguments.test.as_deref().filter(|_| !arguments.list) {
+        let trials = Trials::new(&scratch, test, &built.path)?;
+        let ground = Ground { types: debug.types(), abi: debug.abi(), sources: &sources };
+        for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
+            arguments.progress(&format!("seed {seed}: {} types in a random order", found.movable.len()));
+            found.outcomes.push(run_seed(&ground, &found.movable, &mut wanted, &trials, seed)?);
+        }
+        write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
+    }
+    let text = if arguments.json { found.as_json()? } else { found.as_text(arguments.list) };
+    files::print(&text)?;
+    match found.outcomes.iter().any(|outcome| !outcome.failures.is_empty()) {
+        true => Ok(Outcome::Finding),
+        false => Ok(Outcome::Done),
+    }
+}
+
+impl Options {
+    /// The types asked for, or all.
+    fn chosen(&self, movable: Vec<Movable>) -> Result<Vec<Movable>> {
+        for name in &self.types {
+            if !movable.iter().any(|ty| ty.type_name == *name) {
+                bail!(
+                    "{name} is none of the types that may move; `--list` shows them, and why the others may not"
+                );
+            }
+        }
+        let is_chosen = |ty: &Movable| self.types.is_empty() || self.types.contains(&ty.type_name);
+        Ok(movable.into_iter().filter(is_chosen).collect())
+    }
+
+    fn progress(&self, what: &str) {
+        if std::io::stderr().is_terminal() {
+            eprintln!("lineup: {what}");
+        }
+    }
+}
+
+/// Constraints that are kept in a file; none when there is no such file yet.
+fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
+    advice_options::read_constraints(file.filter(|file| file.exists()))
+}
+
+fn write_constraints(file: Option<&Path>, meaning: &Meaning) -> Result<()> {
+    let learnt = learnt(meaning);
+    let Some(file) = file.filter(|file| !learnt.types.is_empty() || file.exists()) else { return Ok(()) };
+    std::fs::write(file, held_file::to_text(&learnt)?)
+        .with_context(|| format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,200 @@
+//! What is given to functions.
+
+use super::Collector;
+use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
+use crate::known::{self, Rule};
+use crate::tree::{Decl, DeclKind, Name, NodeId, TypeKind};
+
+/// Where pointers are that a thread keeps for itself.
+const KEPT: &str = "kept by the thread";
+
+impl Collector<'_> {
+    pub(super) fn call(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let arguments: Vec<NodeId> = match tree.arguments.get(&id) {
+            Some(arguments) => arguments.iter().flatten().copied().collect(),
+            None => Vec::new(),
+        };
+        let callees: Vec<NodeId> =
+            tree.node(id).children.iter().copied().filter(|child| !arguments.contains(child)).collect();
+        let decl = tree.decl_of(id);
+        match decl
+            .filter(|decl| matches!(decl.kind, DeclKind::Function | DeclKind::Special | DeclKind::Template))
+        {
+            Some(decl) => {
+                for callee in callees {
+                    self.object_of_method(callee);
+                }
+                match known::rule(&decl.name) {
+                    Some(rule) => self.known_call(id, rule, &arguments),
+                    None => self.direct_call(id, decl, &arguments),
+                }
+            }
+            None => self.call_through(id, &callees, &arguments),
+        }
+    }
+
+    /// The object before `.` or `->` of a method's call; the name of a called function is no use of it as a value.
+    fn object_of_method(&mut self, callee: NodeId) {
+        let inner = self.tree.bare(callee);
+        let is_name = self.tree.decl_of(inner).is_some_and(|decl| decl.kind == DeclKind::Function);
+        match is_name {
+            true => self.visit(&self.tree.node(inner).children.clone()),
+            false => drop(self.value(callee)),
+        }
+    }
+
+    fn known_call(&mut self, id: NodeId, rule: Rule, arguments: &[NodeId]) -> Vec<Value> {
+        if let Rule::Copies { .. } | Rule::Fills { .. } | Rule::Compares { .. } = rule {
+            return self.memory(id, rule, arguments);
+        }
+        let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
+        let value = |at: usize| values.get(at).cloned().unwrap_or_default();
+        match rule {
+            Rule::Returns(at) => value(at),
+            Rule::CallsBack { function, passes } => {
+                for called in &value(function) {
+                    for &(from, to) in passes {
+                        match &called.source {
+                            Source::Function(usr) => {
+                                self.flow(&value(from), &Place::Parameter(usr.clone(), to))
+                            }
+                            _ => self.given_through(arguments[function], &value(from), to, id),
+                        }
+                    }
+                }
+                passes.first().map(|&(from, _)| value(from)).unwrap_or_default()
+            }
+            Rule::Keeps(at) => {
+                self.flow(&value(at), &Place::Variable(KEPT.into()));
+                Vec::new()
+            }
+            Rule::Recalls => vec![Value::place(Place::Variable(KEPT.into()))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn direct_call(&mut self, id: NodeId, decl: &Decl, arguments: &[NodeId]) -> Vec<Value> {
+        let tree = self.tree;
+        let mut given = Vec::new();
+        for &argument in arguments {
+            let mut values = self.pointer(argument);
+            values.extend(self.object_given(argument));
+            self.given(decl, argument, &values, id);
+            self.pass_on_variadic(decl, argument);
+            given.push(values);
+        }
+        if known::ends_life(&decl.name) {
+            // What is done with the bytes of an object that is given back concerns nobody any more.
+            given.clear();
+        }
+        let result = self.note_call(id, (decl.usr.clone(), decl.parameters), given);
+        let ty = tree.node(id).ty;
+        if !self.holds_pointer(ty) {
+            return Vec::new();
+        }
+        let mut values = vec![Value::place(result)];
+        let is_code_here = decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual;
+        if !is_code_here && !known::gives_fresh_memory(&decl.name) {
+            let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
+            if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
+                let spelling = tree.ty(ty).spelling.clone();
+                self.act(std::slice::from_ref(&foreign), &Act::As(Shape::Record(record), spelling), id);
+            }
+            values.push(foreign);
+        }
+        values
+    }
+
+    /// `vprint(format, list)`: the further arguments of the caller become those of the called.
+    fn pass_on_variadic(&mut self, decl: &Decl, argument: NodeId) {
+        let is_list = self.tree.ty(self.tree.node(argument).ty).spelling.contains("__va_list");
+        if let Some(function) = self.function.clone().filter(|_| is_list) {
+            let from = Value::place(Place::Variable(super::variadic(&function)));
+            self.flow(&[from], &Place::Variable(super::variadic(&decl.usr)));
+        }
+    }
+
+    /// An object that is given whole, or by reference.
+    fn object_given(&self, argument: NodeId) -> Option<Value> {
+        let record = self.tree.record_of(self.tree.node(argument).ty)?;
+        Some(Value::origin(Origin::Object(self.usr(record)?)))
+    }
+
+    fn given(&mut self, decl: &Decl, argument: NodeId, values: &[Value], at: NodeId) {
+        let tree = self.tree;
+        let (usr, name) = (decl.usr.clone(), decl.name.clone());
+        if let Some(template) = decl.template.clone() {
+            self.act(values, &Act::Instantiated(template, name.clone()), at);
+        }
+        let record = self.record_behind(argument).or_else(|| tree.record_of(tree.node(argument).ty));
+        let is_typed = record.is_some();
+        // The compiler makes these from what is compiled here, for the type's own layout.
+        let in_class_template =
+            decl.class.is_some_and(|class| tree.records[class].names.iter().any(|name| name.contains('<')));
+        let is_code_here = decl.kind == DeclKind::Special
+            || decl.kind == DeclKind::Template
+            || decl.template.is_some()
+            || decl.is_virtual
+            || in_class_template
+            || decl.name.starts_with("operator");
+        if !(is_code_here && (is_typed || decl.kind == DeclKind::Special)) {
+            self.act(values, &Act::Given(usr, name), at);
+        }
+    }
+
+    fn call_through(&mut self, id: NodeId, callees: &[NodeId], arguments: &[NodeId]) -> Vec<Value> {
+        self.visit(callees);
+        let Some(&callee) = callees.first() else {
+            for &argument in arguments {
+                self.value(argument);
+            }
+            return Vec::new();
+        };
+        let mut given = Vec::new();
+        for &argument in arguments {
+            let mut values = self.pointer(argument);
+            values.extend(self.object_given(argument));
+            if let Some(name) = self.signature(callee) {
+                self.act(&values, &Act::GivenThrough(name), id);
+            }
+            given.push(values);
+        }
+        let Some(name) = self.signature(callee) else { return Vec::new() };
+        let result = self.note_call(id, (name, usize::MAX), given);
+        match self.holds_pointer(self.tree.node(id).ty) {
+            true => vec![Value::place(result)],
+            false => Vec::new(),
+        }
+    }
+
+    fn note_call(&mut self, id: NodeId, called: (Name, usize), given: Vec<Vec<Value>>) -> Place {
+        let (function, named) = called;
+        let site = self.tree.node(id).site;
+        let file = &self.tree.files[site.file];
+        // Calls that one macro makes share a line and a column.
+        let name = format!("{file}:{}:{}:{function}", site.line, site.column);
+        let result = Place::Result(name.into());
+        self.facts.calls.insert(Call { function, given, named, result: result.clone() });
+        result
+    }
+
+    fn given_through(&mut self, callee: NodeId, values: &[Value], index: usize, at: NodeId) {
+        let Some(name) = self.signature(callee) else { return };
+        self.flow(values, &Place::Parameter(name.clone(), index));
+        self.act(values, &Act::GivenThrough(name), at);
+    }
+
+    /// The name that all functions share that may be called through this pointer.
+    fn signature(&self, callee: NodeId) -> Option<Name> {
+        let ty = self.tree.node(callee).ty;
+        let function = self.tree.pointee(ty).unwrap_or(ty);
+        let function = self.tree.ty(function);
+        (function.kind == TypeKind::Function).then(|| function.spelling.clone())
+    }
+
+    /// Values that are addresses of places are not objects that cross.
+    pub(super) fn objects(values: &[Value]) -> Vec<Value> {
+        values.iter().filter(|value| value.reach != Reach::Address).cloned().collect()
+    }
+}

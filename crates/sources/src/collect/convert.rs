@@ -1,0 +1,117 @@
+//! Casts, written and implicit.
+
+use super::Collector;
+use crate::facts::{Act, Origin, Place, Shape, Source, Value};
+use crate::tree::{Kind, NodeId, TypeId, TypeKind};
+
+/// Integers below this that are cast to pointers are marks, not addresses.
+const LEAST_ADDRESS: i64 = 4096;
+
+impl Collector<'_> {
+    /// The value after a cast, and what the cast says of the objects.
+    pub(super) fn convert(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let children = &tree.node(id).children;
+        let Some((&child, rest)) = children.split_last() else { return Vec::new() };
+        self.visit(rest);
+        let (from, to) = (tree.node(child).ty, tree.node(id).ty);
+        if self.is_variadic_argument(child) {
+            let function = self.function.clone().unwrap_or_else(|| "".into());
+            return vec![Value::place(Place::Variable(variadic(&function)))];
+        }
+        let mut values = self.value(child);
+        match (tree.pointee(from), tree.ty(to).kind) {
+            (Some(behind), TypeKind::Pointer(ahead)) => {
+                if tree.ty(behind).spelling != tree.ty(ahead).spelling {
+                    values.extend(self.typed_object(child));
+                    self.note_function_type(&values, ahead);
+                    self.note_use_as(&values, ahead, id);
+                }
+                values
+            }
+            (Some(_), TypeKind::Scalar) if tree.ty(to).size_bytes == Some(8) => {
+                values.extend(self.typed_object(child));
+                values
+            }
+            (Some(_), _) => Vec::new(),
+            (None, TypeKind::Pointer(ahead)) => {
+                if tree.ty(from).kind == TypeKind::Function {
+                    return values;
+                }
+                if let Some(address) = self.written_address(child) {
+                    let origin = Origin::Foreign("".into(), format!("the address {address:#x}").into());
+                    values.push(Value::origin(origin));
+                }
+                self.note_use_as(&values, ahead, id);
+                values
+            }
+            _ => {
+                self.note_reference_cast(id, child);
+                values
+            }
+        }
+    }
+
+    fn written_address(&self, id: NodeId) -> Option<i64> {
+        let node = self.tree.node(self.tree.uncast(id));
+        node.value.filter(|value| node.kind == Kind::Integer && *value >= LEAST_ADDRESS)
+    }
+
+    fn is_variadic_argument(&self, child: NodeId) -> bool {
+        let node = self.tree.node(child);
+        let mut ty = node.ty;
+        while let Some(inner) = self.tree.pointee(ty) {
+            ty = inner;
+        }
+        let is_list = self.tree.ty(ty).spelling.contains("__va_list");
+        let own = self.above.last().map(|&id| self.tree.node(id).ty);
+        is_list && own.is_some_and(|own| !self.tree.ty(own).spelling.contains("__va_list"))
+    }
+
+    /// A function that is cast to another type may be called as that type.
+    fn note_function_type(&mut self, values: &[Value], ahead: TypeId) {
+        let ahead = self.tree.ty(ahead);
+        if ahead.kind != TypeKind::Function {
+            return;
+        }
+        for value in values {
+            if let Source::Function(function) = &value.source {
+                self.facts.taken.insert((ahead.spelling.clone(), function.clone()));
+            }
+        }
+    }
+
+    fn note_use_as(&mut self, values: &[Value], ahead: TypeId, at: NodeId) {
+        let tree = self.tree;
+        let ty = tree.ty(ahead);
+        let shape = match ty.kind {
+            TypeKind::Record(record) if tree.records[record].is_complete => self.shape(ahead),
+            TypeKind::Array(of, _) => return self.note_use_as(values, of, at),
+            TypeKind::Scalar => self.shape(ahead),
+            TypeKind::Pointer(_) => Shape::Pointer,
+            _ => return,
+        };
+        let is_seen = |value: &&Value| shape != Shape::Pointer || matches!(value.source, Source::Origin(_));
+        let seen: Vec<Value> = values.iter().filter(is_seen).cloned().collect();
+        self.act(&seen, &Act::As(shape, ty.spelling.clone()), at);
+    }
+
+    /// `reinterpret_cast<X &>(object)`.
+    fn note_reference_cast(&mut self, id: NodeId, child: NodeId) {
+        let tree = self.tree;
+        let (to, from) = (tree.node(id).ty, tree.node(child).ty);
+        let is_made = matches!(tree.node(tree.bare(child)).kind, Kind::Call | Kind::InitList);
+        let is_cast = tree.node(id).kind == Kind::Cast && !is_made;
+        let (Some(from), true) = (tree.record_of(from), is_cast) else { return };
+        if tree.record_of(to) != Some(from)
+            && let Some(usr) = self.usr(from)
+        {
+            self.note_use_as(&[Value::origin(Origin::Object(usr))], to, id);
+        }
+    }
+}
+
+/// Where the arguments beyond the named ones of a function are.
+pub(crate) fn variadic(function: &str) -> crate::tree::Name {
+    format!("{function} (further arguments)").into()
+}

@@ -1,0 +1,150 @@
+//! `memcpy`, `memset`, `memcmp` and their like.
+
+use super::Collector;
+use crate::facts::{Act, Origin, Reach, Saying, Shape, Source, Value};
+use crate::known::Rule;
+use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
+
+/// What a size argument measures.
+struct Size {
+    /// Its value, when the compiler knows it.
+    bytes: Option<u64>,
+    /// `offsetof` of these members.
+    offsets: Vec<(Name, Name)>,
+    /// True when it is a distance between pointers.
+    is_distance: bool,
+}
+
+impl Collector<'_> {
+    pub(super) fn memory(&mut self, id: NodeId, rule: Rule, arguments: &[NodeId]) -> Vec<Value> {
+        let (places, size): (Vec<usize>, usize) = match rule {
+            Rule::Copies { to, from, size } => (vec![to, from], size),
+            Rule::Fills { to, size } => (vec![to], size),
+            Rule::Compares { size } => (vec![0, 1], size),
+            _ => return Vec::new(),
+        };
+        let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
+        let Some(&size) = arguments.get(size) else { return Vec::new() };
+        let size = self.size(size);
+        for &at in &places {
+            if let Some(&argument) = arguments.get(at) {
+                self.note_memory(id, argument, &size, rule);
+            }
+        }
+        let value = |at: usize| values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
+        match rule {
+            Rule::Copies { to, from, .. } => {
+                self.note_copy(id, (arguments[to], &value(to)), (arguments[from], &value(from)), &size);
+                value(to)
+            }
+            Rule::Compares { .. } => {
+                for &at in &places {
+                    self.act(&value(at), &Act::Compared, id);
+                }
+                Vec::new()
+            }
+            _ => value(places[0]),
+        }
+    }
+
+    fn size(&self, id: NodeId) -> Size {
+        let tree = self.tree;
+        let mut size = Size { bytes: None, offsets: Vec::new(), is_distance: false };
+        let node = tree.node(tree.bare(id));
+        size.bytes = node.value.and_then(|value| u64::try_from(value).ok());
+        for below in tree.below(id) {
+            let node = tree.node(below);
+            if node.kind == Kind::OffsetOf {
+                size.offsets.extend(self.offset_member(below));
+            }
+            if let (Kind::Binary, [left, right]) = (node.kind, &node.children[..]) {
+                let is_pointer = |id: NodeId| tree.pointee(tree.node(id).ty).is_some();
+                size.is_distance |= is_pointer(*left) && is_pointer(*right) && !is_pointer(below);
+            }
+        }
+        size
+    }
+
+    /// What a size says of the object, or the member, whose address is given with it.
+    fn note_memory(&mut self, id: NodeId, argument: NodeId, size: &Size, rule: Rule) {
+        let tree = self.tree;
+        let at = self.at(id);
+        let inner = tree.uncast(argument);
+        let target = match tree.node(inner).kind {
+            Kind::AddressOf => tree.bare(tree.node(inner).children[0]),
+            _ => inner,
+        };
+        if let Some((record, member)) = self.member_named(target) {
+            let own = tree.ty(tree.node(target).ty).size_bytes;
+            let is_more = size.is_distance
+                || !size.offsets.is_empty()
+                || matches!((size.bytes, own), (Some(bytes), Some(own)) if own > 0 && bytes > own);
+            if is_more {
+                self.facts.sayings.insert((record, Saying::Span(member, size.bytes), at.clone()));
+            }
+        }
+        let Some(record) = self.record_behind(inner) else { return };
+        let Some(usr) = self.usr(record) else { return };
+        if !size.offsets.is_empty() {
+            for (owner, member) in &size.offsets {
+                self.facts.sayings.insert((owner.clone(), Saying::Measured(member.clone()), at.clone()));
+            }
+            return;
+        }
+        let Some(whole) = self.record_bytes(record) else { return };
+        match size.bytes {
+            Some(bytes) if bytes > 0 && bytes < whole => {
+                self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
+            }
+            _ if size.is_distance => {
+                self.facts.sayings.insert((usr, Saying::Prefix(whole), at));
+            }
+            _ if !matches!(rule, Rule::Compares { .. }) => {
+                self.facts.sayings.insert((usr, Saying::Whole("copied or cleared whole".into()), at));
+            }
+            _ => {}
+        }
+    }
+
+    fn record_bytes(&self, record: RecordId) -> Option<u64> {
+        Some(self.tree.records[record].size_bytes).filter(|bytes| *bytes > 0)
+    }
+
+    /// After a copy, `to` holds what `from` held.
+    fn note_copy(&mut self, id: NodeId, to: (NodeId, &[Value]), from: (NodeId, &[Value]), size: &Size) {
+        let tree = self.tree;
+        let (to_record, from_record) =
+            (self.record_behind(tree.uncast(to.0)), self.record_behind(tree.uncast(from.0)));
+        if to_record.is_some() && to_record == from_record {
+            return;
+        }
+        for target in to.1 {
+            if let Source::Place(place) = &target.source {
+                self.flow(from.1, place);
+            }
+        }
+        let as_record = |collector: &Self, record: Option<RecordId>| {
+            let record = record.filter(|&record| tree.records[record].is_complete)?;
+            let name = tree.records[record].names.first().cloned().unwrap_or_default();
+            Some(Act::As(Shape::Record(collector.usr(record)?), name.into()))
+        };
+        if let Some(act) = as_record(self, to_record) {
+            self.act(from.1, &act, id);
+        }
+        if let Some(act) = as_record(self, from_record) {
+            self.act(to.1, &act, id);
+        }
+        let is_bytes = |node: NodeId| {
+            tree.pointee(tree.node(tree.uncast(node)).ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte)
+        };
+        let _ = size;
+        if to_record.is_none() && is_bytes(to.0) {
+            let arrays = to.1.iter().filter(|value| matches!(value.source, Source::Origin(Origin::Bytes(_))));
+            if arrays.count() > 0 {
+                let whole: Vec<Value> =
+                    from.1.iter().filter(|value| value.reach == Reach::Start).cloned().collect();
+                self.act(&whole, &Act::Leaves("an array of bytes".into()), id);
+            }
+        }
+    }
+}

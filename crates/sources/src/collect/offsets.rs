@@ -1,0 +1,127 @@
+//! `offsetof`, distances between members, and sizes in constants of an ABI.
+
+use super::Collector;
+use crate::facts::{Saying, Value};
+use crate::known;
+use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
+
+impl Collector<'_> {
+    /// The record and the member that an `offsetof` names.
+    pub(super) fn offset_member(&self, id: NodeId) -> Option<(Name, Name)> {
+        let members = self.tree.node(id).children.iter().filter_map(|&child| {
+            let decl = self.tree.decl_of(child).filter(|_| self.tree.node(child).kind == Kind::MemberRef)?;
+            let DeclKind::Field(record) = decl.kind else { return None };
+            Some((self.usr(record)?, decl.name.clone()))
+        });
+        members.into_iter().next()
+    }
+
+    /// What is done with the offset decides.
+    pub(super) fn offset_of(&mut self, id: NodeId) -> Vec<Value> {
+        let Some((record, member)) = self.offset_member(id) else { return Vec::new() };
+        let saying = self.offset_use(&record, member);
+        let at = self.at(id);
+        self.facts.sayings.insert((record, saying, at));
+        Vec::new()
+    }
+
+    fn offset_use(&self, record: &Name, member: Name) -> Saying {
+        let mut is_computed = false;
+        for &above in self.above.iter().rev().skip(1) {
+            let node = self.tree.node(above);
+            match node.kind {
+                Kind::Assertion | Kind::SizeOf => return Saying::AssertedOffset(member),
+                Kind::Binary | Kind::CompoundAssign => {
+                    let is_pointer = |id: NodeId| self.tree.pointee(self.tree.node(id).ty).is_some();
+                    if is_pointer(above) || node.children.iter().any(|&child| is_pointer(child)) {
+                        return Saying::Offset(member);
+                    }
+                    is_computed = true;
+                }
+                Kind::Call => return self.offset_given(above, record, member, is_computed),
+                Kind::Wrap | Kind::Cast | Kind::Conditional => {}
+                _ => break,
+            }
+        }
+        match is_computed {
+            true => Saying::Measured(member),
+            false => Saying::Offset(member),
+        }
+    }
+
+    fn offset_given(&self, call: NodeId, record: &Name, member: Name, is_computed: bool) -> Saying {
+        let name = self.tree.decl_of(call).map(|decl| decl.name.clone());
+        let is_memory = name.as_ref().is_some_and(|name| known::rule(name).is_some());
+        if is_computed && name.is_some_and(|name| known::gives_fresh_memory(&name)) {
+            return Saying::TailAllocated(member);
+        }
+        let arguments = self.tree.arguments.get(&call).into_iter().flatten().flatten();
+        let is_object = |&argument: &NodeId| {
+            let behind = self.record_behind(self.tree.uncast(argument));
+            behind.and_then(|behind| self.usr(behind)).as_ref() == Some(record)
+        };
+        match is_computed || is_memory || arguments.into_iter().any(is_object) {
+            true => Saying::Measured(member),
+            false => Saying::Offset(member),
+        }
+    }
+
+    /// `(char *)&x->b - (char *)&x->a`, `p <= &x->b`.
+    pub(super) fn note_distance(&mut self, left: NodeId, right: NodeId, at: NodeId) {
+        let member = |node: NodeId| {
+            let inner = self.tree.uncast(node);
+            let node = self.tree.node(inner);
+            let child = *node.children.first().filter(|_| node.kind == Kind::AddressOf)?;
+            self.member_named(self.tree.bare(child))
+        };
+        let place = self.at(at);
+        match (member(left), member(right)) {
+            (Some((a, first)), Some((b, second))) if a == b => {
+                self.facts.sayings.insert((a, Saying::Distance(first, second), place));
+            }
+            (Some((record, member)), None) | (None, Some((record, member)))
+                if self.is_cast_to_bytes(left) || self.is_cast_to_bytes(right) =>
+            {
+                self.facts.sayings.insert((record, Saying::Measured(member), place));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_cast_to_bytes(&self, node: NodeId) -> bool {
+        let inner = self.tree.bare(node);
+        let to = self.tree.pointee(self.tree.node(inner).ty);
+        self.tree.node(inner).kind == Kind::Cast
+            && to.is_some_and(|to| matches!(self.tree.ty(to).kind, TypeKind::Byte | TypeKind::Void))
+    }
+
+    /// `sizeof` is not evaluated: only an `offsetof` in it counts. One among shifts is a request's number, such as
+    /// `_IOW(…, struct request)`.
+    pub(super) fn inside_sizeof(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        for below in tree.below(id) {
+            if tree.node(below).kind == Kind::OffsetOf
+                && let Some((record, member)) = self.offset_member(below)
+            {
+                let at = self.at(below);
+                self.facts.sayings.insert((record, Saying::AssertedOffset(member), at));
+            }
+        }
+        let node = tree.node(id);
+        let measured = node.children.first().and_then(|&child| tree.record_of(tree.node(child).ty));
+        let around = self.above.iter().rev().skip(1).map(|&above| tree.node(above));
+        let mut binaries =
+            around.take_while(|node| matches!(node.kind, Kind::Wrap | Kind::Cast | Kind::Binary));
+        let shifted = node.value.map(|size| size << REQUEST_SIZE_SHIFT);
+        let is_request =
+            shifted.is_some() && binaries.any(|node| node.kind == Kind::Binary && node.value == shifted);
+        if let Some(usr) = measured.and_then(|record| self.usr(record)).filter(|_| is_request) {
+            let at = self.at(id);
+            self.facts.sayings.insert((usr, Saying::AbiConstant("a request's number".into()), at));
+        }
+        Vec::new()
+    }
+}
+
+/// Where the size of a request's argument stands in an `ioctl` number.
+const REQUEST_SIZE_SHIFT: u32 = 16;

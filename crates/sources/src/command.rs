@@ -1,0 +1,269 @@
+//! The compiler calls of a build.
+
+use crate::error::Error;
+use crate::read::normal;
+use regex::Regex;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// One compiler call.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct CompileCommand {
+    /// Where it ran.
+    pub directory: PathBuf,
+    /// The compiler and its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// An entry of `compile_commands.json`.
+#[derive(Deserialize)]
+struct Entry {
+    directory: PathBuf,
+    arguments: Option<Vec<String>>,
+    command: Option<String>,
+}
+
+/// Reads the text of a `compile_commands.json`.
+///
+/// # Errors
+/// When the text is no such list.
+pub fn from_json(file: &Path, text: &str) -> Result<Vec<CompileCommand>, Error> {
+    let wrong = |why: String| Error::CompileCommands { file: file.to_owned(), why };
+    let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let mut commands = Vec::new();
+    for Entry { directory, arguments, command } in entries {
+        let split = || command.as_deref().and_then(|command| shell_words::split(command).ok());
+        let arguments = arguments
+            .or_else(split)
+            .ok_or_else(|| wrong("an entry has no command that can be split".into()))?;
+        commands.push(CompileCommand { directory, arguments });
+    }
+    Ok(commands)
+}
+
+/// The compiler call in one of kbuild's `.NAME.o.cmd` files, which ran in the build's top folder.
+pub fn from_kbuild(top: &Path, text: &str) -> Option<CompileCommand> {
+    let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"))?;
+    let (_, command) = line.split_once(":=")?;
+    let command = command.split(" ; ").next()?.replace("$(pound)", "#");
+    let arguments = shell_words::split(&command).ok()?;
+    let command = CompileCommand { directory: top.to_owned(), arguments };
+    let compiles = command.sources().next().is_some();
+    compiles.then_some(command)
+}
+
+const EXTENSIONS: [&str; 6] = ["c", "cc", "cpp", "cxx", "C", "c++"];
+
+/// Options whose value is the next argument, and which the meaning of the sources depends on.
+const WITH_VALUE: [&str; 12] = [
+    "-I",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-x",
+    "-isysroot",
+    "--sysroot",
+    "-std",
+];
+
+/// The beginnings of options that the meaning of the sources depends on.
+const MEANINGFUL: [&str; 32] = [
+    "-std=",
+    "-ansi",
+    "-m32",
+    "-m64",
+    "-mx32",
+    "-march=",
+    "-msse",
+    "-mavx",
+    "-maes",
+    "-mpclmul",
+    "-mbmi",
+    "-mpopcnt",
+    "-mf16c",
+    "-mfma",
+    "-mlzcnt",
+    "-mssse",
+    "-fshort-enums",
+    "-fshort-wchar",
+    "-fpack-struct",
+    "-fsigned-char",
+    "-funsigned-char",
+    "-fms-extensions",
+    "-fplan9-extensions",
+    "-nostdinc",
+    "-pthread",
+    "-fopenmp",
+    "-fvisibility=",
+    "-fPIC",
+    "-fpic",
+    "-fPIE",
+    "--sysroot=",
+    "-fno-rtti",
+];
+
+impl CompileCommand {
+    /// True for calls of a C or C++ compiler that compile, or link, something.
+    pub fn is_compiler(&self) -> bool {
+        static NAMES: &str = r"^(.+-)?(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-[0-9.]+)?$";
+        let program = self.arguments.first().map_or("", String::as_str);
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let is_internal = self.arguments.get(1).is_some_and(|first| first == "-cc1" || first == "-cc1as");
+        !is_internal && Regex::new(NAMES).is_ok_and(|names| names.is_match(name))
+    }
+
+    /// True when it links a shared library.
+    pub fn links_shared_library(&self) -> bool {
+        self.is_compiler()
+            && self.arguments.iter().any(|argument| argument == "-shared" || argument == "-dynamiclib")
+    }
+
+    /// The sources that it compiles, as written.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        let is_preprocessing = self
+            .arguments
+            .iter()
+            .any(|argument| matches!(argument.as_str(), "-E" | "-M" | "-MM" | "-fsyntax-only"));
+        let has_value = |before: &String| {
+            matches!(before.as_str(), "-o" | "-MF" | "-MT" | "-MQ") || WITH_VALUE.contains(&before.as_str())
+        };
+        let pairs = self.arguments.iter().zip(self.arguments.iter().skip(1));
+        let is_source = |argument: &str| {
+            let extension = Path::new(argument).extension().and_then(|extension| extension.to_str());
+            !argument.starts_with('-') && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+        };
+        pairs
+            .filter(move |(before, _)| !is_preprocessing && !has_value(before))
+            .map(|(_, argument)| argument.as_str())
+            .filter(move |argument| is_source(argument))
+    }
+
+    /// The sources as absolute paths.
+    pub fn source_paths(&self) -> Vec<PathBuf> {
+        self.sources().map(|source| normal(&self.directory.join(source))).collect()
+    }
+
+    /// What libclang needs to understand `source` as this call does: what only code generation needs is left out,
+    /// because libclang does not know every option of every compiler.
+    pub(crate) fn for_libclang(&self, source: &Path) -> Vec<String> {
+        let mut kept: Vec<String> = Vec::new();
+        let absolute = |path: &str| match path.is_empty() || path.starts_with('=') {
+            true => path.to_string(),
+            false => normal(&self.directory.join(path)).to_string_lossy().into_owned(),
+        };
+        let mut arguments = self.arguments.iter().skip(1);
+        while let Some(argument) = arguments.next() {
+            let is_path = |option: &str| !matches!(option, "-D" | "-U" | "-x" | "-std");
+            if WITH_VALUE.contains(&argument.as_str()) {
+                let Some(value) = arguments.next() else { break };
+                kept.push(argument.clone());
+                let is_file = argument == "-include" || argument == "-imacros";
+                let found = !is_file || self.directory.join(value).exists();
+                kept.push(if is_path(argument) && found { absolute(value) } else { value.clone() });
+            } else if let Some(path) = argument.strip_prefix("-I") {
+                kept.push(format!("-I{}", absolute(path)));
+            } else if argument.starts_with("-D") || argument.starts_with("-U") {
+                kept.push(argument.clone());
+            } else if let Some(option) =
+                ["-isystem", "-iquote", "-idirafter"].into_iter().find(|option| argument.starts_with(option))
+            {
+                kept.extend([option.to_string(), absolute(&argument[option.len()..])]);
+            } else if MEANINGFUL.iter().any(|known| argument.starts_with(known)) {
+                kept.push(argument.clone());
+            }
+        }
+        kept.extend(self.target());
+        kept.extend(["-w".to_string(), "-ferror-limit=0".to_string(), source.to_string_lossy().into_owned()]);
+        kept
+    }
+
+    /// The machine that a cross compiler is named after; the language when the compiler's name decides.
+    fn target(&self) -> Vec<String> {
+        let program = self.arguments.first().map_or("", String::as_str);
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let mut options = Vec::new();
+        let parts: Vec<&str> = name.split('-').collect();
+        if let Some(driver) = parts.iter().position(|part| matches!(*part, "gcc" | "g++" | "cc" | "c++"))
+            && driver >= 2
+        {
+            options.push(format!("--target={}", parts[..driver].join("-")));
+        }
+        if name.contains("++") && !self.arguments.iter().any(|argument| argument == "-x") {
+            options.push("-xc++".into());
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> CompileCommand {
+        CompileCommand { directory: "/w/sub".into(), arguments: shell_words::split(text).expect("splits") }
+    }
+
+    #[test]
+    fn only_what_means_something_reaches_libclang() {
+        let call = command(
+            "gcc -O2 -Wall -mrecord-mcount -I../inc -DX=1 -include cfg.h -isystem /s -MF x.d -c a.c -o a.o",
+        );
+        assert_eq!(
+            call.for_libclang(Path::new("/w/sub/a.c")),
+            [
+                "-I/w/inc",
+                "-DX=1",
+                "-include",
+                "cfg.h",
+                "-isystem",
+                "/s",
+                "-w",
+                "-ferror-limit=0",
+                "/w/sub/a.c"
+            ]
+        );
+        assert_eq!(call.source_paths(), [Path::new("/w/sub/a.c")]);
+    }
+
+    #[test]
+    fn compilers_are_known_by_name() {
+        for name in ["cc", "/usr/bin/gcc-12", "aarch64-linux-gnu-g++", "clang++-19"] {
+            assert!(command(&format!("{name} -c a.c")).is_compiler(), "{name}");
+        }
+        for text in ["ld -o x", "clang -cc1 a.c", "gccgo a.c", "make"] {
+            assert!(!command(text).is_compiler(), "{text}");
+        }
+        assert_eq!(command("gcc -E a.c").sources().count(), 0, "preprocessing compiles nothing");
+    }
+
+    #[test]
+    fn a_cross_compiler_says_its_target_and_a_cpp_compiler_its_language() {
+        let arguments = command("aarch64-linux-gnu-g++ -c a.c").for_libclang(Path::new("/a.c"));
+        assert!(arguments.contains(&"--target=aarch64-linux-gnu".to_string()));
+        assert!(arguments.contains(&"-xc++".to_string()));
+    }
+
+    #[test]
+    fn both_forms_of_a_compilation_database_are_read() {
+        let text = r#"[{"directory":"/d","file":"a.c","command":"cc -c a.c -DX='a b'"},
+                       {"directory":"/d","file":"b.c","arguments":["cc","-c","b.c"]}]"#;
+        let commands = from_json(Path::new("compile_commands.json"), text).expect("reads");
+        assert_eq!(commands[0].arguments, ["cc", "-c", "a.c", "-DX=a b"]);
+        assert_eq!(commands[1].source_paths(), [Path::new("/d/b.c")]);
+        let error = from_json(Path::new("x.json"), "{}").expect_err("no list");
+        assert!(error.to_string().contains("x.json"), "{error}");
+    }
+
+    #[test]
+    fn kbuild_says_how_a_unit_was_compiled() {
+        let text = "savedcmd_kernel/x.o := gcc -Wp,-MMD,kernel/.x.o.d -nostdinc -I./include -D__KERNEL__ -c -o \
+                    kernel/x.o kernel/x.c ; ./tools/objtool kernel/x.o\n\nsource_kernel/x.o := kernel/x.c\n";
+        let command = from_kbuild(Path::new("/k"), text).expect("a compiler call");
+        assert_eq!(command.source_paths(), [Path::new("/k/kernel/x.c")]);
+        assert_eq!(from_kbuild(Path::new("/k"), "cmd_vmlinux := ld -o vmlinux\n"), None);
+    }
+}

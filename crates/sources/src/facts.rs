@@ -1,0 +1,227 @@
+//! What one unit says about objects and the pointers to them, in a form that units can be added up in.
+//!
+//! Pointers are followed by *places*: variables, parameters, members of a type (of all its objects at once), results of
+//! functions. The order of statements is not looked at, so that a pointer may be anywhere that it can come to.
+
+use crate::tree::Name;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a pointer may be kept.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Place {
+    Variable(Name),
+    /// Parameter of a function, from 0. Functions that are called through pointers share the name of their type.
+    Parameter(Name, usize),
+    Return(Name),
+    /// A member of a record.
+    Member(Name, Name),
+    /// What one call gives, by the place of the call.
+    Result(Name),
+}
+
+/// What a pointer may point to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Origin {
+    /// An object of this record.
+    Object(Name),
+    /// A member of an object of this record.
+    MemberOf(Name, Name),
+    /// Plain bytes: a character array.
+    Bytes(Name),
+    /// What a function gave: its identity and its name.
+    Foreign(Name, Name),
+}
+
+/// Where in what it points to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Reach {
+    /// At its start.
+    Start,
+    /// Somewhere in it.
+    Inside,
+    /// At an offset that is written as a number.
+    Fixed,
+    /// It is the address of the place itself.
+    Address,
+}
+
+/// Where a pointer's value comes from.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Source {
+    Place(Place),
+    Origin(Origin),
+    Function(Name),
+}
+
+/// A pointer's value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Value {
+    pub(crate) source: Source,
+    pub(crate) reach: Reach,
+}
+
+impl Value {
+    pub(crate) fn origin(origin: Origin) -> Value {
+        Value { source: Source::Origin(origin), reach: Reach::Start }
+    }
+
+    pub(crate) fn place(place: Place) -> Value {
+        Value { source: Source::Place(place), reach: Reach::Start }
+    }
+}
+
+/// What a value of some type looks like.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Shape {
+    Record(Name),
+    /// Numbers and enumerations, with their size in bytes.
+    Scalar(u64),
+    Pointer,
+    Other,
+}
+
+/// What is done through a pointer, whatever it points to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Act {
+    /// Used as a pointer to something else, whose type is spelled so.
+    As(Shape, Name),
+    /// Read or written byte by byte.
+    Bytes,
+    /// Stepped through as an array of this type; true for numbers, false for records.
+    Walk(Name, bool),
+    /// Given to a function (identity, name).
+    Given(Name, Name),
+    /// Given to whatever function of this type a pointer leads to.
+    GivenThrough(Name),
+    /// Given to a template's instance (the template's identity, name).
+    Instantiated(Name, Name),
+    /// Put where other code finds it: what, in words.
+    Leaves(Name),
+    /// Used by assembly.
+    Assembly,
+    /// Its bytes are compared.
+    Compared,
+}
+
+/// Where it is written.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Where {
+    pub(crate) file: Name,
+    pub(crate) line: u32,
+}
+
+/// What is said of a record directly.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Saying {
+    /// An assertion holds the offset of a member.
+    AssertedOffset(Name),
+    /// The members before this one are measured by its offset.
+    Measured(Name),
+    /// Its offset is added to a size.
+    TailAllocated(Name),
+    /// `offsetof` whose value nobody computes with, `container_of`.
+    Offset(Name),
+    /// The first so many bytes are treated by themselves.
+    Prefix(u64),
+    /// Bytes from the start of a member on are treated as one; their number, where known.
+    Span(Name, Option<u64>),
+    /// The distance between two members.
+    Distance(Name, Name),
+    /// Values by position, for so many members; true when a macro writes them.
+    Positional(usize, bool),
+    /// A pointer to volatile objects.
+    VolatilePointer,
+    /// Copied or cleared whole.
+    Whole(Name),
+    /// An ABI's constant measures it.
+    AbiConstant(Name),
+}
+
+/// A member, as far as other units need it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Member {
+    pub(crate) name: Name,
+    /// The canonical type.
+    pub(crate) ty: Name,
+    pub(crate) shape: Shape,
+    /// The record in it, also inside an array.
+    pub(crate) record: Option<Name>,
+    pub(crate) offset_bits: u64,
+    pub(crate) size_bytes: u64,
+    pub(crate) is_volatile: bool,
+    pub(crate) is_array: bool,
+    /// An array without a size, or with none or one element.
+    pub(crate) is_open_array: bool,
+    /// Plain bytes or whole words that overlay what they share a union with.
+    pub(crate) is_raw: bool,
+}
+
+/// A record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RecordFact {
+    pub(crate) names: Vec<String>,
+    pub(crate) is_union: bool,
+    pub(crate) is_foreign: bool,
+    pub(crate) at: Where,
+    pub(crate) size_bytes: u64,
+    pub(crate) members: Vec<Member>,
+    pub(crate) bases: Vec<Name>,
+}
+
+/// A call whose function is known, or known by its type.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Call {
+    /// The function, or the type of functions called through a pointer.
+    pub(crate) function: Name,
+    /// What is given, by parameter.
+    pub(crate) given: Vec<Vec<Value>>,
+    /// The parameters that the function names; what is given beyond them it reads one after another.
+    pub(crate) named: usize,
+    /// Where what it gives is.
+    pub(crate) result: Place,
+}
+
+/// All that one unit, or the whole program, says.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Facts {
+    pub(crate) records: BTreeMap<Name, RecordFact>,
+    pub(crate) flows: BTreeSet<(Value, Place)>,
+    pub(crate) calls: BTreeSet<Call>,
+    pub(crate) acts: BTreeSet<(Value, Act, Where)>,
+    pub(crate) sayings: BTreeSet<(Name, Saying, Where)>,
+    /// Functions with a body.
+    pub(crate) defined: BTreeSet<Name>,
+    /// Functions whose address is taken, by the type they are called as.
+    pub(crate) taken: BTreeSet<(Name, Name)>,
+    /// Templates that look at the bytes of what they are given.
+    pub(crate) byte_templates: BTreeSet<Name>,
+    /// Functions that the linker shows to others: name, and the records in what they take and give.
+    pub(crate) exported: BTreeSet<(Name, Name, Where)>,
+}
+
+impl Facts {
+    /// Adds another unit's.
+    pub(crate) fn add(&mut self, other: Facts) {
+        for (usr, record) in other.records {
+            let known = self.records.entry(usr).or_insert_with(|| record.clone());
+            for name in record.names {
+                if !known.names.contains(&name) {
+                    known.names.push(name);
+                }
+            }
+            if known.members.is_empty() && !record.members.is_empty() {
+                (known.members, known.size_bytes, known.bases) =
+                    (record.members, record.size_bytes, record.bases);
+                known.at = record.at;
+            }
+        }
+        self.flows.extend(other.flows);
+        self.calls.extend(other.calls);
+        self.acts.extend(other.acts);
+        self.sayings.extend(other.sayings);
+        self.defined.extend(other.defined);
+        self.taken.extend(other.taken);
+        self.byte_templates.extend(other.byte_templates);
+        self.exported.extend(other.exported);
+    }
+}

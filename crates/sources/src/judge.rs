@@ -1,0 +1,114 @@
+//! From facts and what comes where to verdicts.
+
+mod acts;
+mod layout;
+mod sayings;
+
+use crate::facts::{Facts, RecordFact, Where};
+use crate::spread::Spread;
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A use before its text is looked up.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Finding {
+    pub(crate) verdict: Verdict,
+    pub(crate) kind: UseKind,
+    pub(crate) at: Where,
+    pub(crate) reason: String,
+}
+
+/// What the build makes of the units, as far as it changes the verdicts.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Product {
+    /// A shared library is linked.
+    pub(crate) is_shared_library: bool,
+    /// Headers that are installed, by file name; none known means all are.
+    pub(crate) installed_headers: BTreeSet<String>,
+}
+
+/// Every finding, by record.
+pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet<Finding>> {
+    let spread = Spread::of(facts);
+    let mut judge = Judge { facts, spread, signatures: BTreeSet::new(), found: BTreeMap::new() };
+    judge.signatures = facts.taken.iter().map(|(signature, _)| signature.clone()).collect();
+    judge.acts();
+    judge.sayings();
+    judge.layouts();
+    judge.exports(product);
+    judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
+}
+
+/// Of uses that say the same, the first; of refusals, a few.
+fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
+    let mut said: BTreeSet<(Verdict, UseKind, String)> = BTreeSet::new();
+    let mut refusals = 0;
+    let is_new = |finding: &Finding| {
+        refusals += usize::from(finding.verdict == Verdict::Refuse);
+        let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
+        is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
+    };
+    findings.into_iter().filter(is_new).collect()
+}
+
+/// Reasons for refusing one type that are kept.
+const MOST_REFUSALS: usize = 8;
+
+struct Judge<'f> {
+    facts: &'f Facts,
+    spread: Spread,
+    /// The types as which functions of the program are used by their address.
+    signatures: BTreeSet<Name>,
+    found: BTreeMap<Name, BTreeSet<Finding>>,
+}
+
+impl<'f> Judge<'f> {
+    /// The record, when it is one of the project.
+    fn own(&self, record: &Name) -> Option<&'f RecordFact> {
+        self.facts.records.get(record).filter(|found| !found.is_foreign)
+    }
+
+    fn find(
+        &mut self,
+        record: &Name,
+        verdict: Verdict,
+        kind: UseKind,
+        at: &Where,
+        reason: impl Into<String>,
+    ) {
+        if self.own(record).is_some() {
+            let finding = Finding { verdict, kind, at: at.clone(), reason: reason.into() };
+            self.found.entry(record.clone()).or_default().insert(finding);
+        }
+    }
+
+    fn name(&self, record: &Name) -> String {
+        let known = self.facts.records.get(record).and_then(|found| found.names.first().cloned());
+        known.unwrap_or_else(|| "an unnamed type".into())
+    }
+
+    /// The record's leading members.
+    fn leading(&self, record: &Name, count: usize) -> Vec<String> {
+        let members =
+            self.own(record).map_or(&[][..], |found| &found.members[..count.min(found.members.len())]);
+        members
+            .iter()
+            .filter(|member| !member.name.is_empty())
+            .map(|member| member.name.to_string())
+            .collect()
+    }
+
+    /// The first members of both stay as they are.
+    fn keep_common(&mut self, one: &Name, two: &Name, count: usize, kind: UseKind, at: &Where, what: &str) {
+        for (record, other) in [(one, two), (two, one)] {
+            let names = self.leading(record, count);
+            let reason = format!("{what} {}, which begins with the same members", self.name(other));
+            let verdict = match names.len() {
+                0 => Verdict::Refuse,
+                _ => Verdict::Keep(names),
+            };
+            self.find(record, verdict, kind, at, reason);
+        }
+    }
+}

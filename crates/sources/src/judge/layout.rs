@@ -1,0 +1,121 @@
+//! What the declarations alone say.
+
+use super::Judge;
+use crate::facts::{Member, RecordFact, Where};
+use crate::relation::common_members;
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::collections::BTreeMap;
+
+impl Judge<'_> {
+    pub(super) fn layouts(&mut self) {
+        let facts = self.facts;
+        for (usr, record) in &facts.records {
+            self.volatile(usr, record);
+            match record.is_union {
+                true => self.union(record),
+                false => self.trailing(usr, record),
+            }
+        }
+        self.common_leading();
+    }
+
+    /// A block of which most members are volatile is a device's; single volatile members keep their place.
+    fn volatile(&mut self, usr: &Name, record: &RecordFact) {
+        let volatile: Vec<&Member> = record.members.iter().filter(|member| member.is_volatile).collect();
+        if volatile.is_empty() {
+            return;
+        }
+        let names = volatile.iter().map(|member| member.name.to_string()).collect();
+        let (verdict, reason) = match volatile.len() * 2 > record.members.len() {
+            true => (Verdict::Refuse, "most of its members are volatile, as in a block of registers"),
+            false => (Verdict::Keep(names), "volatile members"),
+        };
+        self.find(usr, verdict, UseKind::Volatile, &record.at, reason);
+    }
+
+    /// Structs that share a union keep what they begin with in common; one that shares it with plain bytes of its own
+    /// size is read through them.
+    fn union(&mut self, union: &RecordFact) {
+        let name = union.names.first().map_or("a union".to_string(), |name| format!("the union {name}"));
+        let records: Vec<(&Name, u64)> = union
+            .members
+            .iter()
+            .filter_map(|member| {
+                Some((member.record.as_ref().filter(|_| !member.is_array)?, member.size_bytes))
+            })
+            .collect();
+        for &(record, size) in &records {
+            let raw = union.members.iter().find(|member| {
+                member.is_raw && (member.size_bytes == size || (member.is_array && member.size_bytes >= size))
+            });
+            if let Some(raw) = raw {
+                let reason = format!("{name} lets {} stand for its bytes", raw.name);
+                self.find(record, Verdict::Refuse, UseKind::Union, &union.at, reason);
+            }
+        }
+        for (index, &(one, _)) in records.iter().enumerate() {
+            for &(two, _) in &records[index + 1..] {
+                let both = (self.facts.records.get(one), self.facts.records.get(two));
+                let (Some(a), Some(b)) = both else { continue };
+                let count = a.members.iter().zip(&b.members).take_while(|(a, b)| a.ty == b.ty).count();
+                if count > 0 && one != two {
+                    let what = format!("it shares {name} with");
+                    self.keep_common(one, two, count, UseKind::Union, &union.at, &what);
+                }
+            }
+        }
+    }
+
+    /// An array without a size stays last, and what follows an embedded one stays behind it.
+    fn trailing(&mut self, usr: &Name, record: &RecordFact) {
+        if let Some(last) = record.members.last().filter(|last| last.is_open_array || self.ends_open(last)) {
+            let (name, reason) = (last.name.to_string(), "an array that grows past the end stays last");
+            self.find(usr, Verdict::Last(name), UseKind::TrailingArray, &record.at, reason);
+        }
+        for pair in record.members.windows(2) {
+            if self.ends_open(&pair[0]) {
+                let names = pair.iter().map(|member| member.name.to_string()).collect();
+                let reason = format!("{} ends in an array that may grow into {}", pair[0].name, pair[1].name);
+                self.find(usr, Verdict::Keep(names), UseKind::TrailingArray, &record.at, reason);
+            }
+        }
+    }
+
+    fn ends_open(&self, member: &Member) -> bool {
+        let mut record = member.record.as_ref().filter(|_| !member.is_array);
+        for _ in 0..16 {
+            let Some(found) = record.and_then(|record| self.facts.records.get(record)) else { return false };
+            let Some(last) = found.members.last().filter(|_| !found.is_union) else { return false };
+            if last.is_open_array && last.size_bytes == 0 {
+                return true;
+            }
+            record = last.record.as_ref().filter(|_| !last.is_array);
+        }
+        false
+    }
+
+    /// Two types that begin with two or more members of equal names and types keep them.
+    fn common_leading(&mut self) {
+        let mut by_first: BTreeMap<(&Name, &Name), Vec<(&Name, &RecordFact)>> = BTreeMap::new();
+        for (usr, record) in &self.facts.records {
+            let is_named = !record.names.is_empty() && !record.is_union && record.members.len() > 1;
+            if let Some(first) = record.members.first().filter(|_| is_named && !record.is_foreign) {
+                by_first.entry((&first.name, &first.ty)).or_default().push((usr, record));
+            }
+        }
+        for group in by_first.into_values() {
+            for (index, &(one, a)) in group.iter().enumerate() {
+                let others = group.iter().enumerate().filter(|&(other, _)| other != index);
+                let most =
+                    others.map(|(_, &(two, b))| (common_members(a, b), two)).max_by_key(|(count, _)| *count);
+                if let Some((count, two)) = most.filter(|(count, _)| *count >= 2) {
+                    let names = self.leading(one, count);
+                    let reason = format!("{} begins with the same members", self.name(two));
+                    let at: &Where = &a.at;
+                    self.find(one, Verdict::Keep(names), UseKind::CommonLeadingMembers, at, reason);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What is said of a type directly.
+
+use super::{Judge, Product};
+use crate::facts::{RecordFact, Saying, Where};
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::path::Path;
+
+impl Judge<'_> {
+    pub(super) fn sayings(&mut self) {
+        let facts = self.facts;
+        for (record, saying, at) in &facts.sayings {
+            if let Some(found) = self.own(record) {
+                self.saying(record, found, saying, at);
+            }
+        }
+    }
+
+    fn saying(&mut self, record: &Name, found: &RecordFact, saying: &Saying, at: &Where) {
+        let (verdict, kind, reason) = match saying {
+            Saying::AssertedOffset(member) => (
+                Verdict::Keep(vec![member.to_string()]),
+                UseKind::Assertion,
+                format!("an assertion holds the offset of {member}"),
+            ),
+            Saying::Measured(member) => (
+                Verdict::Boundary(member.to_string()),
+                UseKind::Offset,
+                format!("code computes with the offset of {member}"),
+            ),
+            Saying::TailAllocated(member) => {
+                let is_last = found.members.last().is_some_and(|last| last.name == *member);
+                let verdict = match is_last {
+                    true => Verdict::Last(member.to_string()),
+                    false => Verdict::Boundary(member.to_string()),
+                };
+                (verdict, UseKind::TrailingArray, format!("memory is allocated up to {member} and on"))
+            }
+            Saying::Offset(member) => {
+                (Verdict::Harmless, UseKind::Offset, format!("the compiler works out the offset of {member}"))
+            }
+            Saying::Prefix(bytes) => (
+                keep(found, 0, Some(*bytes)),
+                UseKind::PartialMemory,
+                format!("its first {bytes} bytes are treated by themselves"),
+            ),
+            Saying::Span(member, bytes) => {
+                let start = found.members.iter().find(|known| known.name == *member);
+                let Some(start) = start.map(|member| member.offset_bits / 8) else { return };
+                let reason = format!("bytes from {member} on are treated as one");
+                (keep(found, start, *bytes), UseKind::PartialMemory, reason)
+            }
+            Saying::Distance(one, two) => (
+                between(found, one, two),
+                UseKind::Offset,
+                format!("code computes with the distance from {one} to {two}"),
+            ),
+            Saying::Positional(count, true) => (
+                Verdict::Keep(self.leading(record, *count)),
+                UseKind::Positional,
+                "a macro gives values by position".to_string(),
+            ),
+            Saying::Positional(..) => (
+                Verdict::Harmless,
+                UseKind::Positional,
+                "an initialiser gives values by position; an edit names the members there".to_string(),
+            ),
+            Saying::VolatilePointer => (
+                Verdict::Refuse,
+                UseKind::Volatile,
+                "a pointer to volatile objects, such as a device's registers".into(),
+            ),
+            Saying::Whole(what) => (Verdict::Harmless, UseKind::Whole, what.to_string()),
+            Saying::AbiConstant(what) => {
+                (Verdict::Refuse, UseKind::Crossing, format!("its size is part of {what}"))
+            }
+        };
+        self.find(record, verdict, kind, at, reason);
+    }
+
+    /// Types that a shared library shows: declared in a header, and taken or given by an exported function.
+    pub(super) fn exports(&mut self, product: &Product) {
+        if !product.is_shared_library {
+            return;
+        }
+        let facts = self.facts;
+        for (function, record, at) in &facts.exported {
+            let Some(found) = self.own(record) else { continue };
+            let file = Path::new(&*found.at.file);
+            let is_header =
+                file.extension().is_some_and(|extension| extension.to_string_lossy().starts_with('h'));
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let is_shown = product.installed_headers.is_empty() || product.installed_headers.contains(&name);
+            if is_header && is_shown {
+                let reason = format!("the shared library shows it to others: {function}() takes or gives it");
+                self.find(record, Verdict::Refuse, UseKind::Exported, at, reason);
+            }
+        }
+    }
+}
+
+/// The members that lie in so many bytes from `start` on; to the end when that is not known.
+fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdict {
+    let end = bytes.map_or(u64::MAX, |bytes| start.saturating_add(bytes));
+    let inside = found.members.iter().filter(|member| {
+        let at = member.offset_bits / 8;
+        at < end && at.saturating_add(member.size_bytes.max(1)) > start
+    });
+    let names: Vec<String> = inside.map(|member| member.name.to_string()).collect();
+    match names.iter().any(String::is_empty) || names.is_empty() {
+        true => Verdict::Refuse,
+        false => Verdict::Keep(names),
+    }
+}
+
+/// The members from one to the other.
+fn between(found: &RecordFact, one: &str, two: &str) -> Verdict {
+    let position = |name: &str| found.members.iter().position(|member| &*member.name == name);
+    let (Some(a), Some(b)) = (position(one), position(two)) else { return Verdict::Refuse };
+    let names = found.members[a.min(b)..=a.max(b)].iter().map(|member| member.name.to_string());
+    let names: Vec<String> = names.collect();
+    match names.iter().any(String::is_empty) {
+        true => Verdict::Refuse,
+        false => Verdict::Keep(names),
+    }
+}

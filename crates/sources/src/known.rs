@@ -1,0 +1,150 @@
+//! Functions of the C library whose effect on the objects they are given is known. A call of any other function that is
+//! not compiled with the program counts as a crossing.
+
+/// What a function does with its arguments, counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rule {
+    /// Nothing that depends on the order of members.
+    Harmless,
+    /// Gives fresh memory.
+    Allocates,
+    /// Gives back this argument.
+    Returns(usize),
+    /// Copies `size` bytes from `from` to `to`.
+    Copies { to: usize, from: usize, size: usize },
+    /// Fills `size` bytes.
+    Fills { to: usize, size: usize },
+    /// Compares bytes of both.
+    Compares { size: usize },
+    /// Calls a function with some of the arguments: (argument, parameter of that function).
+    CallsBack { function: usize, passes: &'static [(usize, usize)] },
+    /// Keeps a pointer for [`Rule::Recalls`].
+    Keeps(usize),
+    /// Gives back what was kept.
+    Recalls,
+}
+
+/// The rule for a function, by name.
+pub(crate) fn rule(name: &str) -> Option<Rule> {
+    let plain = name.strip_prefix("__builtin_").unwrap_or(name);
+    let plain = plain.strip_prefix("__").and_then(|name| name.strip_suffix("_chk")).unwrap_or(plain);
+    Some(match plain {
+        "memcpy" | "memmove" | "mempcpy" => Rule::Copies { to: 0, from: 1, size: 2 },
+        "bcopy" => Rule::Copies { to: 1, from: 0, size: 2 },
+        "memset" => Rule::Fills { to: 0, size: 2 },
+        "bzero" | "explicit_bzero" => Rule::Fills { to: 0, size: 1 },
+        "memcmp" | "bcmp" => Rule::Compares { size: 2 },
+        "malloc" | "calloc" | "aligned_alloc" | "memalign" | "valloc" | "alloca" | "alloca_with_align"
+        | "operator new" | "operator new[]" | "strdup" | "strndup" => Rule::Allocates,
+        "strchr" | "strrchr" | "strstr" | "strpbrk" | "memchr" => Rule::Returns(0),
+        "realloc" | "reallocarray" | "assume_aligned" | "launder" => Rule::Returns(0),
+        "qsort" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1)] },
+        "qsort_r" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1), (4, 2)] },
+        "bsearch" => Rule::CallsBack { function: 4, passes: &[(0, 0), (1, 1)] },
+        "pthread_create" => Rule::CallsBack { function: 2, passes: &[(3, 0)] },
+        "thrd_create" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },
+        "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
+        "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
+        "pthread_getspecific" | "tss_get" => Rule::Recalls,
+        "free" | "cfree" | "malloc_usable_size" | "operator delete" | "operator delete[]" => Rule::Harmless,
+        _ if is_harmless(name, plain) => Rule::Harmless,
+        _ => return None,
+    })
+}
+
+/// Families that take pointers to members or print addresses.
+fn is_harmless(name: &str, plain: &str) -> bool {
+    const FAMILIES: [&str; 12] = [
+        "pthread_mutex_",
+        "pthread_cond_",
+        "pthread_rwlock_",
+        "pthread_spin_",
+        "pthread_barrier_",
+        "pthread_once",
+        "sem_",
+        "mtx_",
+        "cnd_",
+        "atomic_",
+        "__atomic_",
+        "__sync_",
+    ];
+    const PRINTS: [&str; 10] = [
+        "printf",
+        "fprintf",
+        "sprintf",
+        "snprintf",
+        "dprintf",
+        "vprintf",
+        "vfprintf",
+        "vsnprintf",
+        "perror",
+        "assert",
+    ];
+    const BUILTINS: [&str; 9] = [
+        "prefetch",
+        "expect",
+        "object_size",
+        "dynamic_object_size",
+        "unreachable",
+        "constant_p",
+        "va_start",
+        "va_end",
+        "va_copy",
+    ];
+    // They take text, which ends in a zero byte: an object is none.
+    const TEXT: [&str; 13] = [
+        "strlen",
+        "strnlen",
+        "strcmp",
+        "strncmp",
+        "strcasecmp",
+        "strncasecmp",
+        "strcoll",
+        "strtol",
+        "strtoul",
+        "strtoll",
+        "strtoull",
+        "strtod",
+        "strtof",
+    ];
+    FAMILIES.iter().any(|family| name.starts_with(family))
+        || PRINTS.contains(&plain)
+        || TEXT.contains(&plain)
+        || (name.starts_with("__builtin_") && BUILTINS.contains(&plain))
+        || name.starts_with("__assert")
+}
+
+/// True for functions that give fresh memory, by the usual ways to name them.
+pub(crate) fn gives_fresh_memory(name: &str) -> bool {
+    rule(name) == Some(Rule::Allocates) || name.to_ascii_lowercase().contains("alloc")
+}
+
+/// True for functions that end an object's life: what they do with its bytes is nobody's any more.
+pub(crate) fn ends_life(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["free", "dealloc", "release", "delete"].iter().any(|part| name.contains(part))
+}
+
+/// Members of the system's types that hold a cookie which comes back as it went.
+pub(crate) fn is_cookie(record: &str, member: &str) -> bool {
+    matches!((record, member), ("epoll_data", "ptr") | ("epoll_data_t", "ptr") | ("sigval", "sival_ptr"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checked_and_builtin_spellings_follow_the_plain_function() {
+        assert_eq!(rule("__memcpy_chk"), rule("memcpy"));
+        assert_eq!(rule("__builtin___memset_chk"), rule("memset"));
+        assert_eq!(rule("__builtin_memcmp"), rule("memcmp"));
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_rule() {
+        for name in ["write", "ioctl", "sendmsg", "lib_register", "setsockopt", "fwrite"] {
+            assert_eq!(rule(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The C library libclang, loaded at run time: the one place with unsafe code.
+//!
+//! Every function here takes values that libclang itself gave for a unit that is still alive, which the lifetime `'u`
+//! guarantees; that is all that libclang asks of its callers. Names of kinds are libclang's.
+
+use crate::error::Error;
+use clang_sys::*;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+/// The loaded library, to be made current in every thread that uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Library(Arc<SharedLibrary>);
+
+impl Library {
+    /// Finds and loads libclang: `LIBCLANG_PATH`, then where distributions put it.
+    pub(crate) fn load() -> Result<Self, Error> {
+        if let Some(library) = get_library() {
+            return Ok(Library(library));
+        }
+        load().map_err(|why| Error::NoLibclang(why.lines().next().unwrap_or("").to_string()))?;
+        get_library().map(Library).ok_or_else(|| Error::NoLibclang("it was unloaded".into()))
+    }
+
+    /// Makes it the library of this thread.
+    pub(crate) fn make_current(&self) {
+        set_library(Some(Arc::clone(&self.0)));
+    }
+
+    /// The file it was loaded from.
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
+    /// What it calls itself, such as `Debian clang version 14.0.6`.
+    pub(crate) fn version(&self) -> String {
+        self.make_current();
+        // SAFETY: takes nothing; the string it gives is owned by the caller.
+        text(unsafe { clang_getClangVersion() })
+    }
+}
+
+/// Takes a string over from libclang.
+fn text(string: CXString) -> String {
+    // SAFETY: `string` was given by libclang and is disposed of once, below; its text is null or ends in a zero byte.
+    unsafe {
+        let chars = clang_getCString(string);
+        let owned = match chars.is_null() {
+            true => String::new(),
+            false => CStr::from_ptr(chars).to_string_lossy().into_owned(),
+        };
+        clang_disposeString(string);
+        owned
+    }
+}
+
+/// One parsed translation unit, with the index that owns it.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    index: CXIndex,
+    unit: CXTranslationUnit,
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        // SAFETY: both came from libclang, are not null, and nothing that borrows them lives any more.
+        unsafe {
+            clang_disposeTranslationUnit(self.unit);
+            clang_disposeIndex(self.index);
+        }
+    }
+}
+
+impl Unit {
+    /// Parses with the arguments of a compiler call, the source file among them.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Unit, String> {
+        let arguments: Vec<CString> =
+            arguments.iter().filter_map(|argument| CString::new(argument.as_str()).ok()).collect();
+        let pointers: Vec<*const c_char> = arguments.iter().map(|argument| argument.as_ptr()).collect();
+        let count = c_int::try_from(pointers.len()).map_err(|_| "too many arguments".to_string())?;
+        // SAFETY: takes two flags and gives a new index or null.
+        let index = unsafe { clang_createIndex(0, 0) };
+        let mut unit = ptr::null_mut();
+        // SAFETY: `index` is live; `pointers` holds `count` strings that end in zero and outlive the call; no unsaved
+        // files are given; `unit` is written before the call returns.
+        let failed = unsafe {
+            clang_parseTranslationUnit2(
+                index,
+                ptr::null(),
+                pointers.as_ptr(),
+                count,
+                ptr::null_mut(),
+                0,
+                CXTranslationUnit_KeepGoing,
+                &mut unit,
+            )
+        };
+        if failed != 0 || unit.is_null() {
+            // SAFETY: the index is live and nothing was made from it.
+            unsafe { clang_disposeIndex(index) };
+            return Err(format!("libclang gave up on it (code {failed})"));
+        }
+        Ok(Unit { index, unit })
+    }
+
+    /// The first error of the parse.
+    pub(crate) fn first_error(&self) -> Option<String> {
+        // SAFETY: the unit is live, indices are below the count, and each diagnostic is disposed of once.
+        unsafe {
+            for at in 0..clang_getNumDiagnostics(self.unit) {
+                let diagnostic = clang_getDiagnostic(self.unit, at);
+                let severity = clang_getDiagnosticSeverity(diagnostic);
+                let words = text(clang_formatDiagnostic(diagnostic, CXDiagnostic_DisplaySourceLocation));
+                clang_disposeDiagnostic(diagnostic);
+                if severity >= CXDiagnostic_Error {
+                    return Some(words);
+                }
+            }
+        }
+        None
+    }
+
+    /// The root of the syntax tree.
+    pub(crate) fn root(&self) -> Cursor<'_> {
+        // SAFETY: the unit is live.
+        Cursor { raw: unsafe { clang_getTranslationUnitCursor(self.unit) }, unit: PhantomData }
+    }
+}
+
+/// A node of the syntax tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<'u> {
+    raw: CXCursor,
+    unit: PhantomData<&'u Unit>,
+}
+
+/// Where a node is written.
+pub(crate) struct Location {
+    /// The file, as libclang names it; empty when there is none.
+    pub(crate) file: String,
+    /// Line, from 1.
+    pub(crate) line: u32,
+    /// Column, from 1, in bytes.
+    pub(crate) column: u32,
+    /// True when it is an argument of a macro. libclang does not tell what a macro's body makes: see `read.rs`.
+    //X of a macro.
+    pub(crate) is_in_macro: bool,
+}
+
+impl<'u> Cursor<'u> {
+    fn with(self, raw: CXCursor) -> Option<Cursor<'u>> {
+        // SAFETY: takes any cursor.
+        let is_null = unsafe { clang_Cursor_isNull(raw) } != 0;
+        let cursor = Cursor { raw, unit: PhantomData };
+        (!is_null && !(CXCursor_InvalidFile..=CXCursor_InvalidCode).contains(&raw.kind)).then_some(cursor)
+    }
+
+    /// libclang's kind of node.
+    pub(crate) fn kind(self) -> CXCursorKind {
+        self.raw.kind
+    }
+
+    /// The address of the declaration inside libclang: equal for equal declarations of one unit.
+    pub(crate) fn identity(self) -> usize {
+        self.raw.data[0].addr()
+    }
+
+    /// The address of the expression inside libclang.
+    pub(crate) fn expression_identity(self) -> usize {
+        self.raw.data[1].addr()
+    }
+
+    pub(crate) fn is_virtual(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_CXXMethod_isVirtual(self.raw) != 0 }
+    }
+
+    pub(crate) fn children(self) -> Vec<Cursor<'u>> {
+        extern "C" fn visit(cursor: CXCursor, _: CXCursor, data: CXClientData) -> CXChildVisitResult {
+            // SAFETY: `data` is the vector given below, which nobody else uses during the call.
+            unsafe { &mut *data.cast::<Vec<CXCursor>>() }.push(cursor);
+            CXChildVisit_Continue
+        }
+        let mut found: Vec<CXCursor> = Vec::new();
+        // SAFETY: the cursor is of a live unit, and `found` outlives the call, which runs `visit` only before it returns.
+        unsafe { clang_visitChildren(self.raw, visit, ptr::from_mut(&mut found).cast()) };
+        found.into_iter().map(|raw| Cursor { raw, unit: PhantomData }).collect()
+    }
+
+    pub(crate) fn ty(self) -> Type<'u> {
+        // SAFETY: the cursor is of a live unit.
+        Type { raw: unsafe { clang_getCursorType(self.raw) }, unit: PhantomData }
+    }
+
+    pub(crate) fn referenced(self) -> Option<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        self.with(unsafe { clang_getCursorReferenced(self.raw) })
+    }
+
+    pub(crate) fn definition(self) -> Option<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        self.with(unsafe { clang_getCursorDefinition(self.raw) })
+    }
+
+    pub(crate) fn parent(self) -> Option<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        self.with(unsafe { clang_getCursorSemanticParent(self.raw) })
+    }
+
+    /// The template that this was made from.
+    pub(crate) fn template(self) -> Option<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        self.with(unsafe { clang_getSpecializedCursorTemplate(self.raw) })
+    }
+
+    pub(crate) fn is_definition(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_isCursorDefinition(self.raw) != 0 }
+    }
+
+    /// True for functions and variables that the linker shows to other objects, unless they are hidden.
+    pub(crate) fn is_exported(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe {
+            let linkage = clang_getCursorLinkage(self.raw);
+            let is_default = clang_getCursorVisibility(self.raw) == CXVisibility_Default;
+            linkage == CXLinkage_External && is_default
+        }
+    }
+
+    /// The name that is the same in every unit that means the same thing.
+    pub(crate) fn usr(self) -> String {
+        // SAFETY: the cursor is of a live unit.
+        text(unsafe { clang_getCursorUSR(self.raw) })
+    }
+
+    pub(crate) fn spelling(self) -> String {
+        // SAFETY: the cursor is of a live unit.
+        text(unsafe { clang_getCursorSpelling(self.raw) })
+    }
+
+    /// The arguments of a call, the parameters of a function.
+    pub(crate) fn arguments(self) -> Vec<Cursor<'u>> {
+        // SAFETY: the cursor is of a live unit.
+        let count = unsafe { clang_Cursor_getNumArguments(self.raw) };
+        let count = c_uint::try_from(count).unwrap_or(0);
+        // SAFETY: the index is below the count.
+        let argument = |at| self.with(unsafe { clang_Cursor_getArgument(self.raw, at) });
+        (0..count).filter_map(argument).collect()
+    }
+
+    /// Offset of a member in bits.
+    pub(crate) fn offset_bits(self) -> Option<u64> {
+        // SAFETY: the cursor is of a live unit.
+        u64::try_from(unsafe { clang_Cursor_getOffsetOfField(self.raw) }).ok()
+    }
+
+    /// The value of an expression that the compiler can work out as an integer.
+    pub(crate) fn evaluate(self) -> Option<i64> {
+        // SAFETY: the cursor is of a live unit; the result is null or disposed of once.
+        unsafe {
+            let result = clang_Cursor_Evaluate(self.raw);
+            if result.is_null() {
+                return None;
+            }
+            let is_integer = clang_EvalResult_getKind(result) == CXEval_Int;
+            let value = is_integer.then(|| clang_EvalResult_getAsLongLong(result));
+            clang_EvalResult_dispose(result);
+            value
+        }
+    }
+
+    pub(crate) fn location(self) -> Location {
+        let place =
+            |read: unsafe fn(CXSourceLocation, *mut CXFile, *mut c_uint, *mut c_uint, *mut c_uint)| {
+                let (mut file, mut line, mut column) = (ptr::null_mut(), 0, 0);
+                // SAFETY: the cursor is of a live unit, and what is pointed to is written before the call returns.
+                unsafe {
+                    let at = clang_getRangeStart(clang_getCursorExtent(self.raw));
+                    read(at, &mut file, &mut line, &mut column, ptr::null_mut());
+                }
+                (file, line, column)
+            };
+        let (file, line, column) = place(clang_getExpansionLocation);
+        let (_, spelled_line, spelled_column) = place(clang_getSpellingLocation);
+        let file = match file.is_null() {
+            true => String::new(),
+            // SAFETY: a file of the live unit.
+            false => text(unsafe { clang_getFileName(file) }),
+        };
+        Location { file, line, column, is_in_macro: (line, column) != (spelled_line, spelled_column) }
+    }
+}
+
+/// A type.
+#[derive(Clone, Copy)]
+pub(crate) struct Type<'u> {
+    raw: CXType,
+    unit: PhantomData<&'u Unit>,
+}
+
+impl<'u> Type<'u> {
+    fn with(self, raw: CXType) -> Option<Type<'u>> {
+        (raw.kind != CXType_Invalid).then_some(Type { raw, unit: PhantomData })
+    }
+
+    pub(crate) fn kind(self) -> CXTypeKind {
+        self.raw.kind
+    }
+
+    /// Equal for equal types of one unit, qualifiers included.
+    pub(crate) fn identity(self) -> usize {
+        self.raw.data[0].addr()
+    }
+
+    /// Without typedefs.
+    pub(crate) fn canonical(self) -> Type<'u> {
+        // SAFETY: the type is of a live unit.
+        Type { raw: unsafe { clang_getCanonicalType(self.raw) }, unit: PhantomData }
+    }
+
+    pub(crate) fn spelling(self) -> String {
+        // SAFETY: the type is of a live unit.
+        text(unsafe { clang_getTypeSpelling(self.raw) })
+    }
+
+    pub(crate) fn pointee(self) -> Option<Type<'u>> {
+        // SAFETY: the type is of a live unit.
+        self.with(unsafe { clang_getPointeeType(self.raw) })
+    }
+
+    pub(crate) fn element(self) -> Option<Type<'u>> {
+        // SAFETY: the type is of a live unit.
+        self.with(unsafe { clang_getArrayElementType(self.raw) })
+    }
+
+    /// Elements of an array, where they are known.
+    pub(crate) fn count(self) -> Option<u64> {
+        // SAFETY: the type is of a live unit.
+        u64::try_from(unsafe { clang_getArraySize(self.raw) }).ok()
+    }
+
+    /// Size of what has one. libclang must not be asked of placeholders, such as the type of a method's name.
+    pub(crate) fn size_bytes(self) -> Option<u64> {
+        let has_size = matches!(
+            self.raw.kind,
+            CXType_Bool
+                ..=CXType_LongDouble
+                    | CXType_Float128
+                    | CXType_Half
+                    | CXType_Float16
+                    | CXType_Complex
+                    | CXType_Pointer
+                    | CXType_LValueReference
+                    | CXType_RValueReference
+                    | CXType_Record
+                    | CXType_Enum
+                    | CXType_ConstantArray
+                    | CXType_Vector
+                    | CXType_MemberPointer
+        );
+        if !has_size {
+            return None;
+        }
+        // SAFETY: the type is of a live unit.
+        u64::try_from(unsafe { clang_Type_getSizeOf(self.raw) }).ok()
+    }
+
+    pub(crate) fn declaration(self) -> Option<Cursor<'u>> {
+        // SAFETY: the type is of a live unit.
+        let raw = unsafe { clang_getTypeDeclaration(self.raw) };
+        let cursor = Cursor { raw, unit: PhantomData };
+        cursor.with(raw)
+    }
+
+    pub(crate) fn is_volatile(self) -> bool {
+        // SAFETY: the type is of a live unit.
+        unsafe { clang_isVolatileQualifiedType(self.raw) != 0 }
+    }
+}

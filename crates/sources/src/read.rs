@@ -1,0 +1,502 @@
+//! From libclang's cursors to a plain [`Tree`].
+
+use crate::libclang::{Cursor, Type as ClangType, Unit};
+use crate::tree::{
+    Decl, DeclId, DeclKind, Field, Kind, Name, Node, NodeId, Record, RecordId, Site, Tree, Type, TypeId,
+    TypeKind,
+};
+use clang_sys::*;
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+/// Reads the parts of a unit that stand in files below `root`.
+pub(crate) fn read(unit: &Unit, root: &Path) -> Tree {
+    let mut reader = Reader::new(root);
+    for cursor in unit.root().children() {
+        reader.top_level(cursor);
+    }
+    reader.finish()
+}
+
+/// A path without `.` and `..`.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    parts
+}
+
+struct Reader<'u, 'r> {
+    tree: Tree,
+    root: &'r Path,
+    files: HashMap<String, usize>,
+    is_foreign_file: Vec<bool>,
+    types: HashMap<(usize, CXTypeKind), TypeId>,
+    records: HashMap<String, RecordId>,
+    record_of_decl: HashMap<usize, RecordId>,
+    decls: HashMap<usize, DeclId>,
+    /// The lines of files, as far as they were asked for.
+    texts: HashMap<usize, Vec<Vec<u8>>>,
+    /// How many templates and lambdas are around the present node.
+    generic: u32,
+    /// Records whose members are still to be read.
+    waiting: Vec<(RecordId, Cursor<'u>)>,
+}
+
+impl<'u, 'r> Reader<'u, 'r> {
+    fn new(root: &'r Path) -> Self {
+        let mut reader = Reader {
+            tree: Tree::default(),
+            root,
+            files: HashMap::new(),
+            is_foreign_file: Vec::new(),
+            types: HashMap::new(),
+            records: HashMap::new(),
+            record_of_decl: HashMap::new(),
+            decls: HashMap::new(),
+            texts: HashMap::new(),
+            generic: 0,
+            waiting: Vec::new(),
+        };
+        reader.file(String::new());
+        reader
+    }
+
+    fn finish(mut self) -> Tree {
+        while let Some((id, cursor)) = self.waiting.pop() {
+            self.fill(id, cursor);
+        }
+        self.tree
+    }
+
+    fn file(&mut self, name: String) -> usize {
+        if let Some(&known) = self.files.get(&name) {
+            return known;
+        }
+        let path = normal(Path::new(&name));
+        let id = self.tree.files.len();
+        self.tree.files.push(path.to_string_lossy().into());
+        self.is_foreign_file.push(!path.starts_with(self.root));
+        self.files.insert(name, id);
+        id
+    }
+
+    fn site(&mut self, cursor: Cursor<'u>) -> Site {
+        let location = cursor.location();
+        let file = self.file(location.file);
+        Site { file, line: location.line, column: location.column, is_in_macro: location.is_in_macro }
+    }
+
+    /// Whether the file has this text there; a macro's name stands where its body came from.
+    fn is_written(&mut self, site: Site, text: &str) -> bool {
+        let name = self.tree.files[site.file].clone();
+        let lines = self.texts.entry(site.file).or_insert_with(|| {
+            let text = std::fs::read(&*name).unwrap_or_default();
+            text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
+        });
+        let line = (site.line as usize).checked_sub(1).and_then(|line| lines.get(line));
+        let rest = line.and_then(|line| line.get((site.column as usize).checked_sub(1)?..));
+        rest.is_some_and(|rest| rest.starts_with(text.as_bytes()))
+    }
+
+    fn is_foreign(&mut self, cursor: Cursor<'u>) -> bool {
+        let site = self.site(cursor);
+        self.is_foreign_file[site.file]
+    }
+
+    /// Declarations of the project's files; namespaces are opened.
+    fn top_level(&mut self, cursor: Cursor<'u>) {
+        if self.is_foreign(cursor) {
+            return;
+        }
+        match cursor.kind() {
+            CXCursor_Namespace | CXCursor_LinkageSpec | CXCursor_UnexposedDecl => {
+                for child in cursor.children() {
+                    self.top_level(child);
+                }
+            }
+            _ => {
+                let node = self.node(cursor);
+                self.tree.roots.push(node);
+            }
+        }
+    }
+
+    fn node(&mut self, cursor: Cursor<'u>) -> NodeId {
+        if cursor.kind() == CXCursor_TypedefDecl || cursor.kind() == CXCursor_TypeAliasDecl {
+            self.name_record(cursor);
+        }
+        let ty = self.type_of(cursor.ty());
+        let mut site = self.site(cursor);
+        let children = cursor.children();
+        let kind = self.kind(cursor, &children);
+        site.is_in_macro |= match kind {
+            Kind::InitList => !self.is_written(site, "{"),
+            Kind::SizeOf => !self.is_written(site, "sizeof"),
+            _ => false,
+        };
+        let decl = match cursor.kind() {
+            CXCursor_DeclRefExpr | CXCursor_MemberRefExpr | CXCursor_CallExpr | CXCursor_MemberRef => {
+                cursor.referenced().map(|decl| self.decl(decl))
+            }
+            CXCursor_VarDecl
+            | CXCursor_FunctionDecl
+            | CXCursor_CXXMethod
+            | CXCursor_Constructor
+            | CXCursor_Destructor
+            | CXCursor_ConversionFunction
+            | CXCursor_FunctionTemplate
+            | CXCursor_ParmDecl
+            | CXCursor_FieldDecl => Some(self.decl(cursor)),
+            _ => None,
+        };
+        let is_generic = is_generic(cursor);
+        self.generic += u32::from(is_generic);
+        let value = self.constant(cursor, kind, ty);
+        let id = self.tree.nodes.len();
+        self.tree.nodes.push(Node { kind, ty, decl, site, children: Vec::new(), value });
+        let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
+        for child in children {
+            let node = self.node(child);
+            known.push((child.expression_identity(), node));
+        }
+        if kind == Kind::Call {
+            let of = |argument: Cursor<'u>| {
+                known
+                    .iter()
+                    .find(|(identity, _)| *identity == argument.expression_identity())
+                    .map(|(_, node)| *node)
+            };
+            let arguments = cursor.arguments().into_iter().map(of).collect();
+            self.tree.arguments.insert(id, arguments);
+        }
+        self.tree.nodes[id].children = known.into_iter().map(|(_, node)| node).collect();
+        self.generic -= u32::from(is_generic);
+        self.settle_unary(id);
+        id
+    }
+
+    /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
+    fn constant(&self, cursor: Cursor<'u>, kind: Kind, ty: TypeId) -> Option<i64> {
+        let is_number = matches!(self.tree.types[ty].kind, TypeKind::Scalar | TypeKind::Byte);
+        match kind {
+            Kind::Integer => cursor.evaluate(),
+            Kind::SizeOf | Kind::OffsetOf | Kind::Binary if self.generic == 0 && is_number => {
+                cursor.evaluate()
+            }
+            _ => None,
+        }
+    }
+
+    fn kind(&mut self, cursor: Cursor<'u>, children: &[Cursor<'u>]) -> Kind {
+        match cursor.kind() {
+            CXCursor_FunctionDecl
+            | CXCursor_CXXMethod
+            | CXCursor_Constructor
+            | CXCursor_Destructor
+            | CXCursor_ConversionFunction
+            | CXCursor_FunctionTemplate
+                if cursor.is_definition() =>
+            {
+                Kind::Function
+            }
+            CXCursor_VarDecl => Kind::Variable,
+            CXCursor_StaticAssert => Kind::Assertion,
+            CXCursor_DeclRefExpr => Kind::DeclRef,
+            CXCursor_MemberRefExpr => Kind::Member,
+            CXCursor_CallExpr => Kind::Call,
+            CXCursor_CStyleCastExpr
+            | CXCursor_CXXStaticCastExpr
+            | CXCursor_CXXReinterpretCastExpr
+            | CXCursor_CXXConstCastExpr
+            | CXCursor_CXXDynamicCastExpr
+            | CXCursor_CXXFunctionalCastExpr => Kind::Cast,
+            CXCursor_ParenExpr | CXCursor_StmtExpr => Kind::Wrap,
+            CXCursor_UnexposedExpr => unexposed(children),
+            CXCursor_UnaryOperator => Kind::Step,
+            CXCursor_BinaryOperator => Kind::Binary,
+            CXCursor_CompoundAssignOperator => Kind::CompoundAssign,
+            CXCursor_ConditionalOperator => Kind::Conditional,
+            CXCursor_ArraySubscriptExpr => Kind::Subscript,
+            CXCursor_InitListExpr => Kind::InitList,
+            CXCursor_CompoundLiteralExpr => Kind::CompoundLiteral,
+            CXCursor_UnaryExpr => Kind::SizeOf,
+            CXCursor_IntegerLiteral => Kind::Integer,
+            CXCursor_CXXThisExpr => Kind::This,
+            CXCursor_AsmStmt | CXCursor_MSAsmStmt => Kind::Assembly,
+            CXCursor_ReturnStmt => Kind::Return,
+            CXCursor_TypeRef | CXCursor_TemplateRef | CXCursor_NamespaceRef => Kind::TypeRef,
+            CXCursor_MemberRef => Kind::MemberRef,
+            _ => Kind::Other,
+        }
+    }
+
+    /// libclang does not say which unary operator it is; the types do.
+    fn settle_unary(&mut self, id: NodeId) {
+        let node = &self.tree.nodes[id];
+        if node.kind != Kind::Step {
+            return;
+        }
+        let Some(&child) = node.children.first() else { return };
+        let (own, inner) = (node.ty, self.tree.nodes[child].ty);
+        let same = |a: TypeId, b: TypeId| self.tree.types[a].spelling == self.tree.types[b].spelling;
+        let kind = match (self.tree.types[own].kind, self.tree.types[inner].kind) {
+            (TypeKind::Pointer(to), _) if same(to, inner) => Kind::AddressOf,
+            (_, TypeKind::Pointer(to)) if same(to, own) => Kind::Deref,
+            (TypeKind::Pointer(_), TypeKind::Pointer(_)) => Kind::Step,
+            _ => Kind::Other,
+        };
+        self.tree.nodes[id].kind = kind;
+    }
+
+    fn type_of(&mut self, ty: ClangType<'u>) -> TypeId {
+        let ty = ty.canonical();
+        let key = (ty.identity(), ty.kind());
+        if let Some(&known) = self.types.get(&key) {
+            return known;
+        }
+        let id = self.tree.types.len();
+        let spelling: Name = unqualified(&ty.spelling()).into();
+        let is_volatile = ty.is_volatile();
+        let size_bytes = ty.size_bytes();
+        self.tree.types.push(Type { kind: TypeKind::Other, size_bytes, spelling, is_volatile });
+        self.types.insert(key, id);
+        let kind = self.type_kind(ty, size_bytes);
+        self.tree.types[id].kind = kind;
+        id
+    }
+
+    fn type_kind(&mut self, ty: ClangType<'u>, size_bytes: Option<u64>) -> TypeKind {
+        match ty.kind() {
+            CXType_Void => TypeKind::Void,
+            CXType_Pointer | CXType_LValueReference | CXType_RValueReference => match ty.pointee() {
+                Some(to) => TypeKind::Pointer(self.type_of(to)),
+                None => TypeKind::Other,
+            },
+            CXType_ConstantArray | CXType_IncompleteArray | CXType_VariableArray => match ty.element() {
+                Some(of) => TypeKind::Array(self.type_of(of), ty.count()),
+                None => TypeKind::Other,
+            },
+            CXType_Record => match ty.declaration() {
+                Some(decl) => TypeKind::Record(self.record(decl)),
+                None => TypeKind::Other,
+            },
+            CXType_FunctionProto | CXType_FunctionNoProto => TypeKind::Function,
+            CXType_Dependent | CXType_Unexposed => TypeKind::Dependent,
+            CXType_Invalid => TypeKind::Other,
+            _ if size_bytes == Some(1) => TypeKind::Byte,
+            _ if size_bytes.is_some() => TypeKind::Scalar,
+            _ => TypeKind::Other,
+        }
+    }
+
+    fn record(&mut self, decl: Cursor<'u>) -> RecordId {
+        let key = decl.identity();
+        if let Some(&known) = self.record_of_decl.get(&key) {
+            return known;
+        }
+        let decl = decl.definition().unwrap_or(decl);
+        let usr = decl.usr();
+        if let Some(&known) = self.records.get(&usr) {
+            self.record_of_decl.insert(key, known);
+            return known;
+        }
+        let id = self.tree.records.len();
+        self.tree.records.push(Record::default());
+        self.records.insert(usr.clone(), id);
+        self.record_of_decl.insert(key, id);
+        let site = self.site(decl);
+        let spelling = decl.spelling();
+        let record = &mut self.tree.records[id];
+        record.usr = Some(usr.into());
+        record.names = plain_name(&spelling).into_iter().collect();
+        record.is_union = decl.kind() == CXCursor_UnionDecl;
+        record.is_foreign = self.is_foreign_file[site.file];
+        record.file = Some(self.tree.files[site.file].clone());
+        record.line = site.line;
+        if decl.is_definition() {
+            record.is_complete = true;
+            self.waiting.push((id, decl));
+        }
+        id
+    }
+
+    /// A record's members, once the tree is read.
+    fn fill(&mut self, id: RecordId, cursor: Cursor<'u>) {
+        let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
+        let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
+        let children = cursor.children();
+        let mut ends_named = std::collections::HashSet::new();
+        for child in &children {
+            if child.kind() == CXCursor_FieldDecl {
+                ends_named.extend(child.ty().canonical().declaration().map(Cursor::identity));
+            }
+        }
+        for child in children {
+            match child.kind() {
+                CXCursor_FieldDecl => {
+                    let ty = self.type_of(child.ty());
+                    let offset_bits = child.offset_bits().unwrap_or(0);
+                    fields.push(Field { name: child.spelling().into(), ty, offset_bits });
+                }
+                CXCursor_StructDecl | CXCursor_UnionDecl
+                    if child.is_definition()
+                        && plain_name(&child.spelling()).is_none()
+                        && !ends_named.contains(&child.identity()) =>
+                {
+                    let ty = self.type_of(child.ty());
+                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX });
+                }
+                CXCursor_CXXBaseSpecifier => {
+                    if let Some(base) = child.ty().canonical().declaration() {
+                        bases.push(self.record(base));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.place_anonymous(&mut fields);
+        let record = &mut self.tree.records[id];
+        (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
+    }
+
+    /// libclang gives no offset of anonymous members: they start where what is before them ends, or with the type.
+    fn place_anonymous(&self, fields: &mut [Field]) {
+        let mut end = 0;
+        for field in fields {
+            if field.offset_bits == u64::MAX {
+                field.offset_bits = end;
+            }
+            end = field.offset_bits + self.tree.types[field.ty].size_bytes.unwrap_or(0) * 8;
+        }
+    }
+
+    /// `typedef struct … NAME`.
+    fn name_record(&mut self, cursor: Cursor<'u>) {
+        let ty = self.type_of(cursor.ty());
+        if let TypeKind::Record(record) = self.tree.types[ty].kind {
+            let name = cursor.spelling();
+            let names = &mut self.tree.records[record].names;
+            if !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+
+    fn decl(&mut self, cursor: Cursor<'u>) -> DeclId {
+        if let Some(&known) = self.decls.get(&cursor.identity()) {
+            return known;
+        }
+        let ty = self.type_of(cursor.ty());
+        let kind = self.decl_kind(cursor);
+        let template = cursor.template().map(|template| template.usr().into());
+        let class = match cursor.kind() {
+            CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
+            _ => None,
+        };
+        let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
+        let is_virtual = cursor.is_virtual();
+        let is_exported = kind == DeclKind::Function && cursor.is_exported();
+        let usr = cursor.usr().into();
+        let name = cursor.spelling().into();
+        let id = self.tree.decls.len();
+        self.tree.decls.push(Decl {
+            usr,
+            name,
+            kind,
+            parameters,
+            is_exported,
+            is_virtual,
+            ty,
+            template,
+            class,
+        });
+        self.decls.insert(cursor.identity(), id);
+        id
+    }
+
+    fn decl_kind(&mut self, cursor: Cursor<'u>) -> DeclKind {
+        match cursor.kind() {
+            CXCursor_FunctionDecl | CXCursor_CXXMethod | CXCursor_ConversionFunction => DeclKind::Function,
+            CXCursor_Constructor | CXCursor_Destructor => DeclKind::Special,
+            CXCursor_FunctionTemplate => DeclKind::Template,
+            CXCursor_VarDecl => DeclKind::Variable,
+            CXCursor_ParmDecl => {
+                let Some(function) = cursor.parent() else { return DeclKind::Variable };
+                let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();
+                match function.arguments().iter().position(same) {
+                    Some(index) => DeclKind::Parameter(function.usr().into(), index),
+                    None => DeclKind::Variable,
+                }
+            }
+            CXCursor_FieldDecl => match cursor.parent() {
+                Some(record) => DeclKind::Field(self.record(record)),
+                None => DeclKind::Other,
+            },
+            _ => DeclKind::Other,
+        }
+    }
+}
+
+/// True for what stands for many functions or classes: templates, methods of class templates, lambdas.
+fn is_generic(cursor: Cursor<'_>) -> bool {
+    match cursor.kind() {
+        CXCursor_FunctionTemplate
+        | CXCursor_ClassTemplate
+        | CXCursor_ClassTemplatePartialSpecialization
+        | CXCursor_LambdaExpr => true,
+        CXCursor_CXXMethod | CXCursor_Constructor | CXCursor_Destructor | CXCursor_ConversionFunction => {
+            let kind = cursor.parent().map(Cursor::kind);
+            matches!(kind, Some(CXCursor_ClassTemplate | CXCursor_ClassTemplatePartialSpecialization))
+        }
+        _ => false,
+    }
+}
+
+/// What libclang has no kind for: implicit conversions, `offsetof`, designators.
+fn unexposed(children: &[Cursor<'_>]) -> Kind {
+    let is_member = |cursor: &Cursor<'_>| cursor.kind() == CXCursor_MemberRef;
+    if !children.iter().any(is_member) {
+        return Kind::Wrap;
+    }
+    let starts_with_type = children.first().is_some_and(|first| first.kind() == CXCursor_TypeRef);
+    match starts_with_type || children.last().is_some_and(is_member) {
+        true => Kind::OffsetOf,
+        false => Kind::Designated,
+    }
+}
+
+/// A tag; `None` for what libclang calls `(unnamed at …)`.
+fn plain_name(spelling: &str) -> Option<String> {
+    (!spelling.is_empty() && !spelling.contains('(')).then(|| spelling.to_string())
+}
+
+/// A type's text without qualifiers.
+fn unqualified(spelling: &str) -> String {
+    let words = spelling.replace('*', " * ");
+    let kept = words.split_whitespace().filter(|word| !matches!(*word, "const" | "volatile" | "restrict"));
+    kept.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lose_their_detours() {
+        assert_eq!(normal(Path::new("/a/./b/../c.h")), Path::new("/a/c.h"));
+    }
+
+    #[test]
+    fn qualifiers_do_not_make_another_type() {
+        assert_eq!(unqualified("const struct a *const"), unqualified("struct a *"));
+        assert_ne!(unqualified("struct a *"), unqualified("struct a **"));
+    }
+}

@@ -1,0 +1,98 @@
+//! What two records have to do with each other.
+
+use crate::facts::{Facts, Member, RecordFact, Shape};
+use crate::tree::Name;
+
+/// What makes it meaningful to use an object of one record as another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Relation {
+    /// They are the same, one is a base class or a union around the other, or one is not known.
+    Harmless,
+    /// The other is the record's first member, or the first member of that.
+    FirstMember,
+    /// The record is the other's first member.
+    IsFirstOf,
+    /// Both begin with so many members of equal types.
+    Common(usize),
+    /// Nothing.
+    None,
+}
+
+/// The nesting of first members that is looked at.
+const DEPTH: u32 = 16;
+
+/// How `record` relates to `other`.
+pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
+    let (Some(one), Some(two)) = (facts.records.get(record), facts.records.get(other)) else {
+        return Relation::Harmless;
+    };
+    let is_known = |record: &RecordFact| !record.members.is_empty() || !record.bases.is_empty();
+    if record == other || !is_known(one) || !is_known(two) {
+        return Relation::Harmless;
+    }
+    if derives(facts, record, other, 0) || derives(facts, other, record, 0) {
+        return Relation::Harmless;
+    }
+    if holds(one, other) || holds(two, record) {
+        return Relation::Harmless;
+    }
+    if begins_with(facts, record, other, 0) {
+        return Relation::FirstMember;
+    }
+    if begins_with(facts, other, record, 0) {
+        return Relation::IsFirstOf;
+    }
+    match common_types(one, two) {
+        0 => Relation::None,
+        count => Relation::Common(count),
+    }
+}
+
+fn derives(facts: &Facts, record: &Name, base: &Name, depth: u32) -> bool {
+    let Some(found) = facts.records.get(record).filter(|_| depth < DEPTH) else { return false };
+    found.bases.iter().any(|known| known == base || derives(facts, known, base, depth + 1))
+}
+
+/// A union that has the record among its members.
+fn holds(union: &RecordFact, record: &Name) -> bool {
+    union.is_union && union.members.iter().any(|member| member.record.as_ref() == Some(record))
+}
+
+fn begins_with(facts: &Facts, record: &Name, first: &Name, depth: u32) -> bool {
+    let Some(found) = facts.records.get(record).filter(|_| depth < DEPTH) else { return false };
+    let members: &[Member] = match found.is_union {
+        true => &found.members,
+        false => &found.members[..found.members.len().min(1)],
+    };
+    let inner = |member: &Member| member.record.as_ref().filter(|_| !member.is_open_array).cloned();
+    members
+        .iter()
+        .filter_map(inner)
+        .any(|member| member == *first || begins_with(facts, &member, first, depth + 1))
+}
+
+/// Leading members of equal types.
+fn common_types(one: &RecordFact, two: &RecordFact) -> usize {
+    let pairs = one.members.iter().zip(&two.members);
+    pairs.take_while(|(a, b)| a.ty == b.ty && a.offset_bits == b.offset_bits).count()
+}
+
+/// Leading members of equal names and types.
+pub(crate) fn common_members(one: &RecordFact, two: &RecordFact) -> usize {
+    let pairs = one.members.iter().zip(&two.members);
+    pairs.take_while(|(a, b)| !a.name.is_empty() && a.name == b.name && a.ty == b.ty).count()
+}
+
+/// What lies at the very start of an object of the record.
+pub(crate) fn first_leaf(facts: &Facts, record: &Name) -> Option<Shape> {
+    let mut record = record.clone();
+    for _ in 0..DEPTH {
+        let first = facts.records.get(&record)?.members.first()?;
+        match &first.shape {
+            Shape::Record(inner) => record = inner.clone(),
+            Shape::Other => return None,
+            shape => return Some(shape.clone()),
+        }
+    }
+    None
+}

@@ -1,0 +1,249 @@
+//! A translation unit's syntax tree as plain data: what the rules are applied to, with no library behind it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Index of a [`Node`] in [`Tree::nodes`].
+pub(crate) type NodeId = usize;
+/// Index of a [`Type`] in [`Tree::types`].
+pub(crate) type TypeId = usize;
+/// Index of a [`Record`] in [`Tree::records`].
+pub(crate) type RecordId = usize;
+/// Index of a [`Decl`] in [`Tree::decls`].
+pub(crate) type DeclId = usize;
+/// A name that is the same in every unit: libclang's USR, or a member's name.
+pub(crate) type Name = Arc<str>;
+
+/// One unit.
+#[derive(Default, Debug)]
+pub(crate) struct Tree {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) types: Vec<Type>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) decls: Vec<Decl>,
+    /// Files by [`Site::file`].
+    pub(crate) files: Vec<Name>,
+    /// The arguments of calls; `None` for those that are not written.
+    pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
+    /// What stands at the top level of the project's own files.
+    pub(crate) roots: Vec<NodeId>,
+}
+
+/// Where something is written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Site {
+    /// Index in [`Tree::files`].
+    pub(crate) file: usize,
+    /// Line, from 1.
+    pub(crate) line: u32,
+    /// Column, from 1.
+    pub(crate) column: u32,
+    /// True when a macro made it: of braces and `sizeof`, and of what is given to a macro.
+    pub(crate) is_in_macro: bool,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) ty: TypeId,
+    /// What a name, a member, a call or a declaration means.
+    pub(crate) decl: Option<DeclId>,
+    pub(crate) site: Site,
+    pub(crate) children: Vec<NodeId>,
+    /// The value of integer literals, `sizeof` and `offsetof`, and of sizes given to calls.
+    pub(crate) value: Option<i64>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A function's definition.
+    Function,
+    Variable,
+    Assertion,
+    DeclRef,
+    Member,
+    Call,
+    /// A cast that is written.
+    Cast,
+    /// Parentheses, implicit casts and the like: the value of the last child.
+    Wrap,
+    AddressOf,
+    Deref,
+    /// `++` and `--`.
+    Step,
+    Binary,
+    CompoundAssign,
+    Conditional,
+    Subscript,
+    InitList,
+    /// `.member = value` in an initialiser.
+    Designated,
+    CompoundLiteral,
+    SizeOf,
+    OffsetOf,
+    Integer,
+    This,
+    Assembly,
+    Return,
+    /// The name of a type.
+    TypeRef,
+    /// The name of a member in `offsetof` and designators.
+    MemberRef,
+    /// Everything else.
+    Other,
+}
+
+/// A type, without `const` and `restrict`.
+#[derive(Clone, Debug)]
+pub(crate) struct Type {
+    pub(crate) kind: TypeKind,
+    pub(crate) size_bytes: Option<u64>,
+    /// Canonical, without qualifiers: equal texts are equal types.
+    pub(crate) spelling: Name,
+    pub(crate) is_volatile: bool,
+}
+
+/// The kinds of types that the rules tell apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TypeKind {
+    Void,
+    /// Integers of one byte, and `std::byte`.
+    Byte,
+    Scalar,
+    /// Pointers and references.
+    Pointer(TypeId),
+    Array(TypeId, Option<u64>),
+    Record(RecordId),
+    Function,
+    /// What only a template's instances know.
+    Dependent,
+    Other,
+}
+
+/// A struct, class or union.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Record {
+    pub(crate) usr: Option<Name>,
+    /// Tag and typedef names.
+    pub(crate) names: Vec<String>,
+    pub(crate) is_union: bool,
+    pub(crate) is_complete: bool,
+    /// Declared outside the project.
+    pub(crate) is_foreign: bool,
+    pub(crate) file: Option<Name>,
+    pub(crate) line: u32,
+    pub(crate) size_bytes: u64,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) bases: Vec<RecordId>,
+}
+
+/// A member. Anonymous structs and unions have an empty name.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: Name,
+    pub(crate) ty: TypeId,
+    pub(crate) offset_bits: u64,
+}
+
+/// A declaration that names refer to.
+#[derive(Clone, Debug)]
+pub(crate) struct Decl {
+    pub(crate) usr: Name,
+    pub(crate) name: Name,
+    pub(crate) kind: DeclKind,
+    /// Shown to other objects by the linker.
+    pub(crate) is_exported: bool,
+    /// How many parameters a function names.
+    pub(crate) parameters: usize,
+    /// A method that other classes may define, too.
+    pub(crate) is_virtual: bool,
+    pub(crate) ty: TypeId,
+    /// The function template that a function was made from.
+    pub(crate) template: Option<Name>,
+    /// The class of a method.
+    pub(crate) class: Option<RecordId>,
+}
+
+/// What a declaration is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeclKind {
+    Function,
+    /// Constructors, destructors and what the compiler writes itself.
+    Special,
+    Template,
+    Variable,
+    /// The parameter of this function, from 0.
+    Parameter(Name, usize),
+    Field(RecordId),
+    Other,
+}
+
+impl Tree {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id]
+    }
+
+    pub(crate) fn ty(&self, id: TypeId) -> &Type {
+        &self.types[id]
+    }
+
+    /// The type that a node's pointer, reference or array leads to.
+    pub(crate) fn pointee(&self, ty: TypeId) -> Option<TypeId> {
+        match self.types[ty].kind {
+            TypeKind::Pointer(to) | TypeKind::Array(to, _) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// The record that a pointer or array leads to, through arrays of arrays.
+    pub(crate) fn record_pointed_to(&self, ty: TypeId) -> Option<RecordId> {
+        let to = self.pointee(ty)?;
+        match self.types[to].kind {
+            TypeKind::Record(record) => Some(record),
+            TypeKind::Array(..) => self.record_pointed_to(to),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn record_of(&self, ty: TypeId) -> Option<RecordId> {
+        match self.types[ty].kind {
+            TypeKind::Record(record) => Some(record),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn decl_of(&self, node: NodeId) -> Option<&Decl> {
+        self.nodes[node].decl.map(|decl| &self.decls[decl])
+    }
+
+    /// A node without parentheses and implicit conversions.
+    pub(crate) fn bare(&self, mut id: NodeId) -> NodeId {
+        while self.nodes[id].kind == Kind::Wrap {
+            let Some(&inner) = self.nodes[id].children.last() else { break };
+            id = inner;
+        }
+        id
+    }
+
+    /// The same without written casts, either.
+    pub(crate) fn uncast(&self, mut id: NodeId) -> NodeId {
+        while matches!(self.nodes[id].kind, Kind::Wrap | Kind::Cast) {
+            let Some(&inner) = self.nodes[id].children.last() else { break };
+            id = inner;
+        }
+        id
+    }
+
+    /// The node and everything below it.
+    pub(crate) fn below(&self, id: NodeId) -> Vec<NodeId> {
+        let mut all = vec![id];
+        let mut at = 0;
+        while at < all.len() {
+            all.extend(self.nodes[all[at]].children.iter().copied());
+            at += 1;
+        }
+        all
+    }
+}

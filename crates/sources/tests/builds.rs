@@ -1,0 +1,77 @@
+//! What depends on the build as a whole: other units, units that cannot be read, shared libraries.
+
+mod program;
+
+use lineup_sources::{Freedom, Verdict};
+use program::Program;
+
+const HEADER: &str = "struct t { long a; int b; char c; }; void f(struct t *); long g(struct t *);\n";
+
+#[test]
+fn a_function_of_another_unit_is_compiled_here() {
+    let files = [
+        ("t.h", HEADER),
+        ("a.c", "#include \"t.h\"\nvoid f(struct t *x) { x->b = (int)g(x); }"),
+        ("b.c", "#include \"t.h\"\nlong g(struct t *x) { return x->a; }"),
+    ];
+    let both = Program::of(&files, &["cc -c a.c", "cc -c b.c"]).check();
+    assert_eq!(both.summary(), "checked with clang: 2 of 2 units");
+    assert_eq!(both.named("t").next().expect("t").freedom(), Freedom::Movable);
+    let alone = Program::of(&files, &["cc -c a.c"]).check();
+    let ty = alone.named("t").next().expect("t");
+    assert_eq!(ty.freedom(), Freedom::Refused, "{:#?}", ty.uses);
+    assert_eq!((ty.uses[0].path.as_str(), ty.uses[0].line), ("a.c", 2));
+    assert!(ty.uses[0].text.contains("g(x)"), "{:?}", ty.uses[0]);
+}
+
+#[test]
+fn what_an_unread_unit_names_does_not_move() {
+    let files = [
+        ("t.h", HEADER),
+        ("a.c", "#include \"t.h\"\nvoid f(struct t *x) { x->b = 1; } struct u { int p; long q; } other;"),
+        ("b.c", "#include \"t.h\"\n#include \"not_there.h\"\nlong g(struct t *x) { return x->a; }"),
+    ];
+    let checked = Program::of(&files, &["cc -c a.c", "cc -c b.c"]).try_check(&[]).expect("libclang is there");
+    assert_eq!(checked.summary(), "checked with clang: 1 of 2 units");
+    assert!(checked.unread[0].1.contains("not_there.h"), "{:?}", checked.unread);
+    assert_eq!(checked.named("t").next().expect("t").freedom(), Freedom::Refused);
+    assert_eq!(checked.named("u").next().expect("u").freedom(), Freedom::Movable);
+}
+
+#[test]
+fn a_shared_library_shows_the_types_of_its_headers() {
+    let files = [
+        ("t.h", HEADER),
+        ("inner.h", "struct s { int x; long y; }; int h(struct s *);\n"),
+        (
+            "a.c",
+            "#include \"t.h\"\n#include \"inner.h\"\nvoid f(struct t *x) { x->b = 1; } int h(struct s *x) { return x->x; }\n\
+                 struct own { int p; long q; }; static int k(struct own *o) { return o->p; } int l(void) { struct own o = {0}; return k(&o); }",
+        ),
+    ];
+    let commands = ["cc -fPIC -c a.c", "cc -shared -o libt.so a.o"];
+    let program = Program::of(&files, &commands);
+    let all = program.try_check(&[]).expect("libclang is there");
+    let freedom =
+        |checked: &lineup_sources::Checked, name: &str| checked.named(name).next().expect("known").freedom();
+    assert_eq!(freedom(&all, "t"), Freedom::Refused);
+    assert_eq!(freedom(&all, "s"), Freedom::Refused, "nothing says that inner.h is not installed");
+    assert_eq!(freedom(&all, "own"), Freedom::Movable);
+    let some = program.try_check(&["t.h"]).expect("libclang is there");
+    assert_eq!((freedom(&some, "t"), freedom(&some, "s")), (Freedom::Refused, Freedom::Movable));
+    let reasons = &some.named("t").next().expect("t").uses;
+    assert!(
+        reasons.iter().any(|found| found.verdict == Verdict::Refuse && found.reason.contains("f()")),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn flags_of_the_build_decide_what_is_read() {
+    let files = [(
+        "a.c",
+        "#ifdef WIDE\nstruct t { long a; long b; long c; };\n#else\n#error no\n#endif\nlong f(struct t *x) { return x->b; }",
+    )];
+    let checked = Program::of(&files, &["cc -DWIDE -mno-such-option -c a.c"]).check();
+    assert_eq!(checked.named("t").next().expect("t").members.len(), 3);
+}

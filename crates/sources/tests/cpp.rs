@@ -1,0 +1,105 @@
+//! The same in C++.
+
+mod program;
+
+use lineup_sources::{Freedom, UseKind, Verdict};
+use program::Program;
+
+fn freedom(text: &str) -> (Freedom, String) {
+    let checked = Program::cpp(text).check();
+    let ty = checked.named("T").next().expect("the type T");
+    let uses: Vec<String> = ty.uses.iter().map(|found| format!("{:?} {found}", found.verdict)).collect();
+    (ty.freedom(), uses.join("\n"))
+}
+
+fn refused(text: &str, reason: &str) {
+    let (freedom, uses) = freedom(text);
+    assert_eq!(freedom, Freedom::Refused, "{text}\n{uses}");
+    assert!(uses.lines().any(|line| line.starts_with("Refuse") && line.contains(reason)), "{uses}");
+}
+
+fn movable(text: &str) {
+    let (freedom, uses) = freedom(text);
+    assert_eq!(freedom, Freedom::Movable, "{text}\n{uses}");
+}
+
+#[test]
+fn objects_written_by_their_bytes_are_refused() {
+    refused(
+        "#include <fstream>\nstruct T { int a; long b; };
+        void f(std::ofstream &out, const T &x) { out.write(reinterpret_cast<const char *>(&x), sizeof x); }",
+        "write()",
+    );
+}
+
+#[test]
+fn a_template_that_looks_at_bytes_refuses_what_it_is_given() {
+    refused(
+        "#include <cstdio>\nstruct T { int a; long b; };
+        template <class U> void put(FILE *f, const U &x) { fwrite(reinterpret_cast<const char *>(&x), sizeof x, 1, f); }
+        void f(FILE *out, const T &x) { put(out, x); }",
+        "template put()",
+    );
+}
+
+#[test]
+fn casts_of_references_count() {
+    refused(
+        "struct T { int a; long b; }; struct U { char c[3]; double d; };
+        double f(T &x) { return reinterpret_cast<U &>(x).d; }",
+        "cast to or from U",
+    );
+}
+
+#[test]
+fn a_buffer_that_is_taken_for_objects_refuses_them() {
+    refused(
+        "struct T { int a; long b; }; char buffer[64]; T *f() { return reinterpret_cast<T *>(buffer); }",
+        "the bytes in buffer",
+    );
+}
+
+#[test]
+fn macros_that_give_values_by_position_hold_them() {
+    let checked = Program::cpp(
+        "struct T { int a; int b; long c; char d; };\n#define INIT { 1, 2 }\nT x = INIT; long f(T &x) { return x.c; }",
+    )
+    .check();
+    let ty = checked.named("T").next().expect("the type T");
+    let keeps = Verdict::Keep(vec!["a".into(), "b".into()]);
+    assert!(
+        ty.uses.iter().any(|found| found.kind == UseKind::Positional && found.verdict == keeps),
+        "{:#?}",
+        ty.uses
+    );
+}
+
+#[test]
+fn containers_algorithms_methods_and_inheritance_leave_a_type_movable() {
+    movable(
+        "#include <vector>\n#include <map>\n#include <memory>\n#include <algorithm>\nstruct T { long a; int b; char c; };
+        long f(std::vector<T> &all, const T &x) {
+            all.push_back(x); all.emplace_back(); std::map<int, T> by; by[1] = x; auto p = std::make_unique<T>(x);
+            std::sort(all.begin(), all.end(), [](const T &x, const T &y) { return x.a < y.a; });
+            std::swap(all[0], *p); return by.size() + p->b;
+        }",
+    );
+    movable(
+        "class Base { public: virtual ~Base() {} virtual int go(Base *other) = 0; };
+        class T : public Base { long a = 1; int b = 2; public: int go(Base *other) override { return b + (other != nullptr); } };
+        int f(T *x, Base *y) { return static_cast<Base *>(x)->go(y) + static_cast<T *>(y)->go(x); }",
+    );
+    movable(
+        "namespace n { struct T { long a; int b; int sum() const { return a + b; } bool operator<(const T &o) const { return a < o.a; } }; }
+        #include <iostream>\nvoid f(n::T &x) { std::cout << x.sum() << x.b; if (x < x) delete &x; n::T *y = new n::T(); delete y; }",
+    );
+}
+
+#[test]
+fn user_data_of_a_library_in_c_is_a_crossing() {
+    refused(
+        "extern \"C\" void watch(void (*)(void *), void *); struct T { long a; int b; };
+        static void seen(void *p) { static_cast<T *>(p)->b++; } void f(T *x) { watch(seen, x); }",
+        "watch()",
+    );
+}

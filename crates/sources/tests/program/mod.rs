@@ -1,0 +1,56 @@
+//! A program of one file, checked.
+
+use lineup_sources::{Build, Checked, CompileCommand, Error};
+use std::path::Path;
+
+/// Texts in a folder of their own. Not every test uses both languages.
+pub(crate) struct Program {
+    folder: tempfile::TempDir,
+    commands: Vec<CompileCommand>,
+}
+
+#[allow(dead_code)]
+impl Program {
+    /// One C file.
+    pub(crate) fn c(text: &str) -> Program {
+        Program::of(&[("a.c", text)], &["cc -std=gnu11 -c a.c"])
+    }
+
+    /// One C++ file.
+    pub(crate) fn cpp(text: &str) -> Program {
+        Program::of(&[("a.cpp", text)], &["c++ -std=c++17 -c a.cpp"])
+    }
+
+    /// Files and compiler calls.
+    pub(crate) fn of(files: &[(&str, &str)], commands: &[&str]) -> Program {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes");
+            std::fs::write(path, text).expect("writes");
+        }
+        let call = |command: &&str| CompileCommand {
+            directory: folder.path().to_owned(),
+            arguments: command.split(' ').map(str::to_string).collect(),
+        };
+        let commands = commands.iter().map(call).collect();
+        Program { folder, commands }
+    }
+
+    /// What the sources say. Without libclang these tests say why they check nothing, and fail in CI.
+    pub(crate) fn check(&self) -> Checked {
+        let checked = self.try_check(&[]).expect("libclang reads it");
+        assert_eq!(checked.units_read, checked.units, "{:?}", checked.unread);
+        checked
+    }
+
+    /// The same, with headers that the project installs.
+    pub(crate) fn try_check(&self, installed: &[&str]) -> Result<Checked, Error> {
+        lineup_sources::check(&Build {
+            commands: self.commands.clone(),
+            root: self.folder.path().to_owned(),
+            installed_headers: installed.iter().map(|name| name.to_string()).collect(),
+            compiler_headers: None::<&Path>.map(Path::to_owned),
+        })
+    }
+}

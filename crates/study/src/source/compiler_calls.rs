@@ -1,0 +1,90 @@
+//! Which compiler calls a build makes: every program that it starts is looked at, however it finds it.
+//!
+//! The build is traced: the kernel stops each of its processes when it becomes another program, and only then, so that
+//! a build takes hardly longer. The thread that starts it is the tracer; when it ends, so does the tracing.
+
+use crate::process::{Finished, Waiting};
+use anyhow::{Result, anyhow};
+use lineup_sources::CompileCommand;
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::Pid;
+use std::path::Path;
+use std::time::Instant;
+
+/// Runs a build that waits for the word, and adds its compiler calls to `calls`; none where tracing is forbidden.
+///
+/// One thread does it all: a stop of a traced process is told to whoever waits for it, and only this thread knows what to
+/// do then. What the build leaves running is let go when the thread ends.
+pub(crate) fn noted(waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
+    std::thread::scope(|scope| scope.spawn(|| traced(waiting, calls)).join())
+        .map_err(|_| anyhow!("the thread that traces the build ended early"))?
+}
+
+fn traced(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
+    let build = Pid::from_raw(waiting.pid().as_raw_nonzero().get());
+    let options = Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE;
+    let is_traced = ptrace::seize(build, options).is_ok();
+    let started = Instant::now();
+    waiting.release()?;
+    if is_traced {
+        calls.extend(follow(build));
+    }
+    waiting.finish(started)
+}
+
+/// Lets the build and all its processes run until it ends. The build itself is left for whoever started it to reap.
+fn follow(build: Pid) -> Vec<CompileCommand> {
+    let mut calls = Vec::new();
+    // What this thread traces, not the children of others.
+    let which = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
+    let look = which | WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT;
+    loop {
+        let pid = match waitid(Id::All, look) {
+            Err(Errno::EINTR) => continue,
+            Err(_) => return calls,
+            Ok(WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)) if pid == build => return calls,
+            Ok(status) => status.pid(),
+        };
+        match waitpid(pid, Some(which)) {
+            Ok(WaitStatus::PtraceEvent(pid, _, event)) => {
+                if event == ptrace::Event::PTRACE_EVENT_EXEC as i32 {
+                    calls.extend(call_of(pid));
+                }
+                go_on(pid, None);
+            }
+            // A signal on its way to the process is passed on.
+            Ok(WaitStatus::Stopped(pid, signal)) => go_on(pid, Some(signal)),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return calls,
+        }
+    }
+}
+
+fn go_on(pid: Pid, signal: Option<Signal>) {
+    // It fails only when the process is gone already.
+    let _ = ptrace::cont(pid, signal);
+}
+
+/// What a process has just become, when that is a compiler.
+fn call_of(pid: Pid) -> Option<CompileCommand> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|&byte| byte == 0);
+    let mut arguments: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    // The last argument ends in a zero byte, too.
+    arguments.pop();
+    let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let arguments = arguments.into_iter().flat_map(|argument| from_file(&directory, argument)).collect();
+    Some(CompileCommand { directory, arguments }).filter(CompileCommand::is_compiler)
+}
+
+/// The arguments in `@FILE`, which the build may take away later.
+fn from_file(directory: &Path, argument: String) -> Vec<String> {
+    let text = argument.strip_prefix('@').and_then(|file| std::fs::read_to_string(directory.join(file)).ok());
+    text.and_then(|text| shell_words::split(&text).ok()).unwrap_or_else(|| vec![argument])
+}

@@ -1,0 +1,152 @@
+//! What the compiler's view of the sources asks of the order of members, in the words of advice.
+
+use crate::source::scratch::{Scratch, Tree};
+use anyhow::{Context, Result};
+use lineup_advise::constraint::{Binding, Constraint};
+use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
+use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Use, UseKind, Verdict};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds a copy while the compiler calls are noted, and reads the sources as those calls do.
+///
+/// # Errors
+/// When the build fails.
+pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, list: Option<&Path>) -> Result<Reading> {
+    let calls = scratch.build_traced(tree)?;
+    match list {
+        Some(list) => read_listed(list, scratch.source()),
+        None => Ok(read(calls, &tree.path)),
+    }
+}
+
+/// What reading the sources gave.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// `checked with clang: n of m units`, or why not.
+    pub summary: String,
+    /// Units that could not be read, and the first error of each.
+    pub unread: Vec<(String, String)>,
+    /// Types with their uses; `None` when nothing was read.
+    pub checked: Option<Checked>,
+}
+
+/// Reads the units of a `compile_commands.json`.
+///
+/// # Errors
+/// When the list cannot be read.
+pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
+    let text = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    Ok(read(lineup_sources::from_json(list, &text)?, root))
+}
+
+/// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
+/// rules that need no compiler stay.
+pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
+    let without = |why: String| Reading {
+        summary: format!("not checked with clang: {why}"),
+        unread: Vec::new(),
+        checked: None,
+    };
+    let build = Build {
+        installed_headers: installed_headers(root),
+        compiler_headers: compiler_headers(&commands),
+        root: root.to_owned(),
+        commands,
+    };
+    match lineup_sources::check(&build) {
+        Ok(checked) if checked.units == 0 => {
+            without("the build compiled nothing; clean the source folder, or give --compile-commands".into())
+        }
+        Ok(checked) => {
+            Reading { summary: checked.summary(), unread: checked.unread.clone(), checked: Some(checked) }
+        }
+        Err(Error::NoLibclang(_)) => without("libclang is not installed (apt install libclang1-19)".into()),
+        Err(error) => without(error.to_string()),
+    }
+}
+
+/// The folder of the build's compiler's own headers.
+fn compiler_headers(commands: &[CompileCommand]) -> Option<PathBuf> {
+    let compiler = commands.first()?.arguments.first()?;
+    let output = crate::tool::output(Command::new(compiler).arg("-print-file-name=include")).ok()?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    path.is_absolute().then_some(path)
+}
+
+/// The headers that the project's makefiles speak of installing, by file name.
+fn installed_headers(root: &Path) -> BTreeSet<String> {
+    const FILES: [&str; 5] = ["Makefile", "Makefile.am", "CMakeLists.txt", "meson.build", "GNUmakefile"];
+    let mut headers = BTreeSet::new();
+    let folders = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    for folder in folders.filter(|path| path.is_dir()).chain([root.to_owned()]) {
+        for file in FILES {
+            let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default().replace("\\\n", " ");
+            for line in text.lines().filter(|line| {
+                line.to_ascii_lowercase().contains("include_headers") || line.contains("install")
+            }) {
+                let words = line.split(|c: char| c.is_whitespace() || "()'\",".contains(c));
+                let names = words.filter_map(|word| word.rsplit('/').next());
+                headers.extend(
+                    names.filter(|name| name.ends_with(".h") || name.ends_with(".hpp")).map(str::to_string),
+                );
+            }
+        }
+    }
+    headers
+}
+
+impl Reading {
+    /// The summary, and which units could not be read.
+    pub fn in_words(&self) -> String {
+        let unread = self.unread.iter().map(|(path, why)| format!("; not read: {path} ({why})"));
+        self.summary.clone() + &unread.collect::<String>()
+    }
+
+    /// The uses that hold members, for advice.
+    pub fn meaning(&self) -> Meaning {
+        let types = self.checked.iter().flat_map(|checked| checked.types.values());
+        Meaning { types: types.map(of_type).filter(|ty| !ty.holds.is_empty()).collect() }
+    }
+}
+
+fn of_type(ty: &CheckedType) -> TypeMeaning {
+    let holds = ty.uses.iter().filter_map(|found| hold(ty, found));
+    TypeMeaning { names: ty.names.clone(), path: ty.path.clone(), holds: holds.collect() }
+}
+
+fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
+    let (effect, names) = match &found.verdict {
+        Verdict::Harmless => return None,
+        Verdict::Refuse => (Effect::Forbid, Vec::new()),
+        Verdict::First => (Effect::First, ty.members.first().cloned().into_iter().collect()),
+        Verdict::Keep(names) => (Effect::Keep, names.clone()),
+        Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
+        Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
+    };
+    let detail = match found.text.is_empty() {
+        true => found.reason.clone(),
+        false => format!("{}: `{}`", found.reason, found.text),
+    };
+    let binding = Binding::new(constraint(found.kind)).on(names).at(&found.path, found.line).because(detail);
+    Some(Hold { binding, effect })
+}
+
+fn constraint(kind: UseKind) -> Constraint {
+    match kind {
+        UseKind::Cast => Constraint::UsedAsOtherType,
+        UseKind::FirstMember => Constraint::FirstMemberIsObject,
+        UseKind::CommonLeadingMembers => Constraint::SharedBeginning,
+        UseKind::Offset => Constraint::Offsetof,
+        UseKind::Assertion => Constraint::AssertedOffset,
+        UseKind::PartialMemory | UseKind::Walk | UseKind::Whole => Constraint::MemorySpan,
+        UseKind::Bytes => Constraint::ReadAsBytes,
+        UseKind::Union => Constraint::SharesUnion,
+        UseKind::Positional => Constraint::PositionalInitialiser,
+        UseKind::Volatile => Constraint::Volatile,
+        UseKind::Crossing | UseKind::Exported => Constraint::CrossesAbi,
+        UseKind::TrailingArray => Constraint::FlexibleArrayLast,
+        UseKind::Assembly => Constraint::Assembly,
+    }
+}
