@@ -15,8 +15,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
-    ("lineup-advise", &["lineup-model"]),
-    ("lineup-prove", &["lineup-model", "lineup-stats"]),
+    ("lineup-advise", &["lineup-model", "lineup-explain"]),
+    ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
     (
         "lineup-report",
         &[

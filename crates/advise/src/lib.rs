@@ -44,6 +44,7 @@ mod definitions;
 mod doc_comment;
 mod figures;
 mod fixing;
+mod from_explain;
 mod gather;
 mod gather_figures;
 mod gather_text;

@@ -6,17 +6,17 @@ use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::commit_message;
 use crate::kernel::what_if;
+use crate::machine;
 use crate::outcome::Outcome;
-use crate::page::{self, Found};
-use crate::recorded::Recorded;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
-use lineup_explain::Survey;
+use lineup_advise::usage::Usage;
+use lineup_explain::{Explained, Survey};
 use lineup_recording::Mode;
-use lineup_report::study::{Fact, Patch, SOURCES};
+use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_report::text::study_text;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::judge::BuildJudge;
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         );
     }
     let program = recorded_program(&options.recording, &survey)?;
-    let recorded = Recorded::explain(&options.recording, &program, None, Default::default())?;
+    let recorded = explain::program(&options.recording, &program, None, Default::default())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
     let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
@@ -89,7 +89,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
     let mut judge = BuildJudge::new(&scratch, inside)?;
-    let advice = lineup_advise::advise(&recorded.usage(), recorded.types(), &sources, &wanted, &mut judge)?;
+    let advice = lineup_advise::advise(
+        &Usage::of_explained(&recorded),
+        recorded.types(),
+        &sources,
+        &wanted,
+        &mut judge,
+    )?;
     write(
         options,
         &recorded,
@@ -105,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
-    let recorded = Recorded::explain(&options.recording, &kernel, None, Default::default())?;
+    let recorded = explain::program(&options.recording, &kernel, None, Default::default())?;
     if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -148,7 +154,7 @@ struct Extra<'a> {
 
 fn write(
     options: &Options,
-    recorded: &Recorded,
+    recorded: &Explained,
     advice: &Advice,
     sources: &Sources,
     folder: &Path,
@@ -181,7 +187,7 @@ fn write(
 
 fn as_text(
     options: &Options,
-    recorded: &Recorded,
+    recorded: &Explained,
     advice: &Advice,
     patch: String,
     folder: &Path,
@@ -189,10 +195,11 @@ fn as_text(
 ) -> String {
     let sources = extra.reading.iter();
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
-    let mut report = page::fill(Found {
+    let mut report = StudyReport::of_found(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
         setting: sources.map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() }).collect(),
+        machine: machine::facts(),
         line: options.advice.line_size,
         built_in: folder,
         before: recorded,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_explain::{Explanation, Survey};
+use lineup_explain::{Explained, Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
 use lineup_report::text::TextStyle;
@@ -119,7 +119,7 @@ pub(crate) fn survey(path: &Path) -> Result<Survey> {
 /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
 /// study keeps the program that it built.
 /// `known` is the debug info of one of them, by its position, that was read before.
-pub(crate) fn debug_infos(
+fn debug_infos(
     recording: &Path,
     survey: &Survey,
     mut known: Option<(usize, DebugInfo)>,
@@ -137,13 +137,32 @@ pub(crate) fn debug_infos(
 }
 
 /// Names every access of a surveyed recording.
-pub(crate) fn explain(
+fn explain(
     path: &Path,
     survey: &Survey,
     debug: &[Option<DebugInfo>],
     wanted: lineup_explain::Options,
 ) -> Result<Explanation> {
     Ok(survey.explain(debug, wanted, || open(path))?)
+}
+
+/// Explains a recording of the program at this path.
+/// `known` is the program's debug info when it was read before.
+pub(crate) fn program(
+    recording: &Path,
+    program: &Path,
+    known: Option<DebugInfo>,
+    options: lineup_explain::Options,
+) -> Result<Explained> {
+    let survey = survey(recording)?;
+    let position = survey.images.iter().position(|image| Path::new(&image.path) == program);
+    let program = position.with_context(|| {
+        let (recording, program) = (recording.display(), program.display());
+        format!("{recording} holds no trace of {program}; was it recorded with another path?")
+    })?;
+    let mut debug = debug_infos(recording, &survey, known.map(|known| (program, known)));
+    let explanation = explain(recording, &survey, &debug, options)?;
+    Ok(Explained::new(survey, explanation, program, debug.swap_remove(program)))
 }
 
 /// The debug info of a file that the program had mapped; `None` when it cannot be read, which is told.

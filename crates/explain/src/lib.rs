@@ -27,6 +27,7 @@ pub mod congruence;
 pub mod error;
 pub mod evaluate;
 pub mod evidence_source;
+pub mod explained;
 pub mod explainer;
 pub mod explanation;
 pub mod fields;
@@ -55,6 +56,7 @@ mod thread_block;
 pub mod what_if;
 
 pub use error::ExplainError;
+pub use explained::Explained;
 pub use explainer::{Explainer, Options};
 pub use explanation::Explanation;
 pub use recorded::Survey;

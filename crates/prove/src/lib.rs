@@ -33,6 +33,7 @@ pub mod conduct;
 pub mod effects;
 pub mod error;
 pub mod footprint;
+mod from_explain;
 pub mod measure;
 pub mod metric;
 pub mod output;

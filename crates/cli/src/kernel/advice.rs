@@ -1,11 +1,12 @@
 //! Advice on a recorded kernel, whose sources may not be at hand and are not built.
 
-use crate::recorded::Recorded;
 use anyhow::Result;
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
+use lineup_advise::usage::Usage;
+use lineup_explain::Explained;
 use lineup_study::source::texts;
 use std::path::Path;
 
@@ -19,8 +20,8 @@ pub(crate) struct KernelAdvice {
 
 /// Works out orders for the types that the regions use. Without sources the declarations are written out from the
 /// types, each in a file of its own.
-pub(crate) fn advise(recorded: &Recorded, source: Option<&Path>, options: &Options) -> Result<KernelAdvice> {
-    let usage = recorded.usage();
+pub(crate) fn advise(recorded: &Explained, source: Option<&Path>, options: &Options) -> Result<KernelAdvice> {
+    let usage = Usage::of_explained(recorded);
     let types = recorded.types();
     let sources = match source {
         Some(folder) => texts::read(folder, &[])?,

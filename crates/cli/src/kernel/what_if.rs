@@ -5,10 +5,11 @@ mod text;
 
 use crate::files;
 use crate::outcome::Outcome;
-use crate::recorded::Recorded;
 use anyhow::{Context, Result, bail};
 use lineup_advise::offsets_in_order;
 use lineup_advise::proposal::Advice;
+use lineup_advise::usage::Usage;
+use lineup_explain::Explained;
 use lineup_explain::what_if::{NewOrder, Relayout, compare};
 use lineup_model::types::{TypeId, Types};
 use lineup_recording::{Counts, Reader};
@@ -64,7 +65,7 @@ impl Misses {
 }
 
 /// The orders that advice proposes.
-pub(crate) fn proposed(advice: &Advice, recorded: &Recorded) -> Vec<Named> {
+pub(crate) fn proposed(advice: &Advice, recorded: &Explained) -> Vec<Named> {
     let named = |order: &lineup_advise::proposal::OrderProposal| {
         let id = type_named(recorded.types(), &order.type_name)?;
         named(recorded, &order.type_name, id, &order.field_order)
@@ -73,7 +74,7 @@ pub(crate) fn proposed(advice: &Advice, recorded: &Recorded) -> Vec<Named> {
 }
 
 /// Reads lines `TYPE: member, member, …`, every member once; `(anonymous)` stands for the nameless ones in turn.
-pub(crate) fn read_orders(file: &Path, recorded: &Recorded) -> Result<Vec<Named>> {
+pub(crate) fn read_orders(file: &Path, recorded: &Explained) -> Result<Vec<Named>> {
     let text = lineup_mapping::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -83,7 +84,7 @@ pub(crate) fn read_orders(file: &Path, recorded: &Recorded) -> Result<Vec<Named>
         .collect()
 }
 
-fn parse_order(line: &str, recorded: &Recorded) -> Result<Named> {
+fn parse_order(line: &str, recorded: &Explained) -> Result<Named> {
     let (name, members) = line.split_once(':').context("write TYPE: member, member, …")?;
     let name = name.trim().trim_start_matches("struct ");
     let types = recorded.types();
@@ -108,8 +109,8 @@ fn parse_order(line: &str, recorded: &Recorded) -> Result<Named> {
     named(recorded, name, id, &order).with_context(|| format!("the layout of {name} cannot be worked out"))
 }
 
-fn named(recorded: &Recorded, name: &str, id: TypeId, order: &[usize]) -> Option<Named> {
-    let bits = offsets_in_order(recorded.types(), &recorded.usage(), id, order)?;
+fn named(recorded: &Explained, name: &str, id: TypeId, order: &[usize]) -> Option<Named> {
+    let bits = offsets_in_order(recorded.types(), &Usage::of_explained(recorded), id, order)?;
     let (ty, _) = recorded.types().aggregate(id)?;
     Some(Named {
         name: name.to_owned(),
@@ -123,7 +124,7 @@ fn type_named(types: &Types, name: &str) -> Option<TypeId> {
 }
 
 /// Replays the stream twice and prints the difference.
-pub(crate) fn run(recording: &Path, recorded: &Recorded, orders: &[Named], json: bool) -> Result<Outcome> {
+pub(crate) fn run(recording: &Path, recorded: &Explained, orders: &[Named], json: bool) -> Result<Outcome> {
     if orders.is_empty() {
         bail!("nothing to try: no order of a type is proposed; name orders in a file");
     }

@@ -6,12 +6,12 @@ mod trials;
 mod variant;
 
 use crate::files;
+use crate::machine;
 use crate::outcome::Outcome;
-use crate::page::{self, Found};
 use crate::progress::Stages;
 use anyhow::Result;
 use lineup_report::commit_message;
-use lineup_report::study::{Fact, Patch, SOURCES};
+use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
@@ -40,10 +40,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(Ok(proof)) => (Some(proof), None),
         Some(Err(reason)) => (None, Some(reason)),
     };
-    let mut report = page::fill(Found {
+    let mut report = StudyReport::of_found(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(plan, after.is_some()),
         setting: setting(plan, scratch, &before),
+        machine: machine::facts(),
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
         before: &before.recorded,

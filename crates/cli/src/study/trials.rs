@@ -8,6 +8,7 @@ use anyhow::Result;
 use lineup_advise::options::FailedTrial;
 use lineup_advise::proposal::{Advice, Step};
 use lineup_advise::sources::Sources;
+use lineup_advise::usage::Usage;
 use lineup_prove::bisect::{self, Judged, Turn};
 use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, Runner, Slot, Variant as RunOf, prove};
 use lineup_stats::random::Seed;
@@ -68,7 +69,7 @@ impl Trials<'_> {
         let mut rejected = None;
         loop {
             self.stages.stage("working out a better layout; every candidate is compiled");
-            let usage = self.before.recorded.usage();
+            let usage = Usage::of_explained(&self.before.recorded);
             let types = self.before.recorded.types();
             let advice = lineup_advise::advise(&usage, types, self.sources, &options, &mut judge)?;
             self.interrupts.check()?;

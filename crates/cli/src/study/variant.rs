@@ -1,12 +1,13 @@
 //! One variant of the program: copied, built, recorded, explained.
 
+use crate::explain;
 use crate::progress::Stages;
-use crate::recorded::Recorded;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::DebugInfo;
-use lineup_explain::Options;
-use lineup_prove::{Conduct, ConductEffects};
+use lineup_explain::{Explained, Options};
+use lineup_prove::footprint::RegionFootprint;
+use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
 use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Variant {
     tree: Tree,
     /// What was recorded.
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: Explained,
     /// What its sources mean to a compiler; read for the program as it is.
     pub(crate) reading: Option<Reading>,
     conduct: Conduct,
@@ -76,7 +77,7 @@ impl Variant {
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let recorded = Recorded::explain(&recording, &program, Some(debug), options)?;
+        let recorded = explain::program(&recording, &program, Some(debug), options)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
         Ok(Variant { tree, recorded, reading, conduct })
     }
@@ -89,7 +90,8 @@ impl Variant {
     /// As the proof takes it, with what left its processes.
     pub(crate) fn as_recorded(&self, effects: ConductEffects) -> lineup_prove::Recorded {
         let conduct = Conduct { effects, ..self.conduct.clone() };
-        lineup_prove::Recorded { footprints: self.recorded.footprints(), conduct }
+        let regions = self.recorded.explanation.regions.iter();
+        lineup_prove::Recorded { footprints: regions.map(RegionFootprint::of_explained).collect(), conduct }
     }
 
     /// The run of this variant for timing: with the input that was recorded.
@@ -141,10 +143,10 @@ fn record(
 }
 
 /// What the recorded run did.
-fn conduct(plan: &Plan, recorded: &Recorded, finished: Finished) -> Conduct {
+fn conduct(plan: &Plan, recorded: &Explained, finished: Finished) -> Conduct {
     Conduct {
         input: plan.input.content(),
-        calls: recorded.region_calls(),
+        calls: RegionCalls::of_explained(recorded),
         ending: finished.ending,
         stdout: finished.stdout,
         stderr: finished.stderr,

@@ -1,16 +1,19 @@
 //! The report of a study, as values. Its JSON form is described in `docs/json.md`.
 
 mod coverage;
+mod found;
 mod from_advise;
 mod from_explain;
 mod from_usage;
 mod line_map;
+mod not_observed;
 mod proof;
 mod proposal;
 mod region;
 mod side_effects;
 
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
+pub use found::Found;
 pub use from_explain::{VariantUse, maps};
 pub use from_usage::ObjectUse;
 pub use line_map::{

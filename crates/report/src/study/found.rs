@@ -1,0 +1,133 @@
+//! Everything that was found out about a program → the report of its study.
+
+use super::coverage::{Coverage, NotObserved};
+use super::from_explain::{VariantUse, maps};
+use super::proof::ProofReport;
+use super::proposal::Patch;
+use super::region::RegionReport;
+use super::side_effects::moved_variables;
+use super::{CommandLine, Fact, StudyReport};
+use lineup_advise::proposal::Advice;
+use lineup_explain::Explained;
+use lineup_explain::explanation::RegionExplanation;
+use lineup_model::line::LineSize;
+use lineup_prove::{Proof, Proven, Variant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Everything that was found out about a program.
+pub struct Found<'a> {
+    /// What to call it.
+    pub title: String,
+    /// The commands that repeat it and go on from it.
+    pub commands: Vec<CommandLine>,
+    /// How it was built and run, beyond what the recording tells.
+    pub setting: Vec<Fact>,
+    /// The machine that it was timed on.
+    pub machine: Vec<Fact>,
+    /// The line size that decides.
+    pub line: LineSize,
+    /// The folder that the program was built in; declarations are placed relative to it.
+    pub built_in: &'a Path,
+    /// The program as it is.
+    pub before: &'a Explained,
+    /// The changed program; `None` when there is none.
+    pub after: Option<&'a Explained>,
+    /// What is advised.
+    pub advice: &'a Advice,
+    /// The change as text, and the file it was written to; `None` when nothing changes.
+    pub patch: Option<Patch>,
+    /// Why the two variants cannot be compared, when they cannot.
+    pub not_proven: Option<String>,
+    /// What the comparison showed.
+    pub proof: Option<&'a Proven<Proof>>,
+}
+
+impl StudyReport {
+    /// The report of all that was found.
+    pub fn of_found(found: Found<'_>) -> Self {
+        let mut report = StudyReport::new(found.title.clone());
+        report.line_bytes = u32::try_from(found.line.bytes()).unwrap_or(64);
+        report.data_model = found.before.abi().data_model().to_owned();
+        report.side_effects = side_effects(&found);
+        report.regions = regions(&found);
+        report.coverage = Some(Coverage::of_explained(&found.before.explanation));
+        report.shared_lines = found.before.explanation.shared_lines.iter().map(Into::into).collect();
+        report.maps = drawn(found.before, |before| match found.after {
+            None => maps(before, None, found.line),
+            Some(after) => drawn(after, |after| maps(before, Some(after), found.line)),
+        });
+        for at in report.maps.iter_mut().filter_map(|map| map.owner.declared_at.as_mut()) {
+            if let Ok(inside) = Path::new(at.as_str()).strip_prefix(found.built_in) {
+                *at = inside.display().to_string();
+            }
+        }
+        report.add_advice(found.advice);
+        report.proof = found.proof.map(ProofReport::from);
+        report.not_proven = found.not_proven.clone();
+        report.not_observed.extend(not_observed(&found));
+        report.setting = setting(&found);
+        report.commands = found.commands;
+        report.patch = found.patch;
+        report
+    }
+}
+
+/// Lends what line maps are drawn from: the program's own types and variables.
+fn drawn<T>(explained: &Explained, draw: impl FnOnce(VariantUse<'_>) -> T) -> T {
+    let usage = explained.own_usage().map(std::slice::from_ref).unwrap_or_default();
+    let types = BTreeMap::from([(explained.program(), explained.types())]);
+    let variables = BTreeMap::from([(explained.program(), explained.variables())]);
+    draw(VariantUse { usage, types: &types, variables: &variables })
+}
+
+/// Variables that moved without being named by a proposal.
+fn side_effects(found: &Found<'_>) -> Vec<String> {
+    let Some(after) = found.after else { return Vec::new() };
+    let changed: BTreeSet<&str> =
+        found.advice.gathers.iter().flat_map(|gather| gather.variables.iter().map(String::as_str)).collect();
+    moved_variables(&found.before.variables(), &after.variables(), &changed, found.line).into_iter().collect()
+}
+
+fn regions(found: &Found<'_>) -> Vec<RegionReport> {
+    let before = &found.before.explanation.regions;
+    let seconds = found.proof.and_then(|proof| seconds_of(proof.value()));
+    let region = |(index, region): (usize, &RegionExplanation)| {
+        let after = found.after.and_then(|after| after.explanation.regions.get(index));
+        let calls_made = found.before.calls_made(index);
+        let mut report = RegionReport::of_explained(region, after, calls_made);
+        report.calls_per_second = calls_made.zip(seconds).map(|(calls, seconds)| calls as f64 / seconds);
+        report
+    };
+    before.iter().enumerate().map(region).collect()
+}
+
+/// The mean elapsed time of the program as it is, in seconds.
+fn seconds_of(proof: &Proof) -> Option<f64> {
+    let time = proof.time.as_ref().ok()?;
+    let runs: Vec<u64> =
+        time.runs.iter().filter(|run| run.variant == Variant::BEFORE).map(|run| run.wall_ns).collect();
+    let mean_ns = runs.iter().map(|wall_ns| *wall_ns as f64).sum::<f64>() / runs.len() as f64;
+    (mean_ns > 0.0).then(|| mean_ns / 1e9)
+}
+
+fn setting(found: &Found<'_>) -> Vec<Fact> {
+    let abi = found.before.abi();
+    let mut facts = found.setting.clone();
+    facts.push(Fact { name: "machine".into(), value: format!("{}, {}", abi.machine, abi.data_model()) });
+    facts.push(Fact { name: "emulator".into(), value: found.before.emulator().to_owned() });
+    facts.extend(found.machine.iter().cloned());
+    facts
+}
+
+fn not_observed(found: &Found<'_>) -> Vec<NotObserved> {
+    let mut all = NotObserved::of_explained(found.before);
+    if found.proof.is_none() {
+        let what = "a changed program".into();
+        all.push(NotObserved {
+            what,
+            consequence: "no two variants were compared; nothing here is proven".into(),
+        });
+    }
+    all
+}

@@ -1,0 +1,50 @@
+//! What a recording could not see.
+
+use super::coverage::NotObserved;
+use lineup_explain::Explained;
+
+impl NotObserved {
+    /// What the recording could not see, each with what follows from it.
+    pub fn of_explained(explained: &Explained) -> Vec<NotObserved> {
+        let mut all = Vec::new();
+        let mut add = |what: String, consequence: &str| {
+            all.push(NotObserved { what, consequence: consequence.to_owned() });
+        };
+        for region in &explained.explanation.regions {
+            if region.missed_blocks > 0 {
+                add(
+                    format!("{} executions of blocks in {}", region.missed_blocks, region.name),
+                    "the first run did not see them inside the region; their accesses are missing",
+                );
+            }
+            if region.unfinished > 0 {
+                add(format!("{} calls of {} that had not ended", region.unfinished, region.name), "left out");
+            }
+        }
+        let sizes = explained.survey.summary.iter().flat_map(|summary| &summary.all_calls);
+        for (region, sizes) in explained.explanation.regions.iter().zip(sizes) {
+            let recorded = region.instructions.filter(|_| sizes.calls() > region.calls);
+            let unlike = recorded.filter(|recorded| !sizes.is_like(recorded.median as f64, recorded.mean));
+            if let (Some(recorded), Some(median)) = (unlike, sizes.median()) {
+                add(
+                    format!(
+                        "{} calls of {} that were not recorded",
+                        sizes.calls() - region.calls,
+                        region.name
+                    ),
+                    &format!(
+                        "they are not like those that were: the median of all is {median} instructions, of the recorded {}",
+                        recorded.median
+                    ),
+                );
+            }
+        }
+        for note in explained.survey.summary.iter().flat_map(|summary| &summary.notes) {
+            add(note.clone(), "reported by the recorder");
+        }
+        if let Some(damage) = &explained.survey.damage {
+            add(format!("the recording after byte {}", damage.good_bytes), "the file was cut off there");
+        }
+        all
+    }
+}
