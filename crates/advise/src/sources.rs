@@ -1,6 +1,7 @@
 //! The user's source files, as values.
 
-use std::collections::BTreeMap;
+use lineup_model::types::{TypeId, Types};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The language a file is parsed as.
@@ -51,6 +52,16 @@ impl Sources {
         let has_c = sources.files.keys().any(|path| path.ends_with(".c"));
         sources.headers_are_cpp &= !has_c;
         sources
+    }
+
+    /// The declarations of structs and unions, written out as C from debug info, each in a header of its own.
+    pub fn written_out(types: &Types, wanted: impl IntoIterator<Item = TypeId>) -> Self {
+        let file = |id: TypeId| {
+            let (id, _) = types.aggregate(id)?;
+            let name = types.get(id)?.name.as_deref()?;
+            Some((format!("{name}.h"), types.declaration(id)?))
+        };
+        Sources::new(wanted.into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(file))
     }
 
     /// The files with their texts, in order of path.

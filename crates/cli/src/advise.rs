@@ -4,6 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::explain;
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
+use crate::kernel::commit_message::commit_message;
 use crate::kernel::what_if;
 use crate::machine;
 use crate::outcome::Outcome;
@@ -125,7 +126,7 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
     let message = match advice.orders.as_slice() {
         [] => String::new(),
         orders => {
-            advice::commit_message(orders, advice.threads, word(0), word(1), options.advice.line_size.bytes())
+            commit_message(orders, advice.threads, word(0), word(1), options.advice.line_size.bytes())
                 + "---\n"
         }
     };

@@ -1,6 +1,5 @@
 //! `lineup record`: calls of chosen functions, or the whole program, as a recording.
 
-mod calls;
 mod functions;
 mod host_caches;
 pub(crate) mod kernel;
@@ -12,14 +11,14 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
-use calls::RegionSummary;
 use clap::Args;
 use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
+use lineup_explain::region_summary::{self, RegionSummary};
 use lineup_model::line::LineSize;
 use lineup_model::region::Region;
-use lineup_recording::{Mode, ProgramExit, Selection};
+use lineup_recording::{Mode, ProgramExit, Reader, Selection};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -27,7 +26,8 @@ use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
 use serde::Serialize;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup record`.
 #[derive(Args)]
@@ -233,10 +233,16 @@ fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> R
         failure: outcome.failure.clone(),
         line_bytes: line.bytes(),
         caches: request.caches.iter().map(ToString::to_string).collect(),
-        regions: calls::summarise(&request.output, line)?,
+        regions: summarise(&request.output, line)?,
         functions: functions::profile(&request.output)?,
         notes,
     })
+}
+
+/// What the recorded calls come to, by region.
+fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
+    let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
+    Ok(region_summary::summarise(Reader::new(BufReader::new(file))?, line))
 }
 
 /// A program that ended in good order without a call has nothing to say about the regions.

@@ -50,6 +50,7 @@ pub mod patterns;
 mod percpu;
 pub mod quantiles;
 pub mod recorded;
+pub mod region_summary;
 pub mod sharing;
 pub mod tally;
 mod thread_block;

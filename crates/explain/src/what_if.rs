@@ -1,6 +1,9 @@
 //! What a recorded stream would have missed, had the members of some types lain elsewhere: the caches run again over
 //! the stream, with the objects laid anew.
 
+mod comparison;
+
+pub use comparison::{Comparison, RegionComparison, ReplayError, compare};
 use lineup_cache::{CacheLevel, CacheSpec, Hierarchy, Missed};
 use lineup_model::types::{TypeId, Types};
 use lineup_recording::stream::Step;

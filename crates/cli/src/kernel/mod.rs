@@ -1,7 +1,7 @@
 //! `lineup kernel IMAGE`: what a kernel image is, and whether it boots here.
 
 pub(crate) mod advice;
-
+pub(crate) mod commit_message;
 pub(crate) mod symbols;
 mod text;
 pub(crate) mod what_if;

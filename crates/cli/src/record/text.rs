@@ -1,10 +1,10 @@
 //! The summary for people.
 
 use super::Report;
-use super::calls::RegionSummary;
 use super::functions::FunctionProfile;
 use crate::figures::grouped;
 use lineup_explain::quantiles::Quantiles;
+use lineup_explain::region_summary::RegionSummary;
 use lineup_report::text::{Align, Table, TextStyle};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,53 +1,63 @@
 //! What the recorded calls come to, by region.
 
-use anyhow::{Context, Result};
-use lineup_explain::quantiles::Quantiles;
+use crate::quantiles::Quantiles;
 use lineup_model::access::{Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_recording::{CallSizes, Event, Reader, Summary};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::Read;
 
 /// One region's calls.
 #[derive(Serialize)]
-pub(super) struct RegionSummary {
-    pub(super) name: String,
-    pub(super) weight: f64,
+pub struct RegionSummary {
+    /// The function, as it was named.
+    pub name: String,
+    /// How much its calls count beside those of other regions.
+    pub weight: f64,
     /// Calls the program made; `None` when the recorder did not get to say.
-    pub(super) seen: Option<u64>,
-    pub(super) recorded: u64,
-    /// Recorded calls that did not return, by what ended them.
-    pub(super) abandoned: u64,
-    pub(super) thread_ended: u64,
-    pub(super) process_ended: u64,
-    pub(super) unfinished: u64,
+    pub seen: Option<u64>,
+    /// Calls recorded.
+    pub recorded: u64,
+    /// Recorded calls that were left by `longjmp` or by an exception.
+    pub abandoned: u64,
+    /// Ended with their thread.
+    pub thread_ended: u64,
+    /// Ended with the process.
+    pub process_ended: u64,
+    /// Had not ended when the recording did.
+    pub unfinished: u64,
     /// Recorded calls in which the dynamic linker looked up functions, and its instructions, which are in no other figure.
-    pub(super) binding_calls: u64,
-    pub(super) binding_instructions: u64,
+    pub binding_calls: u64,
+    /// Instructions of those look-ups.
+    pub binding_instructions: u64,
     /// Recorded calls with more accesses than are kept; `None` as for `seen`.
-    pub(super) truncated: Option<u64>,
+    pub truncated: Option<u64>,
     /// Calls inside signal handlers that interrupted a recorded call; `None` as for `seen`.
-    pub(super) in_handlers: Option<u64>,
+    pub in_handlers: Option<u64>,
     /// Blocks entered whose accesses were not recorded.
-    pub(super) missed_blocks: u64,
+    pub missed_blocks: u64,
     /// Per call that ended; `None` when there is none.
-    pub(super) instructions: Option<Quantiles>,
-    pub(super) data_lines: Option<Quantiles>,
-    pub(super) code_lines: Option<Quantiles>,
+    pub instructions: Option<Quantiles>,
+    /// Lines of data, as for `instructions`.
+    pub data_lines: Option<Quantiles>,
+    /// Lines of code, as for `instructions`.
+    pub code_lines: Option<Quantiles>,
     /// Instructions of all calls, where not all are recorded and the others were counted.
-    pub(super) all_calls: Option<AllCalls>,
+    pub all_calls: Option<AllCalls>,
 }
 
 /// Instructions per call over all calls of a region.
 #[derive(Serialize)]
-pub(super) struct AllCalls {
-    pub(super) calls: u64,
-    pub(super) median: u64,
-    pub(super) mean: f64,
+pub struct AllCalls {
+    /// All calls.
+    pub calls: u64,
+    /// Their median.
+    pub median: u64,
+    /// Their mean.
+    pub mean: f64,
     /// The recorded calls are not like these: their median or mean differs by more than a tenth.
-    pub(super) differs: bool,
+    pub differs: bool,
 }
 
 impl AllCalls {
@@ -102,10 +112,8 @@ impl Tally {
     }
 }
 
-/// Reads a recording through.
-pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
-    let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
-    let mut reader = Reader::new(BufReader::new(file))?;
+/// Reads a recording through; `line` is the size of the lines that are counted.
+pub fn summarise<R: Read>(mut reader: Reader<R>, line: LineSize) -> Vec<RegionSummary> {
     let regions = reader.header().regions.clone();
     let mut tallies: Vec<Tally> = regions.iter().map(|_| Tally::default()).collect();
     let mut summary: Option<Summary> = None;
@@ -144,5 +152,5 @@ pub(super) fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSu
                 AllCalls::of(summary.all_calls.get(index)?, tally.recorded, recorded)
             }),
         });
-    Ok(summaries.collect())
+    summaries.collect()
 }
