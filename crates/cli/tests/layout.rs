@@ -138,7 +138,7 @@ fn what_cannot_be_used_is_refused_with_what_to_do() {
     let folder = text(program.folder.path());
     for (arguments, expected) in [
         (vec!["layout", &absent], "cannot read"),
-        (vec!["layout", &folder], "directory"),
+        (vec!["layout", &folder], "it is a folder"),
         (vec!["layout", &script], "not an ELF file"),
         (vec!["layout", &empty], "empty"),
         (vec!["layout", &stripped], "-g"),

@@ -223,6 +223,10 @@ fn thin(
                 ..kept
             };
         }
+        // In a block of their own, so that a file whose end is cut off keeps its calls.
+        if encoder.packed_bytes() > 0 {
+            writer.append(&encoder.seal()?)?;
+        }
         encoder.summary(&summary);
         encoder.ending(ending);
         writer.append(&encoder.seal()?)?;

@@ -41,18 +41,17 @@ const COMPLAINTS: [&str; 6] =
 /// Tells whose fault a failure is. A build that fails without a complaint about the sources is not counted against
 /// them.
 pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
-    match ending {
+    let status = match ending {
         Ending::Killed(signal) => return Fault::Machine(format!("it was ended by signal {signal}")),
-        Ending::Exited(status @ 126..) => {
-            return Fault::Machine(match status {
-                126 | 127 => format!("a command could not be run (status {status})"),
-                128.. => format!("a command was ended by signal {}", status - 128),
-                _ => format!("it ended with status {status}"),
-            });
+        Ending::Exited(status @ (126 | 127)) => {
+            return Fault::Machine(format!("a command could not be run (status {status})"));
+        }
+        Ending::Exited(status @ 128..) => {
+            return Fault::Machine(format!("a command was ended by signal {}", status - 128));
         }
         Ending::Stopped => return Fault::Machine("it was stopped from outside".into()),
-        Ending::Exited(_) => {}
-    }
+        Ending::Exited(status) => status,
+    };
     let mut said = words.lines().filter(|line| !is_excerpt(line));
     let of_machine = |line: &&str| {
         let is_signal = |name: &str| line.trim_end_matches(" (core dumped)").ends_with(name);
@@ -63,7 +62,9 @@ pub(crate) fn fault(ending: Ending, words: &str) -> Fault {
     }
     match said.any(|line| COMPLAINTS.iter().any(|words| line.contains(words))) {
         true => Fault::Sources,
-        false => Fault::Machine("it failed without a complaint about the sources".into()),
+        false => Fault::Machine(format!(
+            "it ended with exit status: {status}, without a complaint about the sources"
+        )),
     }
 }
 
