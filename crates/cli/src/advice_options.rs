@@ -7,6 +7,7 @@ use lineup_advise::held_file;
 use lineup_advise::meaning::Meaning;
 use lineup_model::line::LineSize;
 use lineup_report::text::Telling;
+use lineup_study::source::meaning::Units;
 use std::path::{Path, PathBuf};
 
 /// What a better layout may look like, and when it is worth a patch.
@@ -32,7 +33,10 @@ pub(crate) struct AdviceOptions {
     least_share: f64,
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
     #[arg(long, value_name = "FILE")]
-    pub(crate) compile_commands: Option<PathBuf>,
+    compile_commands: Option<PathBuf>,
+    /// Do not read the sources with clang: only what their text and debug information say holds members
+    #[arg(long, conflicts_with = "compile_commands")]
+    no_clang: bool,
     /// Obey the constraints in this file, such as `lineup shuffle` keeps
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
@@ -62,6 +66,15 @@ impl ReportOptions {
 }
 
 impl AdviceOptions {
+    /// What is read with clang.
+    pub(crate) fn units(&self) -> Units {
+        match (&self.compile_commands, self.no_clang) {
+            (Some(list), _) => Units::Listed(list.clone()),
+            (None, true) => Units::Unread,
+            (None, false) => Units::Built,
+        }
+    }
+
     /// The same as the library takes them, with the user's constraints.
     pub(crate) fn meant(&self) -> Result<lineup_advise::options::Options> {
         Ok(lineup_advise::options::Options {

@@ -84,8 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut as_it_is = scratch.copy(Role::Before)?;
-    let list = options.advice.compile_commands.as_deref();
-    let reading = meaning::build_and_read(&scratch, &mut as_it_is, list)?;
+    let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units())?;
     let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
     let mut judge = BuildJudge::new(&scratch, inside)?;

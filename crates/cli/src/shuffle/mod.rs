@@ -14,7 +14,7 @@ use lineup_model::line::LineSize;
 use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::shuffle::{Ground, learnt, run_seed};
-use lineup_study::source::meaning;
+use lineup_study::source::meaning::{self, Units};
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use lineup_study::trial::Trials;
@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
     let mut built = scratch.copy(Role::Before)?;
     arguments.progress("building the program as it is, and reading its sources");
-    let reading = meaning::build_and_read(&scratch, &mut built, arguments.compile_commands.as_deref())?;
+    let units = arguments.compile_commands.clone().map_or(Units::Built, Units::Listed);
+    let reading = meaning::build_and_read(&scratch, &mut built, &units)?;
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;

@@ -13,6 +13,7 @@ use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::run::{Drive, Run};
+use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -79,8 +80,8 @@ pub(crate) struct Plan {
     pub(crate) source: PathBuf,
     /// Shell command that builds.
     pub(crate) build: String,
-    /// A compile_commands.json that takes the place of the recorded compiler calls.
-    pub(crate) compile_commands: Option<PathBuf>,
+    /// What is read with clang.
+    pub(crate) units: Units,
     /// Where results go; exists.
     pub(crate) out: PathBuf,
     /// Calls recorded at most per region.
@@ -131,7 +132,7 @@ impl Plan {
             regions,
             source: options.source,
             build: options.build,
-            compile_commands: options.advice.compile_commands.clone(),
+            units: options.advice.units(),
             out: options.out,
             calls: options.calls,
             selection: if options.first { Selection::First } else { Selection::Spread },

@@ -57,7 +57,7 @@ impl Variant {
         stages.stage(&format!("building the program {name} the change"));
         let mut tree = scratch.copy(role)?;
         let reading = match edits {
-            None => Some(meaning::build_and_read(scratch, &mut tree, plan.compile_commands.as_deref())?),
+            None => Some(meaning::build_and_read(scratch, &mut tree, &plan.units)?),
             Some(edits) => scratch.build(&mut tree, edits).map(|()| None)?,
         };
         let program = tree.path.join(&plan.program);

@@ -84,9 +84,9 @@ fn an_interrupt_keeps_every_call_that_ended() {
     check(&recording(&program));
 }
 
-/// True when a folder of 256 KiB could be made in a namespace of its own, and `script` ran there.
+/// True when a folder of 1,100 KiB could be made in a namespace of its own, and `script` ran there.
 fn in_small_folder(folder: &Path, script: &str) -> Option<String> {
-    let small = format!("mkdir small && mount -t tmpfs -o size=256k none small && {{ {script}; }}");
+    let small = format!("mkdir small && mount -t tmpfs -o size=1100k none small && {{ {script}; }}");
     let output = Command::new("unshare")
         .current_dir(folder)
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", &small])

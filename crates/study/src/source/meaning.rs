@@ -9,16 +9,33 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Which units are read with clang.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Units {
+    /// Those that the build compiles.
+    #[default]
+    Built,
+    /// Those in this `compile_commands.json`.
+    Listed(PathBuf),
+    /// None: the user said so.
+    Unread,
+}
+
 /// Builds a copy while the compiler calls are noted, and reads the sources as those calls do.
 ///
 /// # Errors
 /// When the build fails.
-pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, list: Option<&Path>) -> Result<Reading> {
+pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Result<Reading> {
     let calls = scratch.build_traced(tree)?;
-    match list {
-        Some(list) => read_listed(list, scratch.source()),
-        None => Ok(read(calls, &tree.path)),
+    match units {
+        Units::Listed(list) => read_listed(list, scratch.source()),
+        Units::Built => Ok(read(calls, &tree.path)),
+        Units::Unread => Ok(unread("--no-clang was given".into())),
     }
+}
+
+fn unread(why: String) -> Reading {
+    Reading { summary: format!("not checked with clang: {why}"), unread: Vec::new(), checked: None }
 }
 
 /// What reading the sources gave.
@@ -44,11 +61,6 @@ pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
 /// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
 /// rules that need no compiler stay.
 pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
-    let without = |why: String| Reading {
-        summary: format!("not checked with clang: {why}"),
-        unread: Vec::new(),
-        checked: None,
-    };
     let build = Build {
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
@@ -57,13 +69,13 @@ pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
     };
     match lineup_sources::check(&build) {
         Ok(checked) if checked.units == 0 => {
-            without("the build compiled nothing; clean the source folder, or give --compile-commands".into())
+            unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
         }
         Ok(checked) => {
             Reading { summary: checked.summary(), unread: checked.unread.clone(), checked: Some(checked) }
         }
-        Err(Error::NoLibclang(_)) => without("libclang is not installed (apt install libclang1-19)".into()),
-        Err(error) => without(error.to_string()),
+        Err(Error::NoLibclang(_)) => unread("libclang is not installed (apt install libclang1-19)".into()),
+        Err(error) => unread(error.to_string()),
     }
 }
 
