@@ -172,3 +172,19 @@ fn a_program_against_itself_raises_few_false_alarms_with_the_stop_on() {
     assert_eq!(alarms.replays, 200);
     assert!(alarms.rate() <= 0.05, "{}", alarms.rate());
 }
+
+#[test]
+fn only_a_comparison_that_may_stop_early_pays_for_it() {
+    let fixed = plan();
+    let collected = collect(&mut runner(0.0, Disturbance::Plain), &fixed);
+    // A width that no comparison reaches.
+    let early = ComparePlan { stop: WidthStop { target_width: 1e-9, ..fixed.stop }, ..fixed.clone() };
+    let width = |plan: &ComparePlan| {
+        let comparison = judge_all(&collected, plan).unwrap();
+        let Estimated::Ratio { paired, .. } = &comparison.metrics[0].contrasts[0].estimate else {
+            panic!("a ratio")
+        };
+        paired.interval.width()
+    };
+    assert!(width(&fixed) < width(&early));
+}
