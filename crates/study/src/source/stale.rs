@@ -3,6 +3,7 @@
 //! A build without header dependencies does not compile a file again when a header changes. Debug information names the
 //! files that an object was compiled from, and its time of modification tells whether the build made it.
 
+use super::tree::each_file;
 use crate::companions::load;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,18 +86,12 @@ fn ends(path: &str, file: &str) -> bool {
 /// The files below a folder that compilers and linkers made: ELF files and archives.
 pub(crate) fn made(folder: &Path) -> Result<Made> {
     let mut all = Made::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-            let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() && is_made(&path) {
-                all.insert(path, entry.metadata()?.modified()?);
-            }
+    each_file(folder, |path, entry| {
+        if is_made(&path) {
+            all.insert(path, entry.metadata()?.modified()?);
         }
-    }
+        Ok(())
+    })?;
     Ok(all)
 }
 

@@ -94,6 +94,20 @@ impl Tree {
 /// The latest time of modification below a folder, but for some files.
 fn newest(folder: &Path, but: &[PathBuf]) -> Result<Option<SystemTime>> {
     let mut newest = None;
+    each_file(folder, |path, entry| {
+        if !but.contains(&path) {
+            newest = newest.max(Some(entry.metadata()?.modified()?));
+        }
+        Ok(())
+    })?;
+    Ok(newest)
+}
+
+/// Visits every regular file below a folder. Links are not followed.
+pub(super) fn each_file(
+    folder: &Path,
+    mut visit: impl FnMut(PathBuf, &fs::DirEntry) -> Result<()>,
+) -> Result<()> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
@@ -101,12 +115,12 @@ fn newest(folder: &Path, but: &[PathBuf]) -> Result<Option<SystemTime>> {
             let (path, kind) = (entry.path(), entry.file_type()?);
             if kind.is_dir() {
                 folders.push(path);
-            } else if kind.is_file() && !but.contains(&path) {
-                newest = newest.max(Some(entry.metadata()?.modified()?));
+            } else if kind.is_file() {
+                visit(path, &entry)?;
             }
         }
     }
-    Ok(newest)
+    Ok(())
 }
 
 #[cfg(test)]
