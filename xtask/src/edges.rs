@@ -96,7 +96,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("scraper", &["lineup-report"]),
     ("clap", &["lineup"]),
     ("indicatif", &["lineup"]),
-    ("anyhow", &["lineup", "lineup-study", "xtask"]),
+    ("anyhow", &["lineup", "xtask"]),
     ("cargo_metadata", &["xtask"]),
 ];
 

@@ -170,11 +170,14 @@ pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
     }
-    let read = companions::read(path).and_then(|bytes| match symbols::distributed(&bytes)? {
-        None => Ok(DebugInfo::parse(bytes, &mut DiskCompanions::of(path))?),
-        Some(kernel) => symbols::own_info(kernel),
-    });
-    match read {
+    let read = || -> Result<DebugInfo> {
+        let bytes = companions::read(path)?;
+        match symbols::distributed(&bytes)? {
+            None => Ok(DebugInfo::parse(bytes, &mut DiskCompanions::of(path))?),
+            Some(kernel) => symbols::own_info(kernel),
+        }
+    };
+    match read() {
         Ok(info) => Some(info),
         Err(error) => {
             eprintln!("lineup: {}: {error:#}; accesses are explained without it", path.display());

@@ -1,7 +1,7 @@
 //! Names for files that go through places where only some names do: an argument that is split at commas, a line of
 //! text that is UTF-8.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
 use rustix::fs::{Mode, OFlags, open};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -23,7 +23,7 @@ impl Alias {
             return Ok(Alias { text: text.to_owned(), _held: None });
         }
         let held = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .with_context(|| format!("cannot open {}", path.display()))?;
+            .doing_with(|| format!("cannot open {}", path.display()))?;
         let text = format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd());
         Ok(Alias { text, _held: Some(held) })
     }

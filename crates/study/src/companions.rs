@@ -1,6 +1,6 @@
 //! Opening files, and finding those that a program's debug information lives in.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Error, Result};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Releasable};
 use lineup_mapping::FileBytes;
 use std::ops::Range;
@@ -11,7 +11,7 @@ const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// The bytes of a whole file.
 pub fn read(path: &Path) -> Result<Bytes> {
-    let bytes = FileBytes::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = FileBytes::open(path).doing_with(|| format!("cannot read {}", path.display()))?;
     Ok(Bytes::releasable(Held(bytes)))
 }
 
@@ -88,6 +88,6 @@ fn build_id_path(id: &[u8]) -> Option<PathBuf> {
 /// Reads a program's debug info with its companions.
 pub fn load(program: &Path) -> Result<DebugInfo> {
     let debug = DebugInfo::parse(read(program)?, &mut DiskCompanions::of(program))
-        .map_err(|error| anyhow::Error::new(error).context(format!("cannot read {}", program.display())))?;
+        .map_err(|cause| Error::DebugInfo { file: format!("cannot read {}", program.display()), cause })?;
     Ok(debug)
 }

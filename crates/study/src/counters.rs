@@ -1,6 +1,6 @@
 //! Events counted on a child through `perf_event_open`.
 
-use anyhow::{Result, bail};
+use crate::error::{Error, Result};
 use lineup_prove::metric::{Absence, Observed, Reading, Unit};
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
@@ -70,13 +70,14 @@ pub const DEFAULT_EVENTS: &str = "task-clock,context-switches,cpu-migrations,pag
 
 /// Reads a list such as `cycles,{instructions:u,branches:u},r01c2`.
 pub fn parse(list: &str) -> Result<Vec<EventGroup>> {
+    let refused = |why| Error::argument(format!("the event list {list:?}"), why);
     let mut groups = Vec::new();
     let mut open: Option<EventGroup> = None;
     for item in list.split(',').map(str::trim) {
         let (item, opens) = item.strip_prefix('{').map_or((item, false), |rest| (rest, true));
         let (item, closes) = item.strip_suffix('}').map_or((item, false), |rest| (rest, true));
         if (opens && open.is_some()) || (closes && !opens && open.is_none()) {
-            bail!("the braces in the event list {list:?} do not match: write {{a,b}} for a group");
+            return Err(refused("the braces do not match: write {a,b} for a group"));
         }
         let mut group = open.take().unwrap_or_default();
         group.push(event(item)?);
@@ -84,7 +85,7 @@ pub fn parse(list: &str) -> Result<Vec<EventGroup>> {
         if continues { open = Some(group) } else { groups.push(group) }
     }
     match open {
-        Some(_) => bail!("the event list {list:?} opens a group that it does not close"),
+        Some(_) => Err(refused("it opens a group that it does not close")),
         None => Ok(groups),
     }
 }
@@ -92,13 +93,13 @@ pub fn parse(list: &str) -> Result<Vec<EventGroup>> {
 fn event(name: &str) -> Result<Event> {
     let (plain, modifiers) = name.split_once(':').unwrap_or((name, ""));
     if let Some(unknown) = modifiers.chars().find(|letter| !"uk".contains(*letter)) {
-        bail!("event {name}: modifier {unknown} is not known; use :u for user mode, :k for the kernel");
+        let why = format!("modifier {unknown} is not known; use :u for user mode, :k for the kernel");
+        return Err(Error::argument(format!("event {name}"), why));
     }
     let Some((kind, config)) = generic(plain).or_else(|| cache(plain)).or_else(|| raw(plain)) else {
-        bail!(
-            "event {plain} is not known; use a generic name such as cycles, instructions or page-faults, \
-             a cache event such as L1-dcache-load-misses, or a raw one such as r01c2 (see perf list)"
-        );
+        let why = "it is not known; use a generic name such as cycles, instructions or page-faults, \
+                   a cache event such as L1-dcache-load-misses, or a raw one such as r01c2 (see perf list)";
+        return Err(Error::argument(format!("event {plain}"), why));
     };
     let is_clock = kind == SOFTWARE && config <= 1;
     Ok(Event {

@@ -1,8 +1,8 @@
 //! A client beside a server: started when the server listens, and the server is ended when the client is done.
 
+use crate::error::{Doing, Error, Result};
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::{Drive, Run, Stopped};
-use anyhow::{Context, Result, bail};
 use lineup_prove::run::Ending;
 use rustix::process::Pid;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ pub(crate) fn drive(
 ) -> Result<(Option<Stopped>, Option<Finished>)> {
     let line = &drive.line;
     if !await_readiness(server, drive)? {
-        bail!("the program ended before its client `{line}` was started");
+        return Err(Error::Client(format!("the program ended before its client `{line}` was started")));
     }
     let (run, interrupts) = server.origin();
     let client = Run {
@@ -52,16 +52,16 @@ pub(crate) fn drive(
             return Ok((Some(Stopped::Time), None));
         }
         if server.wait_until(Some(Instant::now()))? && !client.wait_until(Some(Instant::now() + FAREWELL))? {
-            bail!("the program ended while its client `{line}` was still at work");
+            return Err(Error::Client(format!(
+                "the program ended while its client `{line}` was still at work"
+            )));
         }
     }
     let client = client.finish(began)?;
     if client.ending != Ending::Exited(0) {
-        bail!(
-            "the client `{line}` failed ({}): {}",
-            client.ending,
-            String::from_utf8_lossy(&client.stderr.head).trim()
-        );
+        let said = String::from_utf8_lossy(&client.stderr.head);
+        let what = format!("the client `{line}` failed ({}): {}", client.ending, said.trim());
+        return Err(Error::Client(what));
     }
     let ended = server.wait_until(Some(Instant::now() + FAREWELL))?;
     Ok(((!ended).then_some(Stopped::Driven), Some(client)))
@@ -79,12 +79,12 @@ fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
         }
         server.origin().1.check()?;
         if Instant::now() >= latest {
-            bail!(
+            return Err(Error::Client(format!(
                 "the program listens on no socket after {} s, so its client `{}` was not started; start it after a \
                  fixed time with --drive-after SECONDS",
                 READY.as_secs(),
                 drive.line
-            );
+            )));
         }
     }
     Ok(true)
@@ -119,7 +119,7 @@ fn group_of(process: Pid) -> Option<Pid> {
 fn reachable(process: Pid) -> Result<BTreeSet<u64>> {
     let read = |table: &str| {
         let path = format!("/proc/{}/net/{table}", process.as_raw_nonzero());
-        fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+        fs::read_to_string(&path).doing_with(|| format!("cannot read {path}"))
     };
     let mut numbers = BTreeSet::new();
     for (table, state) in [("tcp", LISTENING), ("tcp6", LISTENING), ("udp", BOUND), ("udp6", BOUND)] {

@@ -1,8 +1,8 @@
 //! What bisection needs of git. All work happens in a scratch clone that borrows the user's objects;
 //! the user's repository is only read.
 
+use crate::error::{Doing, Error, Result};
 use crate::tool;
-use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -27,7 +27,7 @@ impl Scratch {
     pub fn open(repository: &Path, directory: &Path) -> Result<Self> {
         let root = directory.join("repository");
         if !root.join(".git").exists() {
-            std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+            std::fs::create_dir_all(directory).doing_with(|| format!("making {}", directory.display()))?;
             let mut command = Command::new("git");
             command.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]);
             succeed(command.arg(repository).arg(&root), "cloning the repository")?;
@@ -66,8 +66,8 @@ impl Scratch {
 
     /// The best common ancestor; `None` for unrelated histories.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<Commit>> {
-        let output = tool::output(&mut command_in(&self.root, &["merge-base", one, other]))
-            .context("git merge-base")?;
+        let output =
+            tool::output(&mut command_in(&self.root, &["merge-base", one, other])).doing("git merge-base")?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.status.success() && !text.is_empty()).then_some(text))
     }
@@ -109,7 +109,7 @@ impl Scratch {
                 command_in(&path, &["cherry-pick", "--allow-empty", "--keep-redundant-commits", commit]);
             command.env("GIT_COMMITTER_DATE", &date);
             command.env("GIT_COMMITTER_NAME", "lineup").env("GIT_COMMITTER_EMAIL", "lineup@localhost");
-            if !tool::output(&mut command).context("git cherry-pick")?.status.success() {
+            if !tool::output(&mut command).doing("git cherry-pick")?.status.success() {
                 return Ok(Replay::Conflict(commit.clone()));
             }
             copies.push(self.git_in(&path, &["rev-parse", "HEAD"])?);
@@ -120,7 +120,7 @@ impl Scratch {
 
 /// The repository that holds the working directory.
 pub fn repository() -> Result<PathBuf> {
-    let here = std::env::current_dir().context("asking for the working directory")?;
+    let here = std::env::current_dir().doing("asking for the working directory")?;
     let output = succeed(
         command_in(&here, &["rev-parse", "--path-format=absolute", "--git-common-dir"]),
         "looking for a git repository",
@@ -149,9 +149,10 @@ fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 }
 
 fn succeed(mut command: impl std::borrow::BorrowMut<Command>, what: &str) -> Result<Output> {
-    let output = tool::output(command.borrow_mut()).with_context(|| format!("{what}: is git installed?"))?;
+    let output = tool::output(command.borrow_mut()).doing_with(|| format!("{what}: is git installed?"))?;
     if !output.status.success() {
-        bail!("{what} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Git { what: what.to_owned(), said });
     }
     Ok(output)
 }

@@ -3,8 +3,8 @@
 //! first instruction and subtract what came before.
 
 use crate::effects;
+use crate::error::{Doing, Error, Result, in_full};
 use crate::placed::Placed;
-use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -35,48 +35,48 @@ pub struct Launch {
 
 /// Ends only by failing: success replaces the process.
 pub fn run(launch: &Launch) -> Result<Infallible> {
-    let control = std::io::stdin().as_fd().try_clone_to_owned().context("the control socket")?;
+    let control = std::io::stdin().as_fd().try_clone_to_owned().doing("the control socket")?;
     let mut control = UnixStream::from(control);
     let Err(error) = become_program(launch, &mut control);
     // The parent may be gone; then nobody wants to know.
-    let _ = control.write_all(format!("{error:#}").as_bytes());
+    let _ = control.write_all(in_full(&error).as_bytes());
     Err(error)
 }
 
 fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallible> {
-    set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with the parent")?;
+    set_parent_process_death_signal(Some(Signal::KILL)).doing("asking to end with the parent")?;
     if !launch.cpus.is_empty() {
         let mut set = CpuSet::new();
         for &cpu in launch.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {
             set.set(cpu);
         }
-        sched_setaffinity(None, &set).context("placing the program on its CPUs")?;
+        sched_setaffinity(None, &set).doing("placing the program on its CPUs")?;
     }
     if let Some(placed) = &launch.placed {
         placed.enter()?;
     }
     let stdin = File::open(&launch.stdin)
-        .with_context(|| format!("opening {} as standard input", launch.stdin.display()))?;
-    rustix::stdio::dup2_stdin(&stdin).context("replacing standard input")?;
+        .doing_with(|| format!("opening {} as standard input", launch.stdin.display()))?;
+    rustix::stdio::dup2_stdin(&stdin).doing("replacing standard input")?;
     let [program, arguments @ ..] = launch.command.as_slice() else {
-        bail!("there is no program to run");
+        return Err(Error::Start("there is no program to run".into()));
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    control.write_all(own_usage()?.as_bytes()).context("reporting to the parent")?;
+    control.write_all(own_usage()?.as_bytes()).doing("reporting to the parent")?;
     let mut word = [0u8; 1];
-    control.read_exact(&mut word).context("waiting for the parent's word")?;
+    control.read_exact(&mut word).doing("waiting for the parent's word")?;
     if word == [OBSERVED] {
         effects::install()?;
     }
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot run {}", program.to_string_lossy()))
+    Err(error).doing_with(|| format!("cannot run {}", program.to_string_lossy()))
 }
 
 /// What this process has used so far, as one line of numbers: user and system microseconds, minor and major
 /// faults, voluntary and involuntary switches, peak memory in KiB.
 fn own_usage() -> Result<String> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).context("getrusage")?;
+    let usage = getrusage(UsageWho::RUSAGE_SELF).doing("getrusage")?;
     let microseconds =
         |time: nix::sys::time::TimeVal| i128::from(time.tv_sec()) * 1_000_000 + i128::from(time.tv_usec());
     Ok(format!(

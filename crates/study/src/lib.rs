@@ -9,6 +9,8 @@ pub mod companions;
 pub mod counters;
 mod drive;
 pub mod effects;
+pub mod error;
+mod files;
 pub mod folder;
 pub mod git;
 pub mod guardian;

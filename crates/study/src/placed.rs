@@ -4,7 +4,7 @@
 //! finds the copy under the original's path, so that every such name leads into the copy, and the original cannot be
 //! reached.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use std::fs;
@@ -30,20 +30,20 @@ impl Placed {
         let is_user_namespace = unshare(CloneFlags::CLONE_NEWNS).is_err();
         if is_user_namespace {
             unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)
-                .context("this system allows no mount namespace")?;
+                .doing("this system allows no mount namespace")?;
             map_ids((0, uid), (0, gid))?;
         }
         mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
-            .context("cannot keep mounts to this process")?;
+            .doing("cannot keep mounts to this process")?;
         mount_bind(&self.copy, &self.original)
-            .with_context(|| format!("cannot show a copy at {}", self.original.display()))?;
+            .doing_with(|| format!("cannot show a copy at {}", self.original.display()))?;
         if is_user_namespace {
             // The build runs as the user again, not as the root that may mount.
-            unshare(CloneFlags::CLONE_NEWUSER).context("this system nests no user namespaces")?;
+            unshare(CloneFlags::CLONE_NEWUSER).doing("this system nests no user namespaces")?;
             map_ids((uid, 0), (gid, 0))?;
         }
         std::env::set_current_dir(&self.original)
-            .with_context(|| format!("cannot enter {}", self.original.display()))
+            .doing_with(|| format!("cannot enter {}", self.original.display()))
     }
 }
 
@@ -51,7 +51,7 @@ impl Placed {
 fn map_ids(user: (u32, u32), group: (u32, u32)) -> Result<()> {
     let write = |name: &str, text: String| {
         fs::write(format!("/proc/self/{name}"), text)
-            .with_context(|| format!("cannot write this process's {name}"))
+            .doing_with(|| format!("cannot write this process's {name}"))
     };
     write("setgroups", "deny".into())?;
     write("uid_map", format!("{} {} 1\n", user.0, user.1))?;

@@ -1,6 +1,6 @@
 //! Numbers that a measured program prints.
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Doing, Error, Result};
 use lineup_prove::metric::{Observed, Reading, Unit};
 use regex::{Captures, Regex};
 use std::fs::File;
@@ -23,11 +23,11 @@ impl PrintedMetrics {
     /// optional.
     pub fn new(patterns: &[String]) -> Result<Self> {
         let compile = |text: &String| {
-            let pattern = Regex::new(text).with_context(|| format!("--metric {text:?}"))?;
+            let refused = |why: &str| Error::argument(format!("--metric {text:?}"), why);
+            let pattern = Regex::new(text).map_err(|error| refused(&error.to_string()))?;
             if pattern.captures_len() < 2 {
-                bail!(
-                    "--metric {text:?} has no group: put the number in parentheses, as in 'took ([0-9.]+) ms'"
-                );
+                let why = "it has no group: put the number in parentheses, as in 'took ([0-9.]+) ms'";
+                return Err(refused(why));
             }
             Ok(pattern)
         };
@@ -39,7 +39,7 @@ impl PrintedMetrics {
         let mut found: Vec<Reading> = Vec::new();
         let mut reader = BufReader::new(output.take(SEARCHED_BYTES));
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).context("reading the program's output")? > 0 {
+        while reader.read_until(b'\n', &mut line).doing("reading the program's output")? > 0 {
             for reading in self.in_line(String::from_utf8_lossy(&line).trim_end()) {
                 found.retain(|known| known.name != reading.name);
                 found.push(reading);

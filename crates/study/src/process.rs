@@ -1,10 +1,10 @@
 //! One child process, from held at the gate to reaped.
 
 use crate::drive;
+use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::launch;
 use crate::run::{Run, Stopped};
-use anyhow::{Context, Result, anyhow, bail};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -89,16 +89,16 @@ impl Waiting {
     /// Starts a child in its own process group and waits until it is at the gate.
     pub fn start(run: &Run, cpus: Option<&[u32]>, streams: Streams, interrupts: &Interrupts) -> Result<Self> {
         interrupts.check()?;
-        let (control, theirs) = UnixStream::pair().context("a control socket")?;
+        let (control, theirs) = UnixStream::pair().doing("a control socket")?;
         let mut command = launcher(run, cpus)?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        let guardian = interrupts.guardian().context("starting the process that cleans up after us")?;
+        let guardian = interrupts.guardian().doing("starting the process that cleans up after us")?;
         let (name, mark) = guardian.mark();
         command.env(name, mark);
         let captured = match streams {
             Streams::Captured => {
-                let files = (tempfile::tempfile()?, tempfile::tempfile()?);
-                command.stdout(files.0.try_clone()?).stderr(files.1.try_clone()?);
+                let files = kept_output()?;
+                command.stdout(also(&files.0)?).stderr(also(&files.1)?);
                 Some(files)
             }
             Streams::Ours => {
@@ -110,13 +110,13 @@ impl Waiting {
                 None
             }
             Streams::Piped => {
-                let files = (tempfile::tempfile()?, tempfile::tempfile()?);
-                command.stdout(Stdio::piped()).stderr(files.1.try_clone()?);
+                let files = kept_output()?;
+                command.stdout(Stdio::piped()).stderr(also(&files.1)?);
                 Some(files)
             }
         };
         let accounted = children_usage()?;
-        let child = command.process_group(0).spawn().context("starting a child process")?;
+        let child = command.process_group(0).spawn().doing("starting a child process")?;
         // Our copy of the child's end must go, or its death would not be seen on the socket.
         drop(command);
         let group = Pid::from_child(&child);
@@ -143,12 +143,12 @@ impl Waiting {
 
     /// Gives the word and does not wait.
     pub fn release(&mut self) -> Result<()> {
-        self.control.write_all(b"\n").context("releasing the child")
+        self.control.write_all(b"\n").doing("releasing the child")
     }
 
     /// Gives the word to a child that a tracer is attached to, and does not wait.
     pub(crate) fn release_observed(&mut self) -> Result<()> {
-        self.control.write_all(&[launch::OBSERVED]).context("releasing the child")
+        self.control.write_all(&[launch::OBSERVED]).doing("releasing the child")
     }
 
     /// The files that its standard output and standard error go to; `None` when they are not kept.
@@ -159,7 +159,7 @@ impl Waiting {
 
     /// True when the child is gone.
     pub fn has_ended(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait().context("looking after a child process")?.is_some())
+        Ok(self.child.try_wait().doing("looking after a child process")?.is_some())
     }
 
     /// Ends the child and its group: kindly first, so that it can clean up after itself.
@@ -221,10 +221,10 @@ impl Waiting {
         }
         let ended = self.reap()?;
         let mut complaint = String::new();
-        self.control.read_to_string(&mut complaint).context("reading from the child")?;
+        self.control.read_to_string(&mut complaint).doing("reading from the child")?;
         self.interrupts.check()?;
         if !complaint.is_empty() {
-            bail!("{complaint}");
+            return Err(Error::Start(complaint));
         }
         let ending = match (ended.status.code(), ended.status.signal()) {
             (None, _) if stopped.is_some() => Ending::Stopped,
@@ -247,11 +247,11 @@ impl Waiting {
     fn read_report(&mut self) -> Result<()> {
         let mut line = String::new();
         let mut reader = BufReader::new(&self.control);
-        reader.read_line(&mut line).context("waiting for the child")?;
+        reader.read_line(&mut line).doing("waiting for the child")?;
         self.interrupts.check()?;
         self.used = parse_report(&line).ok_or_else(|| match line.trim() {
-            "" => anyhow!("the child process ended before it could start the program"),
-            complaint => anyhow!("{complaint}"),
+            "" => Error::Start("the child process ended before it could start the program".into()),
+            complaint => Error::Start(complaint.to_owned()),
         })?;
         Ok(())
     }
@@ -259,13 +259,14 @@ impl Waiting {
     /// Waits for the end, which is left to be reaped; false when the deadline came first.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) -> Result<bool> {
         // Not by `waitid`: while a tracer of ours is attached, that would take the stops that are meant for the tracer.
-        let child = pidfd_open(self.group, PidfdFlags::empty()).context("watching the program")?;
+        let child = pidfd_open(self.group, PidfdFlags::empty()).doing("watching the program")?;
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout = left.map(Timespec::try_from).transpose().context("waiting for the program")?;
+            // A time that the kernel cannot express never comes.
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             match poll(&mut [PollFd::new(&child, PollFlags::IN)], timeout.as_ref()) {
                 Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error).context("waiting for the program"),
+                Err(error) => return Err(error).doing("waiting for the program"),
                 Ok(0) if left.is_none_or(|left| !left.is_zero()) => {}
                 Ok(ended) => return Ok(ended > 0),
             }
@@ -293,17 +294,14 @@ impl Waiting {
         // The leader is not yet reaped, so the group's number cannot have been given to another.
         // An empty group is the normal case.
         let _ = kill_process_group(self.group, Signal::KILL);
-        self.child.wait4().context("reaping the program")
+        self.child.wait4().doing("reaping the program")
     }
 
     fn take_output(&mut self) -> Result<(Output, Output, Option<File>)> {
         let Some((mut stdout, mut stderr)) = self.captured.take() else {
             return Ok((Output::of(b""), Output::of(b""), None));
         };
-        stdout.rewind()?;
-        stderr.rewind()?;
-        let outputs = (Output::read(&mut stdout)?, Output::read(&mut stderr)?);
-        stdout.rewind()?;
+        let outputs = (read_output(&mut stdout)?, read_output(&mut stderr)?);
         Ok((outputs.0, outputs.1, Some(stdout)))
     }
 }
@@ -317,9 +315,25 @@ impl Drop for Waiting {
     }
 }
 
+/// Files for what a child prints.
+fn kept_output() -> Result<(File, File)> {
+    let file = || tempfile::tempfile().doing("making a file for the program's output");
+    Ok((file()?, file()?))
+}
+
+fn also(file: &File) -> Result<File> {
+    file.try_clone().doing("sharing the file for the program's output")
+}
+
+/// What a file of output holds; the file stands at its start again.
+fn read_output(file: &mut File) -> Result<Output> {
+    let read = file.rewind().and_then(|()| Output::read(file));
+    read.and_then(|output| file.rewind().map(|()| output)).doing("reading the program's output")
+}
+
 /// The command line that turns into the program.
 fn launcher(run: &Run, cpus: Option<&[u32]>) -> Result<Command> {
-    let ourselves = std::env::current_exe().context("finding the lineup program itself")?;
+    let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
     command.arg("launch-child");
     if let Some(cpus) = cpus {
@@ -357,7 +371,7 @@ fn parse_report(line: &str) -> Option<Usage> {
 
 /// What all children reaped so far used.
 fn children_usage() -> Result<Usage> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).doing("getrusage")?;
     let count = |value: i64| u64::try_from(value).unwrap_or_default();
     let ns = |time: nix::sys::time::TimeVal| count(time.tv_sec() * 1_000_000_000 + time.tv_usec() * 1000);
     Ok(Usage {

@@ -8,6 +8,7 @@ mod runs;
 mod sanitizer;
 mod sealing;
 
+use crate::error::{Doing, Error, Result};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest};
 
@@ -15,7 +16,6 @@ use crate::alias::Alias;
 use crate::companions;
 use crate::interrupt::Interrupts;
 use crate::recording_file;
-use anyhow::{Context, Result, bail};
 use emulator::Emulator;
 use lineup_debuginfo::DebugInfo;
 use lineup_recording::plan::{Discovery, Plan, Task};
@@ -33,9 +33,11 @@ const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, Some(request.program()))?;
     if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().with_context(|| {
+        debug.require_debug_info().map_err(|cause| {
             let program = request.program().display();
-            format!("{program} (if it only starts the program with the functions, record that one)")
+            let file =
+                format!("{program} (if it only starts the program with the functions, record that one)");
+            Error::DebugInfo { file, cause }
         })?;
     }
     let emulator = Emulator::find(debug.abi().machine)?;
@@ -69,16 +71,15 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
     };
     let failure = recorded.journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
     let summary = match (sealing::seal(&output, &recorded.journal, &runs.plan, &ending), &failure) {
-        (Ok(summary), _) => summary,
         // The disk is still full; what stands in the file is whole all the same.
         (Err(_), Some(_)) => sealing::read(&output, &recorded.journal, &runs.plan)?,
-        (Err(error), None) => return Err(error.context(format!("the program {}", in_words(ending.exit)))),
+        (sealed, _) => sealed.doing_with(|| format!("the program {}", in_words(ending.exit)))?,
     };
     let calls: u64 = summary.regions.iter().map(|region| region.recorded).sum();
     let kept =
         || format!("{calls} calls were recorded until then and are kept in {}", request.output.display());
-    interrupts.check().with_context(kept)?;
-    let finished = recorded.finished.with_context(kept)?;
+    interrupts.check().doing_with(kept)?;
+    let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     Ok(RecordOutcome { ending, summary, runs: runs.made, failure, finished, notes })
 }
 
@@ -93,12 +94,12 @@ pub fn load(program: &Path) -> Result<DebugInfo> {
 
 fn check(program: &Path) -> Result<()> {
     let metadata =
-        fs::metadata(program).with_context(|| format!("cannot read the program {}", program.display()))?;
+        fs::metadata(program).doing_with(|| format!("cannot read the program {}", program.display()))?;
     if !metadata.is_file() {
-        bail!("{} is not a program", program.display());
+        return Err(Error::file(program, "is not a program"));
     }
     if metadata.permissions().mode() & 0o111 == 0 {
-        bail!("{} is not executable; chmod +x it", program.display());
+        return Err(Error::file(program, "is not executable; chmod +x it"));
     }
     sanitizer::refuse(program)
 }
@@ -128,15 +129,15 @@ pub fn in_words(exit: ProgramExit) -> String {
 }
 
 fn absolute(path: &Path) -> Result<std::path::PathBuf> {
-    std::path::absolute(path).with_context(|| path.display().to_string())
+    std::path::absolute(path).doing_with(|| path.display().to_string())
 }
 
 /// A program's path as the kernel names it where it is mapped.
 fn real(path: &Path) -> Result<std::path::PathBuf> {
-    path.canonicalize().with_context(|| format!("cannot read the program {}", path.display()))
+    path.canonicalize().doing_with(|| format!("cannot read the program {}", path.display()))
 }
 
 fn text(path: &Path) -> Result<String> {
-    let text = path.to_str().with_context(|| format!("the path {} is not UTF-8", path.display()))?;
+    let text = path.to_str().ok_or_else(|| Error::file(path, "has a name that is not UTF-8; rename it"))?;
     Ok(text.to_owned())
 }

@@ -1,7 +1,7 @@
 //! Random legal layouts as a test: which types, and which members of them, a test cannot do without in order.
 
+use crate::error::Result;
 use crate::trial::{Trial, Trials};
-use anyhow::Result;
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_advise::options::Options;

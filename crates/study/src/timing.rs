@@ -1,15 +1,14 @@
 //! Runs variants as processes, for comparisons.
 
 use crate::counters::{Counters, EventGroup};
-use crate::interrupt::{Interrupted, Interrupts};
+use crate::error::{Doing, Error, Result};
+use crate::interrupt::Interrupts;
 use crate::printed::PrintedMetrics;
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::Run;
-use anyhow::{Context, Result};
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
-use std::error::Error;
 use std::str::FromStr;
 
 /// On which CPUs the runs of a block may be.
@@ -101,7 +100,8 @@ impl ProcessRunner {
         if let Placing::Cpus(cpus) = &options.placing
             && let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu))
         {
-            anyhow::bail!("CPU {cpu} is not among the CPUs this process may use: {allowed:?}");
+            let why = format!("it is not among the CPUs this process may use: {allowed:?}");
+            return Err(Error::argument(format!("CPU {cpu}"), why));
         }
         Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
     }
@@ -121,7 +121,8 @@ impl ProcessRunner {
     /// The variant's command, with the padding of its block.
     fn run_of(&self, slot: &Slot) -> Result<Run> {
         let variant = self.variants.get(slot.variant.0);
-        let mut run = variant.with_context(|| format!("no variant {}", slot.variant))?.clone();
+        let mut run =
+            variant.ok_or_else(|| Error::Start(format!("there is no variant {}", slot.variant)))?.clone();
         if let (Some(seed), Some(block)) = (self.options.vary_environment, slot.block) {
             let (name, longest) = PADDING;
             let length = usize::try_from(seed.part(block).0 % longest).unwrap_or_default();
@@ -164,18 +165,14 @@ impl ProcessRunner {
 }
 
 impl Runner for ProcessRunner {
-    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn Error + Send + Sync>> {
-        // An interruption keeps its type, so that whoever stops can tell it from a failure.
-        self.run_slot(slot).map_err(|error| match error.downcast::<Interrupted>() {
-            Ok(interrupted) => Box::new(interrupted) as Box<dyn Error + Send + Sync>,
-            Err(error) => error.into(),
-        })
+    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.run_slot(slot)?)
     }
 }
 
 /// The CPUs that this process may run on, sorted.
 pub fn allowed_cpus() -> Result<Vec<u32>> {
-    let set = sched_getaffinity(None).context("asking for the allowed CPUs")?;
+    let set = sched_getaffinity(None).doing("asking for the allowed CPUs")?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
     Ok(cpus.filter_map(|cpu| u32::try_from(cpu).ok()).collect())
 }

@@ -1,8 +1,8 @@
 //! Building a changed program and running its own test.
 
+use crate::error::{Doing, Error, Result};
 use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch};
-use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +39,7 @@ impl<'s> Trials<'s> {
         let started = Instant::now();
         let mut trials = Trials { scratch, test: test.to_owned(), limit_seconds: u64::MAX };
         if let Trial::Failed(words) = trials.test(built)? {
-            bail!("the test `{test}` fails with the program as it is:\n{words}");
+            return Err(Error::Test { test: test.to_owned(), words });
         }
         trials.limit_seconds = (started.elapsed().as_secs() * SLOWER).max(LEAST_SECONDS);
         Ok(trials)
@@ -69,7 +69,7 @@ impl<'s> Trials<'s> {
             }
         };
         command.args(["-c", &self.test]).current_dir(folder);
-        let output = crate::tool::output(&mut command).context("cannot run the test")?;
+        let output = crate::tool::output(&mut command).doing("cannot run the test")?;
         if output.status.success() {
             return Ok(Trial::Passed);
         }

@@ -163,7 +163,7 @@ fn usual_directory(repository: &std::path::Path, question: &Value) -> Result<Pat
 fn to_text(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
     let titles = |commits: &[String]| -> Result<String> {
         let titles: Vec<String> =
-            commits.iter().map(|commit| trials.scratch.title(commit)).collect::<Result<_>>()?;
+            commits.iter().map(|commit| trials.scratch.title(commit)).collect::<Result<_, _>>()?;
         Ok(titles.join("\n  or "))
     };
     let figures = |commit: &str| {

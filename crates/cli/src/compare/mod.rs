@@ -22,7 +22,8 @@ use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
 use lineup_study::background::Background;
 use lineup_study::counters;
-use lineup_study::interrupt::{Interrupted, Interrupts};
+use lineup_study::error::Error;
+use lineup_study::interrupt::Interrupts;
 use lineup_study::printed::PrintedMetrics;
 use lineup_study::process::Streams;
 use lineup_study::run::Run;
@@ -248,7 +249,7 @@ fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
         Ok(Run { command: split(command, compare.shell)?, input: input.clone(), ..Run::default() })
     };
     let variants = commands(compare).iter().map(invocation).collect::<Result<_>>()?;
-    ProcessRunner::new(variants, options, interrupts)
+    Ok(ProcessRunner::new(variants, options, interrupts)?)
 }
 
 /// A command line as words.
@@ -267,7 +268,7 @@ impl Report {
     /// The signal that cut the comparison short.
     fn interrupted(&self) -> Option<i32> {
         let Stopped::Failed(error) = &self.collected.stopped else { return None };
-        error.downcast_ref::<Interrupted>().map(|interrupted| interrupted.signal)
+        error.downcast_ref::<Error>().and_then(Error::interrupted).map(|interrupted| interrupted.signal)
     }
 
     /// Why no more blocks were run, in words.

@@ -118,7 +118,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
     let mut list = || {
         let nothing = Workload::nothing();
-        list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All, &stages), &interrupts)
+        Ok(list_symbols(&request(options, &kernel, &nothing, SymbolsWanted::All, &stages), &interrupts)?)
     };
     let (symbols, source) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let types = match debug.is_some() || lineup_kernel::btf::find(&kernel).is_ok() {

@@ -14,6 +14,7 @@ use lineup_prove::readings::readings;
 use lineup_prove::run::{Ending, Slot, Variant};
 use lineup_stats::random::Seed;
 use lineup_study::counters;
+use lineup_study::error::Error;
 use lineup_study::input::Input;
 use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::printed::PrintedMetrics;
@@ -137,7 +138,7 @@ fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<Proces
         printed: PrintedMetrics::new(&measure.metrics)?,
         vary_environment: None,
     };
-    ProcessRunner::new(vec![run], options, interrupts)
+    Ok(ProcessRunner::new(vec![run], options, interrupts)?)
 }
 
 /// The input that a file gives to every run; nothing when none is named.
@@ -164,9 +165,9 @@ fn collect(
                 runs.push(readings);
             }
             Ok(_) => {}
-            Err(error) => match error.downcast::<Interrupted>() {
-                Ok(interrupted) => return Ok((runs, failed, Some(interrupted))),
-                Err(error) => return Err(error),
+            Err(error) => match error.downcast_ref::<Error>().and_then(Error::interrupted) {
+                Some(interrupted) => return Ok((runs, failed, Some(interrupted))),
+                None => return Err(error),
             },
         }
     }

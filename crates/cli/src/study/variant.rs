@@ -176,5 +176,5 @@ pub(crate) fn runner(
     interrupts: &Interrupts,
 ) -> Result<ProcessRunner> {
     let variants = vec![before.timed(plan), after.timed(plan)];
-    ProcessRunner::new(variants, RunnerOptions::default(), interrupts)
+    Ok(ProcessRunner::new(variants, RunnerOptions::default(), interrupts)?)
 }

@@ -1,10 +1,10 @@
 //! A run that is observed, from its start to what it left behind.
 
 use super::{EffectsError, Observation, Scene, Snapshot};
+use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::Run;
-use anyhow::{Context, Result};
 use lineup_prove::effects::{Content, ContentCollector, Effects, RepeatedEffects, Target};
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -39,14 +39,18 @@ pub fn observe(
         return Ok(Err(EffectsError::Filter("filters that trace are not among its actions".into())));
     }
     let mut waiting = Waiting::start(run, None, Streams::Captured, interrupts)?;
-    let [mut output, mut errors] = waiting.captured()?.context("the run's output is not kept")?;
+    let [mut output, mut errors] = waiting
+        .captured()
+        .doing("opening the run's output")?
+        .ok_or_else(|| Error::Start("the run's output is not kept".into()))?;
     let folder = match &run.directory {
-        Some(folder) => folder.canonicalize().with_context(|| folder.display().to_string())?,
-        None => std::env::current_dir().context("asking for the current folder")?,
+        Some(folder) => folder.canonicalize().doing_with(|| folder.display().to_string())?,
+        None => std::env::current_dir().doing("asking for the current folder")?,
     };
     let place = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
-    let scene =
-        Scene { folder, is_folder_hidden, standard_output: place(&output)?, standard_error: place(&errors)? };
+    let places = place(&output).and_then(|output| Ok((output, place(&errors)?)));
+    let (standard_output, standard_error) = places.doing("looking at the run's output")?;
+    let scene = Scene { folder, is_folder_hidden, standard_output, standard_error };
     let hidden = scene.hidden().to_vec();
     let observation = match Observation::attach(waiting.pid(), scene) {
         Ok(observation) => observation,
@@ -59,10 +63,8 @@ pub fn observe(
         Ok(observer) => observer,
         Err(error) => return Ok(Err(error)),
     };
-    let outputs = [
-        (Target::StandardOutput, content(&mut output, &hidden)?),
-        (Target::StandardError, content(&mut errors, &hidden)?),
-    ];
+    let read = |file: &mut File| content(file, &hidden).doing("reading the run's output");
+    let outputs = [(Target::StandardOutput, read(&mut output)?), (Target::StandardError, read(&mut errors)?)];
     let effects = observer.finish(finished.ending, outputs);
     Ok(Ok(Observed { finished, effects }))
 }
@@ -73,12 +75,15 @@ pub fn observe(
 /// # Errors
 /// As [`observe`], and when the folder cannot be put back.
 fn observe_twice(run: &Run, interrupts: &Interrupts) -> Result<Result<RepeatedEffects, EffectsError>> {
-    let folder = run.directory.as_deref().context("a run that is repeated needs a folder of its own")?;
+    let folder = run
+        .directory
+        .as_deref()
+        .ok_or_else(|| Error::Start("a run that is repeated needs a folder of its own".into()))?;
     let cannot = || format!("cannot put {} back to what it was before a run", folder.display());
-    let snapshot = Snapshot::take(folder).with_context(cannot)?;
+    let snapshot = Snapshot::take(folder).doing_with(cannot)?;
     let once = || -> Result<Result<Effects, EffectsError>> {
         let observed = observe(run, true, interrupts)?;
-        snapshot.restore().with_context(cannot)?;
+        snapshot.restore().doing_with(cannot)?;
         Ok(observed.map(|observed| observed.effects))
     };
     let first = match once()? {

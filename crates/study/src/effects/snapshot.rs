@@ -1,5 +1,7 @@
 //! A folder as it was, so that every run starts from the same files.
 
+use crate::error::{Doing, Result};
+use crate::files::entries;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -17,9 +19,12 @@ impl Snapshot {
     ///
     /// # Errors
     /// When it cannot be read, or the copy not be written.
-    pub fn take(folder: &Path) -> io::Result<Self> {
+    pub fn take(folder: &Path) -> Result<Self> {
         let beside = folder.parent().unwrap_or(folder);
-        let copy = tempfile::Builder::new().prefix("snapshot-").tempdir_in(beside)?;
+        let copy = tempfile::Builder::new()
+            .prefix("snapshot-")
+            .tempdir_in(beside)
+            .doing_with(|| format!("cannot make a folder in {}", beside.display()))?;
         let snapshot = Self { folder: folder.to_owned(), copy };
         put_back(folder, snapshot.copy.path())?;
         Ok(snapshot)
@@ -29,7 +34,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// When a file cannot be read, written or removed.
-    pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    pub fn copy(from: &Path, to: &Path) -> Result<()> {
         put_back(from, to)
     }
 
@@ -38,29 +43,26 @@ impl Snapshot {
     ///
     /// # Errors
     /// When a file cannot be read, written or removed.
-    pub fn restore(&self) -> io::Result<()> {
+    pub fn restore(&self) -> Result<()> {
         put_back(self.copy.path(), &self.folder)
     }
 }
 
 /// Makes the folder `to` like the folder `from`.
-fn put_back(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(to)? {
-        let entry = entry?;
-        if from.join(entry.file_name()).symlink_metadata().is_err() {
-            remove(&entry.path())?;
+fn put_back(from: &Path, to: &Path) -> Result<()> {
+    for entry in entries(to)? {
+        if from.join(&entry.name).symlink_metadata().is_err() {
+            remove(&entry.path).doing_with(|| format!("cannot remove {}", entry.path.display()))?;
         }
     }
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (there, here) = (entry.path(), to.join(entry.file_name()));
-        let about = there.symlink_metadata()?;
-        if !is_same(&about, &here) {
-            remove(&here)?;
-            copy(&there, &about, &here)?;
+    for entry in entries(from)? {
+        let (there, here) = (&entry.path, to.join(&entry.name));
+        if !is_same(&entry.about, &here) {
+            let copied = remove(&here).and_then(|()| copy(there, &entry.about, &here));
+            copied.doing_with(|| format!("cannot copy {} to {}", there.display(), here.display()))?;
         }
-        if about.is_dir() {
-            put_back(&there, &here)?;
+        if entry.about.is_dir() {
+            put_back(there, &here)?;
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
 //! Boots a kernel under full-system emulation, and always ends it.
 
 use super::ending::{GuestEnd, Stage};
-use super::workload::Workload;
+use super::workload::{Workload, not_utf8};
 use crate::companions;
+use crate::error::{Doing, Error, Result};
+use crate::files::cannot_read;
 use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
 use crate::tool;
-use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
 use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
@@ -65,7 +66,8 @@ pub fn list_symbols(request: &BootRequest<'_>, interrupts: &Interrupts) -> Resul
     let outcome = boot(request, interrupts)?;
     match outcome.problem(request) {
         Some(problem) => {
-            bail!("the image has no readable symbol table, and its guest did not list it: {problem}")
+            let what = "the image has no readable symbol table, and its guest did not list it";
+            Err(Error::Guest(format!("{what}: {problem}")))
         }
         None => Ok(outcome.symbols),
     }
@@ -125,9 +127,9 @@ impl BootOutcome {
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
     let (command, version) = find_emulator(request.image.machine)?;
-    let scratch = interrupts.temporary_folder().context("cannot make a temporary folder")?;
+    let scratch = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
-    std::fs::write(&initramfs, initramfs_of(request)?).context("cannot write the initramfs")?;
+    std::fs::write(&initramfs, initramfs_of(request)?).doing("cannot write the initramfs")?;
     let machine = GuestMachine {
         machine: request.image.machine,
         cpus: request.cpus,
@@ -141,7 +143,8 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     let invocation =
         Run { command: [command.into()].into_iter().chain(arguments).collect(), ..Run::default() };
     let mut waiting = Waiting::start(&invocation, None, Streams::Piped, interrupts)?;
-    let pipe = waiting.take_pipe().context("the emulator's console is not connected")?;
+    let pipe =
+        waiting.take_pipe().ok_or_else(|| Error::Start("the emulator's console is not connected".into()))?;
     let mut watch = Watch::new(request, version);
     waiting.release()?;
     let chunks = read_in_background(pipe);
@@ -159,22 +162,24 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
 pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
     let board = board(machine)?;
     let (name, package) = (board.emulator, board.package);
-    let command = on_path(name)
-        .with_context(|| format!("{name} is not installed; on Debian: apt install {package}"))?;
+    let command = on_path(name).ok_or_else(|| Error::not_installed(name, package))?;
     let output =
-        tool::output(Command::new(&command).arg("--version")).with_context(|| format!("running {name}"))?;
+        tool::output(Command::new(&command).arg("--version")).doing_with(|| format!("running {name}"))?;
     let output = String::from_utf8_lossy(&output.stdout);
     let first = output.lines().next().unwrap_or_default().to_owned();
     let (major, minor) = OLDEST_EMULATOR;
     match emulator_version(&output) {
         Some(version) if version >= OLDEST_EMULATOR => Ok((command, first)),
-        Some(_) => bail!(
-            "{first} is too old: {major}.{minor} or later is needed; on Debian 12 or later: apt install {package}"
-        ),
-        None => bail!(
-            "{} does not say its version, but {first:?}; on Debian: apt install {package}",
-            command.display()
-        ),
+        Some(_) => Err(Error::Tool {
+            tool: first,
+            what: format!("is too old: {major}.{minor} or later is needed"),
+            next: format!("on Debian 12 or later: apt install {package}"),
+        }),
+        None => Err(Error::Tool {
+            tool: command.display().to_string(),
+            what: format!("does not say its version, but {first:?}"),
+            next: format!("on Debian: apt install {package}"),
+        }),
     }
 }
 
@@ -182,22 +187,24 @@ pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
 fn kernel_file(request: &BootRequest<'_>, scratch: &Path) -> Result<String> {
     let image = request.image;
     match (image.container, image.compression) {
-        (Container::Elf, _) => bail!(
-            "{} is a vmlinux, which the emulator does not boot; give the distributed image, such as /boot/vmlinuz-{}",
-            request.file.display(),
-            image.release()
-        ),
+        (Container::Elf, _) => Err(Error::file(
+            request.file,
+            format!(
+                "is a vmlinux, which the emulator does not boot; give the distributed image, such as /boot/vmlinuz-{}",
+                image.release()
+            ),
+        )),
         (Container::EfiZboot, _) | (Container::Arm64Image, Some(_)) => {
             let unpacked = scratch.join("Image");
-            std::fs::write(&unpacked, &image.vmlinux).context("cannot write the unpacked kernel")?;
+            std::fs::write(&unpacked, &image.vmlinux).doing("cannot write the unpacked kernel")?;
             text(&unpacked)
         }
-        _ => text(&std::path::absolute(request.file)?),
+        _ => text(&std::path::absolute(request.file).doing_with(|| cannot_read(request.file))?),
     }
 }
 
 fn text(path: &Path) -> Result<String> {
-    Ok(path.to_str().with_context(|| format!("{}: the name is not UTF-8", path.display()))?.to_owned())
+    Ok(path.to_str().ok_or_else(|| not_utf8(path))?.to_owned())
 }
 
 fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
@@ -222,12 +229,17 @@ fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
     let path = match request.busybox {
         Some(path) => path.to_owned(),
         None if machine.is_host() => {
-            on_path("busybox").context("busybox is not installed; on Debian: apt install busybox-static")?
+            on_path("busybox").ok_or_else(|| Error::not_installed("busybox", "busybox-static"))?
         }
-        None => bail!(
-            "the guest needs a static busybox for {machine}: give one with --busybox; on Debian: apt download \
-             busybox-static:ARCHITECTURE and dpkg -x"
-        ),
+        None => {
+            return Err(Error::Tool {
+                tool: format!("a static busybox for {machine}"),
+                what: "is needed for the guest".into(),
+                next:
+                    "give one with --busybox; on Debian: apt download busybox-static:ARCHITECTURE and dpkg -x"
+                        .into(),
+            });
+        }
     };
     Ok((companions::read(&path)?.to_vec(), text(&path)?))
 }

@@ -1,8 +1,8 @@
 //! What runs in a guest: a script, a command with the files it names, or one that Lineup brings.
 
 use crate::companions;
+use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
-use anyhow::{Context, Result, bail};
 use lineup_kernel::guest::{APPLETS, BuiltIn};
 use lineup_kernel::initramfs::{Entry, Tree, needed_by};
 use lineup_model::abi::Machine;
@@ -41,14 +41,15 @@ impl Workload {
             let (script, loopback) = (built_in.script().to_owned(), built_in.needs_loopback());
             return Ok(Workload { script, directory: None, loopback, files: BTreeMap::new() });
         }
-        let directory = folder.to_str().context("the working directory's name is not UTF-8")?;
+        let directory = folder.to_str().ok_or_else(|| not_utf8(folder))?;
         let mut workload = Workload {
             script: text.into(),
             directory: Some(directory.into()),
             loopback: false,
             files: BTreeMap::from([(directory.to_owned(), Entry::Directory)]),
         };
-        let words = shell_words::split(text).with_context(|| format!("--workload {text:?}"))?;
+        let words = shell_words::split(text)
+            .map_err(|error| Error::argument(format!("--workload {text:?}"), error.to_string()))?;
         let mut packer = Packer { folder, machine, files: &mut workload.files };
         packer.commands(&words)?;
         packer.files_in(text)?;
@@ -127,12 +128,11 @@ impl Packer<'_> {
 
     /// Packs a file at its own path, with the libraries that it needs.
     fn pack(&mut self, path: &Path) -> Result<()> {
-        let name = path.to_str().with_context(|| format!("{}: the name is not UTF-8", path.display()))?;
+        let name = path.to_str().ok_or_else(|| not_utf8(path))?;
         if self.files.contains_key(name) {
             return Ok(());
         }
-        let contents =
-            companions::read(path).with_context(|| format!("{name} goes into the guest"))?.to_vec();
+        let contents = companions::read(path).doing_with(|| format!("{name} goes into the guest"))?.to_vec();
         let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() & 0o777);
         let mut read = |path: &str| std::fs::read(path).ok();
         let needed =
@@ -149,25 +149,33 @@ impl Packer<'_> {
         let Some(path) = self.file(word) else { return Ok(None) };
         let contents = companions::read(&path)?;
         let Ok(text) = std::str::from_utf8(&contents) else { return Ok(None) };
-        let name = shell_words::quote(path.to_str().context("the script's name is not UTF-8")?).into_owned();
+        let name = shell_words::quote(path.to_str().ok_or_else(|| not_utf8(&path))?).into_owned();
         self.files_in(text)?;
         let Some(line) = text.strip_prefix("#!") else { return Ok(Some(format!("sh {name}"))) };
         let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();
         let (interpreter, options) = match words.as_slice() {
             ["/usr/bin/env", interpreter, options @ ..] => (*interpreter, options),
             [interpreter, options @ ..] => (interpreter.rsplit('/').next().unwrap_or(interpreter), options),
-            [] => bail!("the first line of {word} names no interpreter"),
+            [] => return Err(Error::file(word, "names no interpreter in its first line")),
         };
         if !APPLETS.contains(&interpreter) {
             let known = on_path(interpreter);
-            let known =
-                known.with_context(|| format!("{word} is run by {interpreter}, which is not installed"))?;
+            let known = known.ok_or_else(|| Error::Tool {
+                tool: interpreter.to_owned(),
+                what: "is not installed".into(),
+                next: format!("it is what runs {word}"),
+            })?;
             self.pack(&plain(&known))?;
             let known = known.display().to_string();
             return Ok(Some([&[known.as_str()], options, &[&name]].concat().join(" ")));
         }
         Ok(Some([&[interpreter], options, &[&name]].concat().join(" ")))
     }
+}
+
+/// The refusal of a path that a guest cannot be given.
+pub(super) fn not_utf8(path: &Path) -> Error {
+    Error::file(path, "has a name that is not UTF-8; rename it")
 }
 
 /// A path without `.` and `..`, as the guest's kernel resolves it: links of the host are not followed.

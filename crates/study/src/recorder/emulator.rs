@@ -1,8 +1,8 @@
 //! Finding the emulator and running it.
 
 use crate::alias::Alias;
+use crate::error::{Doing, Error, Result};
 use crate::run::Run;
-use anyhow::{Context, Result, bail};
 use lineup_model::abi::Machine;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -28,9 +28,8 @@ impl Emulator {
     /// The emulator for programs of a machine.
     pub(super) fn find(machine: Machine) -> Result<Emulator> {
         let name = machine.description().program_emulator;
-        let command = on_path(name)
-            .with_context(|| format!("{name} is not installed; on Debian: apt install qemu-user"))?;
-        let version = crate::tool::output(Command::new(&command).arg("--version")).context(name)?;
+        let command = on_path(name).ok_or_else(|| Error::not_installed(name, "qemu-user"))?;
+        let version = crate::tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
         Ok(Emulator { command, plugin: plugin()?, sysroot, version })
@@ -90,10 +89,10 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
     if word.as_bytes().contains(&b'/') {
         return Ok(word.into());
     }
-    on_path(word).with_context(|| {
+    on_path(word).ok_or_else(|| {
         let (name, here) = (word.display(), Path::new(word).is_file());
         let hint = if here { format!("; for the one in this folder write ./{name}") } else { String::new() };
-        format!("{name} is in no folder of PATH{hint}")
+        Error::argument(name.to_string(), format!("it is in no folder of PATH{hint}"))
     })
 }
 
@@ -102,19 +101,20 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
 fn plugin() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("LINEUP_PLUGIN") {
         let path = PathBuf::from(path);
-        return path.canonicalize().with_context(|| format!("LINEUP_PLUGIN names {}", path.display()));
+        return path.canonicalize().doing_with(|| format!("LINEUP_PLUGIN names {}", path.display()));
     }
-    let own = std::env::current_exe().context("finding this executable")?;
+    let own = std::env::current_exe().doing("finding this executable")?;
     let folder = own.parent().unwrap_or(Path::new("/"));
     let places =
         [folder.join(PLUGIN), folder.join("..").join(PLUGIN), folder.join("../lib/lineup").join(PLUGIN)];
     let Some(found) = places.iter().find(|place| place.is_file()) else {
-        bail!(
-            "the recorder {PLUGIN} is not beside {}; build it with `cargo build -p lineup-plugin`, or name it with LINEUP_PLUGIN",
-            own.display()
-        );
+        return Err(Error::Tool {
+            tool: format!("the recorder {PLUGIN}"),
+            what: format!("is not beside {}", own.display()),
+            next: "build it with `cargo build -p lineup-plugin`, or name it with LINEUP_PLUGIN".into(),
+        });
     };
-    found.canonicalize().with_context(|| found.display().to_string())
+    found.canonicalize().doing_with(|| found.display().to_string())
 }
 
 /// The emulator's argument that loads the recorder with a plan.

@@ -1,6 +1,6 @@
 //! The journal of a recording, see [`lineup_recording::journal`]: memory that outlives the emulator.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
 use lineup_recording::journal::{JOURNAL_BYTES, Journal, counter};
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -14,8 +14,8 @@ impl JournalFile {
     /// Makes one.
     pub(super) fn new() -> Result<JournalFile> {
         let memory = rustix::fs::memfd_create("lineup-journal", MemfdFlags::CLOEXEC);
-        let file = File::from(memory.context("making the recorder's journal")?);
-        file.set_len(JOURNAL_BYTES).context("sizing the recorder's journal")?;
+        let file = File::from(memory.doing("making the recorder's journal")?);
+        file.set_len(JOURNAL_BYTES).doing("sizing the recorder's journal")?;
         Ok(JournalFile(file))
     }
 
@@ -36,6 +36,6 @@ impl JournalFile {
     /// What it holds.
     pub(super) fn read(&self) -> Result<Journal> {
         let read = |at, buffer: &mut [u8]| self.0.read_at(buffer, at);
-        Journal::read(JOURNAL_BYTES, read).context("reading the recorder's journal")
+        Journal::read(JOURNAL_BYTES, read).doing("reading the recorder's journal")
     }
 }

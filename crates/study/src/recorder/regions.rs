@@ -1,7 +1,7 @@
 //! Region names → entries.
 
 use crate::companions;
-use anyhow::{Result, bail};
+use crate::error::{Error, Result};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
 use lineup_model::region::{Region, Regions};
 use lineup_recording::Header;
@@ -37,12 +37,12 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &Path, notes: &mut Vec<
             let entries = functions.iter().map(|function| function.entry).collect();
             Ok(region(&program.to_string_lossy(), entries))
         }
-        FoundFunctions::InlinedEverywhere { name, callers } => bail!(
+        FoundFunctions::InlinedEverywhere { name, callers } => Err(Error::Region(format!(
             "{name} has no code of its own: it was inlined into {}; record those, or forbid inlining it",
             listed(&callers)
-        ),
+        ))),
         FoundFunctions::Unknown { .. } if uses_libraries(debug) => Ok(region("", Vec::new())),
-        FoundFunctions::Unknown { near } => bail!("{}", unknown(name, &near)),
+        FoundFunctions::Unknown { near } => Err(unknown(name, &near)),
     }
 }
 
@@ -54,29 +54,29 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &Debug
             continue;
         }
         if let Some(program) = executed_with(discovery, &region.name) {
-            bail!(
+            return Err(Error::Region(format!(
                 "{0} is a function of {program}, which was started by exec and so is not recorded; record it by \
                  itself: lineup record --region {0} -- {program}",
                 region.name
-            );
+            )));
         }
         let is_known =
             !region.entries.is_empty() || discovery.entries.iter().any(|(found, _, _)| *found == id.0);
         match (is_known, debug.find_functions(&region.name)) {
-            (false, FoundFunctions::Unknown { near }) => bail!("{}", unknown(&region.name, &near)),
+            (false, FoundFunctions::Unknown { near }) => return Err(unknown(&region.name, &near)),
             _ => silent.push(region.name.as_str()),
         }
     }
-    if silent.len() == header.regions.len() && !silent.is_empty() {
-        bail!("the program ended without a call of {}; do its arguments lead there?", silent.join(", "));
+    let names = silent.join(", ");
+    match silent.len() {
+        0 => Ok(()),
+        all if all == header.regions.len() => Err(Error::Region(format!(
+            "the program ended without a call of {names}; do its arguments lead there?"
+        ))),
+        _ => Err(Error::Region(format!(
+            "the program never called {names}; leave it out, or give arguments that lead there"
+        ))),
     }
-    if !silent.is_empty() {
-        bail!(
-            "the program never called {}; leave it out, or give arguments that lead there",
-            silent.join(", ")
-        );
-    }
-    Ok(())
 }
 
 /// The first program that was started by `exec` and has a function of this name.
@@ -92,11 +92,11 @@ fn uses_libraries(debug: &DebugInfo) -> bool {
     debug.sections().iter().any(|section| section.name.as_ref() as &str == ".interp")
 }
 
-fn unknown(name: &str, near: &[String]) -> String {
-    match near {
+fn unknown(name: &str, near: &[String]) -> Error {
+    Error::Region(match near {
         [] => format!("there is no function {name}"),
         near => format!("there is no function {name}; near names: {}", listed(near)),
-    }
+    })
 }
 
 fn listed(names: &[String]) -> String {

@@ -5,10 +5,10 @@ use super::emulator::Emulator;
 use super::pending::JournalFile;
 use super::{RecordRequest, in_words, regions};
 use crate::alias::Alias;
+use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Streams, Waiting};
-use anyhow::{Context, Result, bail};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::ProcessId;
 use lineup_prove::run;
@@ -61,7 +61,7 @@ impl<'a> Runs<'a> {
         plan: Plan,
         interrupts: &'a Interrupts,
     ) -> Result<Self> {
-        let folder = interrupts.temporary_folder().context("cannot make a temporary folder")?;
+        let folder = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
         let name = Alias::of(folder.path())?;
         let scratch = Scratch { folder, name };
         Ok(Runs { request, emulator, interrupts, scratch, plan, made: 0, shown: false })
@@ -71,7 +71,7 @@ impl<'a> Runs<'a> {
         let journal = JournalFile::new()?;
         self.plan.journal = journal.path();
         fs::write(self.scratch.folder.path().join("plan"), self.plan.to_text())
-            .context("writing the recorder's plan")?;
+            .doing("writing the recorder's plan")?;
         // Of several recordings the first is shown: the program does the same in all.
         let is_shown = self.plan.task == Task::Record
             && !std::mem::replace(&mut self.shown, self.plan.task == Task::Record);
@@ -123,11 +123,11 @@ impl<'a> Runs<'a> {
                 notes.push(format!("the program {how} in the first run, so it was recorded in one pass"));
                 Ok(())
             }
-            (None, ProgramExit::Exited(status)) => bail!(
+            (None, ProgramExit::Exited(status)) => Err(Error::Start(format!(
                 "the emulator could not run {} (status {status}); try `{} {0}`, which shows its message",
                 self.plan.program,
                 self.plan.header.emulator.split(' ').next().unwrap_or_default()
-            ),
+            ))),
         }
     }
 

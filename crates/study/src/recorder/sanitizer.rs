@@ -1,7 +1,7 @@
 //! Programs that do not run under the emulator.
 
 use crate::companions;
-use anyhow::{Result, bail};
+use crate::error::{Error, Result};
 use memchr::memmem;
 use std::path::Path;
 
@@ -19,10 +19,12 @@ pub(super) fn refuse(program: &Path) -> Result<()> {
     let bytes = companions::read(program)?;
     let found = SANITIZERS.iter().find(|(name, _)| memmem::find(&bytes, name).is_some());
     match found {
-        Some((_, option)) => bail!(
-            "{} was built with {option}, whose memory the emulator cannot hold; record a build without it",
-            program.display()
-        ),
+        Some((_, option)) => Err(Error::file(
+            program,
+            format!(
+                "was built with {option}, whose memory the emulator cannot hold; record a build without it"
+            ),
+        )),
         None => Ok(()),
     }
 }

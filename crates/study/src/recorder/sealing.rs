@@ -1,13 +1,13 @@
 //! What is done to a recording when its program has ended: what the recorder could not write any more is added, calls
 //! that had to give way are left out, and the ending is noted.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
 use lineup_model::access::{Call, ProcessId};
 use lineup_recording::journal::{Journal, Pending};
 use lineup_recording::plan::Plan;
 use lineup_recording::{
-    Encoder, Ending, Event, Header, Reader, RegionCounts, Selection, Summary, Writer, events_of,
-    spread_position,
+    Encoder, Ending, Event, Header, Reader, RecordingError, RegionCounts, Selection, Summary, Writer,
+    events_of, spread_position,
 };
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -22,9 +22,9 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
     let cannot = || format!("cannot read back the recording {}", path.display());
     let unsure = positions_of_unsure(&journal.pending);
     let mut found = Found::read(path, &plan.header, &unsure)?;
-    let file = File::options().read(true).write(true).open(path).with_context(cannot)?;
-    file.set_len(found.good_bytes).with_context(cannot)?;
-    (&file).seek(SeekFrom::Start(found.good_bytes)).with_context(cannot)?;
+    let file = File::options().read(true).write(true).open(path).doing_with(cannot)?;
+    file.set_len(found.good_bytes).doing_with(cannot)?;
+    (&file).seek(SeekFrom::Start(found.good_bytes)).doing_with(cannot)?;
     let mut writer = Writer::resume(&file);
     for pending in &journal.pending {
         if pending.may_be_written && positions(pending).any(|at| found.written.contains(&at)) {
@@ -92,8 +92,8 @@ struct Region {
 impl Found {
     /// Reads a recording through; `unsure` are calls of which it is to be told whether they stand there.
     fn read(path: &Path, header: &Header, unsure: &HashSet<u64>) -> Result<Found> {
-        let file = File::open(path).with_context(|| format!("cannot read back {}", path.display()))?;
-        let mut reader = Reader::new(BufReader::new(file)).context("nothing was recorded")?;
+        let file = File::open(path).doing_with(|| format!("cannot read back {}", path.display()))?;
+        let mut reader = Reader::new(BufReader::new(file)).doing("nothing was recorded")?;
         let mut found = Found { regions: vec![Region::default(); header.regions.len()], ..Found::default() };
         for event in reader.by_ref() {
             if let Event::Call(call) = &event
@@ -190,9 +190,9 @@ fn thin(
     ending: &Ending,
 ) -> Result<Summary> {
     // Through symbolic links: the file is replaced, not what leads to it.
-    let path = &fs::canonicalize(path).with_context(|| path.display().to_string())?;
+    let path = &fs::canonicalize(path).doing_with(|| path.display().to_string())?;
     let part = part_of(path);
-    let write = || -> Result<Summary> {
+    let write = || -> Result<Summary, RecordingError> {
         let mut reader = Reader::new(BufReader::new(File::open(path)?))?;
         let mut writer = Writer::new(File::create(&part)?, header)?;
         let mut encoder = Encoder::new();
@@ -234,7 +234,7 @@ fn thin(
         fs::rename(&part, path)?;
         Ok(summary)
     };
-    write().with_context(|| format!("leaving out calls of {}", path.display())).inspect_err(|_| {
+    write().doing_with(|| format!("leaving out calls of {}", path.display())).inspect_err(|_| {
         // The whole recording is still there; the part is worth nothing.
         let _ = fs::remove_file(&part);
     })

@@ -1,12 +1,12 @@
 //! One run of the build command in a copy, and what it leaves.
 
+use crate::error::{Doing, Error, Result, in_full};
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use crate::source::compiler_calls;
 use crate::source::ending::{Fault, fault};
-use anyhow::{Context, Result};
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
@@ -35,10 +35,10 @@ pub enum BuildError {
 
 impl BuildError {
     /// Whatever went wrong around a build rather than in it.
-    pub(crate) fn around(error: anyhow::Error) -> Self {
-        match error.downcast::<Interrupted>() {
-            Ok(interrupted) => Self::Interrupted(interrupted),
-            Err(error) => Self::Failed { what: format!("{error:#}") },
+    pub(crate) fn around(error: Error) -> Self {
+        match error.interrupted() {
+            Some(interrupted) => Self::Interrupted(interrupted),
+            None => Self::Failed { what: in_full(&error) },
         }
     }
 }
@@ -90,15 +90,15 @@ impl Command<'_> {
             ..Run::default()
         };
         let waiting = Waiting::start(&run, None, Streams::Captured, interrupts);
-        let waiting = waiting.context("cannot run sh for the build")?;
+        let waiting = waiting.doing("cannot run sh for the build")?;
         let finished = match self.calls {
             None => waiting.run(),
             Some(calls) => compiler_calls::noted(waiting, &mut calls.borrow_mut()),
         };
-        let finished = finished.context("cannot run sh for the build")?;
+        let finished = finished.doing("cannot run sh for the build")?;
         let mut words = Vec::new();
         if let Some(mut file) = finished.stdout_file {
-            file.read_to_end(&mut words).context("cannot read what the build printed")?;
+            file.read_to_end(&mut words).doing("cannot read what the build printed")?;
         }
         Ok((finished.ending, String::from_utf8_lossy(&words).into_owned()))
     }

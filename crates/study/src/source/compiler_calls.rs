@@ -3,8 +3,8 @@
 //! The build is traced: the kernel stops each of its processes when it becomes another program, and only then, so that
 //! a build takes hardly longer. The thread that starts it is the tracer; when it ends, so does the tracing.
 
+use crate::error::{Error, Result};
 use crate::process::{Finished, Waiting};
-use anyhow::{Result, anyhow};
 use lineup_sources::CompileCommand;
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
@@ -20,7 +20,7 @@ use std::time::Instant;
 /// do then. What the build leaves running is let go when the thread ends.
 pub(crate) fn noted(waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {
     std::thread::scope(|scope| scope.spawn(|| traced(waiting, calls)).join())
-        .map_err(|_| anyhow!("the thread that traces the build ended early"))?
+        .map_err(|_| Error::Start("the thread that traces the build ended early".into()))?
 }
 
 fn traced(mut waiting: Waiting, calls: &mut Vec<CompileCommand>) -> Result<Finished> {

@@ -1,6 +1,7 @@
 //! Copying a folder so that nothing that happens in the copy reaches the original, or what the original leads to.
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Doing, Error, Result};
+use crate::files::{cannot_read, entries};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
@@ -56,28 +57,25 @@ pub(crate) fn copy(source: &Path, target: &Path, leave_out: &[PathBuf]) -> Resul
 
 impl Copying<'_> {
     fn folder(&mut self, from: &Path, to: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from).with_context(|| format!("{}", from.display()))? {
-            let entry = entry?;
-            let (path, target) = (entry.path(), to.join(entry.file_name()));
-            if entry.file_name() == ".git" || self.leave_out.contains(&path) {
+        fs::create_dir_all(to).doing_with(|| cannot_write(to))?;
+        for entry in entries(from)? {
+            let (path, target) = (entry.path, to.join(&entry.name));
+            if entry.name == ".git" || self.leave_out.contains(&path) {
                 continue;
             }
-            let kind = entry.file_type()?;
-            if kind.is_symlink() {
+            if entry.about.is_symlink() {
                 self.link(&path, &target, above)?;
-            } else if kind.is_dir() {
+            } else if entry.about.is_dir() {
                 self.folder(&path, &target, above)?;
-            } else if kind.is_file() {
+            } else if entry.about.is_file() {
                 copy_file(&path, &target)?;
             }
         }
-        let modified = fs::metadata(from)?.modified()?;
-        set_modified(to, modified)
+        set_modified(to, modified(from)?)
     }
 
     fn link(&mut self, path: &Path, target: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
-        let text = fs::read_link(path)?;
+        let text = fs::read_link(path).doing_with(|| cannot_read(path))?;
         let folder = path.parent().unwrap_or(self.source);
         let named = normal(&folder.join(&text));
         let real = fs::canonicalize(path).ok();
@@ -93,62 +91,59 @@ impl Copying<'_> {
                     text
                 };
                 let text = if text.as_os_str().is_empty() { PathBuf::from(".") } else { text };
-                Ok(symlink(text, target)?)
+                make_link(&text, target)
             }
             (_, Some(real)) if !is_system(&real) => self.outside(path, &real, target, above),
             // It leads nowhere yet. Without it, what a build writes under its name stays in the copy.
             (_, None) if !is_system(&named) => Ok(()),
-            _ => Ok(symlink(text, target)?),
+            _ => make_link(&text, target),
         }
     }
 
     /// Copies what a link leads to outside the folder.
     fn outside(&mut self, link: &Path, real: &Path, target: &Path, above: &mut Vec<PathBuf>) -> Result<()> {
-        let refuse = |why: &str| {
-            format!(
-                "the link {} leads out of the source folder, to {}, where a build could write; {why}. Name a folder \
-                 that holds both with --source, or remove the link",
-                link.display(),
-                real.display()
-            )
+        let refuse = |why: String| Error::LinkOutside { link: link.to_owned(), target: real.to_owned(), why };
+        let too_large = || {
+            let most = MOST_OUTSIDE_BYTES >> 20;
+            refuse(format!("it is too large to copy: more than {MOST_OUTSIDE_FILES} files or {most} MiB"))
         };
-        let kind = fs::metadata(real)?;
+        let kind = fs::metadata(real).doing_with(|| cannot_read(real))?;
         if above.iter().any(|folder| folder.starts_with(real)) {
-            bail!(refuse("it cannot be copied, because it holds the link itself"));
+            return Err(refuse("it cannot be copied, because it holds the link itself".into()));
         }
         if kind.is_file() {
-            self.count(kind.len()).with_context(|| refuse("it is too large to copy"))?;
-            return copy_file(real, target);
+            return if self.fits(kind.len()) { copy_file(real, target) } else { Err(too_large()) };
         }
         if !kind.is_dir() {
-            return Ok(symlink(fs::read_link(link)?, target)?);
+            return make_link(&fs::read_link(link).doing_with(|| cannot_read(link))?, target);
         }
-        self.measure(real).with_context(|| refuse("it is too large to copy"))?;
+        if !self.all_fit(real)? {
+            return Err(too_large());
+        }
         above.push(real.to_owned());
         self.folder(real, target, above)?;
         above.pop();
         Ok(())
     }
 
-    fn measure(&mut self, folder: &Path) -> Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                self.measure(&entry.path())?;
-            } else if kind.is_file() {
-                self.count(entry.metadata()?.len())?;
+    /// Counts the files of a folder outside; false when there are too many.
+    fn all_fit(&mut self, folder: &Path) -> Result<bool> {
+        for entry in entries(folder)? {
+            let fits = match entry.about.is_dir() {
+                true => self.all_fit(&entry.path)?,
+                false => !entry.about.is_file() || self.fits(entry.about.len()),
+            };
+            if !fits {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn count(&mut self, bytes: u64) -> Result<()> {
+    /// Counts a file from outside; false when there are too many.
+    fn fits(&mut self, bytes: u64) -> bool {
         self.outside = (self.outside.0 + 1, self.outside.1 + bytes);
-        if self.outside.0 > MOST_OUTSIDE_FILES || self.outside.1 > MOST_OUTSIDE_BYTES {
-            bail!("more than {MOST_OUTSIDE_FILES} files or {} MiB", MOST_OUTSIDE_BYTES >> 20);
-        }
-        Ok(())
+        self.outside.0 <= MOST_OUTSIDE_FILES && self.outside.1 <= MOST_OUTSIDE_BYTES
     }
 
     /// The path relative to the folder, when it lies in it.
@@ -198,14 +193,26 @@ fn is_system(path: &Path) -> bool {
 /// Copies one file with its permissions and modification time: `make` decides by the latter what
 /// is up to date.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).with_context(|| format!("{}", from.display()))?;
-    set_modified(to, fs::metadata(from)?.modified()?)
+    fs::copy(from, to).doing_with(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    set_modified(to, modified(from)?)
+}
+
+fn make_link(text: &Path, target: &Path) -> Result<()> {
+    symlink(text, target).doing_with(|| cannot_write(target))
+}
+
+fn modified(path: &Path) -> Result<SystemTime> {
+    fs::metadata(path).and_then(|file| file.modified()).doing_with(|| cannot_read(path))
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 /// Needs no right to write, only to own.
 pub(crate) fn set_modified(path: &Path, modified: SystemTime) -> Result<()> {
-    let file = fs::File::open(path).with_context(|| format!("{}", path.display()))?;
-    file.set_modified(modified).with_context(|| format!("cannot set the time of {}", path.display()))
+    let file = fs::File::open(path).doing_with(|| cannot_read(path))?;
+    file.set_modified(modified).doing_with(|| format!("cannot set the time of {}", path.display()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The compiler as the judge of candidates: builds them in a scratch copy and reads the types back.
 
 use crate::companions::load;
+use crate::error::{Result, in_full};
 use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch, Tree};
-use anyhow::Result;
 use lineup_advise::judge::{CompileError, Compiled, Judge};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Judge for BuildJudge<'_> {
             return Err(self.explain(error));
         }
         let debug = load(&self.tree.path.join(&self.program))
-            .map_err(|error| CompileError::BuildFailed { what: format!("{error:#}") })?;
+            .map_err(|error| CompileError::BuildFailed { what: in_full(&error) })?;
         Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
     }
 }

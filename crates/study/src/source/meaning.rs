@@ -1,7 +1,7 @@
 //! What the compiler's view of the sources asks of the order of members, in the words of advice.
 
+use crate::error::{Doing, Result};
 use crate::source::scratch::{Scratch, Tree};
-use anyhow::{Context, Result};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Use, UseKind, Verdict};
@@ -54,7 +54,7 @@ pub struct Reading {
 /// # Errors
 /// When the list cannot be read.
 pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
-    let text = std::fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
+    let text = std::fs::read_to_string(list).doing_with(|| format!("cannot read {}", list.display()))?;
     Ok(read(lineup_sources::from_json(list, &text)?, root))
 }
 

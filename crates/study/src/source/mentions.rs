@@ -1,6 +1,7 @@
 //! Files of a folder that name the folder itself by its absolute path: what a configured build leaves behind.
 
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
+use crate::files::{Entry, cannot_read, each_file};
 use memchr::memmem;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,24 +14,17 @@ const MOST_BYTES: u64 = 64 << 20;
 /// debug information names folders without leading a build anywhere.
 pub(crate) fn find(folder: &Path, source: &Path, leave_out: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(inner) = folders.pop() {
-        for entry in fs::read_dir(&inner).with_context(|| format!("cannot read {}", inner.display()))? {
-            let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if entry.file_name() == ".git" || leave_out.contains(&path) {
-                continue;
-            }
-            if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() && entry.metadata()?.len() <= MOST_BYTES {
-                let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-                if !super::stale::starts_as_made(&bytes) && names(&bytes, source) {
-                    found.push(path.strip_prefix(folder).unwrap_or(&path).to_owned());
-                }
-            }
+    let leaves_out = |entry: &Entry| entry.name == ".git" || leave_out.contains(&entry.path);
+    each_file(folder, &leaves_out, &mut |entry| {
+        if entry.about.len() > MOST_BYTES {
+            return Ok(());
         }
-    }
+        let bytes = fs::read(&entry.path).doing_with(|| cannot_read(&entry.path))?;
+        if !super::stale::starts_as_made(&bytes) && names(&bytes, source) {
+            found.push(entry.path.strip_prefix(folder).unwrap_or(&entry.path).to_owned());
+        }
+        Ok(())
+    })?;
     found.sort();
     Ok(found)
 }

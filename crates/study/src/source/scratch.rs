@@ -1,5 +1,6 @@
 //! Scratch copies of the user's source folder, and builds in them.
 
+use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::placed::Placed;
@@ -11,7 +12,6 @@ use crate::source::mentions;
 use crate::source::stale::made;
 pub use crate::source::tree::Tree;
 use crate::source::untouched::Untouched;
-use anyhow::{Context, Result, bail};
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
@@ -73,14 +73,12 @@ impl Scratch {
     pub fn new(source: &Path, build: &str, leave_out: &Path, interrupts: &Interrupts) -> Result<Self> {
         let source = source
             .canonicalize()
-            .with_context(|| format!("cannot read the source folder {}", source.display()))?;
+            .doing_with(|| format!("cannot read the source folder {}", source.display()))?;
         if !source.is_dir() {
-            bail!(
-                "{} is not a folder; --source names the folder that holds the program's sources",
-                source.display()
-            );
+            let why = "is not a folder; --source names the folder that holds the program's sources";
+            return Err(Error::file(source, why));
         }
-        let root = interrupts.temporary_folder().context("cannot make a scratch folder")?;
+        let root = interrupts.temporary_folder().doing("cannot make a scratch folder")?;
         let leave_out = [leave_out, root.path()]
             .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
             .to_vec();
@@ -132,10 +130,10 @@ impl Scratch {
     pub fn copy(&self, role: Role) -> Result<Tree> {
         let path = self.root.path().join(role.folder());
         if path.exists() {
-            fs::remove_dir_all(&path).with_context(|| format!("cannot empty {}", path.display()))?;
+            fs::remove_dir_all(&path).doing_with(|| format!("cannot empty {}", path.display()))?;
         }
         copy(&self.source, &path, &self.leave_out)
-            .with_context(|| format!("cannot copy {} to {}", self.source.display(), path.display()))?;
+            .doing_with(|| format!("cannot copy {} to {}", self.source.display(), path.display()))?;
         if let Place::Repointed(files) = &self.place {
             files.iter().try_for_each(|file| self.repoint(&path.join(file), &path))?;
         }
@@ -144,16 +142,16 @@ impl Scratch {
 
     /// Replaces the original's path by the copy's.
     fn repoint(&self, file: &Path, copy: &Path) -> Result<()> {
-        let rewrite = || -> Result<()> {
+        let rewrite = || {
             let modified = fs::metadata(file)?.modified()?;
             let bytes = mentions::repointed(&fs::read(file)?, &self.source, copy);
             let permissions = fs::metadata(file)?.permissions();
             fs::remove_file(file)?;
             fs::write(file, bytes)?;
-            fs::set_permissions(file, permissions)?;
-            set_modified(file, modified)
+            fs::set_permissions(file, permissions).map(|()| modified)
         };
-        rewrite().with_context(|| format!("cannot rewrite {}", file.display()))
+        let modified = rewrite().doing_with(|| format!("cannot rewrite {}", file.display()))?;
+        set_modified(file, modified)
     }
 
     /// Edits the copy, see [`Tree::edit`], and runs the build command in it. What the build did not make anew though
@@ -206,8 +204,9 @@ impl Scratch {
     /// Puts what is stale aside and builds again. What the build then makes it should have made before; what it does
     /// not make is no part of it and comes back.
     fn build_anew(&self, tree: &mut Tree, stale: &[PathBuf]) -> Result<(), BuildError> {
-        let aside =
-            tempfile::tempdir_in(self.root.path()).map_err(|error| BuildError::around(error.into()))?;
+        let aside = tempfile::tempdir_in(self.root.path())
+            .doing("cannot make a scratch folder")
+            .map_err(BuildError::around)?;
         let kept = |index: usize| aside.path().join(index.to_string());
         for (index, path) in stale.iter().enumerate() {
             rename(path, &kept(index))?;
@@ -276,9 +275,7 @@ impl Scratch {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), BuildError> {
-    fs::rename(from, to)
-        .with_context(|| format!("cannot move {}", from.display()))
-        .map_err(BuildError::around)
+    fs::rename(from, to).doing_with(|| format!("cannot move {}", from.display())).map_err(BuildError::around)
 }
 
 /// Says what was left as it was. Where objects were, nobody asks about the programs that are linked from them.
@@ -300,7 +297,7 @@ fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interru
         naming.insert(0, PathBuf::from("the build command"));
     }
     let Some(first) = naming.first() else { return Ok(Place::Copy) };
-    let empty = interrupts.temporary_folder().context("cannot make a scratch folder")?;
+    let empty = interrupts.temporary_folder().doing("cannot make a scratch folder")?;
     let trial = Run {
         command: vec!["true".into()],
         placed: Some(Placed { copy: empty.path().to_owned(), original: source.to_owned() }),

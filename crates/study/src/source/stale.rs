@@ -3,9 +3,9 @@
 //! A build without header dependencies does not compile a file again when a header changes. Debug information names the
 //! files that an object was compiled from, and its time of modification tells whether the build made it.
 
-use super::tree::each_file;
 use crate::companions::load;
-use anyhow::{Context, Result};
+use crate::error::{Doing, Result};
+use crate::files::{cannot_read, each_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
@@ -46,7 +46,7 @@ impl Stale {
             (*read, *known) = (time, BTreeMap::new());
         }
         if edited.iter().any(|file| !known.contains_key(file)) {
-            let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let bytes = fs::read(path).doing_with(|| cannot_read(path))?;
             let named: Vec<&String> = edited.iter().filter(|file| names(&bytes, file)).collect();
             let declaring = if named.is_empty() { BTreeSet::new() } else { declaring_files(path) };
             let is_archive = !bytes.starts_with(b"\x7fELF");
@@ -86,9 +86,10 @@ fn ends(path: &str, file: &str) -> bool {
 /// The files below a folder that compilers and linkers made: ELF files and archives.
 pub(crate) fn made(folder: &Path) -> Result<Made> {
     let mut all = Made::new();
-    each_file(folder, |path, entry| {
-        if is_made(&path) {
-            all.insert(path, entry.metadata()?.modified()?);
+    each_file(folder, &|_| false, &mut |entry| {
+        if is_made(&entry.path) {
+            let modified = entry.about.modified().doing_with(|| cannot_read(&entry.path))?;
+            all.insert(entry.path.clone(), modified);
         }
         Ok(())
     })?;

@@ -1,6 +1,7 @@
 //! Reads the source files of a folder into memory.
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Doing, Error, Result};
+use crate::files::{Entry, each_file};
 use lineup_advise::sources::{Sources, is_hidden};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,43 +16,29 @@ const MAX_TOTAL_BYTES: u64 = 1 << 30;
 /// control, patch systems and editors keep. Files that are no UTF-8 are left out: an edit could not keep them as they
 /// are.
 pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
-    let mut files = Vec::new();
-    let mut total = 0;
-    collect((folder, leave_out), folder, &mut files, &mut total)
-        .with_context(|| format!("cannot read the sources in {}", folder.display()))?;
+    let (mut files, mut total) = (Vec::new(), 0);
+    let leaves_out =
+        |entry: &Entry| is_hidden(&entry.name.to_string_lossy()) || leave_out.contains(&entry.path);
+    each_file(folder, &leaves_out, &mut |entry| {
+        let bytes = entry.about.len();
+        if !is_source(&entry.path) || bytes > MAX_FILE_BYTES {
+            return Ok(());
+        }
+        total += bytes;
+        if total > MAX_TOTAL_BYTES {
+            let most = MAX_TOTAL_BYTES >> 20;
+            return Err(Error::file(
+                folder,
+                format!("holds more than {most} MiB of source; name a smaller --source"),
+            ));
+        }
+        if let (Ok(text), Some(name)) = (fs::read_to_string(&entry.path), relative(folder, &entry.path)) {
+            files.push((name, text));
+        }
+        Ok(())
+    })
+    .doing_with(|| format!("cannot read the sources in {}", folder.display()))?;
     Ok(Sources::new(files))
-}
-
-fn collect(
-    (root, leave_out): (&Path, &[PathBuf]),
-    folder: &Path,
-    files: &mut Vec<(String, String)>,
-    total: &mut u64,
-) -> Result<()> {
-    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        if is_hidden(&entry.file_name().to_string_lossy()) || leave_out.contains(&path) {
-            continue;
-        }
-        if kind.is_dir() {
-            collect((root, leave_out), &path, files, total)?;
-        } else if kind.is_file() && is_source(&path) {
-            let size = entry.metadata()?.len();
-            if size > MAX_FILE_BYTES {
-                continue;
-            }
-            *total += size;
-            if *total > MAX_TOTAL_BYTES {
-                bail!("more than {} MiB of source; name a smaller --source", MAX_TOTAL_BYTES >> 20);
-            }
-            if let (Ok(text), Some(name)) = (fs::read_to_string(&path), relative(root, &path)) {
-                files.push((name, text));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn is_source(path: &Path) -> bool {

@@ -1,8 +1,9 @@
 //! One copy of the source folder: edits that a build sees, whatever the clock of the file system.
 
+use crate::error::{Doing, Result};
+use crate::files::{cannot_read, each_file};
 use crate::source::copy::set_modified;
 use crate::source::stale::Stale;
-use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -50,7 +51,7 @@ impl Tree {
         let held = match fs::read(&path) {
             Ok(held) => held,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error).with_context(cannot),
+            Err(error) => return Err(error).doing_with(cannot),
         };
         if held == bytes {
             return Ok(());
@@ -58,11 +59,11 @@ impl Tree {
         self.originals.entry(file.to_owned()).or_insert(held);
         let permissions = fs::metadata(&path).map(|metadata| metadata.permissions());
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).with_context(cannot),
-            _ => fs::write(&path, bytes).with_context(cannot)?,
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).doing_with(cannot),
+            _ => fs::write(&path, bytes).doing_with(cannot)?,
         }
         if let Ok(permissions) = permissions {
-            fs::set_permissions(&path, permissions).with_context(cannot)?;
+            fs::set_permissions(&path, permissions).doing_with(cannot)?;
         }
         self.written.insert(file.to_owned());
         Ok(())
@@ -94,33 +95,12 @@ impl Tree {
 /// The latest time of modification below a folder, but for some files.
 fn newest(folder: &Path, but: &[PathBuf]) -> Result<Option<SystemTime>> {
     let mut newest = None;
-    each_file(folder, |path, entry| {
-        if !but.contains(&path) {
-            newest = newest.max(Some(entry.metadata()?.modified()?));
-        }
+    each_file(folder, &|entry| but.contains(&entry.path), &mut |entry| {
+        let modified = entry.about.modified().doing_with(|| cannot_read(&entry.path))?;
+        newest = newest.max(Some(modified));
         Ok(())
     })?;
     Ok(newest)
-}
-
-/// Visits every regular file below a folder. Links are not followed.
-pub(super) fn each_file(
-    folder: &Path,
-    mut visit: impl FnMut(PathBuf, &fs::DirEntry) -> Result<()>,
-) -> Result<()> {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-            let entry = entry?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() {
-                folders.push(path);
-            } else if kind.is_file() {
-                visit(path, &entry)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The user's folder as it was, so that a change of it is seen.
 
-use anyhow::{Context, Result, bail};
+use crate::error::{Doing, Error, Result};
+use crate::files::{Entry, cannot_read, each_file};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,13 +30,24 @@ struct Known {
     changed: (i64, i64),
 }
 
+impl Known {
+    fn of(file: &fs::Metadata) -> Self {
+        Self {
+            inode: file.ino(),
+            bytes: file.len(),
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+        }
+    }
+}
+
 impl Untouched {
     /// Reads every file below `folder`, but for those in `leave_out`.
     pub(crate) fn note(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
         let (folder, leave_out) = (folder.to_owned(), leave_out.to_vec());
         let mut noted = Self { folder, leave_out, files: BTreeMap::new() };
         let files = noted.list()?.into_iter().map(|(path, known)| {
-            let digest = digest(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let digest = digest(&path).doing_with(|| cannot_read(&path))?;
             Ok((path, File { known, digest }))
         });
         noted.files = files.collect::<Result<_>>()?;
@@ -68,40 +80,19 @@ impl Untouched {
             .map(|path| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string())
             .collect();
         let more = if changed.len() > names.len() { " and others" } else { "" };
-        bail!(
-            "{}{more} changed in {} while a copy of it was built and run. Either someone else changed the folder, or \
-             the build or the program writes to it by its absolute path; then nothing that was built is known to come \
-             from the copy",
-            names.join(", "),
-            self.folder.display()
-        );
+        Err(Error::FolderChanged {
+            names: format!("{}{more}", names.join(", ")),
+            folder: self.folder.clone(),
+        })
     }
 
     fn list(&self) -> Result<BTreeMap<PathBuf, Known>> {
         let mut all = BTreeMap::new();
-        let mut folders = vec![self.folder.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
-                let entry = entry?;
-                let path = entry.path();
-                if entry.file_name() == ".git" || self.leave_out.contains(&path) {
-                    continue;
-                }
-                let kind = entry.file_type()?;
-                if kind.is_dir() {
-                    folders.push(path);
-                } else if kind.is_file() {
-                    let metadata = entry.metadata()?;
-                    let known = Known {
-                        inode: metadata.ino(),
-                        bytes: metadata.len(),
-                        modified: (metadata.mtime(), metadata.mtime_nsec()),
-                        changed: (metadata.ctime(), metadata.ctime_nsec()),
-                    };
-                    all.insert(path, known);
-                }
-            }
-        }
+        let leaves_out = |entry: &Entry| entry.name == ".git" || self.leave_out.contains(&entry.path);
+        each_file(&self.folder, &leaves_out, &mut |entry| {
+            all.insert(entry.path.clone(), Known::of(&entry.about));
+            Ok(())
+        })?;
         Ok(all)
     }
 }

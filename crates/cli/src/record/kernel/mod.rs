@@ -173,7 +173,7 @@ pub(crate) fn prepare(
     let mut list = || {
         let nothing = Workload::nothing();
         let request = request(options, &file, &kernel, &nothing, None, stages);
-        list_symbols(&BootRequest { symbols: SymbolsWanted::All, ..request }, interrupts)
+        Ok(list_symbols(&BootRequest { symbols: SymbolsWanted::All, ..request }, interrupts)?)
     };
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;

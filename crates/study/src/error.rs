@@ -1,0 +1,267 @@
+//! What stops a run, or what is done around it.
+
+use crate::effects::EffectsError;
+use crate::input::InputError;
+use crate::interrupt::Interrupted;
+use crate::recording_file::OutputError;
+use crate::source::build::BuildError;
+use std::io;
+use std::path::PathBuf;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a run, or what is done around it, could not go on. Each message says what was being done, with what, and what to
+/// do next where that is known.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A signal asked the whole work to end.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// There is no build.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// There is no standard input.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// What leaves a run cannot be observed.
+    #[error(transparent)]
+    Effects(#[from] EffectsError),
+    /// A recording cannot be written where it should.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A recording cannot be written or read.
+    #[error(transparent)]
+    Recording(#[from] lineup_recording::RecordingError),
+    /// What the recorder found out about a program cannot be read.
+    #[error(transparent)]
+    Discovery(#[from] lineup_recording::plan::PlanError),
+    /// A kernel, or what a guest is made of, cannot be used.
+    #[error(transparent)]
+    Kernel(#[from] lineup_kernel::Error),
+    /// The sources cannot be read with libclang.
+    #[error(transparent)]
+    Sources(#[from] lineup_sources::Error),
+    /// The system refused something: a file, a process, memory.
+    #[error("{doing}: {cause}")]
+    System {
+        /// What was being done, and with what.
+        doing: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A step failed because of a part of it.
+    #[error("{doing}: {}", in_full(cause))]
+    Step {
+        /// What was being done, and with what.
+        doing: String,
+        /// What failed.
+        cause: Box<Error>,
+    },
+    /// A file's debug information cannot be read, or it has none.
+    #[error("{file}: {cause}")]
+    DebugInfo {
+        /// The file, and what is to be known of it.
+        file: String,
+        /// What is wrong with it.
+        cause: lineup_debuginfo::Error,
+    },
+    /// What the user gave for an option or an argument cannot be used.
+    #[error("{given}: {why}")]
+    Argument {
+        /// The option or argument, as it was given.
+        given: String,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
+    /// A program or a file that is needed beside Lineup is missing, or of no use.
+    #[error("{tool} {what}; {next}")]
+    Tool {
+        /// Its name.
+        tool: String,
+        /// What is the matter with it.
+        what: String,
+        /// What to do about it.
+        next: String,
+    },
+    /// A file is not one that can be used so.
+    #[error("{} {why}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// Why, and what to use instead.
+        why: String,
+    },
+    /// The program could not be started, or not be followed to its end.
+    #[error("{0}")]
+    Start(String),
+    /// A region is no function that can be recorded, or was never called.
+    #[error("{0}")]
+    Region(String),
+    /// The client beside a server did not get to do its work.
+    #[error("{0}")]
+    Client(String),
+    /// The load beside a comparison did not run as long as that.
+    #[error("{0}")]
+    Load(String),
+    /// A git command failed.
+    #[error("{what} failed: {said}")]
+    Git {
+        /// What it was to do.
+        what: String,
+        /// What git printed.
+        said: String,
+    },
+    /// A guest ran, but did not do what it was booted for.
+    #[error("{0}")]
+    Guest(String),
+    /// A link of the source folder leads to where a build could do harm.
+    #[error(
+        "the link {} leads out of the source folder, to {}, where a build could write; {why}. Name a folder that holds \
+         both with --source, or remove the link", link.display(), target.display()
+    )]
+    LinkOutside {
+        /// The link.
+        link: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+        /// Why it is not copied.
+        why: String,
+    },
+    /// The user's folder changed while copies of it were built and run.
+    #[error(
+        "{names} changed in {} while a copy of it was built and run. Either someone else changed the folder, or the \
+         build or the program writes to it by its absolute path; then nothing that was built is known to come from the \
+         copy", folder.display()
+    )]
+    FolderChanged {
+        /// The files, or the first of them.
+        names: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The program's own test fails before anything was changed, and so can tell nothing.
+    #[error("the test `{test}` fails with the program as it is:\n{words}")]
+    Test {
+        /// The test's line of shell.
+        test: String,
+        /// How it failed.
+        words: String,
+    },
+}
+
+impl Error {
+    /// The signal that ended the work, if one did.
+    pub fn interrupted(&self) -> Option<Interrupted> {
+        match self {
+            Self::Interrupted(interrupted)
+            | Self::Build(BuildError::Interrupted(interrupted))
+            | Self::Input(InputError::Interrupted(interrupted)) => Some(*interrupted),
+            Self::Step { cause, .. } => cause.interrupted(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn argument(given: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Argument { given: given.into(), why: why.into() }
+    }
+
+    pub(crate) fn file(file: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self::File { file: file.into(), why: why.into() }
+    }
+
+    pub(crate) fn not_installed(tool: impl Into<String>, package: &str) -> Self {
+        let next = format!("on Debian: apt install {package}");
+        Self::Tool { tool: tool.into(), what: "is not installed".into(), next }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn in_full(error: &Error) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    causes.fold(error.to_string(), |said, cause| format!("{said}: {cause}"))
+}
+
+/// What can go wrong in a step.
+pub(crate) trait Cause {
+    /// The error of a step in which this went wrong.
+    fn of_step(self, doing: String) -> Error;
+}
+
+impl Cause for io::Error {
+    fn of_step(self, doing: String) -> Error {
+        Error::System { doing, cause: self }
+    }
+}
+
+impl Cause for rustix::io::Errno {
+    fn of_step(self, doing: String) -> Error {
+        Error::System { doing, cause: self.into() }
+    }
+}
+
+impl Cause for nix::errno::Errno {
+    fn of_step(self, doing: String) -> Error {
+        Error::System { doing, cause: self.into() }
+    }
+}
+
+impl Cause for Error {
+    fn of_step(self, doing: String) -> Error {
+        Error::Step { doing, cause: Box::new(self) }
+    }
+}
+
+impl Cause for Interrupted {
+    fn of_step(self, doing: String) -> Error {
+        Error::from(self).of_step(doing)
+    }
+}
+
+impl Cause for lineup_recording::RecordingError {
+    fn of_step(self, doing: String) -> Error {
+        Error::from(self).of_step(doing)
+    }
+}
+
+/// Says what was being done when something went wrong.
+pub(crate) trait Doing<T> {
+    /// What was being done, in words.
+    fn doing(self, what: impl Into<String>) -> Result<T>;
+
+    /// What was being done, in words that are made when they are needed.
+    fn doing_with(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Cause> Doing<T> for Result<T, E> {
+    fn doing(self, what: impl Into<String>) -> Result<T> {
+        self.map_err(|cause| cause.of_step(what.into()))
+    }
+
+    fn doing_with(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|cause| cause.of_step(what()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_tells_what_went_wrong_in_it_with_all_causes_once() {
+        let unreadable =
+            InputError::Unreadable { name: "in".into(), source: io::Error::from_raw_os_error(5) };
+        let step: Result<()> = Err(Error::from(unreadable)).doing("recording");
+        let said = step.expect_err("an error").to_string();
+        assert!(said.starts_with("recording: cannot keep the standard input in"), "{said}");
+        assert_eq!(said.matches("Input/output error").count(), 1, "{said}");
+    }
+
+    #[test]
+    fn an_interruption_is_known_however_deep_it_is() {
+        let step: Result<()> = Err(Interrupted { signal: 2 }).doing("building");
+        let step = step.doing_with(|| "recording".into()).expect_err("an error");
+        assert_eq!(step.interrupted().map(|interrupted| interrupted.signal), Some(2));
+        assert!(Error::Start("no".into()).interrupted().is_none());
+    }
+}

@@ -1,0 +1,81 @@
+//! What folders hold, read in one way: in the order of names, and with the path in every error.
+
+use crate::error::{Doing, Result};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Something in a folder.
+pub(crate) struct Entry {
+    /// Its path.
+    pub(crate) path: PathBuf,
+    /// The last part of it.
+    pub(crate) name: OsString,
+    /// What the system knows of it; of a link itself, not of what it leads to.
+    pub(crate) about: Metadata,
+}
+
+/// What is in a folder, in the order of names. What goes away meanwhile is left out.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<Entry>> {
+    let cannot = || cannot_read(folder);
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder).doing_with(cannot)? {
+        let entry = entry.doing_with(cannot)?;
+        let (path, name) = (entry.path(), entry.file_name());
+        match entry.metadata() {
+            Ok(about) => entries.push(Entry { path, name, about }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error).doing_with(|| cannot_read(&path)),
+        }
+    }
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// Visits every regular file below a folder, in the order of paths. Links are not followed, and what `leaves_out` says
+/// is passed over.
+pub(crate) fn each_file(
+    folder: &Path,
+    leaves_out: &dyn Fn(&Entry) -> bool,
+    visit: &mut dyn FnMut(&Entry) -> Result<()>,
+) -> Result<()> {
+    for entry in entries(folder)?.iter().filter(|entry| !leaves_out(entry)) {
+        if entry.about.is_dir() {
+            each_file(&entry.path, leaves_out, visit)?;
+        } else if entry.about.is_file() {
+            visit(entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is said of a path that cannot be read.
+pub(crate) fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_visited_in_order_and_links_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["b", "a"] {
+            fs::create_dir(path(name)).expect("a folder");
+            fs::write(path(name).join("file"), "").expect("a file");
+        }
+        std::os::unix::fs::symlink(folder.path(), path("a/round")).expect("a link");
+        let mut seen = Vec::new();
+        each_file(folder.path(), &|entry| entry.name == "left-out", &mut |entry| {
+            seen.push(entry.path.clone());
+            Ok(())
+        })
+        .expect("visits");
+        assert_eq!(seen, [path("a/file"), path("b/file")]);
+        let said = entries(&path("missing")).err().expect("an error").to_string();
+        assert!(said.contains("missing"), "{said}");
+    }
+}
