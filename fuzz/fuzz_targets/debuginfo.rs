@@ -4,6 +4,7 @@
 #![no_main]
 
 mod container;
+mod cutter;
 mod dwarf;
 mod lengthen;
 

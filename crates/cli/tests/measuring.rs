@@ -150,7 +150,7 @@ fn a_program_against_itself_reports_its_false_alarms() {
 fn mistakes_exit_with_2_and_say_what_to_do() {
     let cases: &[(&[&str], &str)] = &[
         (&["measure", "--", "/no/such/program"], "cannot run /no/such/program"),
-        (&["measure", "-e", "cycels", "--", "true"], "event cycels is not known"),
+        (&["measure", "-e", "cycels", "--", "true"], "event cycels: it is not known"),
         (&["measure", "--pin", "4096", "--", "true"], "is not among the CPUs"),
         (&["compare", "true"], "give two commands"),
         (&["compare", "true", "sh -c 'x"], "missing closing quote"),

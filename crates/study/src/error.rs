@@ -4,7 +4,6 @@ use crate::effects::EffectsError;
 use crate::input::InputError;
 use crate::interrupt::Interrupted;
 use crate::recording_file::OutputError;
-use crate::source::build::BuildError;
 use std::io;
 use std::path::PathBuf;
 
@@ -173,6 +172,36 @@ impl Error {
     pub(crate) fn not_installed(tool: impl Into<String>, package: &str) -> Self {
         let next = format!("on Debian: apt install {package}");
         Self::Tool { tool: tool.into(), what: "is not installed".into(), next }
+    }
+}
+
+/// Why there is no build.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The compiler or linker does not take the sources.
+    #[error("{words}")]
+    Rejected {
+        /// The command, the copy's origin and the last lines that the build printed.
+        words: String,
+    },
+    /// The build did not run to its end for another reason than the sources.
+    #[error("{what}")]
+    Failed {
+        /// The reason, and the last lines that the build printed.
+        what: String,
+    },
+    /// A signal asked the whole work to end.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl BuildError {
+    /// Whatever went wrong around a build rather than in it.
+    pub(crate) fn around(error: Error) -> Self {
+        match error.interrupted() {
+            Some(interrupted) => Self::Interrupted(interrupted),
+            None => Self::Failed { what: in_full(&error) },
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Building a changed program and running its own test.
 
+use crate::error::BuildError;
 use crate::error::{Doing, Error, Result};
-use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Debug sections with sound headers around any bytes.
 
-use crate::container::Cutter;
+use crate::cutter::Cutter;
 
 // DWARF 5, section 7.5: the attributes and forms used here.
 const SIBLING: u8 = 0x01;

@@ -90,3 +90,9 @@ fn request(what: RequestCode, tid: Tid, address: usize, data: usize) -> io::Resu
 type RequestCode = libc::c_int;
 #[cfg(not(target_env = "musl"))]
 type RequestCode = libc::c_uint;
+
+/// The process that a thread belongs to.
+pub(super) fn process_of(tid: Tid) -> Option<Tid> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+}

@@ -1,7 +1,7 @@
 //! What an open file of a traced process is.
 
 use super::Scene;
-use super::ptrace::Tid;
+use super::ptrace::{Tid, process_of};
 use lineup_prove::effects::Target;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -88,7 +88,7 @@ impl Scene {
 }
 
 fn socket_kind(tid: Tid, number: i32) -> Option<&'static str> {
-    let process = pidfd_open(Pid::from_raw(super::tracer::process_of(tid)?)?, PidfdFlags::empty()).ok()?;
+    let process = pidfd_open(Pid::from_raw(process_of(tid)?)?, PidfdFlags::empty()).ok()?;
     let socket = pidfd_getfd(process, number, PidfdGetfdFlags::empty()).ok()?;
     let is_local = sockopt::socket_domain(&socket).ok()? == AddressFamily::UNIX;
     Some(match sockopt::socket_type(&socket).ok()? {

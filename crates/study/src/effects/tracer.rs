@@ -1,7 +1,7 @@
 //! Follows all threads of a run, from stop to stop.
 
 use super::observer::{Entered, Observer};
-use super::ptrace::{self, Tid};
+use super::ptrace::{self, Tid, process_of};
 use super::{EffectsError, Scene};
 use lineup_prove::run::Ending;
 use rustix::io::Errno;
@@ -199,10 +199,4 @@ impl Tracer {
         self.threads.retain(|_, thread| thread.process != tid);
         self.observer.ended(tid, ending);
     }
-}
-
-/// The process that a thread belongs to.
-pub(super) fn process_of(tid: Tid) -> Option<Tid> {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }

@@ -1,7 +1,7 @@
 //! One run of the build command in a copy, and what it leaves.
 
-use crate::error::{Doing, Error, Result, in_full};
-use crate::interrupt::{Interrupted, Interrupts};
+use crate::error::{BuildError, Doing, Result};
+use crate::interrupt::Interrupts;
 use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
@@ -12,36 +12,6 @@ use lineup_sources::CompileCommand;
 use std::cell::RefCell;
 use std::io::Read;
 use std::path::Path;
-
-/// Why there is no build.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The compiler or linker does not take the sources.
-    #[error("{words}")]
-    Rejected {
-        /// The command, the copy's origin and the last lines that the build printed.
-        words: String,
-    },
-    /// The build did not run to its end for another reason than the sources.
-    #[error("{what}")]
-    Failed {
-        /// The reason, and the last lines that the build printed.
-        what: String,
-    },
-    /// A signal asked the whole work to end.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
-}
-
-impl BuildError {
-    /// Whatever went wrong around a build rather than in it.
-    pub(crate) fn around(error: Error) -> Self {
-        match error.interrupted() {
-            Some(interrupted) => Self::Interrupted(interrupted),
-            None => Self::Failed { what: in_full(&error) },
-        }
-    }
-}
 
 /// The lines of a build's output that are shown.
 const LAST_LINES: usize = 20;

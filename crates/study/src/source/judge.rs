@@ -1,8 +1,8 @@
 //! The compiler as the judge of candidates: builds them in a scratch copy and reads the types back.
 
 use crate::companions::load;
+use crate::error::BuildError;
 use crate::error::{Result, in_full};
-use crate::source::build::BuildError;
 use crate::source::scratch::{Role, Scratch, Tree};
 use lineup_advise::judge::{CompileError, Compiled, Judge};
 use std::collections::BTreeMap;

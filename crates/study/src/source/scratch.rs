@@ -1,12 +1,13 @@
 //! Scratch copies of the user's source folder, and builds in them.
 
+use crate::error::BuildError;
 use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::placed::Placed;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
-use crate::source::build::{BuildError, Command};
+use crate::source::build::Command;
 use crate::source::copy::{copy, set_modified};
 use crate::source::mentions;
 use crate::source::stale::made;
