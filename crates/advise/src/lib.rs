@@ -56,6 +56,7 @@ mod member_order;
 mod members;
 mod occurrences;
 mod orders;
+mod parsed;
 mod pieces;
 mod placement;
 mod plan_orders;
