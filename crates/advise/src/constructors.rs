@@ -79,11 +79,7 @@ pub(crate) fn has_constructor(sources: &Sources, class: &str) -> bool {
     found
 }
 
-fn for_each_cpp_file(
-    sources: &Sources,
-    class: &str,
-    mut each: impl FnMut(&str, &str, Node<'_>),
-) {
+fn for_each_cpp_file(sources: &Sources, class: &str, mut each: impl FnMut(&str, &str, Node<'_>)) {
     for (path, text) in sources.iter() {
         if sources.language(path) == SourceLanguage::Cpp
             && text.contains(class)

@@ -101,7 +101,8 @@ impl Walker<'_> {
     /// A declaration or compound literal of type `ty`.
     fn typed(&mut self, node: Option<Node<'_>>, ty: TypeId) {
         let Some(node) = node else { return };
-        if let Some(value) = node.child_by_field_name("value").filter(|_| node.kind().starts_with("compound")) {
+        if let Some(value) = node.child_by_field_name("value").filter(|_| node.kind().starts_with("compound"))
+        {
             return self.value(value, ty, 0);
         }
         let mut cursor = node.walk();

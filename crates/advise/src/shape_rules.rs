@@ -49,7 +49,8 @@ pub(crate) fn shared_beginning(subject: &Subject<'_>) -> Option<(usize, Binding)
         let may_begin_alike = other.members.first().is_some_and(|member| {
             member.name.as_deref().is_none_or(|name| name == first) && member.role == MemberRole::Field
         });
-        if id == subject.id || !may_begin_alike || other.is_declaration || other.kind == AggregateKind::Union {
+        if id == subject.id || !may_begin_alike || other.is_declaration || other.kind == AggregateKind::Union
+        {
             continue;
         }
         let run = common(subject.types, &own, &leading(subject.types, id));

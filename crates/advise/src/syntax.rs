@@ -58,7 +58,9 @@ fn named_type(node: Node<'_>, text: &str) -> Option<SiteKind> {
         _ => specifier,
     };
     let name = match specifier.kind() {
-        "struct_specifier" | "class_specifier" | "union_specifier" => specifier.child_by_field_name("name")?,
+        "struct_specifier" | "class_specifier" | "union_specifier" => {
+            specifier.child_by_field_name("name")?
+        }
         _ => specifier,
     };
     let name = text_of(name, text);
@@ -76,7 +78,8 @@ fn untyped_values(list: Node<'_>) -> Option<usize> {
 fn brace_macro(node: Node<'_>, text: &str) -> Option<SiteKind> {
     let (name, value) = (node.child_by_field_name("name")?, node.child_by_field_name("value")?);
     let is_blank = |c: char| c.is_whitespace() || c == '\\';
-    let inside = text_of(value, text).trim_start_matches(is_blank).strip_prefix('{')?.trim_start_matches(is_blank);
+    let inside =
+        text_of(value, text).trim_start_matches(is_blank).strip_prefix('{')?.trim_start_matches(is_blank);
     let is_positional = !inside.starts_with(['.', '}']) && !inside.starts_with("0}");
     is_positional.then(|| SiteKind::Macro(text_of(name, text).to_string()))
 }

@@ -95,7 +95,10 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
         let trials = Trials::new(&scratch, test, &built.path)?;
         let ground = Ground { types: debug.types(), abi: debug.abi(), sources: &sources };
         for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
-            stages.stage(&format!("seed {seed}: building and testing {} types in a random order", found.movable.len()));
+            stages.stage(&format!(
+                "seed {seed}: building and testing {} types in a random order",
+                found.movable.len()
+            ));
             found.outcomes.push(run_seed(&ground, &found.movable, &mut wanted, &trials, seed)?);
         }
         write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
