@@ -100,7 +100,11 @@ impl Unit {
         if failed != 0 || unit.is_null() {
             // SAFETY: the index is live and nothing was made from it.
             unsafe { clang_disposeIndex(index) };
-            return Err(format!("libclang gave up on it (code {failed})"));
+            // libclang recovers from its own crashes, on a thread that it then gives up.
+            return Err(match failed {
+                CXError_Crashed => "clang crashed: conservative rules".to_owned(),
+                code => format!("libclang gave up on it (code {code})"),
+            });
         }
         Ok(Unit { index, unit })
     }

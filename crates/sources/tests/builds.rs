@@ -75,3 +75,28 @@ fn flags_of_the_build_decide_what_is_read() {
     let checked = Program::of(&files, &["cc -DWIDE -mno-such-option -c a.c"]).check();
     assert_eq!(checked.named("t").next().expect("t").members.len(), 3);
 }
+
+/// Clang has pragmas that crash it: in the preprocessor, in the parser, by a fatal error, by an endless recursion.
+#[test]
+fn a_unit_that_crashes_clang_does_not_end_the_check() {
+    for crash in ["crash", "parser_crash", "llvm_fatal_error", "overflow_stack"] {
+        let bad = format!(
+            "#include \"t.h\"\n#pragma clang __debug {crash}\nlong g(struct t *x) {{ return x->a; }}"
+        );
+        let files = [
+            ("t.h", HEADER),
+            ("a.c", "#include \"t.h\"\nvoid f(struct t *x) { x->b = 1; } struct u { int p; long q; } other;"),
+            ("b.c", &bad),
+        ];
+        let checked =
+            Program::of(&files, &["cc -c a.c", "cc -c b.c"]).try_check(&[]).expect("libclang is there");
+        assert_eq!(checked.summary(), "checked with clang: 1 of 2 units", "{crash}");
+        assert!(
+            checked.unread[0].0.ends_with("b.c") && checked.unread[0].1.contains("crashed"),
+            "{crash}: {:?}",
+            checked.unread
+        );
+        assert_eq!(checked.named("t").next().expect("t").freedom(), Freedom::Refused);
+        assert_eq!(checked.named("u").next().expect("u").freedom(), Freedom::Movable);
+    }
+}
