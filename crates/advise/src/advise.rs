@@ -4,7 +4,7 @@ use crate::alignment::Alignments;
 use crate::error::AdviseError;
 use crate::gather::Gathers;
 use crate::immediate::Immediates;
-use crate::judge::Judge;
+use crate::judge::{Asked, Judge};
 use crate::kind::{FixKind, Task};
 use crate::options::Options;
 use crate::orders::Orders;
@@ -22,7 +22,8 @@ pub fn kinds() -> [&'static dyn FixKind; 5] {
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported.
-/// Every proposal that edits text was compiled by `judge`, together with the proposals before it.
+/// Every proposal that edits text was compiled by `judge`, together with the proposals before it; where the judge can check a
+/// declaration alone, each is checked so, and all are compiled once in the end.
 ///
 /// # Errors
 /// When a candidate's build failed for another reason than the candidate, or was interrupted: nothing is
@@ -34,7 +35,22 @@ pub fn advise(
     options: &Options,
     judge: &mut dyn Judge,
 ) -> Result<Advice, AdviseError> {
+    let mut asked = Asked::new(judge);
+    let checked = advise_with(&kinds(), Task { usage, types, sources, options, judge: &mut asked })?;
+    if !asked.has_declared || checked.edited.is_empty() || holds(&checked, &mut asked)? {
+        return Ok(checked);
+    }
+    // A declaration alone did not show everything: each candidate is built.
+    let judge = &mut asked.for_whole_builds();
     advise_with(&kinds(), Task { usage, types, sources, options, judge })
+}
+
+/// Compiles all that is proposed at once, and holds the build against every layout that was asserted.
+fn holds(advice: &Advice, judge: &mut dyn Judge) -> Result<bool, AdviseError> {
+    match judge.compile(&advice.edited) {
+        Ok(compiled) => Ok(compiled.first().is_none_or(|build| advice.is_in(&build.types))),
+        Err(error) => error.into_first_words().map(|_| false),
+    }
 }
 
 /// The advice of these kinds. All propose, then all guard, then all put their proposals in words.

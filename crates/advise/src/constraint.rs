@@ -104,6 +104,8 @@ pub enum Constraint {
     PerCpu,
     /// The change was made and tried, and the program was worse or did something else.
     TrialFailed,
+    /// A run showed that its bytes are used in another way than by its members' names.
+    SeenInRun,
 }
 
 impl Constraint {
@@ -152,6 +154,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::SeenInRun => "an audited run showed it",
             Self::TrialFailed => "the changed program was tried and failed",
             Self::Comment => "a comment says so",
             Self::Heading => "members stay under the comment that heads them",

@@ -1,5 +1,6 @@
 //! Globals used together, gathered into one aligned struct.
 
+use crate::asserted::Asserted;
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError;
 use crate::gather_figures::{self, Candidate};
@@ -184,7 +185,10 @@ impl Job<'_> {
         proposal_texts.insert(self.path.to_string(), text);
         let mut all = edited.clone();
         all.extend(proposal_texts.clone());
-        let check = match self.confirm(judge, &all, &names, &arrangement)? {
+        let of_recorded = arrangement.offsets.iter().find(|(abi, _)| *abi == self.usage.abi);
+        let asserted = of_recorded
+            .map(|(_, offsets)| Asserted::of_variable(&gathering.name, self.path, &names, offsets));
+        let check = match self.confirm(judge, &all, &names, &arrangement, asserted.as_ref())? {
             Ok(check) => check,
             Err(binding) => return refuse(binding),
         };
@@ -197,6 +201,7 @@ impl Job<'_> {
             check,
             notes: gathering.notes(self.path),
             variables: names,
+            asserted: reordered.into_iter().flat_map(|one| one.asserted).chain(asserted).collect(),
             edited: proposal_texts,
         })))
     }
@@ -296,14 +301,22 @@ impl Job<'_> {
         usage
     }
 
-    /// Compiles the candidate and looks for a struct with these members at these offsets.
+    /// Has the declaration checked, or compiles the candidate and looks for a struct with these members at these offsets.
     fn confirm(
         &self,
         judge: &mut dyn Judge,
         edited: &BTreeMap<String, String>,
         names: &[String],
         arrangement: &gather_figures::Arrangement,
+        asserted: Option<&Asserted>,
     ) -> Result<Result<Check, Binding>, AdviseError> {
+        if let Some(asserted) = asserted {
+            match judge.declares(edited, asserted) {
+                Ok(true) => return Ok(Ok(Check::CompiledRecordedOnly)),
+                Ok(false) => {}
+                Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
+            }
+        }
         match judge.compile(edited) {
             Ok(compiled) => Ok(self.hold_against(&compiled, names, arrangement)),
             Err(error) => Ok(Err(disagrees(error.into_first_words()?))),

@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<Meaning, Error> {
         let holds = vec![Hold { binding, effect }];
         types.push(TypeMeaning { names: vec![entry.type_name], path: String::new(), holds });
     }
-    Ok(Meaning { types })
+    Ok(Meaning { types, outside: None })
 }
 
 /// The text of a file with these constraints.

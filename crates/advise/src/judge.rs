@@ -2,6 +2,7 @@
 //!
 //! Layouts are predicted to search quickly, and believed only when a compiler gave the same offsets.
 
+use crate::asserted::Asserted;
 use crate::error::AdviseError;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
@@ -65,6 +66,52 @@ pub trait Judge {
     /// # Errors
     /// [`CompileError::Rejected`] refuses the candidate. The others end the work: they say nothing about it.
     fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError>;
+
+    /// Asks the compiler whether one declaration in the edited sources gives the asserted layout, without building the
+    /// program: true when it does, false when this judge cannot tell. What was judged so is compiled once in the end.
+    ///
+    /// # Errors
+    /// As [`Judge::compile`]; [`CompileError::Rejected`] also when an assertion fails.
+    fn declares(
+        &mut self,
+        _edited: &BTreeMap<String, String>,
+        _asserted: &Asserted,
+    ) -> Result<bool, CompileError> {
+        Ok(false)
+    }
+}
+
+/// A judge that notes whether declarations were checked alone, or asks for whole builds only.
+pub(crate) struct Asked<'j> {
+    judge: &'j mut dyn Judge,
+    whole_only: bool,
+    pub(crate) has_declared: bool,
+}
+
+impl<'j> Asked<'j> {
+    pub(crate) fn new(judge: &'j mut dyn Judge) -> Self {
+        Self { judge, whole_only: false, has_declared: false }
+    }
+
+    pub(crate) fn for_whole_builds(self) -> Self {
+        Self { whole_only: true, ..self }
+    }
+}
+
+impl Judge for Asked<'_> {
+    fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
+        self.judge.compile(edited)
+    }
+
+    fn declares(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        asserted: &Asserted,
+    ) -> Result<bool, CompileError> {
+        let declares = !self.whole_only && self.judge.declares(edited, asserted)?;
+        self.has_declared |= declares;
+        Ok(declares)
+    }
 }
 
 /// A judge for when there is no compiler: it confirms nothing, so proposals are marked as predicted.

@@ -17,6 +17,7 @@
 //!
 //! [`advise()`] does all; [`rewrite`], [`guard`] and [`patch`] are its parts that are useful alone.
 
+pub mod asserted;
 pub mod constraint;
 pub mod data_model;
 pub mod error;

@@ -2,12 +2,15 @@
 //! in; here it is data.
 
 use crate::constraint::Binding;
+use std::collections::BTreeMap;
 
 /// What is known of the types of a program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Meaning {
     /// Types of which something is asked.
     pub types: Vec<TypeMeaning>,
+    /// Accesses that an audit of the whole program saw outside the regions, by type; `None` without an audit.
+    pub outside: Option<BTreeMap<String, u64>>,
 }
 
 /// What is asked of one type.
@@ -51,7 +54,20 @@ impl Meaning {
     /// Both.
     pub fn and(mut self, other: Meaning) -> Meaning {
         self.types.extend(other.types);
+        self.outside = self.outside.or(other.outside);
         self
+    }
+
+    /// What an audit saw of a type outside the regions, in a sentence; `None` without an audit.
+    pub(crate) fn seen_outside(&self, name: &str) -> Option<String> {
+        let count = self.outside.as_ref()?.get(name).copied().unwrap_or_default();
+        Some(match count {
+            0 => "the audit saw nothing of it outside the regions: how other code uses it was not tested"
+                .into(),
+            count => format!(
+                "the audit saw {count} accesses to it outside the regions, and nothing against a move"
+            ),
+        })
     }
 
     /// The holds on a type that has one of these names and is declared in this file.

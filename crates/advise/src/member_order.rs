@@ -1,5 +1,6 @@
 //! A better order for the members of one type, from recorded use to judged proposal.
 
+use crate::asserted::Asserted;
 use crate::body::{Body, has_construction_order};
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
@@ -19,7 +20,7 @@ use crate::score::{ONE, Problem, Score};
 use crate::search::{self, Effort, Outcome};
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
-use crate::verify::{self, Verified};
+use crate::verify::{self, Candidate, Verified};
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -323,7 +324,11 @@ impl<'s> Plan<'s> {
         let field_order = self.problem.field_order(&outcome.order);
         let mut all = edited.clone();
         all.extend(texts.clone());
-        let judged = verify::confirm(judge, &all, spelling, subject, &self.models, &field_order, predicted)?;
+        let layouts = [&before[0], &predicted[0]];
+        let asserted =
+            Asserted::of_type(subject, spelling, &self.ground.body.found.path, &field_order, layouts);
+        let candidate = Candidate { edited: &all, spelling, field_order: &field_order, asserted: &asserted };
+        let judged = verify::confirm(judge, &candidate, subject, &self.models, predicted)?;
         let Verified { after, check } = match judged {
             Ok(verified) => verified,
             Err(binding) => return Ok(refused(binding)),
@@ -346,6 +351,8 @@ impl<'s> Plan<'s> {
             is_proven_minimal: outcome.is_proven,
             lines,
             check,
+            seen_outside: None,
+            asserted: vec![asserted],
             edited: texts,
         })))
     }

@@ -93,7 +93,8 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<()
         edited,
         Worth::OwnPatch,
     )? {
-        Verdict::Proposed(proposal) => {
+        Verdict::Proposed(mut proposal) => {
+            proposal.seen_outside = options.meaning.seen_outside(&spelling.name);
             if let Some(little) = worth::too_little(task.usage, options, &describe(&proposal)) {
                 advice.too_little.push(little);
             } else {
@@ -126,6 +127,7 @@ fn describe(one: &OrderProposal) -> Description {
     let mut reasons: Vec<String> =
         one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
     reasons.extend(one.sizes.first().and_then(side_effect));
+    reasons.extend(one.seen_outside.clone());
     Description {
         reasons,
         lines: one.lines.clone(),

@@ -1,6 +1,8 @@
 //! What advice says: proposals with figures and reasons, and refusals.
 
+use crate::asserted::Asserted;
 use crate::constraint::Binding;
+use lineup_model::types::Types;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -89,6 +91,12 @@ pub struct OrderProposal {
     pub reasons: Vec<Reason>,
     /// Constraints that were obeyed.
     pub obeyed: Vec<Binding>,
+    /// What an audit saw of it outside the regions, when there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen_outside: Option<String>,
+    /// What a build has to show.
+    #[serde(skip)]
+    pub asserted: Vec<Asserted>,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
@@ -113,6 +121,9 @@ pub struct GatherProposal {
     pub check: Check,
     /// What the user should know.
     pub notes: Vec<Binding>,
+    /// What a build has to show.
+    #[serde(skip)]
+    pub asserted: Vec<Asserted>,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
@@ -348,6 +359,13 @@ impl Advice {
             Step { owners, edited: edited.clone() }
         };
         gathers.chain(orders).filter(|(_, texts)| !texts.is_empty()).map(step).collect()
+    }
+
+    /// Whether a build has every layout that was asserted.
+    pub(crate) fn is_in(&self, types: &Types) -> bool {
+        let gathered = self.gathers.iter().flat_map(|one| &one.asserted);
+        let mut asserted = gathered.chain(self.orders.iter().flat_map(|one| &one.asserted));
+        asserted.all(|one| one.is_in(types))
     }
 
     /// Advice that says nothing yet.

@@ -1,5 +1,6 @@
 //! Holding a prediction against the compiler.
 
+use crate::asserted::Asserted;
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::counterpart;
 use crate::error::AdviseError;
@@ -17,7 +18,16 @@ pub(crate) struct Verified {
     pub(crate) check: Check,
 }
 
-/// Compiles the candidate and reads its layout back. Under the recorded ABI any difference discards it;
+/// An edit, and what it is to give.
+pub(crate) struct Candidate<'c> {
+    /// All texts that change, with those of proposals before it.
+    pub(crate) edited: &'c BTreeMap<String, String>,
+    pub(crate) spelling: &'c Spelling,
+    pub(crate) field_order: &'c [usize],
+    pub(crate) asserted: &'c Asserted,
+}
+
+/// Has the declaration checked, or compiles the candidate and reads its layout back. Under the recorded ABI any difference discards it;
 /// under the other the compiler's figures replace the prediction.
 ///
 /// The inner error is a refusal: the compiler's words, or the member that it put elsewhere.
@@ -26,13 +36,17 @@ pub(crate) struct Verified {
 /// When the build failed for another reason than the candidate.
 pub(crate) fn confirm(
     judge: &mut dyn Judge,
-    edited: &BTreeMap<String, String>,
-    spelling: &Spelling,
+    candidate: &Candidate<'_>,
     subject: &Subject<'_>,
     models: &Models,
-    field_order: &[usize],
     predicted: Vec<Layout>,
 ) -> Result<Result<Verified, Binding>, AdviseError> {
+    let Candidate { edited, spelling, field_order, asserted } = *candidate;
+    match judge.declares(edited, asserted) {
+        Ok(true) => return Ok(Ok(Verified { after: predicted, check: Check::CompiledRecordedOnly })),
+        Ok(false) => {}
+        Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),
+    }
     let compiled = match judge.compile(edited) {
         Ok(compiled) => compiled,
         Err(error) => return Ok(Err(disagrees(error.into_first_words()?))),

@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units())?;
     let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
-    let mut judge = BuildJudge::new(&scratch, inside)?;
+    let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;
     let advice = lineup_advise::advise(
         &Usage::of_explained(&recorded),
         recorded.types(),

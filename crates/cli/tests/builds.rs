@@ -248,6 +248,45 @@ fn what_the_compiler_rejects_is_refused_in_its_words() {
     assert!(report.to_string().contains("this order is not to my taste"), "{report}");
 }
 
+/// The whole program is compiled as it is and with all that is proposed; candidates are only parsed.
+#[test]
+fn two_candidates_need_one_build() {
+    let program = Program::with_compiler(":");
+    program.write("other.h", OTHER_H).write("main.c", &two_types(""));
+    program.write("cc.sh", "#!/bin/sh\necho built >> \"$LOG\"\nexec gcc \"$@\"\n");
+    let log = program.root.path().join("log");
+    let mut command = program.command("./cc.sh -g -O2 main.c -o walk", "walk");
+    report(program.undisturbed(command.env("LOG", &log)));
+    let patch = fs::read_to_string(program.out().join("fix.patch")).expect("a patch");
+    assert!(patch.contains("+++ b/record.h") && patch.contains("+++ b/other.h"), "{patch}");
+    assert_eq!(fs::read_to_string(log).expect("a log").lines().count(), 2);
+}
+
+/// What only a compiler sees, here an assertion that a macro puts together, is seen without a build.
+#[test]
+fn a_declaration_that_the_compiler_does_not_take_is_refused_without_a_build() {
+    let program = Program::with_compiler(":");
+    let check = "#define CHECK(tag, member, at) typedef char check_##member[__builtin_offsetof(struct tag, member) == at ? 1 : -1]\n";
+    program.write("check.h", check).write("other.h", OTHER_H);
+    let main = two_types("").replace(
+        "int main(void)",
+        "#include \"check.h\"\nCHECK(other, third, 0);\nCHECK(other, fourth, 128);\nint main(void)",
+    );
+    program.write("main.c", &main);
+    program.write("cc.sh", "#!/bin/sh\necho built >> \"$LOG\"\nexec gcc \"$@\"\n");
+    let log = program.root.path().join("log");
+    let mut command = program.command("./cc.sh -g -O2 main.c -o walk", "walk");
+    command.env("LOG", &log);
+    // Clang would read the assertion as such, and hold the member before any candidate is made.
+    let mut without_clang = installed::lineup();
+    without_clang.args(["study", "--no-clang"]).args(command.get_args().skip(1)).env("LOG", &log);
+    let report = report(program.undisturbed(&mut without_clang));
+    let patch = fs::read_to_string(program.out().join("fix.patch")).expect("a patch");
+    assert!(patch.contains("+++ b/record.h") && !patch.contains("other.h"), "{patch}");
+    assert!(report["refusals"].to_string().contains("check_"), "{report}");
+    assert_eq!(fs::read_to_string(log).expect("a log").lines().count(), 2);
+}
+
 /// A build folder that CMake has configured names the original's path all over.
 fn configured() -> Program {
     let program = Program::new();
@@ -383,6 +422,22 @@ fn a_worse_program_gets_no_patch_to_apply() {
     assert!(report["patch"].is_null() && !is_reordered(&report));
     assert!(report["refusals"].to_string().contains("more lines"), "{report}");
     assert_eq!(apply_command(&report), None);
+}
+
+/// Fewer lines, and beyond doubt more time: nobody is told to apply it.
+#[test]
+fn a_slower_program_gets_no_patch_to_apply() {
+    let program = Program::with_compiler("set -- \"$@\" -DSPECIAL");
+    let more = "#ifdef SPECIAL\n\tfor (volatile long i = 0; i < 20000000; i++)\n\t\t;\n#endif\n";
+    program.write("main.c", &MAIN_C.replace("\treturn 0;\n", &format!("{more}\treturn 0;\n")));
+    let mut command = program.command("./cc.sh -g -O2 main.c -o walk", "walk");
+    let output = program.undisturbed(&mut command);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(program.out().join("rejected.patch").exists() && !program.out().join("fix.patch").exists());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(report["refusals"].to_string().contains("more time"), "{report}");
+    assert_eq!((is_reordered(&report), apply_command(&report)), (false, None));
 }
 
 /// The command that the report prints for applying the patch.

@@ -54,10 +54,10 @@ void keep(const void *bytes) {
 "#;
 
 /// Studies `work` of a program that is made of both texts.
-fn study(folder: &Path, keep: &str) -> Output {
+fn study(folder: &Path, main: &str, keep: &str) -> Output {
     let source = folder.join("source");
     fs::create_dir(&source).expect("a folder");
-    fs::write(source.join("main.c"), MAIN).expect("a file");
+    fs::write(source.join("main.c"), main).expect("a file");
     fs::write(source.join("keep.c"), keep).expect("a file");
     let makefile = "program: main.c keep.c\n\tgcc -g -O2 -o program main.c keep.c\n";
     fs::write(source.join("Makefile"), makefile).expect("a file");
@@ -86,7 +86,7 @@ fn a_patch_that_changes_the_bytes_of_a_file_is_rejected_and_the_file_is_named() 
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let output = study(folder.path(), KEEPS_BYTES);
+    let output = study(folder.path(), MAIN, KEEPS_BYTES);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
@@ -95,10 +95,36 @@ fn a_patch_that_changes_the_bytes_of_a_file_is_rejected_and_the_file_is_named() 
         reason.contains("the variants do not do the same: file kept.bin (changed by openat, write)"),
         "{reason}"
     );
+    assert!(reason.contains("bytes of item leave the program"), "{reason}");
     assert!(report["proof"].is_null());
     let out = folder.path().join("out");
     assert!(out.join("rejected.patch").exists());
     assert!(!out.join("fix.patch").exists());
+}
+
+/// Of two types, the one whose bytes are written is refused with the call, and the other is changed.
+#[test]
+fn the_type_whose_bytes_are_written_is_refused_and_the_rest_goes_on() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let other =
+        "struct other { long f; char g[56]; long h; char i[56]; long j; };\nstatic struct other others[4];\n";
+    let main = MAIN
+        .replace("__attribute__((noinline))", &format!("{other}__attribute__((noinline))"))
+        .replace("    return item->e;", "    struct other *o = &others[n % 4];\n    o->f += n; o->h += o->f; o->j ^= o->h;\n    return item->e + o->j;");
+    let output = study(folder.path(), &main, KEEPS_BYTES);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let refusals = report["refusals"].as_array().expect("refusals");
+    let refused = refusals.iter().find(|refused| refused["target"] == "item").expect("a refusal");
+    let words = refused.to_string();
+    assert!(words.contains("bytes of item leave the program"), "{words}");
+    assert!(words.contains("file kept.bin (changed by openat, write)"), "{words}");
+    let patch = fs::read_to_string(folder.path().join("out/fix.patch")).expect("a patch of the rest");
+    assert!(patch.contains(" struct other") || patch.contains("+struct other"), "{patch}");
+    assert!(report["proof"]["effects"]["compared"].to_string().contains("file"), "{report}");
 }
 
 #[test]
@@ -107,7 +133,7 @@ fn a_proof_says_which_effects_were_compared_and_which_were_not() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let output = study(folder.path(), KEEPS_NOTHING);
+    let output = study(folder.path(), MAIN, KEEPS_NOTHING);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     let effects = &report["proof"]["effects"];

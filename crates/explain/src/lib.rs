@@ -21,6 +21,7 @@
 pub mod abstract_value;
 pub mod access_context;
 pub mod analysis;
+pub mod audit;
 mod callees;
 pub mod catalog;
 pub mod congruence;

@@ -416,6 +416,16 @@ impl<'a> Namer<'a> {
         Ok(self.sites.entry(pc).or_insert_with(|| Rc::from([])).clone())
     }
 
+    /// What every instruction of every function of the first image accesses, by address.
+    pub(crate) fn all_sites(&mut self) -> Result<HashMap<u64, Rc<[Site]>>, ExplainError> {
+        let entries =
+            self.images.get(0).map(|image| image.functions.iter().filter_map(|one| one.entry()).collect());
+        for entry in Option::<Vec<u64>>::unwrap_or_default(entries) {
+            self.analyse_at(0, entry)?;
+        }
+        Ok(self.sites.clone())
+    }
+
     /// Analyses the function that covers a program counter, once.
     fn analyse_at(&mut self, image: usize, link: u64) -> Result<(), ExplainError> {
         let Some(described) = self.images.get(image) else { return Ok(()) };

@@ -33,6 +33,7 @@ pub(crate) type ExecCallback = unsafe extern "C" fn(c_uint, *mut c_void);
 pub(crate) type MemCallback = unsafe extern "C" fn(c_uint, u32, u64, *mut c_void);
 pub(crate) type SyscallCallback =
     unsafe extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+pub(crate) type SyscallReturnCallback = unsafe extern "C" fn(PluginId, c_uint, i64, i64);
 pub(crate) type ResetCallback = unsafe extern "C" fn(PluginId);
 pub(crate) type ExitCallback = unsafe extern "C" fn(PluginId, *mut c_void);
 
@@ -51,6 +52,7 @@ pub(crate) struct Api {
     pub(crate) on_vcpu_exit: unsafe extern "C" fn(PluginId, VcpuCallback),
     pub(crate) on_translate: unsafe extern "C" fn(PluginId, TranslateCallback),
     pub(crate) on_syscall: unsafe extern "C" fn(PluginId, SyscallCallback),
+    pub(crate) on_syscall_return: unsafe extern "C" fn(PluginId, SyscallReturnCallback),
     pub(crate) reset: unsafe extern "C" fn(PluginId, ResetCallback),
     pub(crate) on_exit: unsafe extern "C" fn(PluginId, ExitCallback, *mut c_void),
     pub(crate) block_exec: unsafe extern "C" fn(*mut Tb, ExecCallback, c_int, *mut c_void),

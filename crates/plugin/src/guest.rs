@@ -28,6 +28,14 @@ pub(crate) fn read_text(host: u64) -> Option<String> {
     None
 }
 
+/// Reads bytes at a host address; `None` where not all of them are mapped.
+pub(crate) fn read_bytes(host: u64, size_bytes: usize) -> Option<Vec<u8>> {
+    let memory = File::open("/proc/self/mem").ok()?;
+    let mut bytes = vec![0; size_bytes];
+    memory.read_exact_at(&mut bytes, host).ok()?;
+    Some(bytes)
+}
+
 /// Reads a naturally aligned value of 4 or 8 bytes that the guest just accessed at a host address.
 ///
 /// # Safety

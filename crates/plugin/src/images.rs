@@ -45,8 +45,8 @@ pub(crate) struct Function {
 }
 
 /// One file.
-struct GuestImage {
-    loaded: LoadedImage,
+pub(crate) struct GuestImage {
+    pub(crate) loaded: LoadedImage,
     /// In order of address.
     functions: Vec<Symbol>,
     /// Link addresses of the stubs of functions in other files.
@@ -54,6 +54,14 @@ struct GuestImage {
 }
 
 impl GuestImage {
+    /// Entries of the functions that give heap blocks back.
+    pub(crate) fn frees(&self) -> impl Iterator<Item = u64> {
+        let is_free = |symbol: &&Symbol| {
+            SPECIAL.iter().any(|(name, special)| *special == Special::Free && *name == symbol.name)
+        };
+        self.functions.iter().filter(is_free).map(|symbol| self.loaded.to_runtime(symbol.address))
+    }
+
     /// The function that covers a link address: the innermost, where they overlap.
     fn symbol_at(&self, link: u64) -> Option<&Symbol> {
         // A few symbols lie inside others; further back than that there is none that reaches here.
@@ -244,7 +252,7 @@ impl Images {
 }
 
 /// Reads a file that the guest mapped from its beginning at `start`.
-fn open_image(path: &str, start: u64) -> Option<GuestImage> {
+pub(crate) fn open_image(path: &str, start: u64) -> Option<GuestImage> {
     let file = File::open(path).ok()?;
     let elf = Elf::open(&file)?;
     let segments = elf.segments();

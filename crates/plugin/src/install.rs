@@ -1,5 +1,6 @@
 //! Loading the recorder into the emulator: reads the plan and asks for callbacks.
 
+use crate::audit;
 use crate::callbacks::{on_exit, on_syscall, on_vcpu_exit, on_vcpu_init};
 use crate::ffi::{Api, PluginId};
 use crate::process;
@@ -28,6 +29,9 @@ pub(crate) fn install(
     }
     let machine =
         Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
+    if let Some(table) = arguments.iter().find_map(|argument| argument.strip_prefix("audit=")) {
+        return audit::install(api, id, machine, table);
+    }
     let path = arguments.iter().find_map(|argument| argument.strip_prefix("plan="));
     let path = path.ok_or("the argument plan=FILE is missing; start the recorder with `lineup record`")?;
     let text =

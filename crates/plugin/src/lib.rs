@@ -16,6 +16,7 @@
 //! The command hands over a [`lineup_recording::plan::Plan`] as `plan=FILE`. A discovery run writes a
 //! [`lineup_recording::plan::Discovery`], every other run a recording.
 
+mod audit;
 mod blocks;
 mod callbacks;
 mod describe;

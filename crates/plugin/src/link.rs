@@ -1,8 +1,8 @@
 //! Where the emulator finds us, and the only place that refers to its symbols.
 
 use crate::ffi::{
-    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, PluginId, ResetCallback, SyscallCallback, Tb,
-    TranslateCallback, VcpuCallback,
+    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, PluginId, ResetCallback, SyscallCallback,
+    SyscallReturnCallback, Tb, TranslateCallback, VcpuCallback,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn qemu_plugin_register_vcpu_exit_cb(id: PluginId, callback: VcpuCallback);
     fn qemu_plugin_register_vcpu_tb_trans_cb(id: PluginId, callback: TranslateCallback);
     fn qemu_plugin_register_vcpu_syscall_cb(id: PluginId, callback: SyscallCallback);
+    fn qemu_plugin_register_vcpu_syscall_ret_cb(id: PluginId, callback: SyscallReturnCallback);
     fn qemu_plugin_register_atexit_cb(id: PluginId, callback: ExitCallback, data: *mut c_void);
     fn qemu_plugin_register_vcpu_tb_exec_cb(
         tb: *mut Tb,
@@ -54,6 +55,7 @@ const API: Api = Api {
     on_vcpu_exit: qemu_plugin_register_vcpu_exit_cb,
     on_translate: qemu_plugin_register_vcpu_tb_trans_cb,
     on_syscall: qemu_plugin_register_vcpu_syscall_cb,
+    on_syscall_return: qemu_plugin_register_vcpu_syscall_ret_cb,
     reset: qemu_plugin_reset,
     on_exit: qemu_plugin_register_atexit_cb,
     block_exec: qemu_plugin_register_vcpu_tb_exec_cb,

@@ -30,6 +30,7 @@
 //! # Ok::<(), lineup_recording::RecordingError>(())
 //! ```
 
+pub mod audit;
 mod decode;
 mod encode;
 mod error;

@@ -31,6 +31,8 @@ fn advice() -> Advice {
         check: Check::Compiled,
         reasons: vec![Reason { member: "hot".into(), because: "joins the line of next_event".into() }],
         obeyed: vec![Binding::new(Constraint::BitFieldRun).on(["state", "flags"]).at("include/device.h", 12)],
+        seen_outside: None,
+        asserted: vec![],
         edited: BTreeMap::from([("include/device.h".into(), "struct device;".into())]),
     };
     let gather = GatherProposal {
@@ -42,6 +44,7 @@ fn advice() -> Advice {
         sizes: vec![],
         check: Check::CompiledRecordedOnly,
         notes: vec![],
+        asserted: vec![],
         edited: BTreeMap::new(),
     };
     let mut advice = Advice {

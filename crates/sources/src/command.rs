@@ -147,6 +147,30 @@ impl CompileCommand {
         self.sources().map(|source| normal(&self.directory.join(source))).collect()
     }
 
+    /// The same call for another source, without what it would write or link, and with these options more: the compiler
+    /// reads `source` as it read its own.
+    pub fn reading(&self, source: &Path, more: &[&str]) -> CompileCommand {
+        let own: Vec<&str> = self.sources().collect();
+        let mut arguments = Vec::new();
+        let mut rest = self.arguments.iter();
+        while let Some(argument) = rest.next() {
+            match argument.as_str() {
+                "-o" | "-MF" | "-MT" | "-MQ" => {
+                    rest.next();
+                }
+                "-c" | "-S" | "-MD" | "-MMD" | "-MP" | "-M" | "-MM" | "-MG" => {}
+                other
+                    if own.contains(&other)
+                        || other.starts_with("-Wp,-M")
+                        || other.starts_with("-save-temps") => {}
+                _ => arguments.push(argument.clone()),
+            }
+        }
+        arguments.extend(more.iter().map(|&option| option.to_owned()));
+        arguments.push(source.to_string_lossy().into_owned());
+        CompileCommand { directory: self.directory.clone(), arguments }
+    }
+
     /// What libclang needs to understand `source` as this call does: what only code generation needs is left out,
     /// because libclang does not know every option of every compiler.
     pub(crate) fn for_libclang(&self, source: &Path) -> Vec<String> {
@@ -182,7 +206,7 @@ impl CompileCommand {
     }
 
     /// True when `source` is compiled as C++.
-    pub(crate) fn is_cpp(&self, source: &Path) -> bool {
+    pub fn is_cpp(&self, source: &Path) -> bool {
         let program = self.arguments.first().map_or("", String::as_str);
         let extension = source.extension().and_then(|extension| extension.to_str());
         program.rsplit('/').next().unwrap_or(program).contains("++")

@@ -31,4 +31,5 @@ mod uses;
 pub use check::{Build, check};
 pub use command::{CompileCommand, from_json, from_kbuild};
 pub use error::Error;
+pub use read::normal;
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

@@ -21,7 +21,7 @@ pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool) -> Tree {
 }
 
 /// A path without `.` and `..`.
-pub(crate) fn normal(path: &Path) -> PathBuf {
+pub fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
         match part {

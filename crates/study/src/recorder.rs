@@ -1,5 +1,6 @@
 //! Runs a program under the emulator with the recorder in it.
 
+mod audit;
 mod emulator;
 mod pending;
 mod regions;
@@ -8,12 +9,13 @@ mod runs;
 mod sanitizer;
 mod sealing;
 
-use crate::error::{Doing, Error, Result};
+pub use audit::{AuditRequest, audit};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest};
 
 use crate::alias::Alias;
 use crate::companions;
+use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::recording_file;
 use emulator::Emulator;

@@ -1,5 +1,6 @@
 //! `lineup study`: from an unmodified program to a proven source patch.
 
+mod audit;
 mod outputs;
 pub(crate) mod plan;
 mod trials;
@@ -9,11 +10,13 @@ use crate::files;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use audit::Audited;
 use lineup_report::commit_message;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::source::scratch::{Role, Scratch};
+use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
 pub(crate) use plan::Options;
 use plan::Plan;
@@ -27,10 +30,15 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let stages = Stages::new();
     let plan = Plan::of(options, &interrupts, &stages)?;
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
-    let before = Variant::study(&plan, &scratch, Role::Before, None, &stages, &interrupts)?;
+    let before = Variant::study(&plan, &scratch, None, &stages, &interrupts)?;
+    let audited = audit::run(&plan, &before, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let (plan, scratch, interrupts, stages) = (&plan, &scratch, &interrupts, &stages);
-    let trials = Trials { plan, scratch, before: &before, sources: &sources, stages, interrupts };
+    let as_recorded =
+        &Snapshot::take(&before.tree().path).context("cannot copy the folder of the built program")?;
+    let seen = audited.as_ref().map(|audited| &audited.meaning);
+    let trials =
+        Trials { plan, scratch, before: &before, as_recorded, seen, sources: &sources, stages, interrupts };
     let Settled { advice, after, rejected } = trials.settle()?;
     stages.end();
     scratch.check_untouched()?;
@@ -45,7 +53,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut report = StudyReport::of_found(Found {
         title: plan.program.display().to_string(),
         commands: outputs::commands(plan, after.is_some()),
-        setting: setting(plan, scratch, &before),
+        setting: setting(plan, scratch, &before, audited.as_ref()),
         machine: machine::facts(),
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
@@ -74,11 +82,13 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 }
 
 /// How the program was built.
-fn setting(plan: &Plan, scratch: &Scratch, before: &Variant) -> Vec<Fact> {
+fn setting(plan: &Plan, scratch: &Scratch, before: &Variant, audited: Option<&Audited>) -> Vec<Fact> {
+    let audited = audited.map(|audited| Fact { name: "audited".into(), value: audited.summary.clone() });
     let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
     let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
     std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
         .chain(read)
+        .chain(audited)
         .chain(remarks)
         .collect()
 }

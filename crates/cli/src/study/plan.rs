@@ -50,6 +50,10 @@ pub(crate) struct Options {
     advice: AdviceOptions,
     #[command(flatten)]
     report: ReportOptions,
+    /// Shell command that runs the program, such as its own tests, in a built copy; the whole program is watched for uses
+    /// of types that forbid a move
+    #[arg(long = "audit", value_name = "COMMAND")]
+    audits: Vec<String>,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
     caches: Vec<CacheSpec>,
@@ -90,6 +94,8 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     /// Calls left out at the start of each region.
     pub(crate) warmup: u64,
+    /// Commands that are audited.
+    pub(crate) audits: Vec<String>,
     /// Whether recordings are made in one pass.
     pub(crate) one_pass: bool,
     /// Caches to model; empty for the host's.
@@ -137,6 +143,7 @@ impl Plan {
             calls: options.calls,
             selection: if options.first { Selection::First } else { Selection::Spread },
             warmup: options.warmup,
+            audits: options.audits,
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,

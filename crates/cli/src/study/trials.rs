@@ -3,8 +3,9 @@
 
 use crate::progress::Stages;
 use crate::study::plan::Plan;
-use crate::study::variant::{self, Crashed, Variant};
-use anyhow::Result;
+use crate::study::variant::{self, Change, Crashed, Variant};
+use anyhow::{Context, Result};
+use lineup_advise::meaning::Meaning;
 use lineup_advise::options::FailedTrial;
 use lineup_advise::proposal::{Advice, Step};
 use lineup_advise::sources::Sources;
@@ -12,12 +13,13 @@ use lineup_advise::usage::Usage;
 use lineup_prove::bisect::{self, Judged, Turn};
 use lineup_prove::{Conclusion, Proof, ProofPlan, ProveError, Proven, Runner, Slot, Variant as RunOf, prove};
 use lineup_stats::random::Seed;
+use lineup_study::effects::Snapshot;
 use lineup_study::error::BuildError;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::Reading;
-use lineup_study::source::scratch::{Role, Scratch};
+use lineup_study::source::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -29,6 +31,10 @@ pub(crate) struct Trials<'t> {
     pub(crate) plan: &'t Plan,
     pub(crate) scratch: &'t Scratch,
     pub(crate) before: &'t Variant,
+    /// The folder of the program as it is, before any trial ran in it: all trials find the same files.
+    pub(crate) as_recorded: &'t Snapshot,
+    /// What an audit asks of types.
+    pub(crate) seen: Option<&'t Meaning>,
     pub(crate) sources: &'t Sources,
     pub(crate) stages: &'t Stages,
     pub(crate) interrupts: &'t Interrupts,
@@ -65,6 +71,8 @@ struct Failure {
     because: String,
     /// Whether it took timed runs to see.
     is_slower: bool,
+    /// Whether what leaves the program has other bytes.
+    is_of_bytes: bool,
 }
 
 impl Trials<'_> {
@@ -72,8 +80,10 @@ impl Trials<'_> {
     pub(crate) fn settle(&self) -> Result<Settled> {
         let mut options = self.plan.advice.clone();
         let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
-        options.meaning = read.and(options.meaning);
-        let mut judge = BuildJudge::new(self.scratch, Path::new(&self.plan.program))?;
+        options.meaning = read.and(options.meaning).and(self.seen.cloned().unwrap_or_default());
+        let calls = self.before.reading.as_ref().map_or(&[][..], |reading| &reading.calls);
+        let (built, program) = (&self.before.tree().path, Path::new(&self.plan.program));
+        let mut judge = BuildJudge::new(self.scratch, program, built, calls, self.interrupts)?;
         let mut rejected = None;
         loop {
             self.stages.stage("working out a better layout; every candidate is compiled");
@@ -83,21 +93,22 @@ impl Trials<'_> {
             self.interrupts.check()?;
             let steps = advice.steps();
             let Some(last) = steps.last() else { return Ok(Settled { advice, after: None, rejected }) };
-            let failure = match self.try_out(&last.edited, self.plan.proof)? {
+            let failure = match self.try_out(&last.edited, self.plan.proof, &mut judge)? {
                 Trial::Passed(after) => return Ok(Settled { advice, after: Some(*after), rejected }),
                 Trial::Failed(failure) => failure,
             };
+            let culprits = self.culprits(&steps, failure, &mut judge)?;
             rejected.get_or_insert_with(|| Rejected {
                 diff: lineup_advise::patch::unified_diff(self.sources, &last.edited),
-                because: failure.because.clone(),
+                because: culprits.iter().map(|one| one.because.clone()).next().unwrap_or_default(),
             });
-            options.failed.extend(self.culprits(&steps, failure)?);
+            options.failed.extend(culprits);
         }
     }
 
     /// The changes that make the program fail, found by trying the first half of the steps, and so on.
-    fn culprits(&self, steps: &[Step], all: Failure) -> Result<Vec<FailedTrial>> {
-        let mut because = all.because;
+    fn culprits(&self, steps: &[Step], all: Failure, judge: &mut BuildJudge<'_>) -> Result<Vec<FailedTrial>> {
+        let (mut because, mut is_of_bytes) = (all.because, all.is_of_bytes);
         let proof = match all.is_slower {
             true => self.plan.proof,
             // Whether it builds, runs and does the same is seen without a long comparison of times.
@@ -106,10 +117,10 @@ impl Trials<'_> {
         let turn = bisect::search(steps.len(), |index| {
             let Some(step) = steps.get(index) else { return Ok(Judged::Skip) };
             self.stages.stage(&format!("looking for the change that fails: with {}", step.owners.join(", ")));
-            anyhow::Ok(match self.try_out(&step.edited, proof)? {
+            anyhow::Ok(match self.try_out(&step.edited, proof, judge)? {
                 Trial::Passed(_) => Judged::Good,
                 Trial::Failed(failure) => {
-                    because = failure.because;
+                    (because, is_of_bytes) = (failure.because, failure.is_of_bytes);
                     Judged::Bad
                 }
             })
@@ -119,13 +130,29 @@ impl Trials<'_> {
             Turn::Among(indices) => indices,
         };
         let owners = guilty.into_iter().filter_map(|index| steps.get(index)).flat_map(|step| &step.owners);
-        Ok(owners.map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() }).collect())
+        let owners: Vec<&String> = owners.collect();
+        if is_of_bytes && let [owner] = owners[..] {
+            because = format!(
+                "bytes of {owner} leave the program: without its change the program does the same; with it {because}"
+            );
+        }
+        Ok(owners
+            .into_iter()
+            .map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() })
+            .collect())
     }
 
     /// Builds, records and compares the program with these texts.
-    fn try_out(&self, edited: &BTreeMap<String, String>, proof: ProofPlan) -> Result<Trial> {
+    fn try_out(
+        &self,
+        edited: &BTreeMap<String, String>,
+        proof: ProofPlan,
+        judge: &mut BuildJudge<'_>,
+    ) -> Result<Trial> {
         let (plan, stages) = (self.plan, self.stages);
-        let changed = Variant::study(plan, self.scratch, Role::After, Some(edited), stages, self.interrupts);
+        self.as_recorded.restore().context("cannot put back the folder of the program as it is")?;
+        let changed =
+            Variant::study(plan, self.scratch, Some(Change { edited, judge }), stages, self.interrupts);
         let after = match changed {
             Ok(after) => after,
             Err(error) => return failure_of(error).map(Trial::Failed),
@@ -181,8 +208,11 @@ fn worse(proof: &Proof) -> Option<Failure> {
     let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
     let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
     let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
-    let failure =
-        Failure { because: format!("the changed program is worse: {}", proof.conclusion()), is_slower };
+    let failure = Failure {
+        because: format!("the changed program is worse: {}", proof.conclusion()),
+        is_slower,
+        is_of_bytes: false,
+    };
     (is_slower || has_more_lines).then_some(failure)
 }
 
@@ -198,7 +228,10 @@ fn failure_of(error: anyhow::Error) -> Result<Failure> {
         _ => error.downcast_ref::<Crashed>().is_some(),
     };
     match is_of_the_change {
-        true => Ok(Failure { because: format!("{error:#}"), is_slower: false }),
+        true => {
+            let is_of_bytes = matches!(error.downcast_ref::<ProveError>(), Some(ProveError::Effects { .. }));
+            Ok(Failure { because: format!("{error:#}"), is_slower: false, is_of_bytes })
+        }
         false => Err(error),
     }
 }

@@ -15,6 +15,7 @@ use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
 use lineup_study::run::Run;
+use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
@@ -32,6 +33,12 @@ pub(crate) struct Variant {
     conduct: Conduct,
 }
 
+/// Texts that change, and the judge that compiles them.
+pub(crate) struct Change<'c, 's> {
+    pub(crate) edited: &'c BTreeMap<String, String>,
+    pub(crate) judge: &'c mut BuildJudge<'s>,
+}
+
 /// A program that a signal ended while it was recorded.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -44,21 +51,23 @@ pub(crate) struct Crashed {
 }
 
 impl Variant {
-    /// Copies the sources, applies the edits, builds, records and explains.
+    /// Builds in a copy of the sources, records and explains. A change's texts are built where its judge builds.
     pub(crate) fn study(
         plan: &Plan,
         scratch: &Scratch,
-        role: Role,
-        edits: Option<&BTreeMap<String, String>>,
+        change: Option<Change<'_, '_>>,
         stages: &Stages,
         interrupts: &Interrupts,
     ) -> Result<Variant> {
-        let name = if edits.is_some() { "after" } else { "before" };
+        let name = if change.is_some() { "after" } else { "before" };
         stages.stage(&format!("building the program {name} the change"));
-        let mut tree = scratch.copy(role)?;
-        let reading = match edits {
-            None => Some(meaning::build_and_read(scratch, &mut tree, &plan.units)?),
-            Some(edits) => scratch.build(&mut tree, edits).map(|()| None)?,
+        let (tree, reading) = match change {
+            Some(change) => (change.judge.take_built(change.edited)?, None),
+            None => {
+                let mut tree = scratch.copy(Role::Before)?;
+                let reading = meaning::build_and_read(scratch, &mut tree, &plan.units)?;
+                (tree, Some(reading))
+            }
         };
         let program = tree.path.join(&plan.program);
         if !program.is_file() {

@@ -35,6 +35,17 @@ impl Emulator {
         Ok(Emulator { command, plugin: plugin()?, sysroot, version })
     }
 
+    /// The emulator's file.
+    pub(super) fn path(&self) -> &Path {
+        &self.command
+    }
+
+    /// The argument that loads the recorder for an audit.
+    pub(super) fn audit_argument(&self, table: &str) -> Result<PluginArgument> {
+        let plugin = Alias::of(&self.plugin)?;
+        Ok(PluginArgument { text: format!("{},audit={table}", plugin.text()), _plugin: plugin })
+    }
+
     /// The run of a program with the recorder under a plan: the same run, with the emulator in front.
     pub(super) fn with_recorder(&self, run: &Run, plan: &str) -> Result<Recorded> {
         let plugin = Alias::of(&self.plugin)?;

@@ -31,12 +31,12 @@ pub(crate) struct Command<'b> {
 }
 
 impl Command<'_> {
-    /// Runs it to its end, in a process group of its own.
-    pub(crate) fn run(&self, interrupts: &Interrupts) -> Result<(), BuildError> {
+    /// Runs it to its end, in a process group of its own, and gives what it printed.
+    pub(crate) fn run(&self, interrupts: &Interrupts) -> Result<String, BuildError> {
         let (ending, words) = self.output(interrupts).map_err(BuildError::around)?;
         interrupts.check()?;
         if ending == Ending::Exited(0) {
-            return Ok(());
+            return Ok(words);
         }
         let said = last_lines(&words, LAST_LINES);
         let what = format!("the build `{}` failed in a copy of {}", self.line, self.source.display());

@@ -1,29 +1,72 @@
-//! The compiler as the judge of candidates: builds them in a scratch copy and reads the types back.
+//! The compiler as the judge of candidates: parses their declarations, builds them in a scratch copy and reads the types
+//! back.
 
 use crate::companions::load;
-use crate::error::BuildError;
-use crate::error::{Result, in_full};
+use crate::error::{BuildError, Result, in_full};
+use crate::interrupt::Interrupts;
+use crate::source::declarations::{Checked, Declarations};
 use crate::source::scratch::{Role, Scratch, Tree};
+use lineup_advise::asserted::Asserted;
 use lineup_advise::judge::{CompileError, Compiled, Judge};
+use lineup_sources::CompileCommand;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Builds candidates in one scratch copy, one after the other, so that `make` compiles only what an
-/// edit reaches.
+/// Checks candidates by their declarations, and builds in one scratch copy, one after the other, so that `make` compiles
+/// only what an edit reaches.
 pub struct BuildJudge<'s> {
     scratch: &'s Scratch,
-    tree: Tree,
+    declarations: Declarations<'s>,
+    /// The copy that is built in; none before the first build and after it was given away.
+    tree: Option<Tree>,
+    /// The texts that it was built with, when it was.
+    built: Option<BTreeMap<String, String>>,
     program: PathBuf,
 }
 
 impl<'s> BuildJudge<'s> {
-    /// A judge that builds in a fresh copy and reads `program`, a path inside the source folder.
+    /// A judge that reads `program`, a path inside the source folder. The copy in `built` was built by these calls.
     ///
     /// # Errors
-    /// When the folder cannot be copied.
-    pub fn new(scratch: &'s Scratch, program: &Path) -> Result<Self> {
-        let tree = scratch.copy(Role::Candidate)?;
-        Ok(Self { scratch, tree, program: program.to_owned() })
+    /// When no temporary folder can be made.
+    pub fn new(
+        scratch: &'s Scratch,
+        program: &Path,
+        built: &Path,
+        calls: &[CompileCommand],
+        interrupts: &Interrupts,
+    ) -> Result<Self> {
+        let declarations = Declarations::new(scratch, built, calls, interrupts)?;
+        Ok(Self { scratch, declarations, tree: None, built: None, program: program.to_owned() })
+    }
+
+    /// A copy in which the program was built with these texts and was not run yet. What a candidate's build made is
+    /// not made again.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn take_built(&mut self, edited: &BTreeMap<String, String>) -> Result<Tree, BuildError> {
+        let is_built = self.built.take().is_some_and(|texts| texts == *edited);
+        let mut tree = self.take_tree()?;
+        if !is_built {
+            self.scratch.build(&mut tree, edited)?;
+        }
+        Ok(tree)
+    }
+
+    fn take_tree(&mut self) -> Result<Tree, BuildError> {
+        let taken = self.tree.take().map(Ok);
+        taken.unwrap_or_else(|| self.scratch.copy(Role::After)).map_err(BuildError::around)
+    }
+
+    fn build(&mut self, edited: &BTreeMap<String, String>) -> Result<(), BuildError> {
+        self.built = None;
+        let mut tree = self.take_tree()?;
+        let built = self.scratch.build(&mut tree, edited);
+        self.tree = Some(tree);
+        built?;
+        self.built = Some(edited.clone());
+        Ok(())
     }
 
     /// What a failed build says of the candidate: nothing, when the sources as they are do not build either.
@@ -31,7 +74,7 @@ impl<'s> BuildJudge<'s> {
         match error {
             BuildError::Failed { what } => CompileError::BuildFailed { what },
             BuildError::Interrupted(interrupted) => CompileError::Interrupted { signal: interrupted.signal },
-            BuildError::Rejected { words } => match self.scratch.build(&mut self.tree, &BTreeMap::new()) {
+            BuildError::Rejected { words } => match self.build(&BTreeMap::new()) {
                 Ok(()) => CompileError::Rejected { words },
                 Err(BuildError::Interrupted(interrupted)) => {
                     CompileError::Interrupted { signal: interrupted.signal }
@@ -46,11 +89,28 @@ impl<'s> BuildJudge<'s> {
 
 impl Judge for BuildJudge<'_> {
     fn compile(&mut self, edited: &BTreeMap<String, String>) -> Result<Vec<Compiled>, CompileError> {
-        if let Err(error) = self.scratch.build(&mut self.tree, edited) {
+        if let Err(error) = self.build(edited) {
             return Err(self.explain(error));
         }
-        let debug = load(&self.tree.path.join(&self.program))
+        let folder = self.tree.as_ref().map(|tree| tree.path.as_path()).unwrap_or(Path::new(""));
+        let debug = load(&folder.join(&self.program))
             .map_err(|error| CompileError::BuildFailed { what: in_full(&error) })?;
         Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
+    }
+
+    fn declares(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        asserted: &Asserted,
+    ) -> Result<bool, CompileError> {
+        match self.declarations.check(edited, asserted) {
+            Ok(Checked::Good) => Ok(true),
+            Ok(Checked::Unknown) => Ok(false),
+            Ok(Checked::Wrong(words)) => Err(CompileError::Rejected { words }),
+            Err(BuildError::Interrupted(interrupted)) => {
+                Err(CompileError::Interrupted { signal: interrupted.signal })
+            }
+            Err(error) => Err(CompileError::BuildFailed { what: error.to_string() }),
+        }
     }
 }

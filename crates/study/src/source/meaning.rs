@@ -27,15 +27,21 @@ pub enum Units {
 /// When the build fails.
 pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Result<Reading> {
     let calls = scratch.build_traced(tree)?;
-    match units {
-        Units::Listed(list) => read_listed(list, scratch.source()),
-        Units::Built => Ok(read(calls, &tree.path)),
-        Units::Unread => Ok(unread("--no-clang was given".into())),
-    }
+    let reading = match units {
+        Units::Listed(list) => read_listed(list, scratch.source())?,
+        Units::Built => read(calls.clone(), &tree.path),
+        Units::Unread => unread("--no-clang was given".into()),
+    };
+    Ok(Reading { calls, ..reading })
 }
 
 fn unread(why: String) -> Reading {
-    Reading { summary: format!("not checked with clang: {why}"), unread: Vec::new(), checked: None }
+    Reading {
+        summary: format!("not checked with clang: {why}"),
+        unread: Vec::new(),
+        checked: None,
+        calls: Vec::new(),
+    }
 }
 
 /// What reading the sources gave.
@@ -47,6 +53,8 @@ pub struct Reading {
     pub unread: Vec<(String, String)>,
     /// Types with their uses; `None` when nothing was read.
     pub checked: Option<Checked>,
+    /// The compiler calls of the build in the copy.
+    pub calls: Vec<CompileCommand>,
 }
 
 /// Reads the units of a `compile_commands.json`.
@@ -72,7 +80,8 @@ pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
             unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
         }
         Ok(checked) => {
-            Reading { summary: checked.summary(), unread: checked.unread.clone(), checked: Some(checked) }
+            let (summary, unread) = (checked.summary(), checked.unread.clone());
+            Reading { summary, unread, checked: Some(checked), calls: Vec::new() }
         }
         Err(Error::NoLibclang(_)) => unread("libclang is not installed (apt install libclang1-19)".into()),
         Err(error) => unread(error.to_string()),
@@ -119,7 +128,8 @@ impl Reading {
     /// The uses that hold members, for advice.
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
-        Meaning { types: types.map(of_type).filter(|ty| !ty.holds.is_empty()).collect() }
+        let types = types.map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
+        Meaning { types, outside: None }
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod build;
 mod compiler_calls;
 mod copy;
+mod declarations;
 mod ending;
 pub mod judge;
 pub mod meaning;

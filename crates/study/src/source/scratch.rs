@@ -240,6 +240,26 @@ impl Scratch {
         }
     }
 
+    /// Runs one compiler call in a copy, as a build there would, and gives what it printed.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub(crate) fn call(&self, tree: &Tree, call: &CompileCommand) -> Result<String, BuildError> {
+        let is_placed = matches!(self.place, Place::Original(_));
+        let seen = |text: &str| match is_placed {
+            true => {
+                let bytes = mentions::repointed(text.as_bytes(), &tree.path, &self.source);
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            false => text.to_owned(),
+        };
+        let words = shell_words::join(call.arguments.iter().map(|word| seen(word)));
+        let folder = seen(&call.directory.to_string_lossy());
+        let line = format!("cd {} && {words}", shell_words::quote(&folder));
+        let (source, folder) = (self.source.as_path(), tree.path.as_path());
+        Command { line: &line, source, folder, is_placed, calls: None }.run(&self.interrupts)
+    }
+
     fn run(&self, tree: &Tree) -> Result<(), BuildError> {
         self.run_traced(tree, None)
     }
@@ -263,7 +283,7 @@ impl Scratch {
             is_placed: matches!(self.place, Place::Original(_)),
             calls,
         };
-        let built = command.run(&self.interrupts);
+        let built = command.run(&self.interrupts).map(drop);
         self.check_untouched().map_err(BuildError::around)?;
         built
     }

@@ -1,0 +1,143 @@
+//! A predicted layout as static assertions, and as what debug information has to show.
+//!
+//! A program of one large file takes minutes to compile and a moment to parse. A candidate is therefore first checked by
+//! assertions behind the declaration, which the compiler judges without making code; the whole program is compiled once.
+
+use crate::figures::Layout;
+use crate::problem::Subject;
+use crate::spelling::Spelling;
+use lineup_model::types::{Aggregate, Language, MemberRole, TypeId, Types};
+use std::fmt::Write;
+
+/// What a declaration is said to give.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asserted {
+    /// The file that declares it, relative to the source folder.
+    pub path: String,
+    /// Its name in debug information; `None` when the members tell it.
+    name: Option<String>,
+    /// Its name in the source.
+    spelled: String,
+    members: Vec<AssertedMember>,
+    size_bytes: Option<u64>,
+    /// The same for the sources as they are; `None` when they do not declare it.
+    pub present: Option<Box<Asserted>>,
+}
+
+/// A member and its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct AssertedMember {
+    name: Option<String>,
+    offset_bits: u64,
+    /// False for bit-fields, base classes and members without a name, whose place no constant expression tells.
+    can_be_named: bool,
+}
+
+impl Asserted {
+    /// A type with its members in a new order.
+    pub(crate) fn of_type(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        path: &str,
+        field_order: &[usize],
+        [present, layout]: [&Layout; 2],
+    ) -> Self {
+        let shape = |order: &mut dyn Iterator<Item = usize>, layout: &Layout, present| Asserted {
+            path: path.to_owned(),
+            name: Some(spelling.name.clone()),
+            spelled: spelled(subject.types, subject.id, &spelling.name),
+            members: order
+                .map(|field| member(subject.aggregate, field, layout.offsets_bits[field]))
+                .collect(),
+            size_bytes: Some(layout.size_bytes),
+            present,
+        };
+        let present = shape(&mut (0..field_order.len()), present, None);
+        shape(&mut field_order.iter().copied(), layout, Some(Box::new(present)))
+    }
+
+    /// A new variable of a new struct with these members at these offsets, in bytes.
+    pub(crate) fn of_variable(variable: &str, path: &str, members: &[String], offsets: &[u64]) -> Self {
+        let members = members.iter().zip(offsets).map(|(name, offset)| AssertedMember {
+            name: Some(name.clone()),
+            offset_bits: 8 * offset,
+            can_be_named: true,
+        });
+        Asserted {
+            path: path.to_owned(),
+            name: None,
+            spelled: format!("__typeof__({variable})"),
+            members: members.collect(),
+            size_bytes: None,
+            present: None,
+        }
+    }
+
+    /// The assertions, for behind the text that declares the type: arrays whose size is negative when one fails, which
+    /// every dialect of C and C++ understands. Macros that hide a member's name are taken away first. Bit-fields and
+    /// base classes are left to the build that follows.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let named: Vec<(&str, u64)> = self
+            .members
+            .iter()
+            .filter(|member| member.can_be_named)
+            .filter_map(|member| Some((member.name.as_deref()?, member.offset_bits / 8)))
+            .collect();
+        for (name, _) in &named {
+            let _ = writeln!(text, "#undef {name}");
+        }
+        for (name, offset) in named {
+            let _ = writeln!(
+                text,
+                "typedef char lineup_has_{name}_at_{offset}[__builtin_offsetof({}, {name}) == {offset} ? 1 : -1];",
+                self.spelled
+            );
+        }
+        if let Some(size) = self.size_bytes {
+            let _ = writeln!(
+                text,
+                "typedef char lineup_has_{size}_bytes[sizeof({}) == {size} ? 1 : -1];",
+                self.spelled
+            );
+        }
+        text
+    }
+
+    /// Whether a build has such a type.
+    pub(crate) fn is_in(&self, types: &Types) -> bool {
+        let is_called = |id: TypeId| {
+            let own = types.get(id).and_then(|ty| ty.name.as_deref());
+            self.name.as_deref().is_none_or(|name| own.is_none_or(|own| own == name))
+        };
+        types.iter().any(|(id, ty)| {
+            types.aggregate(id).is_some_and(|(_, aggregate)| {
+                is_called(id)
+                    && self.size_bytes.is_none_or(|size| ty.size_bytes == Some(size))
+                    && self.has_members(aggregate)
+            })
+        })
+    }
+
+    fn has_members(&self, aggregate: &Aggregate) -> bool {
+        let found = aggregate.members.iter().map(|member| (member.name.as_deref(), member.offset_bits));
+        found.eq(self.members.iter().map(|member| (member.name.as_deref(), Some(member.offset_bits))))
+    }
+}
+
+fn member(aggregate: &Aggregate, field: usize, offset_bits: u64) -> AssertedMember {
+    let member = aggregate.members.get(field);
+    let name = member.and_then(|member| member.name.as_deref()).map(str::to_owned);
+    let is_plain = member.is_some_and(|member| member.role == MemberRole::Field && member.bit_size.is_none());
+    AssertedMember { can_be_named: is_plain && name.is_some(), name, offset_bits }
+}
+
+/// How the source names a type that debug information calls `name`.
+fn spelled(types: &Types, id: TypeId, name: &str) -> String {
+    let ty = types.get(id);
+    match ty.map(|ty| ty.language) {
+        Some(Language::Cpp) => name.replace("(anonymous namespace)::", ""),
+        _ if ty.is_some_and(|ty| ty.name.is_some()) => format!("struct {name}"),
+        _ => name.to_owned(),
+    }
+}

@@ -1,0 +1,106 @@
+//! An audit: commands of the user's run in a built copy, where a script stands in the program's place. It starts the program
+//! under the emulator, so that whatever starts the program, a test suite too, is audited.
+
+use super::emulator::Emulator;
+use crate::effects::Snapshot;
+use crate::error::{Doing, Error, Result};
+use crate::interrupt::Interrupts;
+use crate::process::{Streams, Waiting};
+use crate::run::Run;
+use lineup_model::machine::Machine;
+use lineup_prove::run::Ending;
+use lineup_recording::audit::{Findings, Table};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What is appended to the name of the program that a script stands in for.
+const AUDITED: &str = ".lineup-audited";
+
+/// What is to be audited.
+pub struct AuditRequest<'a> {
+    /// The copy that the program was built in; it is left as it is found.
+    pub folder: &'a Path,
+    /// The program in it.
+    pub program: &'a Path,
+    /// Shell commands that run it.
+    pub commands: &'a [String],
+    /// What the program's code accesses, for the program's path and the folder of findings.
+    pub table: &'a dyn Fn(&str, &str) -> Table,
+    /// Like what each command is run: input and time.
+    pub run: Run,
+}
+
+/// Runs the commands; gives what all processes of the program showed, and remarks.
+///
+/// # Errors
+/// When nothing can be started or written, or the program was not started at all.
+pub fn audit(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findings, Vec<String>)> {
+    let snapshot = Snapshot::take(request.folder).doing("cannot copy the folder that is audited")?;
+    let audited = run_all(request, interrupts);
+    snapshot.restore().doing("cannot put back the folder that was audited")?;
+    interrupts.check()?;
+    audited
+}
+
+fn run_all(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findings, Vec<String>)> {
+    let Some(machine) = Machine::ALL.into_iter().find(|machine| machine.is_host()) else {
+        return Err(Error::Start("no program of this machine can be audited".into()));
+    };
+    let emulator = Emulator::find(machine)?;
+    let place = interrupts.temporary_folder().doing("cannot make a folder for the audit")?;
+    let (table, seen) = (place.path().join("table"), place.path().join("seen"));
+    fs::create_dir(&seen).doing("cannot make a folder for the audit")?;
+    let program = aside(request.program)?;
+    let text = (request.table)(&super::text(&program)?, &super::text(&seen)?).to_text();
+    fs::write(&table, text).doing("cannot write the audit's table")?;
+    let argument = emulator.audit_argument(&super::text(&table)?)?;
+    write_script(request.program, emulator.path(), &argument.text, &program)?;
+    let mut remarks = Vec::new();
+    for line in request.commands {
+        let command = ["sh", "-c", line].map(Into::into).into();
+        let run = Run { command, directory: Some(request.folder.to_owned()), ..request.run.clone() };
+        let finished = Waiting::start(&run, None, Streams::Captured, interrupts)
+            .and_then(Waiting::run)
+            .doing_with(|| format!("cannot run the audited command `{line}`"))?;
+        interrupts.check()?;
+        if finished.ending != Ending::Exited(0) {
+            remarks.push(format!("the audited command `{line}` ended with {}", finished.ending));
+        }
+    }
+    let mut findings = Findings::default();
+    for entry in fs::read_dir(&seen).doing("cannot read what the audit found")? {
+        let path = entry.doing("cannot read what the audit found")?.path();
+        findings.add_text(&fs::read_to_string(&path).doing_with(|| path.display().to_string())?);
+    }
+    if findings.processes == 0 {
+        let (program, commands) = (request.program.display(), request.commands.join("`, `"));
+        return Err(Error::argument(
+            format!("--audit `{commands}`"),
+            format!("it did not run {program}, so nothing was audited; give a command that does"),
+        ));
+    }
+    Ok((findings, remarks))
+}
+
+/// Puts the program aside. Gives the path by which the kernel will name it.
+fn aside(program: &Path) -> Result<std::path::PathBuf> {
+    let mut name = program.file_name().map(OsStr::to_owned).unwrap_or_default();
+    name.push(AUDITED);
+    let aside = program.with_file_name(name);
+    fs::rename(program, &aside).doing_with(|| format!("cannot move {}", program.display()))?;
+    super::real(&aside)
+}
+
+fn write_script(program: &Path, emulator: &Path, argument: &str, aside: &Path) -> Result<()> {
+    let quoted = |text: &str| shell_words::quote(text).into_owned();
+    let (emulator, argument) = (quoted(&super::text(emulator)?), quoted(argument));
+    let aside = quoted(&super::text(aside)?);
+    let script = format!("#!/bin/sh\nexec {emulator} -0 \"$0\" -plugin {argument} {aside} \"$@\"\n");
+    let write = || -> std::io::Result<()> {
+        fs::write(program, script)?;
+        fs::set_permissions(program, PermissionsExt::from_mode(0o755))
+    };
+    write().doing_with(|| format!("cannot write {}", program.display()))
+}
