@@ -74,7 +74,7 @@ impl Holds {
             match binding.constraint {
                 Constraint::FlexibleArrayLast => holds.last = true,
                 Constraint::FirstMemberIsObject => holds.first = true,
-                Constraint::Pinned => holds.pinned.extend(binding.names.iter().cloned()),
+                Constraint::AssertedOffset => holds.pinned.extend(binding.names.iter().cloned()),
                 _ => holds.forbidding.push(binding.clone()),
             }
             holds.bindings.push(binding);
