@@ -78,7 +78,7 @@ impl Snippet {
 
     /// A namer that has observed some accesses, each made at a time.
     fn namer(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> Namer<'_> {
-        let mut namer = Namer::new(vec![self.image()], memory, &[STACK]);
+        let mut namer = Namer::new(vec![self.image()], &[], memory, &[STACK]);
         for (at, access) in accesses {
             namer.observe(access, &mut AccessContext::default(), *at).unwrap();
         }
