@@ -24,7 +24,7 @@ impl Interpreter {
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         let line = begin.strip_prefix(b"#!")?.split(|byte| matches!(byte, b'\n' | 0)).next()?;
         let line = line.trim_ascii();
-        let end = line.iter().position(|byte| is_blank(byte)).unwrap_or(line.len());
+        let end = line.iter().position(is_blank).unwrap_or(line.len());
         let (program, argument) = line.split_at(end);
         let argument = argument.trim_ascii();
         let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
