@@ -2,6 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::sources::{SourceLanguage, Sources};
+use crate::spelling::bare;
 use crate::syntax::{Site, SiteKind, line_of, node_at, parts, text_of};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -29,6 +30,7 @@ pub(crate) fn designate(
     wanted: TypeId,
 ) -> Result<Designated, Vec<Binding>> {
     let names = type_names(types);
+    let shared = shared_name(types, wanted);
     let macros = brace_macros(sources);
     let mut held: HashMap<TypeId, bool> = HashMap::new();
     let mut designated = Designated::default();
@@ -48,6 +50,11 @@ pub(crate) fn designate(
             refusals: Vec::new(),
         };
         for site in sources.sites(path) {
+            let is_shared = |words: &Vec<String>| words.iter().any(|word| Some(word.as_str()) == shared);
+            if matches!(&site.kind, SiteKind::Typed(words) if is_shared(words)) {
+                walker.refuse_at(site.line, "two types have the name of this one's");
+                continue;
+            }
             let ty = match &site.kind {
                 SiteKind::Typed(words) => words.iter().find_map(|name| names.get(name.as_str()).copied()),
                 _ => None,
@@ -67,6 +74,27 @@ pub(crate) fn designate(
     refusals.sort();
     refusals.dedup();
     if refusals.is_empty() { Ok(designated) } else { Err(refusals) }
+}
+
+/// The type's name, when another type that is declared elsewhere and has other members has it, too.
+fn shared_name(types: &Types, wanted: TypeId) -> Option<&str> {
+    let own = types.get(wanted)?;
+    let (_, aggregate) = types.aggregate(wanted)?;
+    let name = bare(own.name.as_deref()?);
+    let members = |members: &[Member]| -> Vec<Option<String>> {
+        members.iter().map(|member| member.name.as_deref().map(str::to_string)).collect()
+    };
+    let wanted_members = members(&aggregate.members);
+    let is_other = |other: &lineup_model::types::Type| match &other.kind {
+        TypeKind::Aggregate(found) => {
+            !found.is_declaration
+                && other.name.as_deref().is_some_and(|known| bare(known) == name)
+                && other.declared_at != own.declared_at
+                && members(&found.members) != wanted_members
+        }
+        _ => false,
+    };
+    types.iter().any(|(_, other)| is_other(other)).then_some(name)
 }
 
 /// Complete aggregates, and typedefs of them, by name.
