@@ -224,8 +224,9 @@ impl Holds {
                 && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
             let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
             let is_leading = range.start < self.leading.min(range.end);
-            let is_apart =
-                shape_rules::starts_apart(subject, &recorded.fields, range.start) && !range.is_empty();
+            let is_apart = !range.is_empty()
+                && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
+                    || body.is_line_aligned(text));
             if is_apart && index > 0 {
                 barriers += 1;
                 let name = member_name(subject.aggregate, range.start);

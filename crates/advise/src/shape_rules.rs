@@ -7,7 +7,7 @@ use crate::reasons::member_name;
 use lineup_model::types::{AggregateKind, MemberRole, TypeId, TypeKind, Types};
 
 /// A member that is aligned to so many bytes was put on lines of its own.
-const APART_BYTES: u64 = 64;
+pub(crate) const APART_BYTES: u64 = 64;
 
 /// Two types that begin with so many members of equal names and types are used as each other.
 const LEAST_SHARED: usize = 2;
