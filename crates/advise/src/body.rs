@@ -225,9 +225,10 @@ impl<'a> Body<'a> {
     /// `__aligned(SMP_CACHE_BYTES)`, `aligned(64)`.
     pub(crate) fn is_line_aligned(&self, unit: &TextUnit) -> bool {
         let lexed = &self.found.lexed;
-        let (Some(first), Some(last)) =
-            (self.pieces.get(unit.pieces.start), unit.pieces.end.checked_sub(1).and_then(|at| self.pieces.get(at)))
-        else {
+        let (Some(first), Some(last)) = (
+            self.pieces.get(unit.pieces.start),
+            unit.pieces.end.checked_sub(1).and_then(|at| self.pieces.get(at)),
+        ) else {
             return false;
         };
         let tokens = first.tokens.start..last.tokens.end;

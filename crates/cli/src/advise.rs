@@ -134,7 +134,14 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: reading.as_ref() })?;
+    write(
+        options,
+        &recorded,
+        &advice,
+        &sources,
+        folder,
+        Extra { message: &message, reading: reading.as_ref() },
+    )?;
     Ok(Outcome::Done)
 }
 

@@ -116,7 +116,14 @@ impl<'f> Judge<'f> {
     }
 
     /// The first members of both stay as they are: so many of each.
-    fn keep_common(&mut self, one: (&Name, usize), two: (&Name, usize), kind: UseKind, at: &Where, what: &str) {
+    fn keep_common(
+        &mut self,
+        one: (&Name, usize),
+        two: (&Name, usize),
+        kind: UseKind,
+        at: &Where,
+        what: &str,
+    ) {
         for ((record, count), (other, _)) in [(one, two), (two, one)] {
             let names = self.leading(record, count);
             let reason = format!("{what} {}, which begins with the same members", self.name(other));

@@ -35,7 +35,9 @@ pub fn from_kbuild(file: &Path, text: &str) -> Option<KbuildUnit> {
 fn dependencies(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().skip_while(|line| !line.starts_with("deps_")).skip(1);
     let of_list = lines.take_while(|line| line.starts_with(' '));
-    of_list.map(move |line| line.trim().trim_end_matches('\\').trim_end()).filter(|path| !path.is_empty() && !path.starts_with('$'))
+    of_list
+        .map(move |line| line.trim().trim_end_matches('\\').trim_end())
+        .filter(|path| !path.is_empty() && !path.starts_with('$'))
 }
 
 /// The folder below which `target` is where the file says: `/k/kernel/.x.o.cmd` of `kernel/x.o` lies in the build of `/k`.

@@ -22,7 +22,11 @@ const COMMON: &str = "typedef unsigned long size_t;
 /// A kernel's unit of this text.
 fn check(text: &str) -> Checked {
     let text = format!("{COMMON}{text}");
-    Program::of(&[("a.c", &text)], &["gcc -nostdinc -std=gnu11 -fshort-wchar -mcmodel=kernel -D__KERNEL__ -c a.c"]).check()
+    Program::of(
+        &[("a.c", &text)],
+        &["gcc -nostdinc -std=gnu11 -fshort-wchar -mcmodel=kernel -D__KERNEL__ -c a.c"],
+    )
+    .check()
 }
 
 /// The type `t` is held so, by a use of this kind.
@@ -101,6 +105,8 @@ fn what_only_looks_like_a_use_of_the_order_leaves_a_type_free() {
         "void elsewhere(struct t *); void f(struct t *x) { elsewhere(x); kfree(x); }",
         "struct t *find(int); long f(int n) { return find(n)->a; }",
         "struct ops { void (*queue)(struct t *); }; void f(struct ops *o, struct t *x) { o->queue(x); }",
+        "extern struct t elsewhere; long f(void) { return elsewhere.a; }",
+        "struct t copy(int); long f(int n) { return copy(n).a; }",
         "void f(struct t *x) { _printk(\"%p\", x); }",
         "int kmem_cache_create(const char *, unsigned, unsigned); int f(void) { return
          kmem_cache_create(\"t\", offsetof(struct t, name), sizeof(((struct t *)0)->name)); }",

@@ -82,7 +82,8 @@ impl Judge<'_> {
         for pair in record.members.windows(2) {
             if continues(&pair[0], &pair[1]) {
                 let names = pair.iter().map(|member| member.name.to_string()).collect();
-                let reason = format!("{} is an array of one element that may go on in {}", pair[0].name, pair[1].name);
+                let reason =
+                    format!("{} is an array of one element that may go on in {}", pair[0].name, pair[1].name);
                 self.find(usr, Verdict::Keep(names), UseKind::Walk, &record.at, reason);
             }
             if self.ends_open(&pair[0]) {

@@ -13,7 +13,9 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
             Rule::CallsBack { function: 0, passes: &[(1, 0)] }
         }
         "smp_call_function" => Rule::CallsBack { function: 0, passes: &[(1, 0)] },
-        "smp_call_function_single"
+        "stop_one_cpu"
+        | "stop_one_cpu_nowait"
+        | "smp_call_function_single"
         | "smp_call_function_many"
         | "on_each_cpu_mask"
         | "on_each_cpu_cond_mask" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },

@@ -84,7 +84,8 @@ impl Kbuild {
     fn naming(&self, sources: &Sources, types: &BTreeSet<String>) -> Vec<CompileCommand> {
         let mut named: BTreeMap<&Path, bool> = BTreeMap::new();
         let names = |path: &Path| -> bool {
-            let text = path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|path| sources.get(path));
+            let text =
+                path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|path| sources.get(path));
             text.is_some_and(|text| types.iter().any(|name| has_word(text, name)))
         };
         let mut headers: BTreeSet<&Path> = BTreeSet::new();
@@ -100,7 +101,9 @@ impl Kbuild {
             }
         }
         for unit in &self.units {
-            let is_new = |file: &&PathBuf| named.get(file.as_path()) == Some(&true) && !headers.contains(file.as_path());
+            let is_new = |file: &&PathBuf| {
+                named.get(file.as_path()) == Some(&true) && !headers.contains(file.as_path())
+            };
             if unit.files.iter().any(|file| is_new(&file)) {
                 chosen.push(unit);
                 headers.extend(unit.files.iter().map(PathBuf::as_path));
@@ -115,6 +118,67 @@ fn has_word(text: &str, name: &str) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
     text.match_indices(name).any(|(at, _)| {
-        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before))) && !is_part(bytes.get(at + name.len()))
+        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !is_part(bytes.get(at + name.len()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of two built units, a header that both read, and files that were not compiled.
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("makes");
+            fs::write(path, text).expect("writes");
+        };
+        for (unit, text) in
+            [("kernel/a", "struct task *t;\n"), ("net/b", "int tasks;\n"), ("net/c", "struct sock *s;\n")]
+        {
+            let (folder, name) = unit.split_once('/').expect("a folder");
+            write(&format!("{unit}.c"), text);
+            let deps = format!("deps_{unit}.o := \\\n  include/task.h \\\n");
+            let text =
+                format!("savedcmd_{unit}.o := gcc -D__KERNEL__ -Iinclude -c -o {unit}.o {unit}.c\n\n{deps}");
+            write(&format!("{folder}/.{name}.o.cmd"), &text);
+        }
+        write("include/task.h", "struct task { int a; };\n");
+        write("tools/include/task.h", "struct task { long a; };\n");
+        write("drivers/d.c", "struct task *t;\n");
+        folder
+    }
+
+    fn sources(commands: &[CompileCommand]) -> Vec<String> {
+        commands
+            .iter()
+            .flat_map(|command| command.sources().map(str::to_string).collect::<Vec<_>>())
+            .collect()
+    }
+
+    #[test]
+    fn what_was_compiled_is_read_and_nothing_else() {
+        let folder = tree();
+        let kbuild = Kbuild::find(folder.path()).expect("reads").expect("a build");
+        let texts = kbuild.texts();
+        let paths: Vec<&str> = texts.iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["include/task.h", "kernel/a.c", "net/b.c", "net/c.c"]);
+        assert!(
+            Kbuild::find(&folder.path().join("tools")).expect("reads").is_none(),
+            "nothing was built there"
+        );
+    }
+
+    #[test]
+    fn units_that_name_a_type_are_chosen_and_one_for_each_header_that_does() {
+        let folder = tree();
+        let kbuild = Kbuild::find(folder.path()).expect("reads").expect("a build");
+        let chosen =
+            |name: &str| sources(&kbuild.naming(&kbuild.texts(), &BTreeSet::from([name.to_string()])));
+        assert_eq!(chosen("task"), ["kernel/a.c"], "tasks is another word");
+        assert_eq!(chosen("sock"), ["net/c.c"]);
+        assert_eq!(chosen("a"), ["kernel/a.c"], "the header's member");
+    }
 }
