@@ -5,13 +5,14 @@ use crate::constraint::{Binding, Constraint};
 use crate::constructors;
 use crate::meaning::Effect;
 use crate::options::Options;
+use crate::own_lines;
 use crate::pieces::PieceKind;
 use crate::problem::Subject;
 use crate::reasons::member_name;
 use crate::score::{Model, Unit};
 use crate::shape_rules;
 use crate::source_scan::{self, Wanted};
-use crate::sources::Sources;
+use crate::sources::{SourcePlace, Sources};
 use crate::spelling::{Spelling, bare, spelling};
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
@@ -32,6 +33,8 @@ pub(crate) struct Holds {
     chained: BTreeSet<String>,
     /// Members that no other may move across.
     boundaries: BTreeSet<String>,
+    /// Members, by index, whose type has lines of its own.
+    own_lines: BTreeSet<usize>,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -74,12 +77,15 @@ impl Holds {
             match binding.constraint {
                 Constraint::FlexibleArrayLast => holds.last = true,
                 Constraint::FirstMemberIsObject => holds.first = true,
-                Constraint::Pinned => holds.pinned.extend(binding.names.iter().cloned()),
+                Constraint::AssertedOffset => holds.pinned.extend(binding.names.iter().cloned()),
                 _ => holds.forbidding.push(binding.clone()),
             }
             holds.bindings.push(binding);
         }
         holds.add_recorded(subject);
+        if spelling.declared_at.is_none() {
+            holds.own_lines = own_lines::members(subject, sources);
+        }
         holds
     }
 
@@ -105,6 +111,10 @@ impl Holds {
             self.leading = members;
             self.bindings.push(binding);
         }
+        for binding in shape_rules::continued(subject) {
+            self.pinned.extend(binding.names.iter().cloned());
+            self.bindings.push(binding);
+        }
         let Some(last) = subject.aggregate.members.last() else { return };
         let is_table = shape_rules::is_trailing_table(subject.types, last.ty);
         if is_table || is_trailing_array(subject.types, last.ty, 0) {
@@ -127,8 +137,29 @@ impl Holds {
                 Effect::Keep => self.pinned.extend(held),
                 Effect::Boundary => self.boundaries.extend(held),
                 Effect::Relative => self.chained.extend(held),
+                Effect::Named => continue,
             }
             self.bindings.push(hold.binding.clone());
+        }
+    }
+
+    /// Values by position of which the compiler knows, and which the text does not show: no edit can name the members
+    /// there, so that they keep their offsets.
+    pub(crate) fn add_unnamed(
+        &mut self,
+        spelling: &Spelling,
+        path: &str,
+        options: &Options,
+        lists: &BTreeSet<(String, u32)>,
+    ) {
+        let mut names = spelling.names.clone();
+        names.push(bare(&spelling.name).to_string());
+        for hold in options.meaning.holds(&names, path).filter(|hold| hold.effect == Effect::Named) {
+            let is_shown = |at: &SourcePlace| lists.contains(&(at.path.clone(), at.line));
+            if !hold.binding.at.as_ref().is_some_and(is_shown) {
+                self.pinned.extend(hold.binding.names.iter().cloned());
+                self.bindings.push(hold.binding.clone());
+            }
         }
     }
 
@@ -203,8 +234,10 @@ impl Holds {
                 && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
             let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
             let is_leading = range.start < self.leading.min(range.end);
-            let is_apart =
-                shape_rules::starts_apart(subject, &recorded.fields, range.start) && !range.is_empty();
+            let is_apart = !range.is_empty()
+                && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
+                    || self.own_lines.contains(&range.start)
+                    || body.is_line_aligned(text));
             if is_apart && index > 0 {
                 barriers += 1;
                 let name = member_name(subject.aggregate, range.start);

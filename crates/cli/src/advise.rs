@@ -8,6 +8,7 @@ use crate::kernel::commit_message::commit_message;
 use crate::kernel::what_if;
 use crate::machine;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::guard;
@@ -115,8 +116,11 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json);
     }
-    let KernelAdvice { advice, sources } =
-        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant()?)?;
+    let stages = Stages::new();
+    let wanted = (&options.advice.meant()?, &options.advice.units());
+    let KernelAdvice { advice, sources, reading } =
+        advice::advise(&recorded, options.source.as_deref(), wanted, &stages)?;
+    stages.end();
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.json);
@@ -130,7 +134,14 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
         }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: None })?;
+    write(
+        options,
+        &recorded,
+        &advice,
+        &sources,
+        folder,
+        Extra { message: &message, reading: reading.as_ref() },
+    )?;
     Ok(Outcome::Done)
 }
 
@@ -138,7 +149,8 @@ fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
 fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
-    let Some(program) = mapped.into_iter().find(|path| path.file_name() == wanted) else {
+    let started = mapped.into_iter().find(|path| path.file_name() == wanted);
+    let Some(program) = started.or_else(|| explain::program_with_regions(survey, Path::new("/"))) else {
         bail!("{} does not say which program was recorded", recording.display());
     };
     Ok(program)

@@ -73,7 +73,7 @@ impl<'a> CodeTypes<'a> {
         let regions = functions.flat_map(|function| function.ranges.clone()).collect();
         let mut code = CodeTypes {
             debug,
-            namer: Namer::new(vec![image], &[], &[]),
+            namer: Namer::new(vec![image], &[], &[], &[]),
             types: Vec::new(),
             numbers: HashMap::new(),
             table: Table { regions, ..Table::default() },

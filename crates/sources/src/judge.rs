@@ -58,7 +58,9 @@ fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     let is_new = |finding: &Finding| {
         refusals += usize::from(finding.verdict == Verdict::Refuse);
         let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
-        is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
+        // Each of these places needs an edit of its own.
+        let is_named = matches!(finding.verdict, Verdict::Named(_));
+        is_named || is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
     };
     findings.into_iter().filter(is_new).collect()
 }
@@ -113,13 +115,22 @@ impl<'f> Judge<'f> {
             .collect()
     }
 
-    /// The first members of both stay as they are.
-    fn keep_common(&mut self, one: &Name, two: &Name, count: usize, kind: UseKind, at: &Where, what: &str) {
-        for (record, other) in [(one, two), (two, one)] {
+    /// The first members of both stay as they are: so many of each.
+    fn keep_common(
+        &mut self,
+        one: (&Name, usize),
+        two: (&Name, usize),
+        kind: UseKind,
+        at: &Where,
+        what: &str,
+    ) {
+        for ((record, count), (other, _)) in [(one, two), (two, one)] {
             let names = self.leading(record, count);
             let reason = format!("{what} {}, which begins with the same members", self.name(other));
-            let verdict = match names.len() {
-                0 => Verdict::Refuse,
+            let verdict = match (names.len(), count) {
+                // What has no name is held as the first member that it is.
+                (0, 1) => Verdict::First,
+                (0, _) => Verdict::Refuse,
                 _ => Verdict::Keep(names),
             };
             self.find(record, verdict, kind, at, reason);

@@ -9,6 +9,7 @@ use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::audit::{CodeTypes, TypeEvidence};
 use lineup_model::types::{TypeId, TypeKind};
+use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, AuditRequest};
@@ -37,8 +38,8 @@ pub(crate) fn run(
     }
     stages.stage("auditing the whole program while --audit runs it");
     let folder = &before.tree().path;
-    let program = folder.join(&plan.program);
-    let debug = recorder::load(&program)?;
+    let program = folder.join(before.program());
+    let debug = companions::load(&program)?;
     let regions: Vec<&str> = plan.regions.iter().map(|(_, region)| region.name.as_str()).collect();
     let mut code = CodeTypes::of(&debug, &regions)?;
     let request = AuditRequest {
@@ -46,7 +47,7 @@ pub(crate) fn run(
         program: &program,
         commands: &plan.audits,
         table: &|program, output| code.table(program, output),
-        run: plan.run(&program, before.tree()),
+        run: plan.run(before.tree())?,
     };
     let (findings, remarks) = recorder::audit(&request, interrupts)?;
     let evidence = code.evidence(&findings);

@@ -21,7 +21,6 @@ use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::Scratch;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// More lines per call than this, over all regions by their weights, make a program worse.
 const MORE_LINES: f64 = 0.01;
@@ -82,7 +81,7 @@ impl Trials<'_> {
         let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
         options.meaning = read.and(options.meaning).and(self.seen.cloned().unwrap_or_default());
         let calls = self.before.reading.as_ref().map_or(&[][..], |reading| &reading.calls);
-        let (built, program) = (&self.before.tree().path, Path::new(&self.plan.program));
+        let (built, program) = (&self.before.tree().path, self.before.program());
         let mut judge = BuildJudge::new(self.scratch, program, built, calls, self.interrupts)?;
         let mut rejected = None;
         loop {

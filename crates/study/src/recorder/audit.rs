@@ -53,10 +53,10 @@ fn run_all(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findi
     let (table, seen) = (place.path().join("table"), place.path().join("seen"));
     fs::create_dir(&seen).doing("cannot make a folder for the audit")?;
     let program = aside(request.program)?;
-    let text = (request.table)(&super::text(&program)?, &super::text(&seen)?).to_text();
-    fs::write(&table, text).doing("cannot write the audit's table")?;
-    let argument = emulator.audit_argument(&super::text(&table)?)?;
-    write_script(request.program, emulator.path(), &argument.text, &program)?;
+    let written = (request.table)(text(&program)?, text(&seen)?).to_text();
+    fs::write(&table, written).doing("cannot write the audit's table")?;
+    let argument = emulator.audit_argument(text(&table)?);
+    write_script(request.program, emulator.path(), &argument, &program)?;
     let mut remarks = Vec::new();
     for line in request.commands {
         let command = ["sh", "-c", line].map(Into::into).into();
@@ -90,17 +90,21 @@ fn aside(program: &Path) -> Result<std::path::PathBuf> {
     name.push(AUDITED);
     let aside = program.with_file_name(name);
     fs::rename(program, &aside).doing_with(|| format!("cannot move {}", program.display()))?;
-    super::real(&aside)
+    aside.canonicalize().doing_with(|| format!("cannot read {}", aside.display()))
 }
 
 fn write_script(program: &Path, emulator: &Path, argument: &str, aside: &Path) -> Result<()> {
     let quoted = |text: &str| shell_words::quote(text).into_owned();
-    let (emulator, argument) = (quoted(&super::text(emulator)?), quoted(argument));
-    let aside = quoted(&super::text(aside)?);
+    let (emulator, argument) = (quoted(text(emulator)?), quoted(argument));
+    let aside = quoted(text(aside)?);
     let script = format!("#!/bin/sh\nexec {emulator} -0 \"$0\" -plugin {argument} {aside} \"$@\"\n");
     let write = || -> std::io::Result<()> {
         fs::write(program, script)?;
         fs::set_permissions(program, PermissionsExt::from_mode(0o755))
     };
     write().doing_with(|| format!("cannot write {}", program.display()))
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::file(path, "cannot be audited: its path is not UTF-8"))
 }

@@ -1,6 +1,7 @@
 //! What the compiler's view of the sources asks of the order of members, in the words of advice.
 
 use crate::error::{Doing, Result};
+use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
@@ -29,13 +30,13 @@ pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Resu
     let calls = scratch.build_traced(tree)?;
     let reading = match units {
         Units::Listed(list) => read_listed(list, scratch.source())?,
-        Units::Built => read(calls.clone(), &tree.path),
+        Units::Built => read(calls.clone(), &tree.path, &Silent),
         Units::Unread => unread("--no-clang was given".into()),
     };
     Ok(Reading { calls, ..reading })
 }
 
-fn unread(why: String) -> Reading {
+pub(crate) fn unread(why: String) -> Reading {
     Reading {
         summary: format!("not checked with clang: {why}"),
         unread: Vec::new(),
@@ -63,19 +64,19 @@ pub struct Reading {
 /// When the list cannot be read.
 pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
     let text = std::fs::read_to_string(list).doing_with(|| format!("cannot read {}", list.display()))?;
-    Ok(read(lineup_sources::from_json(list, &text)?, root))
+    Ok(read(lineup_sources::from_json(list, &text)?, root, &Silent))
 }
 
 /// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
 /// rules that need no compiler stay.
-pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
+pub fn read(commands: Vec<CompileCommand>, root: &Path, progress: &dyn Progress) -> Reading {
     let build = Build {
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
         root: root.to_owned(),
         commands,
     };
-    match lineup_sources::check(&build) {
+    match lineup_sources::check(&build, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
             unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
         }
@@ -104,9 +105,12 @@ fn installed_headers(root: &Path) -> BTreeSet<String> {
     for folder in folders.filter(|path| path.is_dir()).chain([root.to_owned()]) {
         for file in FILES {
             let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default().replace("\\\n", " ");
-            for line in text.lines().filter(|line| {
-                line.to_ascii_lowercase().contains("include_headers") || line.contains("install")
-            }) {
+            let installs = |line: &&str| {
+                line.to_ascii_lowercase().contains("include_headers")
+                    || line.contains("install")
+                    || (line.contains("cp ") && line.contains("include"))
+            };
+            for line in text.lines().filter(installs) {
                 let words = line.split(|c: char| c.is_whitespace() || "()'\",".contains(c));
                 let names = words.filter_map(|word| word.rsplit('/').next());
                 headers.extend(
@@ -146,6 +150,7 @@ fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
         Verdict::Keep(names) => (Effect::Keep, names.clone()),
         Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
         Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
+        Verdict::Named(names) => (Effect::Named, names.clone()),
     };
     let detail = match found.text.is_empty() {
         true => found.reason.clone(),

@@ -6,6 +6,7 @@ mod copy;
 mod declarations;
 mod ending;
 pub mod judge;
+pub mod kbuild;
 pub mod meaning;
 mod mentions;
 pub mod scratch;
