@@ -5,7 +5,7 @@ mod layout;
 mod sayings;
 
 use crate::facts::{Facts, RecordFact, Where};
-use crate::spread::Spread;
+use crate::points_to::PointsTo;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +30,8 @@ pub(crate) struct Product {
 
 /// Every finding, by record.
 pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet<Finding>> {
-    let spread = Spread::of(facts);
-    let mut judge = Judge { facts, spread, signatures: BTreeSet::new(), found: BTreeMap::new() };
+    let points_to = PointsTo::of(facts);
+    let mut judge = Judge { facts, points_to, signatures: BTreeSet::new(), found: BTreeMap::new() };
     judge.signatures = facts.taken.iter().map(|(signature, _)| signature.clone()).collect();
     judge.acts();
     judge.sayings();
@@ -57,7 +57,7 @@ const MOST_REFUSALS: usize = 8;
 
 struct Judge<'f> {
     facts: &'f Facts,
-    spread: Spread,
+    points_to: PointsTo,
     /// The types as which functions of the program are used by their address.
     signatures: BTreeSet<Name>,
     found: BTreeMap<Name, BTreeSet<Finding>>,

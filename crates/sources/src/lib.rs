@@ -22,9 +22,9 @@ mod facts;
 mod judge;
 mod known;
 mod libclang;
+mod points_to;
 mod read;
 mod relation;
-mod spread;
 mod tree;
 mod uses;
 

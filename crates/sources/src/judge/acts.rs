@@ -15,7 +15,7 @@ impl Judge<'_> {
             if self.is_harmless(act) {
                 continue;
             }
-            let objects = self.spread.objects(value);
+            let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
             for (origin, reach) in objects {
                 self.act(&origin, reach, (value, act), is_generic, at);

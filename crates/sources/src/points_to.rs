@@ -13,7 +13,7 @@ type Arrival = (Origin, Reach, Option<Name>);
 
 /// The objects that each place may point to.
 #[derive(Default, Debug)]
-pub(crate) struct Spread {
+pub(crate) struct PointsTo {
     at: HashMap<Place, BTreeSet<(Origin, Reach)>>,
 }
 
@@ -28,9 +28,9 @@ struct Way {
     out_of: Option<Name>,
 }
 
-impl Spread {
+impl PointsTo {
     /// Follows every flow until nothing new comes anywhere.
-    pub(crate) fn of(facts: &Facts) -> Spread {
+    pub(crate) fn of(facts: &Facts) -> PointsTo {
         let mut ways = Ways::default();
         for (value, to) in &facts.flows {
             ways.add(value, to, None);
@@ -210,9 +210,9 @@ impl Ways {
         false
     }
 
-    fn follow(mut self) -> Spread {
+    fn follow(mut self) -> PointsTo {
         let mut seen: HashSet<(Place, Arrival)> = HashSet::new();
-        let mut spread = Spread::default();
+        let mut points_to = PointsTo::default();
         let mut work = std::mem::take(&mut self.starts);
         while let Some((place, (origin, reach, inside))) = work.pop() {
             // In a member, or a variable of the whole program, an object has left the function it came in by.
@@ -220,7 +220,7 @@ impl Ways {
             if !seen.insert((place.clone(), (origin.clone(), reach, inside.clone()))) {
                 continue;
             }
-            spread.at.entry(place.clone()).or_default().insert((origin.clone(), reach));
+            points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach));
             for way in self.from.get(&place).into_iter().flatten() {
                 if way.out_of.is_some() && way.out_of == inside {
                     continue;
@@ -229,6 +229,6 @@ impl Ways {
                 work.push((way.to.clone(), (origin.clone(), further(reach, way.reach), inside)));
             }
         }
-        spread
+        points_to
     }
 }
