@@ -5,6 +5,7 @@ mod printed;
 use crate::advice_options;
 use crate::files;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::meaning::Meaning;
@@ -13,13 +14,13 @@ use lineup_advise::{held_file, options};
 use lineup_model::line::LineSize;
 use lineup_study::companions;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::shuffle::{Ground, learnt, run_seed};
 use lineup_study::source::meaning::{self, Units};
 use lineup_study::source::scratch::{Role, Scratch};
 use lineup_study::source::texts;
 use lineup_study::trial::Trials;
 use printed::Found;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `lineup shuffle`.
@@ -70,7 +71,8 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
     let mut built = scratch.copy(Role::Before)?;
-    arguments.progress("building the program as it is, and reading its sources");
+    let stages = Stages::new();
+    stages.stage("building the program as it is, and reading its sources");
     let units = arguments.compile_commands.clone().map_or(Units::Built, Units::Listed);
     let reading = meaning::build_and_read(&scratch, &mut built, &units)?;
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
@@ -91,11 +93,12 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
         let trials = Trials::new(&scratch, test, &built.path)?;
         let ground = Ground { types: debug.types(), abi: debug.abi(), sources: &sources };
         for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
-            arguments.progress(&format!("seed {seed}: {} types in a random order", found.movable.len()));
+            stages.stage(&format!("seed {seed}: {} types in a random order", found.movable.len()));
             found.outcomes.push(run_seed(&ground, &found.movable, &mut wanted, &trials, seed)?);
         }
         write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;
     }
+    stages.end();
     let text = if arguments.json { found.as_json()? } else { found.as_text(arguments.list) };
     files::print(&text)?;
     match found.outcomes.iter().any(|outcome| !outcome.failures.is_empty()) {
@@ -116,12 +119,6 @@ impl Options {
         }
         let is_chosen = |ty: &Movable| self.types.is_empty() || self.types.contains(&ty.type_name);
         Ok(movable.into_iter().filter(is_chosen).collect())
-    }
-
-    fn progress(&self, what: &str) {
-        if std::io::stderr().is_terminal() {
-            eprintln!("lineup: {what}");
-        }
     }
 }
 

@@ -77,7 +77,8 @@ impl Variant {
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let recorded = explain::program(&recording, &program, Some(debug), options)?;
+        let survey = explain::survey(&recording, stages)?;
+        let recorded = explain::program(&recording, survey, &program, Some(debug), options, stages)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
         Ok(Variant { tree, recorded, reading, conduct })
     }
