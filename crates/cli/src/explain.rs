@@ -9,7 +9,7 @@ use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
-use lineup_debuginfo::DebugInfo;
+use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_explain::{Explained, Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
@@ -197,7 +197,9 @@ pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
 }
 
 fn select(mut explanation: Explanation, wanted: &[String]) -> Result<Explanation> {
-    for name in wanted {
+    // A name may be given as it was when the calls were recorded.
+    let wanted: Vec<String> = wanted.iter().map(|name| spelled(name)).collect();
+    for name in &wanted {
         if !explanation.regions.iter().any(|region| region.name == *name) {
             let recorded: Vec<&str> = explanation.regions.iter().map(|region| region.name.as_str()).collect();
             bail!("region {name} is not in the recording; it has {}", recorded.join(", "));

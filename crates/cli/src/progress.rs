@@ -88,7 +88,7 @@ impl Progress for Stages {
         self.with_bar(|bar| {
             if bar.length() != Some(total) {
                 bar.set_length(total);
-                bar.set_style(style("{spinner} {msg} {bar:30} {pos}/{len}, {elapsed}"));
+                bar.set_style(style("{spinner} {wide_msg} {bar:20} {pos}/{len}, {elapsed}"));
             }
             bar.set_position(done);
         });
@@ -112,7 +112,7 @@ impl Drop for Stages {
 
 fn spinner(what: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what.to_owned());
-    bar.set_style(style("{spinner} {msg}, {elapsed}"));
+    bar.set_style(style("{spinner} {wide_msg} {elapsed}"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

@@ -3,7 +3,7 @@
 use crate::explain;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
-use lineup_debuginfo::{DebugInfo, demangle};
+use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
@@ -87,9 +87,7 @@ fn place(pc: u64, images: &[LoadedImage], debug: &[Option<DebugInfo>]) -> (Optio
     let link = image.to_link(pc);
     let symbol = debug.as_ref().and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
-        stub.or_else(|| {
-            debug.symbol_at(link).map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone()))
-        })
+        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(&symbol.name)))
     });
     (symbol, Some(image.path.clone()))
 }
