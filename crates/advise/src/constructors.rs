@@ -2,20 +2,19 @@
 //! initialiser lists follow a new order.
 
 use crate::sources::{SourceLanguage, Sources};
-use crate::syntax::{Syntax, line_of, parts, text_of, visit};
+use crate::syntax::{line_of, parts, text_of, visit};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
 /// Members whose initialisation may depend on the order, and the first place that says so.
 pub(crate) fn order_dependent(
     sources: &Sources,
-    syntax: &mut Syntax<'_>,
     class: &str,
     members: &[&str],
 ) -> (BTreeSet<String>, Option<(String, u32)>) {
     let mut dependent = BTreeSet::new();
     let mut place = None;
-    for_each_cpp_file(sources, syntax, class, |path, text, root| {
+    for_each_cpp_file(sources, class, |path, text, root| {
         visit(root, |node| {
             let found = match node.kind() {
                 "field_initializer" if constructs(node, text, class) => member_of(node, text)
@@ -44,12 +43,11 @@ pub(crate) fn order_dependent(
 /// The files whose constructor initialiser lists change, with the lists in the order of `rank`.
 pub(crate) fn follow(
     sources: &Sources,
-    syntax: &mut Syntax<'_>,
     class: &str,
     rank: &dyn Fn(&str) -> Option<usize>,
 ) -> BTreeMap<String, String> {
     let mut edited = BTreeMap::new();
-    for_each_cpp_file(sources, syntax, class, |path, text, root| {
+    for_each_cpp_file(sources, class, |path, text, root| {
         let mut exchanges: Vec<(std::ops::Range<usize>, &str)> = Vec::new();
         visit(root, |node| {
             if node.kind() != "field_initializer_list" || !constructs_list(node, text, class) {
@@ -69,9 +67,9 @@ pub(crate) fn follow(
 }
 
 /// True when the class declares a constructor: then it is no aggregate.
-pub(crate) fn has_constructor(sources: &Sources, syntax: &mut Syntax<'_>, class: &str) -> bool {
+pub(crate) fn has_constructor(sources: &Sources, class: &str) -> bool {
     let mut found = false;
-    for_each_cpp_file(sources, syntax, class, |_, text, root| {
+    for_each_cpp_file(sources, class, |_, text, root| {
         visit(root, |node| {
             let is_declarator = node.kind() == "function_declarator" && class_of(node, text) == Some(class);
             let name = node.child_by_field_name("declarator").map(|name| text_of(name, text));
@@ -81,16 +79,11 @@ pub(crate) fn has_constructor(sources: &Sources, syntax: &mut Syntax<'_>, class:
     found
 }
 
-fn for_each_cpp_file(
-    sources: &Sources,
-    syntax: &mut Syntax<'_>,
-    class: &str,
-    mut each: impl FnMut(&str, &str, Node<'_>),
-) {
+fn for_each_cpp_file(sources: &Sources, class: &str, mut each: impl FnMut(&str, &str, Node<'_>)) {
     for (path, text) in sources.iter() {
         if sources.language(path) == SourceLanguage::Cpp
             && text.contains(class)
-            && let Some((text, tree)) = syntax.tree(path)
+            && let Some((text, tree)) = sources.tree(path)
         {
             each(path, text, tree.root_node());
         }

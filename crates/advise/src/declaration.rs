@@ -88,7 +88,7 @@ pub(crate) fn find<'a>(
         if sources.language(file) == SourceLanguage::Assembly || !mentions(text, name) {
             continue;
         }
-        let lexed = Lexed::new(text);
+        let Some(lexed) = sources.lexed(file) else { continue };
         for declaration in declarations(&lexed).into_iter().filter(|declaration| declaration.is_named(name)) {
             let (path, language) = (file.to_string(), sources.language(file));
             found.push(Found { path, language, lexed: lexed.clone(), declaration });

@@ -13,7 +13,6 @@ use crate::shape_rules;
 use crate::source_scan::{self, Wanted};
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare, spelling};
-use crate::syntax::Syntax;
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -160,11 +159,10 @@ impl Holds {
         &mut self,
         subject: &Subject<'_>,
         sources: &Sources,
-        syntax: &mut Syntax<'_>,
         class: &str,
         members: &[&str],
     ) {
-        let (mut chained, place) = constructors::order_dependent(sources, syntax, class, members);
+        let (mut chained, place) = constructors::order_dependent(sources, class, members);
         for member in &subject.aggregate.members {
             if let Some(name) = &member.name
                 && constructs(subject.types, member.ty, 0)

@@ -65,7 +65,7 @@ pub(crate) fn plan(
         if sources.language(path) == SourceLanguage::Assembly || !text.contains(name) {
             continue;
         }
-        let lexed = Lexed::new(text);
+        let Some(lexed) = sources.lexed(path) else { continue };
         for statement in definitions::statements(&lexed) {
             if definitions::declares(&lexed, &statement, name) {
                 found.push((path, lexed.clone(), statement));
@@ -134,8 +134,8 @@ fn used_elsewhere(
     name: &str,
 ) -> Result<(), Binding> {
     let belongs = |path: &str| compiled.is_empty() || compiled.contains(path) || is_header(path);
-    for (path, text) in sources.iter().filter(|(path, _)| *path != home && belongs(path)) {
-        let lexed = Lexed::new(text);
+    for (path, _) in sources.iter().filter(|(path, _)| *path != home && belongs(path)) {
+        let Some(lexed) = sources.lexed(path) else { continue };
         let hit = (0..lexed.tokens.len()).find(|&index| {
             let before = lexed.previous_code(index).map_or("", |before| lexed.str(before));
             lexed.is_word(index) && lexed.str(index) == name && !matches!(before, "." | ">")

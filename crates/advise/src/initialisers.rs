@@ -2,7 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::sources::{SourceLanguage, Sources};
-use crate::syntax::{Syntax, line_of, parts, text_of, visit};
+use crate::syntax::{Site, SiteKind, line_of, node_at, parts, text_of};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, HashMap};
 use tree_sitter::Node;
@@ -16,17 +16,17 @@ pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
 /// The initialisers that cannot be rewritten safely, with their places.
 pub(crate) fn designate(
     sources: &Sources,
-    syntax: &mut Syntax<'_>,
     types: &Types,
     wanted: TypeId,
 ) -> Result<Insertions, Vec<Binding>> {
     let names = type_names(types);
-    let macros = brace_macros(sources, syntax);
+    let macros = brace_macros(sources);
+    let mut held: HashMap<TypeId, bool> = HashMap::new();
     let mut insertions = Insertions::new();
     let mut refusals = Vec::new();
     for (path, _) in sources.iter() {
         let is_cpp = sources.language(path) == SourceLanguage::Cpp;
-        let Some((text, tree)) = syntax.tree(path) else { continue };
+        let Some((text, tree)) = sources.tree(path) else { continue };
         let mut walker = Walker {
             text,
             path,
@@ -37,7 +37,17 @@ pub(crate) fn designate(
             found: BTreeMap::new(),
             refusals: Vec::new(),
         };
-        visit(tree.root_node(), |node| walker.node(node, &names));
+        for site in sources.sites(path) {
+            let ty = match &site.kind {
+                SiteKind::Typed(name) => names.get(name.as_str()).copied(),
+                _ => None,
+            };
+            let mut is_wanted = |id: TypeId| *held.entry(id).or_insert_with(|| holds(types, id, wanted, 0));
+            match ty.filter(|&id| is_wanted(id)) {
+                Some(ty) => walker.typed(node_at(tree, site), ty),
+                None => walker.untyped(site),
+            }
+        }
         refusals.append(&mut walker.refusals);
         if !walker.found.is_empty() {
             insertions.insert(path.to_string(), walker.found);
@@ -64,27 +74,14 @@ fn type_names(types: &Types) -> HashMap<&str, TypeId> {
 }
 
 /// Macros whose body is a positional brace initialiser, with their places.
-fn brace_macros(sources: &Sources, syntax: &mut Syntax<'_>) -> HashMap<String, (String, u32)> {
+fn brace_macros(sources: &Sources) -> HashMap<&str, (&str, u32)> {
     let mut macros = HashMap::new();
     for (path, _) in sources.iter() {
-        let Some((text, tree)) = syntax.tree(path) else { continue };
-        visit(tree.root_node(), |node| {
-            if !matches!(node.kind(), "preproc_def" | "preproc_function_def") {
-                return;
+        for site in sources.sites(path) {
+            if let SiteKind::Macro(name) = &site.kind {
+                macros.insert(name.as_str(), (path, site.line));
             }
-            let (Some(name), Some(value)) =
-                (node.child_by_field_name("name"), node.child_by_field_name("value"))
-            else {
-                return;
-            };
-            let value = text_of(value, text).trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
-            let inside = value
-                .strip_prefix('{')
-                .map(|rest| rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\\'));
-            if inside.is_some_and(|inside| !inside.starts_with(['.', '}']) && !inside.starts_with("0}")) {
-                macros.insert(text_of(name, text).to_string(), (path.to_string(), line_of(node)));
-            }
-        });
+        }
     }
     macros
 }
@@ -95,67 +92,42 @@ struct Walker<'w> {
     types: &'w Types,
     wanted: TypeId,
     is_cpp: bool,
-    macros: &'w HashMap<String, (String, u32)>,
+    macros: &'w HashMap<&'w str, (&'w str, u32)>,
     found: BTreeMap<usize, String>,
     refusals: Vec<Binding>,
 }
 
 impl Walker<'_> {
-    fn node(&mut self, node: Node<'_>, names: &HashMap<&str, TypeId>) {
-        match node.kind() {
-            "declaration" | "field_declaration" => {
-                let Some(ty) = self.named_type(node, names) else { return };
-                let mut cursor = node.walk();
-                let children: Vec<Node<'_>> =
-                    node.children_by_field_name("declarator", &mut cursor).collect();
-                for declarator in children {
-                    self.declarator(declarator, ty);
-                }
+    /// A declaration or compound literal of type `ty`.
+    fn typed(&mut self, node: Option<Node<'_>>, ty: TypeId) {
+        let Some(node) = node else { return };
+        if let Some(value) = node.child_by_field_name("value").filter(|_| node.kind().starts_with("compound"))
+        {
+            return self.value(value, ty, 0);
+        }
+        let mut cursor = node.walk();
+        let children: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
+        for declarator in children {
+            self.declarator(declarator, ty);
+        }
+    }
+
+    /// Values whose type stands elsewhere may be those of the type.
+    fn untyped(&mut self, site: &Site) {
+        let members = self.member_count();
+        match site.kind {
+            SiteKind::Untyped(count) if self.is_cpp && count > 1 && count <= members => {
+                self.refuse_at(site.line, "a braced list that may give its values");
             }
-            "initializer_list" if self.is_cpp && self.is_untyped_value(node) => {
-                self.refuse(node, "a braced list that may give its values");
-            }
-            "structured_binding_declarator" if parts(node).len() == self.member_count() => {
-                self.refuse(node, "a structured binding takes members by position");
-            }
-            "compound_literal_expression" => {
-                let Some(ty) = self.named_type(node, names) else { return };
-                if let Some(value) = node.child_by_field_name("value") {
-                    self.value(value, ty, 0);
-                }
+            SiteKind::Binding(count) if count == members => {
+                self.refuse_at(site.line, "a structured binding takes members by position");
             }
             _ => {}
         }
     }
 
-    /// C++: a list of values returned or passed, whose type stands elsewhere.
-    fn is_untyped_value(&self, list: Node<'_>) -> bool {
-        let count = parts(list).len();
-        let is_value =
-            list.parent().is_some_and(|parent| matches!(parent.kind(), "return_statement" | "argument_list"));
-        is_value && count > 1 && count <= self.member_count()
-    }
-
     fn member_count(&self) -> usize {
         self.types.aggregate(self.wanted).map_or(0, |(_, aggregate)| aggregate.members.len())
-    }
-
-    /// The aggregate type that a declaration or compound literal names.
-    fn named_type(&self, node: Node<'_>, names: &HashMap<&str, TypeId>) -> Option<TypeId> {
-        let specifier = node.child_by_field_name("type")?;
-        let specifier = if specifier.kind() == "type_descriptor" {
-            specifier.child_by_field_name("type")?
-        } else {
-            specifier
-        };
-        let name = match specifier.kind() {
-            "struct_specifier" | "class_specifier" | "union_specifier" => {
-                specifier.child_by_field_name("name")?
-            }
-            _ => specifier,
-        };
-        let name = text_of(name, self.text);
-        names.get(name.rsplit("::").next().unwrap_or(name)).copied()
     }
 
     fn declarator(&mut self, declarator: Node<'_>, ty: TypeId) {
@@ -193,8 +165,12 @@ impl Walker<'_> {
     }
 
     fn refuse(&mut self, node: Node<'_>, why: &str) {
+        self.refuse_at(line_of(node), why);
+    }
+
+    fn refuse_at(&mut self, line: u32, why: &str) {
         let binding = Binding::new(Constraint::PositionalInitialiser);
-        self.refusals.push(binding.at(self.path, line_of(node)).because(why));
+        self.refusals.push(binding.at(self.path, line).because(why));
     }
 
     /// A value that initialises an object of type `ty`.

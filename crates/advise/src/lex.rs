@@ -4,6 +4,7 @@
 //! moves text is therefore decided on tokens, and the tree answers questions of scope.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +42,7 @@ impl Token {
 #[derive(Clone, Debug)]
 pub(crate) struct Lexed<'a> {
     pub(crate) text: &'a str,
-    pub(crate) tokens: Vec<Token>,
+    pub(crate) tokens: Arc<[Token]>,
 }
 
 impl<'a> Lexed<'a> {
@@ -51,7 +52,7 @@ impl<'a> Lexed<'a> {
         while let Some(token) = scanner.next_token() {
             tokens.push(token);
         }
-        Lexed { text, tokens }
+        Lexed { text, tokens: tokens.into() }
     }
 
     /// The text of token `index`; empty past the end.
@@ -317,7 +318,7 @@ mod tests {
         fn tokens_are_in_order_and_leave_out_only_white_space(text in "[a-z0-9 #/*\"'\\\\\n;{}()é]{0,80}") {
             let lexed = Lexed::new(&text);
             let mut at = 0;
-            for token in &lexed.tokens {
+            for token in lexed.tokens.iter() {
                 proptest::prop_assert!(text[at..token.range.start].trim().is_empty());
                 proptest::prop_assert!(token.range.end > token.range.start);
                 at = token.range.end;

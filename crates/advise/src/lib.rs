@@ -57,6 +57,7 @@ mod member_order;
 mod members;
 mod occurrences;
 mod orders;
+mod parsed;
 mod placement;
 mod plan_orders;
 mod problem;

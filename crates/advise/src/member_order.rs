@@ -19,7 +19,6 @@ use crate::score::{ONE, Problem, Score};
 use crate::search::{self, Effort, Outcome};
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
-use crate::syntax::Syntax;
 use crate::verify::{self, Verified};
 use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeMap;
@@ -211,10 +210,9 @@ impl<'s> Groundwork<'s> {
         let contracts = contracts::read(&body, lifts);
         contracts::obey_headings(&mut body, lifts);
         let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
-        let mut syntax = Syntax::new(sources);
         let mut holds = Holds::from_source(subject, spelling, sources, &members);
         if is_cpp {
-            holds.add_construction_order(subject, sources, &mut syntax, class, &members);
+            holds.add_construction_order(subject, sources, class, &members);
         }
         holds.add_contracts(contracts);
         holds.add_options(subject, options, class);
@@ -222,9 +220,9 @@ impl<'s> Groundwork<'s> {
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);
         }
-        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, &mut syntax, class);
+        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, class);
         let insertions = match is_aggregate {
-            true => initialisers::designate(sources, &mut syntax, subject.types, subject.id)?,
+            true => initialisers::designate(sources, subject.types, subject.id)?,
             false => initialisers::Insertions::new(),
         };
         let designated = insertions.iter().filter_map(|(path, insertions)| {
@@ -384,7 +382,6 @@ impl<'s> Plan<'s> {
             }
         }
         let reordered = sources.with(&edited);
-        let mut syntax = Syntax::new(&reordered);
         let rank = |name: &str| {
             let unit = self
                 .ground
@@ -394,7 +391,7 @@ impl<'s> Plan<'s> {
                 .position(|unit| unit.names.iter().any(|known| known == name))?;
             text_order.iter().position(|&candidate| candidate == unit)
         };
-        edited.extend(constructors::follow(&reordered, &mut syntax, bare(&spelling.name), &rank));
+        edited.extend(constructors::follow(&reordered, bare(&spelling.name), &rank));
         Ok(edited)
     }
 }

@@ -41,11 +41,16 @@ fn is_volatile(types: &Types, id: TypeId, depth: u32) -> bool {
 pub(crate) fn shared_beginning(subject: &Subject<'_>) -> Option<(usize, Binding)> {
     let own = leading(subject.types, subject.id);
     let own_name = subject.types.get(subject.id)?.name.as_deref();
+    let first = own.first()?.1;
     let mut best: Option<(usize, &str)> = None;
     for (id, ty) in subject.types.iter() {
         let TypeKind::Aggregate(other) = &ty.kind else { continue };
         let Some(name) = ty.name.as_deref().filter(|name| Some(*name) != own_name) else { continue };
-        if id == subject.id || other.is_declaration || other.kind == AggregateKind::Union {
+        let may_begin_alike = other.members.first().is_some_and(|member| {
+            member.name.as_deref().is_none_or(|name| name == first) && member.role == MemberRole::Field
+        });
+        if id == subject.id || !may_begin_alike || other.is_declaration || other.kind == AggregateKind::Union
+        {
             continue;
         }
         let run = common(subject.types, &own, &leading(subject.types, id));

@@ -29,7 +29,7 @@ pub(crate) fn scan(sources: &Sources, wanted: &Wanted<'_>) -> Vec<Binding> {
             bindings.extend(assembly(path, text, wanted));
             continue;
         }
-        let lexed = Lexed::new(text);
+        let Some(lexed) = sources.lexed(path) else { continue };
         let variables = variables_of(&lexed, wanted.names);
         let begins = variables_of(&lexed, wanted.begins_as);
         let scanner = Scanner { path, lexed: &lexed, wanted, variables, begins };

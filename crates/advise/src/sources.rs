@@ -1,8 +1,13 @@
 //! The user's source files, as values.
 
+use crate::lex::Lexed;
+use crate::parsed::Parsed;
+use crate::syntax::Site;
 use lineup_model::types::{TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
+use tree_sitter::Tree;
 
 /// The language a file is parsed as.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,10 +20,11 @@ pub enum SourceLanguage {
     Assembly,
 }
 
-/// Source files by path relative to the source folder, with `/` between components.
+/// Source files by path relative to the source folder, with `/` between components. A copy shares the files, and what
+/// was found out about them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sources {
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Arc<Parsed>>,
     headers_are_cpp: bool,
 }
 
@@ -46,7 +52,7 @@ impl Sources {
             let is_source = language_by_extension(&path).is_some() || path.ends_with(".h");
             if is_source && !path.split('/').any(is_hidden) {
                 sources.headers_are_cpp |= language_by_extension(&path) == Some(SourceLanguage::Cpp);
-                sources.files.insert(path, text);
+                sources.files.insert(path, Arc::new(Parsed::new(text)));
             }
         }
         let has_c = sources.files.keys().any(|path| path.ends_with(".c"));
@@ -66,12 +72,33 @@ impl Sources {
 
     /// The files with their texts, in order of path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
+        self.files.iter().map(|(path, file)| (path.as_str(), file.text()))
     }
 
     /// The text of one file.
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.files.get(path).map(String::as_str)
+        self.files.get(path).map(|file| file.text())
+    }
+
+    /// One file with what was found out about it.
+    pub(crate) fn parsed(&self, path: &str) -> Option<&Parsed> {
+        self.files.get(path).map(Arc::as_ref)
+    }
+
+    /// The text and syntax tree of one file. `None` for assembly and unknown paths.
+    pub(crate) fn tree(&self, path: &str) -> Option<(&str, &Tree)> {
+        let file = self.parsed(path)?;
+        Some((file.text(), file.tree(self.language(path))?))
+    }
+
+    /// Where one file gives values in braces.
+    pub(crate) fn sites(&self, path: &str) -> &[Site] {
+        self.parsed(path).map_or(&[], |file| file.sites(self.language(path)))
+    }
+
+    /// The tokens of one file; cut once.
+    pub(crate) fn lexed(&self, path: &str) -> Option<Lexed<'_>> {
+        self.parsed(path).map(Parsed::lexed)
     }
 
     /// The language of one of the files. `.h` is C unless the folder holds C++ and no C.
@@ -83,7 +110,8 @@ impl Sources {
     /// A copy with some files replaced.
     pub fn with(&self, edited: &BTreeMap<String, String>) -> Sources {
         let mut copy = self.clone();
-        copy.files.extend(edited.iter().map(|(path, text)| (path.clone(), text.clone())));
+        let files = edited.iter().map(|(path, text)| (path.clone(), Arc::new(Parsed::new(text.clone()))));
+        copy.files.extend(files);
         copy
     }
 
@@ -91,7 +119,8 @@ impl Sources {
     /// whole components.
     pub fn matching_path(&self, recorded: &str) -> Option<&str> {
         let wanted = components(recorded);
-        let ends = |path: &str| wanted.ends_with(&components(path));
+        let last = wanted.last().copied().unwrap_or("");
+        let ends = |path: &str| path.ends_with(last) && wanted.ends_with(&components(path));
         self.files.keys().map(String::as_str).filter(|path| ends(path)).max_by_key(|path| path.len())
     }
 }

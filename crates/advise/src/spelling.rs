@@ -1,6 +1,6 @@
 //! The names by which the source calls a type.
 
-use lineup_model::types::{SourceLocation, TypeId, TypeKind, Types};
+use lineup_model::types::{SourceLocation, TypeId, Types};
 
 /// How the source calls a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,11 +16,9 @@ pub(crate) struct Spelling {
 pub(crate) fn spelling(types: &Types, id: TypeId) -> Option<Spelling> {
     let ty = types.get(id)?;
     let own = ty.name.as_deref().map(str::to_string);
-    let typedefs = types.iter().filter(|(other, candidate)| {
-        matches!(candidate.kind, TypeKind::Typedef(Some(_))) && types.strip(*other) == Some(id)
-    });
+    let typedefs = types.typedefs_of(id).iter().filter_map(|&typedef| types.get(typedef));
     let typedefs: Vec<String> =
-        typedefs.filter_map(|(_, typedef)| Some(typedef.name.as_deref()?.to_string())).collect();
+        typedefs.filter_map(|typedef| Some(typedef.name.as_deref()?.to_string())).collect();
     let name = own.clone().or_else(|| typedefs.first().cloned())?;
     let mut names: Vec<String> =
         own.into_iter().chain(typedefs).map(|name| bare(&name).to_string()).collect();

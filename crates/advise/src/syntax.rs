@@ -1,27 +1,87 @@
 //! Syntax trees of the sources, for questions of scope and structure.
 
-use crate::sources::{SourceLanguage, Sources};
-use std::collections::BTreeMap;
+use crate::sources::SourceLanguage;
+use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
-/// The trees of all C and C++ files that were asked for.
-pub(crate) struct Syntax<'a> {
-    sources: &'a Sources,
-    trees: BTreeMap<String, Option<Tree>>,
+/// Something that gives or takes an aggregate's values by braces.
+pub(crate) struct Site {
+    pub(crate) kind: SiteKind,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) line: u32,
 }
 
-impl<'a> Syntax<'a> {
-    pub(crate) fn new(sources: &'a Sources) -> Self {
-        Syntax { sources, trees: BTreeMap::new() }
-    }
+/// The kinds of such places.
+pub(crate) enum SiteKind {
+    /// A declaration with initialisers, or a compound literal, of the type with this name.
+    Typed(String),
+    /// C++: so many values that are returned or given to a function; their type stands elsewhere.
+    Untyped(usize),
+    /// C++: a structured binding of so many names.
+    Binding(usize),
+    /// A macro of this name whose body gives values by position.
+    Macro(String),
+}
 
-    /// The text and tree of a file; parsed once. `None` for assembly and unknown paths.
-    pub(crate) fn tree(&mut self, path: &str) -> Option<(&'a str, &Tree)> {
-        let text = self.sources.get(path)?;
-        let language = self.sources.language(path);
-        let tree = self.trees.entry(path.to_string()).or_insert_with(|| parse(text, language));
-        tree.as_ref().map(|tree| (text, tree))
-    }
+/// Every such place of a file, in order.
+pub(crate) fn sites(tree: &Tree, text: &str) -> Vec<Site> {
+    let mut all = Vec::new();
+    visit(tree.root_node(), |node| {
+        let kind = match node.kind() {
+            "declaration" | "field_declaration" if has_initialiser(node) => named_type(node, text),
+            "compound_literal_expression" => named_type(node, text),
+            "initializer_list" => untyped_values(node).map(SiteKind::Untyped),
+            "structured_binding_declarator" => Some(SiteKind::Binding(parts(node).len())),
+            "preproc_def" | "preproc_function_def" => brace_macro(node, text),
+            _ => None,
+        };
+        all.extend(kind.map(|kind| Site { kind, bytes: node.byte_range(), line: line_of(node) }));
+    });
+    all
+}
+
+/// The node that a site was made from.
+pub(crate) fn node_at<'t>(tree: &'t Tree, site: &Site) -> Option<Node<'t>> {
+    tree.root_node().descendant_for_byte_range(site.bytes.start, site.bytes.end)
+}
+
+fn has_initialiser(declaration: Node<'_>) -> bool {
+    let mut cursor = declaration.walk();
+    declaration.children_by_field_name("declarator", &mut cursor).any(|node| node.kind() == "init_declarator")
+}
+
+/// The type that a declaration or compound literal names, without namespaces.
+fn named_type(node: Node<'_>, text: &str) -> Option<SiteKind> {
+    let specifier = node.child_by_field_name("type")?;
+    let specifier = match specifier.kind() {
+        "type_descriptor" => specifier.child_by_field_name("type")?,
+        _ => specifier,
+    };
+    let name = match specifier.kind() {
+        "struct_specifier" | "class_specifier" | "union_specifier" => {
+            specifier.child_by_field_name("name")?
+        }
+        _ => specifier,
+    };
+    let name = text_of(name, text);
+    Some(SiteKind::Typed(name.rsplit("::").next().unwrap_or(name).to_string()))
+}
+
+/// How many values a list has that is returned or given to a function.
+fn untyped_values(list: Node<'_>) -> Option<usize> {
+    let is_value =
+        list.parent().is_some_and(|parent| matches!(parent.kind(), "return_statement" | "argument_list"));
+    is_value.then(|| parts(list).len())
+}
+
+/// The macro's name, when its body gives values by position.
+fn brace_macro(node: Node<'_>, text: &str) -> Option<SiteKind> {
+    let (name, value) = (node.child_by_field_name("name")?, node.child_by_field_name("value")?);
+    let is_blank = |c: char| c.is_whitespace() || c == '\\';
+    let inside =
+        text_of(value, text).trim_start_matches(is_blank).strip_prefix('{')?.trim_start_matches(is_blank);
+    let is_positional = !inside.starts_with(['.', '}']) && !inside.starts_with("0}");
+    is_positional.then(|| SiteKind::Macro(text_of(name, text).to_string()))
 }
 
 /// Parses a text. `None` for assembly.

@@ -4,14 +4,14 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// `hidden` is read at an offset that is worked out in integers, which reading the sources does not follow.
+/// `hidden` is read at an offset from an address that was text in between, which reading the sources does not follow.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 struct plain { long first; int second; char third; struct plain *next; };
 struct hidden { long head; int tag; int count; };
 struct sent { int a; long b; };
-static int peek(unsigned long at) { return *(int *)at; }
+static int peek(const char *at, unsigned long offset) { return *(int *)(strtoul(at, NULL, 10) + offset); }
 static long sum(struct plain *p) { long s = 0; for (; p; p = p->next) s += p->first + p->second + p->third; return s; }
 int main(int argc, char **argv) {
     struct plain two = { .first = 3, .second = 4, .third = 5, .next = NULL };
@@ -19,8 +19,10 @@ int main(int argc, char **argv) {
     struct hidden h = { .head = 7, .tag = 42, .count = 9 };
     struct sent out = { .a = 1, .b = 2 };
     unsigned long offset = argc * 8ul;
+    char at[32];
+    snprintf(at, sizeof at, "%lu", (unsigned long)&h);
     if (argc > 5) fwrite(&out, sizeof out, 1, stdout);
-    printf("%ld %d %d %s\n", sum(&one), peek((unsigned long)&h + offset), h.count, argv[0] ? "" : "no name");
+    printf("%ld %d %d %s\n", sum(&one), peek(at, offset), h.count, argv[0] ? "" : "no name");
     return 0;
 }
 "#;

@@ -1,7 +1,7 @@
 //! Source-language types as the compiler laid them out.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Index of a [`Type`] in its [`Types`] table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -11,6 +11,8 @@ pub struct TypeId(pub u32);
 #[derive(Clone, Default, Debug)]
 pub struct Types {
     all: Vec<Type>,
+    /// The typedefs of each type; worked out when first asked for.
+    typedefs: OnceLock<HashMap<TypeId, Vec<TypeId>>>,
 }
 
 /// One type.
@@ -210,6 +212,7 @@ impl Types {
     pub fn push(&mut self, ty: Type) -> TypeId {
         let id = TypeId(u32::try_from(self.all.len()).expect("fewer than 2^32 types"));
         self.all.push(ty);
+        self.typedefs.take();
         id
     }
 
@@ -220,6 +223,7 @@ impl Types {
 
     /// The type with this id, to be completed in place.
     pub fn get_mut(&mut self, id: TypeId) -> Option<&mut Type> {
+        self.typedefs.take();
         self.all.get_mut(id.0 as usize)
     }
 
@@ -248,6 +252,20 @@ impl Types {
             }
         }
         None
+    }
+
+    /// The typedefs that stand for a type, also through other typedefs and qualifiers.
+    pub fn typedefs_of(&self, id: TypeId) -> &[TypeId] {
+        let all = self.typedefs.get_or_init(|| {
+            let mut all: HashMap<TypeId, Vec<TypeId>> = HashMap::new();
+            for (typedef, ty) in self.iter() {
+                if let (TypeKind::Typedef(Some(_)), Some(target)) = (&ty.kind, self.strip(typedef)) {
+                    all.entry(target).or_default().push(typedef);
+                }
+            }
+            all
+        });
+        all.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// The size of a type in bytes, through typedefs, qualifiers and arrays. `None` when incomplete,

@@ -91,7 +91,7 @@ fn unit(
     if let Some(error) = unit.first_error() {
         return Err(error);
     }
-    Ok(collect(&read(&unit, root)))
+    Ok(collect(&read(&unit, root, command.is_cpp(source))))
 }
 
 /// libclang finds `stddef.h` and the like beside itself, when they are installed.

@@ -5,7 +5,9 @@ mod convert;
 mod initialisers;
 mod memory;
 mod offsets;
+mod outside;
 mod records;
+mod sizes;
 
 pub(crate) use convert::variadic;
 
@@ -82,11 +84,28 @@ impl Collector<'_> {
     fn pointer(&mut self, id: NodeId) -> Vec<Value> {
         let mut values = self.kept(id);
         values.extend(self.typed_object(id));
+        values.extend(self.inside_template(id));
         values
+    }
+
+    /// The objects in a `std::array` and the like, which libclang does not show as members.
+    fn inside_template(&self, id: NodeId) -> Vec<Value> {
+        const HOLD_OBJECTS: [&str; 5] = ["array<", "pair<", "tuple<", "optional<", "variant<"];
+        let Some(to) = self.tree.pointee(self.tree.node(self.tree.uncast(id)).ty) else { return Vec::new() };
+        let spelling = self.tree.ty(to).spelling.clone();
+        let is_held =
+            HOLD_OBJECTS.iter().any(|name| spelling.strip_prefix("std::").unwrap_or("").starts_with(name));
+        let usrs = if is_held { self.named_in(&spelling) } else { Vec::new() };
+        usrs.into_iter().map(|usr| Value::origin(Origin::Object(usr))).collect()
     }
 
     /// `x` as an object of the record that its type names. Null pointers are none, `p + 1` is past its end.
     fn typed_object(&self, id: NodeId) -> Option<Value> {
+        let held =
+            self.tree.pointee(self.tree.node(id).ty).and_then(|held| self.tree.record_pointed_to(held));
+        if let (Some(held), false) = (held, self.record_behind(id).is_some()) {
+            return Some(Value::origin(Origin::Handle(self.usr(held)?)));
+        }
         let record = self.record_behind(id)?;
         let inner = self.tree.uncast(id);
         let node = self.tree.node(inner);
@@ -145,6 +164,10 @@ impl Collector<'_> {
                 }
                 Vec::new()
             }
+            Kind::New => {
+                self.visit(children);
+                vec![self.memory_given(id)]
+            }
             Kind::Integer | Kind::This | Kind::TypeRef | Kind::MemberRef => Vec::new(),
             Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Other => {
                 self.note_volatile(id);
@@ -164,12 +187,15 @@ impl Collector<'_> {
             let usr = decl.usr.clone();
             self.facts.defined.insert(usr.clone());
             self.function = Some(usr.clone());
-            if decl.kind == DeclKind::Template && self.looks_at_bytes(id) {
+            // A method of a class template has the template in its name.
+            let is_generic = decl.kind == DeclKind::Template || decl.usr.contains("@ST>");
+            if is_generic && self.looks_at_bytes(id) {
                 self.facts.byte_templates.insert(usr);
             }
             if decl.is_exported {
                 self.note_exported(id);
             }
+            self.note_parameters(id);
         }
         self.visit(&node.children);
         self.function = outer;
@@ -186,13 +212,18 @@ impl Collector<'_> {
                 .is_some_and(|to| matches!(self.tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
             let called =
                 self.tree.decl_of(below).is_some_and(|decl| crate::known::rule(&decl.name).is_some());
-            (node.kind == Kind::Cast && to_bytes) || (node.kind == Kind::DeclRef && called)
+            (node.kind == Kind::Cast && to_bytes)
+                || node.kind == Kind::SizeOf
+                || (node.kind == Kind::DeclRef && called)
         })
     }
 
     fn variable(&mut self, id: NodeId) -> Vec<Value> {
         self.note_volatile(id);
         let node = self.tree.node(id);
+        if let Some(decl) = self.tree.decl_of(id).filter(|decl| !decl.is_elsewhere) {
+            self.facts.defined.insert(decl.usr.clone());
+        }
         let Some((&last, rest)) = node.children.split_last() else { return Vec::new() };
         self.visit(rest);
         let place = self.tree.decl_of(id).map(|decl| Place::Variable(decl.usr.clone()));
@@ -232,6 +263,9 @@ impl Collector<'_> {
     fn named(&mut self, id: NodeId) -> Vec<Value> {
         let Some(decl) = self.tree.decl_of(id) else { return Vec::new() };
         let (usr, ty) = (decl.usr.clone(), decl.ty);
+        if decl.is_elsewhere {
+            self.note_elsewhere(id);
+        }
         match &decl.kind {
             DeclKind::Function => {
                 let signature = self.tree.ty(ty).spelling.clone();
@@ -312,6 +346,7 @@ impl Collector<'_> {
         let values = self.value(base);
         self.value(index);
         self.note_bytes(&values, base, id);
+        self.note_past_end(base, index, id);
         let moved = self.moved(values, base, index, id);
         let holds = self.holds_pointer(tree.node(id).ty) || self.above_is_address();
         if holds { moved } else { Vec::new() }
@@ -341,11 +376,16 @@ impl Collector<'_> {
                 values
             }
             TypeKind::Byte | TypeKind::Void => {
-                let measures = tree.below(index).into_iter().any(|id| tree.node(id).kind == Kind::SizeOf);
-                if measures {
+                let is_whole = |id: NodeId| {
+                    let node = tree.node(id);
+                    let measured = node.children.first().map(|&child| tree.node(child).ty);
+                    node.kind == Kind::SizeOf && measured.is_some_and(|ty| tree.record_of(ty).is_some())
+                };
+                if tree.below(index).into_iter().any(is_whole) {
                     return Vec::new();
                 }
-                let reach = if literal.is_some() { Reach::Fixed } else { Reach::Inside };
+                let is_constant = literal.is_some() || tree.node(tree.bare(index)).value.is_some();
+                let reach = if is_constant { Reach::Fixed } else { Reach::Inside };
                 values
                     .into_iter()
                     .map(|value| Value { reach: further(value.reach, reach), ..value })
@@ -393,19 +433,28 @@ impl Collector<'_> {
                 Vec::new()
             }
             _ if self.holds_pointer(node.ty) && self.is_place(left) && !self.is_sum(right) => {
-                self.assign(left, right)
+                let values = self.assign(left, right);
+                // Of `a + b` the left side is a value, of `a = b` it is a place, though perhaps in parentheses.
+                match tree.node(left).kind {
+                    Kind::Wrap => Self::inside(values),
+                    _ => values,
+                }
             }
             _ if self.holds_pointer(node.ty) => {
                 let mut values = self.value(left);
                 values.extend(self.value(right));
-                let inside = |value: Value| Value { reach: further(value.reach, Reach::Inside), ..value };
-                values.into_iter().map(inside).collect()
+                Self::inside(values)
             }
             _ => {
                 self.visit(&[left, right]);
                 Vec::new()
             }
         }
+    }
+
+    fn inside(values: Vec<Value>) -> Vec<Value> {
+        let inside = |value: Value| Value { reach: further(value.reach, Reach::Inside), ..value };
+        values.into_iter().map(inside).collect()
     }
 
     /// A variable or a member.

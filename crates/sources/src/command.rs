@@ -181,6 +181,15 @@ impl CompileCommand {
         kept
     }
 
+    /// True when `source` is compiled as C++.
+    pub(crate) fn is_cpp(&self, source: &Path) -> bool {
+        let program = self.arguments.first().map_or("", String::as_str);
+        let extension = source.extension().and_then(|extension| extension.to_str());
+        program.rsplit('/').next().unwrap_or(program).contains("++")
+            || !matches!(extension, Some("c"))
+            || self.arguments.iter().any(|argument| argument == "c++" || argument == "-xc++")
+    }
+
     /// The machine that a cross compiler is named after; the language when the compiler's name decides.
     fn target(&self) -> Vec<String> {
         let program = self.arguments.first().map_or("", String::as_str);

@@ -30,6 +30,10 @@ pub(crate) enum Origin {
     Bytes(Name),
     /// What a function gave: its identity and its name.
     Foreign(Name, Name),
+    /// Memory that was allocated, by the place of the call that gave it.
+    Memory(Name),
+    /// A place that holds a pointer to an object of this record.
+    Handle(Name),
 }
 
 /// Where in what it points to.
@@ -97,10 +101,18 @@ pub(crate) enum Act {
     Instantiated(Name, Name),
     /// Put where other code finds it: what, in words.
     Leaves(Name),
+    /// Filled from bytes that other code may have written: what, in words.
+    Comes(Name),
     /// Used by assembly.
     Assembly,
     /// Its bytes are compared.
     Compared,
+    /// Its start is taken for text.
+    Text,
+    /// Used as a place that holds a pointer to something else.
+    AsHandle(Shape, Name),
+    /// A variable that another object file defines, when no unit does: identity, name.
+    Elsewhere(Name, Name),
 }
 
 /// Where it is written.
@@ -127,8 +139,19 @@ pub(crate) enum Saying {
     Span(Name, Option<u64>),
     /// The distance between two members.
     Distance(Name, Name),
-    /// Values by position, for so many members; true when a macro writes them.
+    /// Values by position, for so many members; true when an edit cannot name the members there: a macro writes them,
+    /// or the language wants them in order.
     Positional(usize, bool),
+    /// The compiler compares objects in the order of their members.
+    Ordered,
+    /// A template of the C++ library looks at the bytes.
+    LibraryBytes(Name),
+    /// Values among those of what holds it, without braces of their own.
+    Unbraced,
+    /// Bytes are treated as one, and how many is not known before the program runs.
+    UnknownSize,
+    /// A function that is compiled elsewhere gives it by value: identity, name.
+    Given(Name, Name),
     /// A pointer to volatile objects.
     VolatilePointer,
     /// Copied or cleared whole.

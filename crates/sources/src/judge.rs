@@ -1,10 +1,12 @@
 //! From facts and what comes where to verdicts.
 
 mod acts;
+mod blocks;
+mod embedded;
 mod layout;
 mod sayings;
 
-use crate::facts::{Facts, RecordFact, Where};
+use crate::facts::{Facts, RecordFact, Saying, Where};
 use crate::points_to::PointsTo;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -31,12 +33,21 @@ pub(crate) struct Product {
 /// Every finding, by record.
 pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet<Finding>> {
     let points_to = PointsTo::of(facts);
-    let mut judge = Judge { facts, points_to, signatures: BTreeSet::new(), found: BTreeMap::new() };
-    judge.signatures = facts.taken.iter().map(|(signature, _)| signature.clone()).collect();
+    let offset = |(record, saying, _): &(Name, Saying, Where)| {
+        matches!(saying, Saying::Offset(_) | Saying::Measured(_)).then(|| record.clone())
+    };
+    let mut judge = Judge {
+        facts,
+        points_to,
+        signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
+        measured: facts.sayings.iter().filter_map(offset).collect(),
+        found: BTreeMap::new(),
+    };
     judge.acts();
     judge.sayings();
     judge.layouts();
     judge.exports(product);
+    judge.embedded();
     judge.found.into_iter().map(|(record, findings)| (record, once_each(findings))).collect()
 }
 
@@ -60,6 +71,8 @@ struct Judge<'f> {
     points_to: PointsTo,
     /// The types as which functions of the program are used by their address.
     signatures: BTreeSet<Name>,
+    /// The records of whose members offsets are taken.
+    measured: BTreeSet<Name>,
     found: BTreeMap<Name, BTreeSet<Finding>>,
 }
 
@@ -77,7 +90,8 @@ impl<'f> Judge<'f> {
         at: &Where,
         reason: impl Into<String>,
     ) {
-        if self.own(record).is_some() {
+        // A library's template with objects in it passes on to them what is found of it.
+        if self.facts.records.contains_key(record) {
             let finding = Finding { verdict, kind, at: at.clone(), reason: reason.into() };
             self.found.entry(record.clone()).or_default().insert(finding);
         }

@@ -43,6 +43,7 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "bsearch" => Rule::CallsBack { function: 4, passes: &[(0, 0), (1, 1)] },
         "pthread_create" => Rule::CallsBack { function: 2, passes: &[(3, 0)] },
         "thrd_create" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },
+        "posix_memalign" | "pthread_join" => Rule::Harmless,
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),
         "pthread_getspecific" | "tss_get" => Rule::Recalls,

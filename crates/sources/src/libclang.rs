@@ -172,6 +172,12 @@ impl<'u> Cursor<'u> {
         self.raw.data[1].addr()
     }
 
+    /// True for what the compiler writes because of `= default`.
+    pub(crate) fn is_defaulted(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_CXXMethod_isDefaulted(self.raw) != 0 }
+    }
+
     pub(crate) fn is_virtual(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         unsafe { clang_CXXMethod_isVirtual(self.raw) != 0 }
@@ -228,6 +234,19 @@ impl<'u> Cursor<'u> {
             let is_default = clang_getCursorVisibility(self.raw) == CXVisibility_Default;
             linkage == CXLinkage_External && is_default
         }
+    }
+
+    /// True for variables that outlive the function they stand in.
+    pub(crate) fn is_static(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        unsafe { clang_Cursor_getStorageClass(self.raw) == CX_SC_Static }
+    }
+
+    /// True for a variable that only says that another declaration defines it: `extern`, without a value.
+    pub(crate) fn is_extern(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        let is_extern = unsafe { clang_Cursor_getStorageClass(self.raw) == CX_SC_Extern };
+        is_extern && !self.is_definition()
     }
 
     /// The name that is the same in every unit that means the same thing.

@@ -5,7 +5,8 @@
 
 use crate::collect::{further, variadic};
 use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
-use crate::tree::Name;
+use crate::known;
+use crate::tree::{Name, OUTLIVES};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// An object, where in it a pointer points, and the function whose parameter it came in by, while it stays inside.
@@ -64,9 +65,15 @@ fn is_shared(place: &Place) -> bool {
     match place {
         Place::Member(..) => true,
         // libclang names a function's own variables after the function.
-        Place::Variable(usr) => !usr.contains("@F@"),
+        Place::Variable(usr) => !usr.contains("@F@") || usr.ends_with(OUTLIVES),
         _ => false,
     }
+}
+
+/// What a function gives whose name says that it allocates.
+fn is_allocators_result(place: &Place) -> bool {
+    let Place::Return(usr) = place else { return false };
+    usr.rsplit("@F@").next().is_some_and(known::gives_fresh_memory)
 }
 
 /// Parameters of one function that are followed when it is called through a pointer.
@@ -217,6 +224,10 @@ impl Ways {
         while let Some((place, (origin, reach, inside))) = work.pop() {
             // In a member, or a variable of the whole program, an object has left the function it came in by.
             let inside = inside.filter(|_| !is_shared(&place));
+            // Every call of an allocator gives memory of its own.
+            if matches!(origin, Origin::Memory(_)) && is_allocators_result(&place) {
+                continue;
+            }
             if !seen.insert((place.clone(), (origin.clone(), reach, inside.clone()))) {
                 continue;
             }

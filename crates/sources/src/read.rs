@@ -1,17 +1,19 @@
 //! From libclang's cursors to a plain [`Tree`].
 
+mod decls;
+
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{
-    Decl, DeclId, DeclKind, Field, Kind, Name, Node, NodeId, Record, RecordId, Site, Tree, Type, TypeId,
-    TypeKind,
+    DeclId, Field, Kind, Name, Node, NodeId, Record, RecordId, Site, Tree, Type, TypeId, TypeKind,
 };
 use clang_sys::*;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 /// Reads the parts of a unit that stand in files below `root`.
-pub(crate) fn read(unit: &Unit, root: &Path) -> Tree {
+pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool) -> Tree {
     let mut reader = Reader::new(root);
+    reader.tree.is_cpp = is_cpp;
     for cursor in unit.root().children() {
         reader.top_level(cursor);
     }
@@ -229,6 +231,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             CXCursor_CompoundLiteralExpr => Kind::CompoundLiteral,
             CXCursor_UnaryExpr => Kind::SizeOf,
             CXCursor_IntegerLiteral => Kind::Integer,
+            CXCursor_CXXNewExpr => Kind::New,
             CXCursor_CXXThisExpr => Kind::This,
             CXCursor_AsmStmt | CXCursor_MSAsmStmt => Kind::Assembly,
             CXCursor_ReturnStmt => Kind::Return,
@@ -333,6 +336,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
         let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
         let children = cursor.children();
+        let mut is_ordered = false;
         let mut ends_named = std::collections::HashSet::new();
         for child in &children {
             if child.kind() == CXCursor_FieldDecl {
@@ -359,11 +363,16 @@ impl<'u, 'r> Reader<'u, 'r> {
                         bases.push(self.record(base));
                     }
                 }
+                CXCursor_CXXMethod if child.is_defaulted() => is_ordered |= child.spelling() == "operator<=>",
+                CXCursor_FriendDecl => {
+                    is_ordered |= child.children().iter().any(|known| known.spelling() == "operator<=>");
+                }
                 _ => {}
             }
         }
         self.place_anonymous(&mut fields);
         let record = &mut self.tree.records[id];
+        record.is_ordered = is_ordered;
         (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
     }
 
@@ -387,60 +396,6 @@ impl<'u, 'r> Reader<'u, 'r> {
             if !name.is_empty() && !names.contains(&name) {
                 names.push(name);
             }
-        }
-    }
-
-    fn decl(&mut self, cursor: Cursor<'u>) -> DeclId {
-        if let Some(&known) = self.decls.get(&cursor.identity()) {
-            return known;
-        }
-        let ty = self.type_of(cursor.ty());
-        let kind = self.decl_kind(cursor);
-        let template = cursor.template().map(|template| template.usr().into());
-        let class = match cursor.kind() {
-            CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
-            _ => None,
-        };
-        let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
-        let is_virtual = cursor.is_virtual();
-        let is_exported = kind == DeclKind::Function && cursor.is_exported();
-        let usr = cursor.usr().into();
-        let name = cursor.spelling().into();
-        let id = self.tree.decls.len();
-        self.tree.decls.push(Decl {
-            usr,
-            name,
-            kind,
-            parameters,
-            is_exported,
-            is_virtual,
-            ty,
-            template,
-            class,
-        });
-        self.decls.insert(cursor.identity(), id);
-        id
-    }
-
-    fn decl_kind(&mut self, cursor: Cursor<'u>) -> DeclKind {
-        match cursor.kind() {
-            CXCursor_FunctionDecl | CXCursor_CXXMethod | CXCursor_ConversionFunction => DeclKind::Function,
-            CXCursor_Constructor | CXCursor_Destructor => DeclKind::Special,
-            CXCursor_FunctionTemplate => DeclKind::Template,
-            CXCursor_VarDecl => DeclKind::Variable,
-            CXCursor_ParmDecl => {
-                let Some(function) = cursor.parent() else { return DeclKind::Variable };
-                let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();
-                match function.arguments().iter().position(same) {
-                    Some(index) => DeclKind::Parameter(function.usr().into(), index),
-                    None => DeclKind::Variable,
-                }
-            }
-            CXCursor_FieldDecl => match cursor.parent() {
-                Some(record) => DeclKind::Field(self.record(record)),
-                None => DeclKind::Other,
-            },
-            _ => DeclKind::Other,
         }
     }
 }

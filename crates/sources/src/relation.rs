@@ -96,3 +96,16 @@ pub(crate) fn first_leaf(facts: &Facts, record: &Name) -> Option<Shape> {
     }
     None
 }
+
+/// Whether an object of the record begins with an array of characters.
+pub(crate) fn begins_with_text(facts: &Facts, record: &Name) -> bool {
+    let mut record = record.clone();
+    for _ in 0..DEPTH {
+        let first = facts.records.get(&record).and_then(|found| found.members.first());
+        match first {
+            Some(Member { record: Some(inner), is_array: false, .. }) => record = inner.clone(),
+            first => return first.is_some_and(|first| first.is_array && first.is_raw),
+        }
+    }
+    false
+}

@@ -14,6 +14,9 @@ pub(crate) type DeclId = usize;
 /// A name that is the same in every unit: libclang's USR, or a member's name.
 pub(crate) type Name = Arc<str>;
 
+/// Added to the name of a variable that outlives the function which libclang names it after.
+pub(crate) const OUTLIVES: &str = " (static)";
+
 /// One unit.
 #[derive(Default, Debug)]
 pub(crate) struct Tree {
@@ -27,6 +30,8 @@ pub(crate) struct Tree {
     pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
     /// What stands at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
+    /// The language's designated initialisers follow the order of members.
+    pub(crate) is_cpp: bool,
 }
 
 /// Where something is written.
@@ -84,6 +89,8 @@ pub(crate) enum Kind {
     SizeOf,
     OffsetOf,
     Integer,
+    /// C++'s `new`.
+    New,
     This,
     Assembly,
     Return,
@@ -137,6 +144,8 @@ pub(crate) struct Record {
     pub(crate) size_bytes: u64,
     pub(crate) fields: Vec<Field>,
     pub(crate) bases: Vec<RecordId>,
+    /// The compiler compares objects member by member, in order.
+    pub(crate) is_ordered: bool,
 }
 
 /// A member. Anonymous structs and unions have an empty name.
@@ -164,6 +173,8 @@ pub(crate) struct Decl {
     pub(crate) template: Option<Name>,
     /// The class of a method.
     pub(crate) class: Option<RecordId>,
+    /// A variable that this declaration does not define.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// What a declaration is.

@@ -103,3 +103,62 @@ fn user_data_of_a_library_in_c_is_a_crossing() {
         "watch()",
     );
 }
+
+#[test]
+fn what_the_library_does_with_bytes_refuses() {
+    refused(
+        "#include <vector>\n#include <cstdio>\nstruct T { int a; long b; };
+        long f(FILE *in) { std::vector<char> v(64); fread(v.data(), 1, 64, in); return reinterpret_cast<T *>(v.data())->b; }",
+        "data()",
+    );
+    refused(
+        "#include <string_view>\nstruct T { int a; int b; };
+        auto f(const T &x) { return std::string_view(reinterpret_cast<const char *>(&x), sizeof x); }",
+        "basic_string_view()",
+    );
+    refused(
+        "#include <array>\n#include <unistd.h>\nstruct T { int a; long b; };
+        long f(int fd) { std::array<T, 4> v; read(fd, &v, sizeof v); return v[0].b; }",
+        "read()",
+    );
+    refused(
+        "#include <cstdio>\nstruct T { int a; long b; };
+        long f(FILE *in) { char *v = new char[64]; fread(v, 1, 64, in); return reinterpret_cast<T *>(v)->b; }",
+        "memory that is used as one",
+    );
+}
+
+#[test]
+fn a_method_of_a_template_that_measures_what_it_is_given_refuses_it() {
+    refused(
+        "#include <unistd.h>\nstruct T { int a; long b; };
+        template <class V> struct file { int fd; void put(const V &v) { ::write(fd, &v, sizeof v); } };
+        void f(file<T> &to, const T &x) { to.put(x); }",
+        "looks at bytes",
+    );
+}
+
+#[test]
+fn values_in_braces_hold_the_members_that_they_are_for() {
+    for text in [
+        "struct T { int a; int b; }; T f() { return T{.a = 1, .b = 2}; }",
+        "#include <vector>\nstruct T { int a; int b; }; std::vector<T> f() { return {{1, 2}, {3, 4}, {5, 6}}; }",
+        "struct B { int k; }; struct T : B { int a; int b; }; T f() { return T{{1}, 2, 3}; }",
+    ] {
+        let (freedom, uses) = freedom(text);
+        assert_eq!(freedom, Freedom::Refused, "{text}\n{uses}");
+        assert!(uses.contains("values are given by position"), "{uses}");
+    }
+    movable("struct T { int a; int b; T(int x, int y) : a(x), b(y) {} }; T f() { return {1, 2}; }");
+}
+
+#[test]
+fn a_comparison_that_the_compiler_writes_follows_the_order() {
+    let text = "#include <compare>\nstruct T { int a; long b; auto operator<=>(const T &) const = default; };
+        bool f(T x, T y) { return x < y; }";
+    let program = Program::of(&[("a.cpp", text)], &["c++ -std=c++20 -c a.cpp"]);
+    let checked = program.check();
+    let ty = checked.named("T").next().expect("the type");
+    assert_eq!(ty.freedom(), Freedom::Refused);
+    assert!(ty.uses[0].reason.contains("compares objects in the order"), "{:#?}", ty.uses);
+}

@@ -70,12 +70,13 @@ pub(crate) struct Options {
 pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let scratch = Scratch::new(&arguments.source, &arguments.build, Path::new(""), &interrupts)?;
-    let mut built = scratch.copy(Role::Before)?;
     let stages = Stages::new();
-    stages.stage("building the program as it is, and reading its sources");
+    stages.stage("building the program as it is, and reading its sources with clang");
+    let mut built = scratch.copy(Role::Before)?;
     let units = arguments.compile_commands.clone().map_or(Units::Built, Units::Listed);
     let reading = meaning::build_and_read(&scratch, &mut built, &units)?;
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
+    stages.stage("looking at how far its types may move");
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
@@ -90,10 +91,14 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let movable = arguments.chosen(movable)?;
     let mut found = Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new() };
     if let Some(test) = arguments.test.as_deref().filter(|_| !arguments.list) {
+        stages.stage("testing the program as it is");
         let trials = Trials::new(&scratch, test, &built.path)?;
         let ground = Ground { types: debug.types(), abi: debug.abi(), sources: &sources };
         for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
-            stages.stage(&format!("seed {seed}: {} types in a random order", found.movable.len()));
+            stages.stage(&format!(
+                "seed {seed}: building and testing {} types in a random order",
+                found.movable.len()
+            ));
             found.outcomes.push(run_seed(&ground, &found.movable, &mut wanted, &trials, seed)?);
         }
         write_constraints(arguments.constraints.as_deref(), &wanted.meaning)?;

@@ -3,7 +3,7 @@
 use super::Collector;
 use crate::facts::{Act, Call, Origin, Place, Reach, Shape, Source, Value};
 use crate::known::{self, Rule};
-use crate::tree::{Decl, DeclKind, Name, NodeId, TypeKind};
+use crate::tree::{Decl, DeclKind, Name, NodeId, TypeId, TypeKind};
 
 /// Where pointers are that a thread keeps for itself.
 const KEPT: &str = "kept by the thread";
@@ -49,6 +49,7 @@ impl Collector<'_> {
             return self.memory(id, rule, arguments);
         }
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
+        self.note_text(arguments, &values, id);
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         match rule {
             Rule::Returns(at) => value(at),
@@ -70,7 +71,27 @@ impl Collector<'_> {
                 Vec::new()
             }
             Rule::Recalls => vec![Value::place(Place::Variable(KEPT.into()))],
+            Rule::Allocates => vec![self.memory_given(id)],
             _ => Vec::new(),
+        }
+    }
+
+    /// The memory that a call gives.
+    pub(super) fn memory_given(&self, id: NodeId) -> Value {
+        let site = self.tree.node(id).site;
+        let place = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
+        Value::origin(Origin::Memory(place.into()))
+    }
+
+    /// Functions that take text, and are given an object as if it were one.
+    fn note_text(&mut self, arguments: &[NodeId], values: &[Vec<Value>], id: NodeId) {
+        for (&argument, values) in arguments.iter().zip(values) {
+            let to = self.tree.pointee(self.tree.node(argument).ty);
+            let written = self.tree.pointee(self.tree.node(self.tree.bare(argument)).ty);
+            let is_bytes = |ty: TypeId| self.tree.ty(ty).kind == TypeKind::Byte;
+            if to.is_some_and(is_bytes) || written.is_some_and(is_bytes) {
+                self.act(values, &Act::Text, id);
+            }
         }
     }
 
@@ -84,6 +105,9 @@ impl Collector<'_> {
             self.pass_on_variadic(decl, argument);
             given.push(values);
         }
+        self.note_sizes(id, arguments);
+        self.note_library_bytes(id, decl, arguments);
+        self.note_given_by_value(id, decl);
         if known::ends_life(&decl.name) {
             // What is done with the bytes of an object that is given back concerns nobody any more.
             given.clear();
@@ -94,7 +118,10 @@ impl Collector<'_> {
             return Vec::new();
         }
         let mut values = vec![Value::place(result)];
-        let is_code_here = decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual;
+        // Bytes that a library keeps, such as a string's, are no object's.
+        let gives_bytes = tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte);
+        let is_code_here =
+            !gives_bytes && (decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual);
         if !is_code_here && !known::gives_fresh_memory(&decl.name) {
             let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
             if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
@@ -102,6 +129,9 @@ impl Collector<'_> {
                 self.act(std::slice::from_ref(&foreign), &Act::As(Shape::Record(record), spelling), id);
             }
             values.push(foreign);
+        }
+        if known::gives_fresh_memory(&decl.name) {
+            values.push(self.memory_given(id));
         }
         values
     }
@@ -138,7 +168,9 @@ impl Collector<'_> {
             || decl.is_virtual
             || in_class_template
             || decl.name.starts_with("operator");
-        if !(is_code_here && (is_typed || decl.kind == DeclKind::Special)) {
+        let to = tree.pointee(tree.node(argument).ty);
+        let is_bytes = to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Byte | TypeKind::Void));
+        if !(is_code_here && (is_typed || (decl.kind == DeclKind::Special && !is_bytes))) {
             self.act(values, &Act::Given(usr, name), at);
         }
     }

@@ -25,6 +25,7 @@ impl Collector<'_> {
                 if tree.ty(behind).spelling != tree.ty(ahead).spelling {
                     values.extend(self.typed_object(child));
                     self.note_function_type(&values, ahead);
+                    self.note_short_allocation(child, ahead);
                     self.note_use_as(&values, ahead, id);
                 }
                 values
@@ -91,9 +92,13 @@ impl Collector<'_> {
             TypeKind::Pointer(_) => Shape::Pointer,
             _ => return,
         };
-        let is_seen = |value: &&Value| shape != Shape::Pointer || matches!(value.source, Source::Origin(_));
-        let seen: Vec<Value> = values.iter().filter(is_seen).cloned().collect();
-        self.act(&seen, &Act::As(shape, ty.spelling.clone()), at);
+        if let TypeKind::Pointer(held) = ty.kind {
+            let shape = self.shape(held);
+            if matches!(shape, Shape::Record(_) | Shape::Scalar(2..)) {
+                self.act(values, &Act::AsHandle(shape, tree.ty(held).spelling.clone()), at);
+            }
+        }
+        self.act(values, &Act::As(shape, ty.spelling.clone()), at);
     }
 
     /// `reinterpret_cast<X &>(object)`.

@@ -25,8 +25,10 @@ impl Collector<'_> {
         match tree.ty(own).kind {
             TypeKind::Record(record) => self.initialise_record(id, record),
             TypeKind::Array(of, _) => {
-                for &child in &node.children {
+                let mut children = node.children.iter().copied();
+                while let Some(child) = children.next() {
                     let inner = self.designated_value(child).unwrap_or(child);
+                    self.skip_unbraced(inner, of, &mut children);
                     self.initialise(inner, of, place.clone());
                 }
             }
@@ -46,7 +48,8 @@ impl Collector<'_> {
         let Some(usr) = self.usr(record) else { return };
         let (mut position, mut by_position, mut is_in_macro) = (0, 0, false);
         let mut written = None;
-        for &child in &node.children {
+        let mut children = node.children.iter().copied();
+        while let Some(child) = children.next() {
             let designated = self.designated_value(child);
             if designated.is_some() {
                 position = self.designated_position(child, record).unwrap_or(fields.len());
@@ -60,6 +63,7 @@ impl Collector<'_> {
             let value = designated.unwrap_or(child);
             match fields.get(position) {
                 Some(field) => {
+                    self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
                     self.initialise(value, field.ty, Some(place));
                 }
@@ -68,10 +72,69 @@ impl Collector<'_> {
             position += 1;
         }
         let is_zero = by_position == 1 && node.children.len() == 1 && self.is_zero(node.children[0]);
-        if by_position > 0 && !is_zero && !tree.records[record].is_union {
+        // C++ takes designated values in the order of the members, too.
+        let (count, is_held) = match tree.is_cpp && node.children.len() > 1 {
+            true if by_position < node.children.len() => (fields.len(), true),
+            true => (by_position, true),
+            false => (by_position, is_in_macro),
+        };
+        if (by_position > 0 || is_held) && !is_zero && !tree.records[record].is_union {
             let at = self.at(id);
-            let saying = Saying::Positional(by_position, is_in_macro);
+            let saying = Saying::Positional(count, is_held);
             self.facts.sayings.insert((usr, saying, at));
+        }
+    }
+
+    /// A value that stands for the first of an object's or an array's own: the others follow it without braces.
+    fn skip_unbraced(&mut self, value: NodeId, ty: TypeId, rest: &mut dyn Iterator<Item = NodeId>) {
+        let tree = self.tree;
+        let inner = tree.bare(value);
+        let is_whole = tree.node(inner).kind == Kind::InitList
+            || tree.ty(tree.node(value).ty).spelling == tree.ty(ty).spelling
+            || tree.ty(tree.node(inner).ty).spelling == tree.ty(ty).spelling;
+        let mut leaves = 0;
+        let at = self.at(value);
+        let is_text = matches!(tree.ty(tree.node(inner).ty).kind, TypeKind::Array(..));
+        match tree.ty(ty).kind {
+            TypeKind::Record(record) if !is_whole && !self.is_zero(value) && !self.is_made(record) => {
+                self.unbraced(record, &mut leaves, &at, 0);
+            }
+            TypeKind::Array(of, count) if !is_whole && !is_text && !self.is_zero(value) => {
+                let count = usize::try_from(count.unwrap_or(0)).unwrap_or(0);
+                match tree.ty(of).kind {
+                    TypeKind::Record(record) => {
+                        self.unbraced(record, &mut leaves, &at, 0);
+                        leaves = leaves.saturating_mul(count);
+                    }
+                    _ => leaves = count,
+                }
+            }
+            _ => return,
+        }
+        for child in rest.take(leaves.saturating_sub(1)) {
+            self.value(child);
+        }
+    }
+
+    /// C++: a class whose constructor takes the value.
+    fn is_made(&self, record: RecordId) -> bool {
+        self.tree.records[record].is_foreign || self.tree.records[record].fields.is_empty()
+    }
+
+    /// Counts the values of an object and of the objects in it.
+    fn unbraced(&mut self, record: RecordId, leaves: &mut usize, at: &crate::facts::Where, depth: u32) {
+        let tree = self.tree;
+        if let Some(usr) = self.usr(record) {
+            self.facts.sayings.insert((usr, Saying::Unbraced, at.clone()));
+        }
+        let fields = &tree.records[record].fields;
+        let counted = if tree.records[record].is_union { 1 } else { fields.len() };
+        for field in fields.iter().take(counted) {
+            match tree.ty(field.ty).kind {
+                TypeKind::Record(inner) if depth < 16 => self.unbraced(inner, leaves, at, depth + 1),
+                TypeKind::Array(_, Some(count)) => *leaves += usize::try_from(count).unwrap_or(1),
+                _ => *leaves += 1,
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! `memcpy`, `memset`, `memcmp` and their like.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Reach, Saying, Shape, Source, Value};
+use crate::facts::{Act, Reach, Saying, Shape, Source, Value};
 use crate::known::Rule;
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
 
 /// What a size argument measures.
+#[derive(Default)]
 struct Size {
     /// Its value, when the compiler knows it.
     bytes: Option<u64>,
@@ -13,6 +14,10 @@ struct Size {
     offsets: Vec<(Name, Name)>,
     /// True when it is a distance between pointers.
     is_distance: bool,
+    /// The sizes that a condition chooses among.
+    choices: Vec<u64>,
+    /// True when nothing in it is measured: a variable.
+    is_unmeasured: bool,
 }
 
 impl Collector<'_> {
@@ -34,7 +39,7 @@ impl Collector<'_> {
         let value = |at: usize| values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
         match rule {
             Rule::Copies { to, from, .. } => {
-                self.note_copy(id, (arguments[to], &value(to)), (arguments[from], &value(from)), &size);
+                self.note_copy(id, (arguments[to], &value(to)), (arguments[from], &value(from)));
                 value(to)
             }
             Rule::Compares { .. } => {
@@ -49,11 +54,19 @@ impl Collector<'_> {
 
     fn size(&self, id: NodeId) -> Size {
         let tree = self.tree;
-        let mut size = Size { bytes: None, offsets: Vec::new(), is_distance: false };
+        let mut size = Size::default();
         let node = tree.node(tree.bare(id));
-        size.bytes = node.value.and_then(|value| u64::try_from(value).ok());
+        let constant =
+            |id: NodeId| tree.node(tree.bare(id)).value.and_then(|value| u64::try_from(value).ok());
+        size.bytes = constant(id);
+        size.is_unmeasured = size.bytes.is_none();
+        if node.kind == Kind::Conditional {
+            size.choices = node.children.iter().skip(1).filter_map(|&choice| constant(choice)).collect();
+        }
         for below in tree.below(id) {
             let node = tree.node(below);
+            size.is_unmeasured &=
+                !matches!(node.kind, Kind::SizeOf | Kind::OffsetOf | Kind::Member | Kind::Call);
             if node.kind == Kind::OffsetOf {
                 size.offsets.extend(self.offset_member(below));
             }
@@ -92,9 +105,15 @@ impl Collector<'_> {
             return;
         }
         let Some(whole) = self.record_bytes(record) else { return };
+        if let Some(&bytes) = size.choices.iter().find(|&&bytes| bytes > 0 && bytes < whole) {
+            self.facts.sayings.insert((usr.clone(), Saying::Prefix(bytes), at.clone()));
+        }
         match size.bytes {
             Some(bytes) if bytes > 0 && bytes < whole => {
                 self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
+            }
+            None if size.is_unmeasured && !size.is_distance => {
+                self.facts.sayings.insert((usr, Saying::UnknownSize, at));
             }
             _ if size.is_distance => {
                 self.facts.sayings.insert((usr, Saying::Prefix(whole), at));
@@ -106,12 +125,12 @@ impl Collector<'_> {
         }
     }
 
-    fn record_bytes(&self, record: RecordId) -> Option<u64> {
+    pub(super) fn record_bytes(&self, record: RecordId) -> Option<u64> {
         Some(self.tree.records[record].size_bytes).filter(|bytes| *bytes > 0)
     }
 
     /// After a copy, `to` holds what `from` held.
-    fn note_copy(&mut self, id: NodeId, to: (NodeId, &[Value]), from: (NodeId, &[Value]), size: &Size) {
+    fn note_copy(&mut self, id: NodeId, to: (NodeId, &[Value]), from: (NodeId, &[Value])) {
         let tree = self.tree;
         let (to_record, from_record) =
             (self.record_behind(tree.uncast(to.0)), self.record_behind(tree.uncast(from.0)));
@@ -137,14 +156,19 @@ impl Collector<'_> {
         let is_bytes = |node: NodeId| {
             tree.pointee(tree.node(tree.uncast(node)).ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte)
         };
-        let _ = size;
-        if to_record.is_none() && is_bytes(to.0) {
-            let arrays = to.1.iter().filter(|value| matches!(value.source, Source::Origin(Origin::Bytes(_))));
-            if arrays.count() > 0 {
-                let whole: Vec<Value> =
-                    from.1.iter().filter(|value| value.reach == Reach::Start).cloned().collect();
-                self.act(&whole, &Act::Leaves("an array of bytes".into()), id);
-            }
+        // A buffer of bytes may go anywhere; one that is only memory is followed.
+        if to_record.is_none() && is_bytes(to.0) && from_record.is_some() {
+            let whole = self.whole_objects(from);
+            self.act(&whole, &Act::Leaves("a buffer of bytes".into()), id);
         }
+        if from_record.is_none() && is_bytes(from.0) && to_record.is_some() {
+            let whole = self.whole_objects(to);
+            self.act(&whole, &Act::Comes("a buffer of bytes".into()), id);
+        }
+    }
+
+    fn whole_objects(&self, (node, values): (NodeId, &[Value])) -> Vec<Value> {
+        let whole = values.iter().filter(|value| value.reach == Reach::Start).cloned();
+        whole.chain(self.typed_object(self.tree.uncast(node))).collect()
     }
 }

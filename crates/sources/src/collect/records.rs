@@ -10,6 +10,9 @@ impl Collector<'_> {
         for record in &self.tree.records {
             let Some(usr) = record.usr.clone() else { continue };
             let fact = self.record_fact(record);
+            if record.is_ordered {
+                self.facts.sayings.insert((usr.clone(), Saying::Ordered, fact.at.clone()));
+            }
             self.facts.records.insert(usr, fact);
         }
     }

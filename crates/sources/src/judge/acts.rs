@@ -1,16 +1,22 @@
 //! What is done through pointers.
 
 use super::Judge;
+use super::blocks::Blocks;
+use super::sayings::keep;
 use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where};
 use crate::known;
-use crate::relation::{Relation, first_leaf, relation};
+use crate::relation::{Relation, begins_with_text, first_leaf, relation};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
 
+/// The size of a pointer.
+const POINTER_BYTES: u64 = 8;
+
 impl Judge<'_> {
     pub(super) fn acts(&mut self) {
         let facts = self.facts;
+        let mut memory = Blocks::default();
         for (value, act, at) in &facts.acts {
             if self.is_harmless(act) {
                 continue;
@@ -18,8 +24,15 @@ impl Judge<'_> {
             let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
             for (origin, reach) in objects {
-                self.act(&origin, reach, (value, act), is_generic, at);
+                match &origin {
+                    Origin::Memory(block) if !is_generic => memory.note(block, act, at),
+                    Origin::Memory(_) => {}
+                    _ => self.act(&origin, reach, (value, act), is_generic, at),
+                }
             }
+        }
+        for (record, reason, at) in memory.crossings() {
+            self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
     }
 
@@ -29,6 +42,7 @@ impl Judge<'_> {
             Act::Given(usr, name) => self.facts.defined.contains(usr) || known::ends_life(name),
             Act::GivenThrough(signature) => self.signatures.contains(signature),
             Act::Instantiated(template, _) => !self.facts.byte_templates.contains(template),
+            Act::Elsewhere(variable, _) => self.facts.defined.contains(variable),
             _ => false,
         }
     }
@@ -42,9 +56,24 @@ impl Judge<'_> {
             (Origin::Object(record), Act::As(shape, spelling)) => {
                 self.used_as_value(record, reach, shape, spelling, is_generic, at);
             }
+            (Origin::Object(record), Act::Text) => self.used_as_text(record, reach, at),
             (Origin::Object(record), _) => self.object(record, reach, value, act, at),
+            (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
+                self.used_as_record(record, reach, other, is_generic, at);
+            }
+            (Origin::Handle(record), Act::AsHandle(shape, spelling)) => {
+                self.used_as_value(record, reach, shape, spelling, is_generic, at);
+            }
+            (Origin::Handle(record), Act::Given(_, name)) => {
+                let reason = format!("a pointer to it is given to {name}(), which is not compiled here");
+                self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
+            }
             (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
-                self.walked(record, member, spelling, at);
+                let is_direct = matches!(value.source, Source::Origin(_));
+                self.walked(record, member, spelling, is_direct, at);
+            }
+            (Origin::MemberOf(record, member), Act::As(shape, spelling)) => {
+                self.member_used_as((record, member), reach, (shape, spelling), value, at);
             }
             // What a place gives back that pointers to many types go through is what was put there for it.
             (Origin::Bytes(_) | Origin::Foreign(..), _) if is_generic => {}
@@ -84,9 +113,13 @@ impl Judge<'_> {
                 (UseKind::Bytes, format!("it is given to the template {name}(), which looks at bytes"))
             }
             Act::Leaves(to) => (UseKind::Crossing, format!("its address goes to {to}")),
+            Act::Comes(from) => (UseKind::Crossing, format!("it is filled from {from}")),
             Act::Assembly => (UseKind::Assembly, "assembly uses it".to_string()),
             Act::Compared => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
-            Act::Walk(..) | Act::As(..) => return,
+            Act::Elsewhere(_, name) => {
+                (UseKind::Crossing, format!("{name} is a variable that is not defined here"))
+            }
+            Act::Walk(..) | Act::As(..) | Act::AsHandle(..) | Act::Text => return,
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
     }
@@ -156,7 +189,7 @@ impl Judge<'_> {
             _ => false,
         };
         match reach {
-            Reach::Start if fits => {
+            Reach::Start | Reach::Inside if fits && (reach == Reach::Start || is_generic) => {
                 let reason = format!("its start is read as {spelling}");
                 self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
             }
@@ -169,17 +202,70 @@ impl Judge<'_> {
                 let reason = format!("{spelling} is read at a fixed offset");
                 self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
             }
+            Reach::Inside if !is_generic && !self.measured.contains(record) => {
+                let reason = format!(
+                    "{spelling} is read at an offset that is worked out, and nothing takes offsets of its members"
+                );
+                self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
+            }
             Reach::Inside | Reach::Address => {}
         }
     }
 
+    /// `printf("%s", (char *)object)`: the text that it begins with.
+    fn used_as_text(&mut self, record: &Name, reach: Reach, at: &Where) {
+        if reach == Reach::Start && begins_with_text(self.facts, record) {
+            let reason = "its start is taken for text";
+            self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
+        }
+    }
+
+    /// `*(long *)&x->low`: what follows the member is read as well.
+    fn member_used_as(
+        &mut self,
+        (record, member): (&Name, &Name),
+        reach: Reach,
+        (shape, spelling): (&Shape, &Name),
+        value: &Value,
+        at: &Where,
+    ) {
+        let is_direct = matches!(value.source, Source::Origin(_));
+        let Some(found) = self.own(record) else { return };
+        let Some(known) = found.members.iter().find(|known| known.name == *member) else { return };
+        let bytes = match shape {
+            Shape::Scalar(bytes) => *bytes,
+            Shape::Pointer => POINTER_BYTES,
+            Shape::Record(other) if is_direct && other != record => {
+                self.facts.records.get(other).map_or(0, |other| other.size_bytes)
+            }
+            _ => 0,
+        };
+        let is_elsewhere = is_direct
+            && matches!(reach, Reach::Fixed | Reach::Inside)
+            && !known.is_array
+            && known.record.is_none()
+            && !matches!(shape, Shape::Record(_))
+            && !self.measured.contains(record);
+        if is_elsewhere {
+            let reason = format!("{spelling} is read at a distance from {member}");
+            self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
+        } else if reach == Reach::Start && known.size_bytes > 0 && bytes > known.size_bytes {
+            let verdict = keep(found, known.offset_bits / 8, Some(bytes));
+            let reason = format!("{bytes} bytes from {member} on are used as {spelling}");
+            self.find(record, verdict, UseKind::PartialMemory, at, reason);
+        }
+    }
+
     /// A pointer to a member is stepped: the members of its type that follow it stay where they are.
-    fn walked(&mut self, record: &Name, member: &Name, spelling: &Name, at: &Where) {
+    fn walked(&mut self, record: &Name, member: &Name, spelling: &Name, is_direct: bool, at: &Where) {
         let Some(found) = self.own(record) else { return };
         let Some(start) = found.members.iter().position(|known| known.name == *member) else { return };
         let same = |&index: &usize| found.members[index].ty == *spelling;
         let first = (0..start).rev().take_while(same).last().unwrap_or(start);
         let end = (start..found.members.len()).take_while(same).last().map_or(start, |last| last + 1);
+        // `&x->count + 1` is where the next member lies.
+        let is_alone = !found.members[start].is_array && found.members[start].record.is_none();
+        let end = if is_direct && is_alone { (end + 1).min(found.members.len()) } else { end };
         if end - first < 2 {
             return;
         }

@@ -82,6 +82,19 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether objects are larger than their type says.
+    pub(super) fn grows(&self, record: &RecordFact) -> bool {
+        record.members.last().is_some_and(|last| last.is_open_array || self.ends_open(last))
+    }
+
+    /// Whether so many bytes end inside a member that has members itself.
+    pub(super) fn cuts(&self, record: &RecordFact, bytes: u64) -> bool {
+        record.members.iter().any(|member| {
+            let start = member.offset_bits / 8;
+            member.record.is_some() && start < bytes && bytes < start.saturating_add(member.size_bytes)
+        })
+    }
+
     fn ends_open(&self, member: &Member) -> bool {
         let mut record = member.record.as_ref().filter(|_| !member.is_array);
         for _ in 0..16 {

@@ -40,7 +40,10 @@ impl Judge<'_> {
                 (Verdict::Harmless, UseKind::Offset, format!("the compiler works out the offset of {member}"))
             }
             Saying::Prefix(bytes) => (
-                keep(found, 0, Some(*bytes)),
+                match self.cuts(found, *bytes) {
+                    true => Verdict::Refuse,
+                    false => keep(found, 0, Some(*bytes)),
+                },
                 UseKind::PartialMemory,
                 format!("its first {bytes} bytes are treated by themselves"),
             ),
@@ -58,13 +61,36 @@ impl Judge<'_> {
             Saying::Positional(count, true) => (
                 Verdict::Keep(self.leading(record, *count)),
                 UseKind::Positional,
-                "a macro gives values by position".to_string(),
+                "values are given by position, and an edit cannot name the members there".to_string(),
             ),
+            Saying::Ordered => (
+                Verdict::Refuse,
+                UseKind::Positional,
+                "the compiler compares objects in the order of their members".to_string(),
+            ),
+            Saying::LibraryBytes(name) => {
+                (Verdict::Refuse, UseKind::Bytes, format!("{name}() looks at its bytes"))
+            }
             Saying::Positional(..) => (
                 Verdict::Harmless,
                 UseKind::Positional,
                 "an initialiser gives values by position; an edit names the members there".to_string(),
             ),
+            Saying::Unbraced => (
+                Verdict::Refuse,
+                UseKind::Positional,
+                "an initialiser gives its values by position, without braces of their own".to_string(),
+            ),
+            Saying::UnknownSize if self.grows(found) => return,
+            Saying::UnknownSize => (
+                Verdict::Refuse,
+                UseKind::PartialMemory,
+                "bytes from its start on are treated as one, and how many is known only when it runs".into(),
+            ),
+            Saying::Given(function, _) if self.facts.defined.contains(function) => return,
+            Saying::Given(_, name) => {
+                (Verdict::Refuse, UseKind::Crossing, format!("{name}() gives one, and is not compiled here"))
+            }
             Saying::VolatilePointer => (
                 Verdict::Refuse,
                 UseKind::Volatile,
@@ -100,7 +126,7 @@ impl Judge<'_> {
 }
 
 /// The members that lie in so many bytes from `start` on; to the end when that is not known.
-fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdict {
+pub(super) fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdict {
     let end = bytes.map_or(u64::MAX, |bytes| start.saturating_add(bytes));
     let inside = found.members.iter().filter(|member| {
         let at = member.offset_bits / 8;

@@ -1,0 +1,80 @@
+//! What comes from, or is known to, other object files; and what functions take their parameters for.
+
+use super::Collector;
+use crate::facts::{Act, Origin, Place, Saying, Shape, Value};
+use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
+
+impl Collector<'_> {
+    /// A variable that this unit does not define, by its name.
+    pub(super) fn note_elsewhere(&mut self, id: NodeId) {
+        let tree = self.tree;
+        let Some(decl) = tree.decl_of(id) else { return };
+        let (usr, name) = (decl.usr.clone(), decl.name.clone());
+        let mut ty = decl.ty;
+        while let Some(to) = tree.pointee(ty) {
+            ty = to;
+        }
+        if let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) {
+            let object = Value::origin(Origin::Object(record));
+            self.act(&[object], &Act::Elsewhere(usr, name), id);
+        }
+    }
+
+    /// A call of a function that gives an object by value.
+    pub(super) fn note_given_by_value(&mut self, id: NodeId, decl: &Decl) {
+        let record = self.tree.record_of(self.tree.node(id).ty).and_then(|record| self.usr(record));
+        let is_templates = decl
+            .class
+            .is_some_and(|class| self.tree.records[class].names.iter().any(|name| name.contains('<')));
+        if is_templates || decl.is_virtual || decl.name.starts_with("operator") {
+            return;
+        }
+        if let Some(record) = record.filter(|_| decl.kind == DeclKind::Function && decl.template.is_none()) {
+            let at = self.at(id);
+            let saying = Saying::Given(decl.usr.clone(), decl.name.clone());
+            self.facts.sayings.insert((record, saying, at));
+        }
+    }
+
+    /// `std::bit_cast<long>(object)`, `std::as_bytes(objects)`.
+    pub(super) fn note_library_bytes(&mut self, id: NodeId, decl: &Decl, arguments: &[NodeId]) {
+        if !matches!(&*decl.name, "bit_cast" | "as_bytes" | "as_writable_bytes" | "start_lifetime_as") {
+            return;
+        }
+        let at = self.at(id);
+        for &node in arguments.iter().chain([&id]) {
+            for usr in self.named_in(&self.tree.ty(self.tree.node(node).ty).spelling) {
+                self.facts.sayings.insert((usr, Saying::LibraryBytes(decl.name.clone()), at.clone()));
+            }
+        }
+    }
+
+    /// The project's records that the spelling of a type names, such as its template arguments.
+    pub(super) fn named_in(&self, spelling: &str) -> Vec<Name> {
+        let words: Vec<&str> = spelling.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        let is_named = |record: &&Record| {
+            let bare = |name: &String| name.rsplit("::").next().unwrap_or(name).to_string();
+            !record.is_foreign && record.names.iter().any(|name| words.contains(&&*bare(name)))
+        };
+        let named = self.tree.records.iter().filter(is_named);
+        named.filter_map(|record| record.usr.clone()).collect()
+    }
+
+    /// A function takes what it is given for what its parameters say, also when it is called as if they said otherwise.
+    pub(super) fn note_parameters(&mut self, id: NodeId) {
+        let tree = self.tree;
+        for &child in &tree.node(id).children {
+            let Some(decl) = tree.decl_of(child).filter(|_| tree.node(child).kind != Kind::Wrap) else {
+                continue;
+            };
+            let DeclKind::Parameter(function, index) = &decl.kind else { continue };
+            let Some(to) = tree.pointee(decl.ty) else { continue };
+            let is_plain = matches!(tree.ty(to).kind, TypeKind::Record(_) | TypeKind::Scalar);
+            let shape = self.shape(to);
+            if is_plain && shape != Shape::Other {
+                let value = Value::place(Place::Parameter(function.clone(), *index));
+                self.act(&[value], &Act::As(shape, tree.ty(to).spelling.clone()), child);
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What is said of an object holds for the objects inside it.
+
+use super::{Finding, Judge};
+use crate::tree::Name;
+use crate::uses::{UseKind, Verdict};
+use std::collections::BTreeSet;
+
+impl Judge<'_> {
+    /// Where an object's bytes are known to others, so are those of the objects in it. Where its start stands for it,
+    /// so does the start of what it begins with.
+    pub(super) fn embedded(&mut self) {
+        let mut work: Vec<(Name, Finding)> = self
+            .found
+            .iter()
+            .flat_map(|(record, findings)| findings.iter().map(|finding| (record.clone(), finding.clone())))
+            .collect();
+        let mut seen: BTreeSet<(Name, Verdict, UseKind)> = BTreeSet::new();
+        while let Some((record, finding)) = work.pop() {
+            for inner in self.reached(&record, &finding) {
+                if inner == record || !seen.insert((inner.clone(), finding.verdict.clone(), finding.kind)) {
+                    continue;
+                }
+                let inside = format!("it lies in {}: ", self.name(&record));
+                let reason = match finding.reason.starts_with("it lies in ") {
+                    true => finding.reason.clone(),
+                    false => inside + &finding.reason,
+                };
+                let passed = Finding { reason: reason.clone(), ..finding.clone() };
+                self.find(&inner, passed.verdict.clone(), passed.kind, &passed.at, reason);
+                work.push((inner, passed));
+            }
+        }
+    }
+
+    /// The records inside one that a finding concerns as well.
+    fn reached(&self, record: &Name, finding: &Finding) -> Vec<Name> {
+        let Some(found) = self.facts.records.get(record) else { return Vec::new() };
+        let members: Vec<Name> = match finding.verdict {
+            // A volatile member or a union concerns the type that has it.
+            Verdict::Refuse if !matches!(finding.kind, UseKind::Volatile | UseKind::Positional) => {
+                found.members.iter().filter_map(|member| member.record.clone()).collect()
+            }
+            Verdict::First => {
+                found.members.first().and_then(|member| member.record.clone()).into_iter().collect()
+            }
+            _ => return Vec::new(),
+        };
+        let bases = found.bases.iter().filter(|_| finding.verdict == Verdict::Refuse).cloned();
+        members.into_iter().chain(bases).collect()
+    }
+}

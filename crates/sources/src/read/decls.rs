@@ -1,0 +1,66 @@
+//! What names refer to.
+
+use super::Reader;
+use crate::libclang::Cursor;
+use crate::tree::{Decl, DeclId, DeclKind, Name, OUTLIVES};
+use clang_sys::*;
+
+impl<'u> Reader<'u, '_> {
+    pub(super) fn decl(&mut self, cursor: Cursor<'u>) -> DeclId {
+        if let Some(&known) = self.decls.get(&cursor.identity()) {
+            return known;
+        }
+        let ty = self.type_of(cursor.ty());
+        let kind = self.decl_kind(cursor);
+        let template = cursor.template().map(|template| template.usr().into());
+        let class = match cursor.kind() {
+            CXCursor_CXXMethod => cursor.parent().map(|class| self.record(class)),
+            _ => None,
+        };
+        let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
+        let kind_is_variable = kind == DeclKind::Variable;
+        let is_virtual = cursor.is_virtual();
+        let is_exported = kind == DeclKind::Function && cursor.is_exported();
+        let outlives = kind == DeclKind::Variable && cursor.is_static();
+        let usr = cursor.usr() + if outlives { OUTLIVES } else { "" };
+        let usr: Name = usr.into();
+        let name = cursor.spelling().into();
+        let id = self.tree.decls.len();
+        self.tree.decls.push(Decl {
+            usr,
+            name,
+            kind,
+            parameters,
+            is_exported,
+            is_virtual,
+            ty,
+            template,
+            class,
+            is_elsewhere: kind_is_variable && cursor.is_extern(),
+        });
+        self.decls.insert(cursor.identity(), id);
+        id
+    }
+
+    fn decl_kind(&mut self, cursor: Cursor<'u>) -> DeclKind {
+        match cursor.kind() {
+            CXCursor_FunctionDecl | CXCursor_CXXMethod | CXCursor_ConversionFunction => DeclKind::Function,
+            CXCursor_Constructor | CXCursor_Destructor => DeclKind::Special,
+            CXCursor_FunctionTemplate => DeclKind::Template,
+            CXCursor_VarDecl => DeclKind::Variable,
+            CXCursor_ParmDecl => {
+                let Some(function) = cursor.parent() else { return DeclKind::Variable };
+                let same = |argument: &Cursor<'u>| argument.identity() == cursor.identity();
+                match function.arguments().iter().position(same) {
+                    Some(index) => DeclKind::Parameter(function.usr().into(), index),
+                    None => DeclKind::Variable,
+                }
+            }
+            CXCursor_FieldDecl => match cursor.parent() {
+                Some(record) => DeclKind::Field(self.record(record)),
+                None => DeclKind::Other,
+            },
+            _ => DeclKind::Other,
+        }
+    }
+}
