@@ -148,7 +148,8 @@ fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outc
 fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
-    let Some(program) = mapped.into_iter().find(|path| path.file_name() == wanted) else {
+    let started = mapped.into_iter().find(|path| path.file_name() == wanted);
+    let Some(program) = started.or_else(|| explain::program_with_regions(survey, Path::new("/"))) else {
         bail!("{} does not say which program was recorded", recording.display());
     };
     Ok(program)

@@ -9,7 +9,7 @@ use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
-use lineup_debuginfo::{DebugInfo, spelled};
+use lineup_debuginfo::{DebugInfo, FoundFunctions, spelled};
 use lineup_explain::{Explained, Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
@@ -171,6 +171,25 @@ pub(crate) fn program(
     let mut debug = debug_infos(recording, &survey, known.map(|known| (program, known)), stages);
     let explanation = explain(recording, &survey, &debug, options, stages)?;
     Ok(Explained::new(survey, explanation, program, debug.swap_remove(program)))
+}
+
+/// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is one.
+pub(crate) fn program_with_regions(survey: &Survey, folder: &Path) -> Option<PathBuf> {
+    let own = survey.images.iter().filter(|image| !image.is_shared_library());
+    let own = own.map(|image| PathBuf::from(&image.path)).filter(|path| path.starts_with(folder));
+    let regions_in = |path: &PathBuf| companions::load(path).map_or(0, |debug| regions_in(&debug, survey));
+    let counted = own.map(|path| (regions_in(&path), path)).filter(|(regions, _)| *regions > 0);
+    counted.max_by_key(|(regions, _)| *regions).map(|(_, path)| path)
+}
+
+/// Whether a program has any of the regions' functions.
+pub(crate) fn has_regions(debug: &DebugInfo, survey: &Survey) -> bool {
+    regions_in(debug, survey) > 0
+}
+
+fn regions_in(debug: &DebugInfo, survey: &Survey) -> usize {
+    let has = |name: &str| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_));
+    survey.header.regions.iter().filter(|(_, region)| has(&region.name)).count()
 }
 
 /// The debug info of a file that the program had mapped; `None` when it cannot be read, which is told.

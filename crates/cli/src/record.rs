@@ -15,16 +15,18 @@ use clap::Args;
 use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
+use lineup_explain::process_summary::{self, ProcessSummary};
 use lineup_explain::region_summary::{self, RegionSummary};
 use lineup_model::line::LineSize;
 use lineup_model::region::Region;
-use lineup_recording::{Mode, ProgramExit, Reader, Selection};
+use lineup_recording::{Mode, ProgramExit, Reader, Selection, Summary, Unfollowed};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,10 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
+    /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found by
+    /// itself unless two have functions of these names
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
+    program: Option<PathBuf>,
     /// File for the recording
     #[arg(long, value_name = "FILE", default_value = "lineup.rec")]
     out: PathBuf,
@@ -93,10 +99,12 @@ struct Report {
     threads: u64,
     /// Processes forked off, recorded as well.
     forks: u64,
+    /// All processes, in order of their start.
+    processes: Vec<ProcessSummary>,
     /// How often the program ran for the recording.
     runs: u32,
-    /// Programs started by `exec`, whose work is not recorded.
-    executed: Vec<String>,
+    /// Programs started by `exec` whose work is not recorded, each once.
+    unfollowed: Vec<UnfollowedProgram>,
     /// Why not everything could be written.
     failure: Option<String>,
     line_bytes: u64,
@@ -104,6 +112,15 @@ struct Report {
     regions: Vec<RegionSummary>,
     functions: Vec<FunctionProfile>,
     notes: Vec<String>,
+}
+
+/// A program that ran unrecorded.
+#[derive(Serialize)]
+struct UnfollowedProgram {
+    program: String,
+    /// As in "it is not recorded: it …".
+    why: String,
+    times: u64,
 }
 
 /// Runs `lineup record`.
@@ -117,8 +134,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let request = request(&options, &interrupts, &stages)?;
+    let subject = Subject::load(&request.run, options.program.as_deref())?;
     stages.stage(&doing(&request));
-    let outcome = recorder::record(&request, &recorder::load(request.program())?, &interrupts)?;
+    let outcome = recorder::record(&request, &subject, &interrupts)?;
     stages.stage("summing up what was recorded");
     let report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
@@ -175,6 +193,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             input: options.limits.input(interrupts, stages)?,
             max_time: options.limits.max_time(),
             drive: options.limits.drive(),
+            leftovers: options.limits.leftovers(),
             ..Run::default()
         },
         regions: options.regions.iter().cloned().collect(),
@@ -206,7 +225,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 
 /// What happens now, in words.
 fn doing(request: &RecordRequest) -> String {
-    let program = request.program().display().to_string();
+    let program = request.run.command.first().map_or(String::new(), |program| program.display().to_string());
     match request.mode {
         Mode::TwoPass => format!("recording {program}: runs twice"),
         Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),
@@ -235,7 +254,8 @@ fn report(
         threads: summary.threads,
         forks: summary.forks,
         runs: outcome.runs,
-        executed: summary.executed.clone(),
+        processes: processes(&request.output)?,
+        unfollowed: unfollowed(summary),
         failure: outcome.failure.clone(),
         line_bytes: line.bytes(),
         caches: request.caches.iter().map(ToString::to_string).collect(),
@@ -243,6 +263,24 @@ fn report(
         functions: functions::profile(&request.output, stages)?,
         notes,
     })
+}
+
+/// The programs that ran unrecorded, each once.
+fn unfollowed(summary: &Summary) -> Vec<UnfollowedProgram> {
+    let mut times: BTreeMap<&Unfollowed, u64> = BTreeMap::new();
+    summary.unfollowed.iter().for_each(|one| *times.entry(one).or_default() += 1);
+    let one = |(one, times): (&Unfollowed, u64)| UnfollowedProgram {
+        program: one.program.clone(),
+        why: one.why.clone(),
+        times,
+    };
+    times.into_iter().map(one).collect()
+}
+
+/// What each process did.
+fn processes(recording: &Path) -> Result<Vec<ProcessSummary>> {
+    let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
+    Ok(process_summary::summarise(Reader::new(BufReader::new(file))?))
 }
 
 /// What the recorded calls come to, by region.

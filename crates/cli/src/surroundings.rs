@@ -6,7 +6,7 @@ use clap::Args;
 use lineup_study::input::{Input, Origin};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
-use lineup_study::run::Drive;
+use lineup_study::run::{Drive, Leftovers};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ pub(crate) struct Surroundings {
     /// End the recorded program as soon as every region was called so often; it is then recorded in one pass
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "drive")]
     stop_after: Option<u64>,
+    /// What becomes of processes that still run when the first one has ended: `working`, they are waited for while they
+    /// work, and ended when none of them did for two seconds; `wait`, until they end; `end`, they are ended at once
+    #[arg(long, value_name = "RULE", default_value = "working", value_parser = leftovers)]
+    leftovers: Leftovers,
     /// Line of shell that runs beside the program, a server, once that listens on a socket; the program is ended when the
     /// line is done
     #[arg(long, value_name = "COMMAND")]
@@ -37,6 +41,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds
         .filter(|time| !time.is_zero())
         .ok_or_else(|| format!("{text} is not a number of seconds above zero"))
+}
+
+fn leftovers(text: &str) -> Result<Leftovers, String> {
+    match text {
+        "working" => Ok(Leftovers::WhileWorking),
+        "wait" => Ok(Leftovers::Wait),
+        "end" => Ok(Leftovers::End),
+        _ => Err("working, wait or end".to_owned()),
+    }
 }
 
 impl Surroundings {
@@ -62,6 +75,11 @@ impl Surroundings {
     /// Calls of each region after which the program is ended.
     pub(crate) fn stop_after(&self) -> Option<u64> {
         self.stop_after
+    }
+
+    /// What becomes of processes that outlive the first one.
+    pub(crate) fn leftovers(&self) -> Leftovers {
+        self.leftovers
     }
 
     /// The client.

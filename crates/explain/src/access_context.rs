@@ -1,13 +1,14 @@
 //! What the accesses of a call before one say of it.
 
 use crate::live_times::Moment;
-use lineup_model::access::{Access, AccessKind};
+use lineup_model::access::{Access, AccessKind, ProcessId};
 use std::collections::HashMap;
 
 /// What the accesses of a call before one say of it: the machine splits accesses into adjacent pieces, and code
 /// without a symbol belongs to the function before it. Made anew for each call.
 #[derive(Clone, Default, Debug)]
 pub struct AccessContext {
+    process: ProcessId,
     /// Accesses so far.
     accesses: u32,
     last: Option<(u64, AccessKind, u64, u64)>,
@@ -17,6 +18,11 @@ pub struct AccessContext {
 }
 
 impl AccessContext {
+    /// Of a call that this process makes.
+    pub fn of(process: ProcessId) -> Self {
+        AccessContext { process, ..Self::default() }
+    }
+
     /// The moment of the next access of a call that began at `at`.
     pub(crate) fn next(&mut self, at: u64) -> Moment {
         self.accesses = self.accesses.saturating_add(1);
@@ -25,7 +31,7 @@ impl AccessContext {
 
     /// The moment of the last access.
     pub(crate) fn moment(&self, at: u64) -> Moment {
-        Moment { call: at, access: self.accesses }
+        Moment { call: at, access: self.accesses, process: self.process }
     }
 
     /// The function, by name number, that code of an image runs on behalf of: `symbol`, or the last one that had a

@@ -322,7 +322,7 @@ impl Surroundings for Pass<'_, '_, '_> {
 impl Pass<'_, '_, '_> {
     /// What a load from a thread-local variable gives.
     fn loaded_thread_local(&mut self, from_base: i64, size_bytes: u32) -> Option<AbstractValue> {
-        let spot = self.world.blocks.spot(from_base)?;
+        let spot = self.world.blocks.spot(self.image, from_base)?;
         let global = self.world.globals.get(spot.image)?.thread_local_at(spot.offset).copied()?;
         let name = self.world.images.get(spot.image)?.globals().get(global.variable as usize)?.name.clone();
         let is_plain = !self.world.catalog.is_aggregate(global.ty);

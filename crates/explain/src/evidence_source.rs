@@ -4,10 +4,11 @@ use crate::error::ExplainError;
 use crate::explainer::{Explainer, Options};
 use crate::explanation::Explanation;
 pub use crate::explanation::Tells;
-use crate::image::Image;
+use crate::image::{Image, Placed};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
+use lineup_model::process::Process;
 use lineup_model::region::Regions;
 use std::collections::BTreeSet;
 
@@ -80,6 +81,16 @@ pub trait EvidenceSource {
     /// The files mapped into the program.
     fn images(&self) -> &[LoadedImage];
 
+    /// Where these files were mapped besides, by other processes.
+    fn places(&self) -> &[Placed] {
+        &[]
+    }
+
+    /// The processes that made the calls; none when there is one.
+    fn processes(&self) -> &[Process] {
+        &[]
+    }
+
     /// The stacks of its threads.
     fn stacks(&self) -> &[StackRange];
 
@@ -124,14 +135,26 @@ pub fn explain(
     options: Options,
 ) -> Result<Explanation, ExplainError> {
     let pcs = source.pcs()?;
+    let places = source.places();
     let images = source.images().iter().enumerate().map(|(index, image)| {
         let debug = debug.get(index).and_then(Option::as_ref);
-        Image::new(image.clone(), debug, &mut pcs.iter().copied())
+        let others = places.iter().filter(|placed| placed.image == index).flat_map(|placed| {
+            let inside = pcs.range(placed.loaded.start..placed.loaded.end);
+            inside.map(|pc| image.to_runtime(placed.loaded.to_link(*pc)))
+        });
+        Image::new(image.clone(), debug, &mut pcs.iter().copied().chain(others))
     });
     let regions = source.regions().clone();
-    let mut explainer =
-        Explainer::new(images.collect(), source.memory(), source.stacks(), regions, source.tells(), options);
+    let mut explainer = Explainer::new(
+        (images.collect(), places),
+        source.memory(),
+        source.stacks(),
+        regions,
+        source.tells(),
+        options,
+    );
     explainer.see_calls_made(source.calls_made());
+    explainer.see_processes(source.processes());
     explainer.see_thread_bases(source.thread_bases());
     for call in source.calls()? {
         explainer.observe(&call)?;

@@ -7,7 +7,7 @@ use crate::explanation::{
     CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine, Tells,
     UnnamedIn,
 };
-use crate::image::Image;
+use crate::image::{Image, Placed};
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
 use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
@@ -20,6 +20,7 @@ use lineup_model::access::{
     AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
 };
 use lineup_model::line::LineSize;
+use lineup_model::process::Process;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
@@ -70,9 +71,9 @@ pub struct Explainer<'a> {
 }
 
 impl<'a> Explainer<'a> {
-    /// An explainer of calls of these regions.
+    /// An explainer of calls of these regions. `places` are where images were mapped besides.
     pub fn new(
-        images: Vec<Image<'a>>,
+        (images, places): (Vec<Image<'a>>, &[Placed]),
         memory: &[MemoryEvent],
         stacks: &[StackRange],
         regions: Regions,
@@ -80,7 +81,7 @@ impl<'a> Explainer<'a> {
         options: Options,
     ) -> Self {
         Explainer {
-            namer: Namer::new(images, memory, stacks),
+            namer: Namer::new(images, places, memory, stacks),
             regions,
             tells,
             calls_made: Vec::new(),
@@ -97,6 +98,11 @@ impl<'a> Explainer<'a> {
         self.calls_made = calls.into_iter().collect();
     }
 
+    /// Before the first pass: the processes that there were. One that was forked off has its parent's memory.
+    pub fn see_processes(&mut self, processes: &[Process]) {
+        self.namer.see_processes(processes);
+    }
+
     /// Before the first pass: bases that threads were given. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         self.namer.see_thread_bases(bases);
@@ -108,7 +114,7 @@ impl<'a> Explainer<'a> {
     /// When the disassembler fails.
     pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
         self.threads.insert(call.thread);
-        let mut context = AccessContext::default();
+        let mut context = AccessContext::of(call.process);
         let mut last_line = None;
         for access in &call.accesses {
             self.namer.observe(access, &mut context, call.entered_at)?;
@@ -138,7 +144,7 @@ impl<'a> Explainer<'a> {
             self.tallies.entry(call.region).or_default().unfinished += 1;
             return Ok(());
         }
-        let mut context = AccessContext::default();
+        let mut context = AccessContext::of(call.process);
         let mut tally = CallTally::default();
         let mut shared: BTreeMap<(Part, u64), (bool, bool)> = BTreeMap::new();
         for access in &call.accesses {

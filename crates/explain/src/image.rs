@@ -20,6 +20,15 @@ pub struct Image<'a> {
     pub functions: Vec<Function>,
 }
 
+/// A file at one more place: another process had it mapped there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// Position of the file among the images.
+    pub image: usize,
+    /// Where it was.
+    pub loaded: LoadedImage,
+}
+
 static NO_TYPES: LazyLock<Types> = LazyLock::new(Types::new);
 
 impl<'a> Image<'a> {
@@ -37,8 +46,7 @@ impl<'a> Image<'a> {
 
     /// True for a shared library, by the name of its file: `libc.so.6`.
     pub fn is_shared_library(&self) -> bool {
-        let name = self.loaded.path.rsplit('/').next().unwrap_or_default();
-        name.ends_with(".so") || name.contains(".so.")
+        self.loaded.is_shared_library()
     }
 
     /// Its machine and data model.

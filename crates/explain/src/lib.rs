@@ -48,6 +48,7 @@ pub mod objects;
 pub mod owner;
 pub mod patterns;
 mod percpu;
+pub mod process_summary;
 pub mod quantiles;
 pub mod recorded;
 pub mod region_summary;

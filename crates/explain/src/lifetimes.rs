@@ -1,7 +1,8 @@
 //! The lifetimes of objects: when memory was given out and given back.
 
-use lineup_model::access::{MemoryEvent, MemoryEventKind};
-use std::collections::HashMap;
+use lineup_model::access::{MemoryEvent, MemoryEventKind, ProcessId};
+use lineup_model::process::{Origin, Process};
+use std::collections::{BTreeMap, HashMap};
 
 /// One lifetime of some memory: between allocation and release, or between two unmappings.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -20,9 +21,17 @@ pub struct Block {
     died: u64,
 }
 
-/// The lifetimes of all memory that the recording tells of.
+/// The lifetimes of all memory that the recording tells of. Processes give out the same addresses, each its own memory.
 #[derive(Default, Debug)]
 pub struct ObjectLifetimes {
+    processes: HashMap<ProcessId, ProcessLifetimes>,
+    /// Who was forked off by whom, and when.
+    forks: HashMap<ProcessId, (ProcessId, u64)>,
+}
+
+/// What the events of one process tell.
+#[derive(Default, Debug)]
+struct ProcessLifetimes {
     /// Sorted by start.
     blocks: Vec<Block>,
     /// The greatest end among the blocks up to this one.
@@ -33,10 +42,49 @@ pub struct ObjectLifetimes {
 impl ObjectLifetimes {
     /// Builds lifetimes from events in any order.
     pub fn new(events: &[MemoryEvent]) -> Self {
-        let mut ordered: Vec<&MemoryEvent> = events.iter().collect();
-        ordered.sort_by_key(|event| event.at);
+        let mut ordered: BTreeMap<ProcessId, Vec<&MemoryEvent>> = BTreeMap::new();
+        events.iter().for_each(|event| ordered.entry(event.process).or_default().push(event));
+        let processes = ordered.into_iter().map(|(process, mut events)| {
+            events.sort_by_key(|event| event.at);
+            (process, ProcessLifetimes::new(&events))
+        });
+        ObjectLifetimes { processes: processes.collect(), forks: HashMap::new() }
+    }
+
+    /// Learns which processes were forked off by which.
+    pub fn see_processes(&mut self, processes: &[Process]) {
+        let forked = processes.iter().filter_map(|process| match process.origin {
+            Origin::Forked(from) => Some((process.id, (from, process.began_at))),
+            Origin::Started | Origin::Executed(_) => None,
+        });
+        self.forks.extend(forked);
+    }
+
+    /// The lifetime that an address was in at a time in a process, by what that process did, with its heap block when it is
+    /// in one. A block given out later counts when no earlier one is alive: the call that began at `at` may have
+    /// allocated it.
+    pub fn at(&self, process: ProcessId, address: u64, at: u64) -> (Lifetime, Option<Block>) {
+        let lifetime = |number: u32| Lifetime(u64::from(process.0) << 32 | u64::from(number));
+        let Some(own) = self.processes.get(&process) else { return (lifetime(u32::MAX), None) };
+        match own.block_at(address, at) {
+            Some((index, block)) => (lifetime(index), Some(block)),
+            None => (lifetime(u32::MAX - own.times_unmapped(address, at)), None),
+        }
+    }
+
+    /// Where a process has the memory at an address from: the process that it was forked off by, and when. `None` when it
+    /// was not, or when the process gave that memory back since.
+    pub fn inherited(&self, process: ProcessId, address: u64, at: u64) -> Option<(ProcessId, u64)> {
+        let is_gone = self.processes.get(&process).is_some_and(|own| own.ended_before(address, at));
+        // Who was forked off began later than who forked it: no circle leads back.
+        self.forks.get(&process).copied().filter(|(from, _)| !is_gone && *from < process)
+    }
+}
+
+impl ProcessLifetimes {
+    fn new(ordered: &[&MemoryEvent]) -> Self {
         let mut open: HashMap<u64, Block> = HashMap::new();
-        let mut lifetimes = ObjectLifetimes::default();
+        let mut lifetimes = ProcessLifetimes::default();
         for event in ordered {
             let end = event.address.saturating_add(event.size_bytes.unwrap_or(0));
             match event.kind {
@@ -70,40 +118,46 @@ impl ObjectLifetimes {
         lifetimes
     }
 
-    /// The lifetime that an address was in at a time, with its heap block when it is in one. A block given
-    /// out later counts when no earlier one is alive: the call that began at `at` may have allocated it.
-    pub fn at(&self, address: u64, at: u64) -> (Lifetime, Option<Block>) {
+    /// The blocks that hold an address, from the last one by its start on, with their indices.
+    fn blocks_over(&self, address: u64) -> impl Iterator<Item = (usize, &Block)> {
         let after = self.blocks.partition_point(|block| block.start <= address);
+        let reaches = move |(_, reach): &(usize, &u64)| **reach > address;
+        let indices = self.reach.iter().enumerate().take(after).rev().take_while(reaches);
+        indices
+            .filter_map(|(index, _)| Some((index, self.blocks.get(index)?)))
+            .filter(move |(_, block)| address < block.end)
+    }
+
+    fn block_at(&self, address: u64, at: u64) -> Option<(u32, Block)> {
         let mut best: Option<(usize, Block)> = None;
-        for index in (0..after).rev() {
-            let (Some(block), Some(reach)) = (self.blocks.get(index), self.reach.get(index)) else { break };
-            if *reach <= address {
-                break;
-            }
-            let is_earlier = best.is_none_or(|(_, best)| block.born < best.born);
-            if address < block.end && at < block.died && is_earlier {
+        for (index, block) in self.blocks_over(address).filter(|(_, block)| at < block.died) {
+            if best.is_none_or(|(_, best)| block.born < best.born) {
                 best = Some((index, *block));
             }
         }
-        match best {
-            Some((index, block)) => (Lifetime(index as u64), Some(block)),
-            None => (Lifetime(u64::MAX - self.times_unmapped(address, at)), None),
-        }
+        best.and_then(|(index, block)| Some((u32::try_from(index).ok()?, block)))
     }
 
-    fn times_unmapped(&self, address: u64, at: u64) -> u64 {
+    /// True when memory at an address ended a life before a time.
+    fn ended_before(&self, address: u64, at: u64) -> bool {
+        self.blocks_over(address).any(|(_, block)| block.died <= at) || self.times_unmapped(address, at) > 0
+    }
+
+    fn times_unmapped(&self, address: u64, at: u64) -> u32 {
         let before = self
             .unmapped
             .iter()
             .filter(|(start, end, when)| *when <= at && (*start..*end).contains(&address));
-        before.count() as u64
+        before.count() as u32
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineup_model::access::{ProcessId, ThreadId};
+    use lineup_model::access::ThreadId;
+
+    const FIRST: ProcessId = ProcessId(0);
 
     fn event(at: u64, kind: MemoryEventKind, address: u64, size: Option<u64>) -> MemoryEvent {
         MemoryEvent { at, process: ProcessId(0), thread: ThreadId(0), kind, address, size_bytes: size }
@@ -117,24 +171,53 @@ mod tests {
             event(5, Freed, 0x100, None),
             event(6, Allocated, 0x100, Some(16)),
         ]);
-        let (first, block) = lifetimes.at(0x110, 3);
+        let (first, block) = lifetimes.at(FIRST, 0x110, 3);
         assert_eq!(block.map(|block| block.end), Some(0x120));
-        let (second, block) = lifetimes.at(0x108, 7);
+        let (second, block) = lifetimes.at(FIRST, 0x108, 7);
         assert_eq!(block.map(|block| block.end), Some(0x110));
         assert_ne!(first, second);
-        assert_eq!(lifetimes.at(0x118, 7).1, None);
+        assert_eq!(lifetimes.at(FIRST, 0x118, 7).1, None);
     }
 
     #[test]
     fn a_block_allocated_during_a_call_belongs_to_the_call() {
         let lifetimes = ObjectLifetimes::new(&[event(9, MemoryEventKind::Allocated, 0x100, Some(32))]);
-        assert!(lifetimes.at(0x104, 8).1.is_some());
+        assert!(lifetimes.at(FIRST, 0x104, 8).1.is_some());
     }
 
     #[test]
     fn unmapping_ends_a_life_outside_the_heap() {
         let lifetimes = ObjectLifetimes::new(&[event(5, MemoryEventKind::Unmapped, 0x1000, Some(0x1000))]);
-        assert_ne!(lifetimes.at(0x1008, 4).0, lifetimes.at(0x1008, 6).0);
-        assert_eq!(lifetimes.at(0x3008, 4).0, lifetimes.at(0x3008, 6).0);
+        assert_ne!(lifetimes.at(FIRST, 0x1008, 4).0, lifetimes.at(FIRST, 0x1008, 6).0);
+        assert_eq!(lifetimes.at(FIRST, 0x3008, 4).0, lifetimes.at(FIRST, 0x3008, 6).0);
+    }
+
+    #[test]
+    fn forked_processes_give_out_the_same_addresses_each_its_own_and_inherit_what_was_there() {
+        use MemoryEventKind::*;
+        let of = |process: u32, event: MemoryEvent| MemoryEvent { process: ProcessId(process), ..event };
+        let mut lifetimes = ObjectLifetimes::new(&[
+            event(1, Allocated, 0x900, Some(16)),
+            of(1, event(11, Allocated, 0x100, Some(32))),
+            of(2, event(12, Allocated, 0x100, Some(64))),
+            of(2, event(14, Freed, 0x900, None)),
+        ]);
+        let forked = |id: u32, began_at: u64| Process {
+            id: ProcessId(id),
+            origin: Origin::Forked(FIRST),
+            system_id: 100 + id,
+            began_at,
+            program: "/bin/x".into(),
+        };
+        lifetimes.see_processes(&[forked(1, 9), forked(2, 10)]);
+        let (one, two) = (lifetimes.at(ProcessId(1), 0x110, 13), lifetimes.at(ProcessId(2), 0x110, 13));
+        assert_ne!(one.0, two.0);
+        assert_eq!((one.1.unwrap().end, two.1.unwrap().end), (0x120, 0x140));
+        assert_eq!(lifetimes.inherited(ProcessId(1), 0x900, 13), Some((FIRST, 9)));
+        assert_eq!(lifetimes.inherited(ProcessId(2), 0x900, 13), Some((FIRST, 10)));
+        assert!(lifetimes.at(FIRST, 0x904, 10).1.is_some());
+        // It gave the memory back: what comes there is its own.
+        assert_eq!(lifetimes.inherited(ProcessId(2), 0x900, 15), None);
+        assert_eq!(lifetimes.inherited(FIRST, 0x900, 15), None);
     }
 }

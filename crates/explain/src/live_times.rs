@@ -4,6 +4,8 @@
 //! block is handed out and written when it comes back. In between, the block holds something else. So an object is
 //! taken to be there from when its bytes are written through its type until they are last read through it.
 
+use lineup_model::access::ProcessId;
+
 /// A place in the order of accesses: when the call began, and the number of the access in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Moment {
@@ -11,13 +13,15 @@ pub struct Moment {
     pub call: u64,
     /// Number of the access in the call.
     pub access: u32,
+    /// The process that made it.
+    pub process: ProcessId,
 }
 
 /// Before everything.
-const BEGINNING: Moment = Moment { call: 0, access: 0 };
+const BEGINNING: Moment = Moment { call: 0, access: 0, process: ProcessId(0) };
 
 /// After everything.
-const END: Moment = Moment { call: u64::MAX, access: u32::MAX };
+const END: Moment = Moment { call: u64::MAX, access: u32::MAX, process: ProcessId(u32::MAX) };
 
 /// Times kept per object. Of earlier ones nothing is said then.
 const MAX_TIMES: usize = 256;
@@ -137,7 +141,7 @@ mod tests {
     use super::*;
 
     fn at(call: u64) -> Moment {
-        Moment { call, access: 0 }
+        Moment { call, ..BEGINNING }
     }
 
     #[test]

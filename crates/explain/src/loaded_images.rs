@@ -1,31 +1,34 @@
 //! The files of the program by where they were mapped.
 
 use crate::explanation::Lack;
-use crate::image::Image;
+use crate::image::{Image, Placed};
 use std::collections::BTreeMap;
 
 /// The images, and where each was.
 #[derive(Debug)]
 pub(crate) struct LoadedImages<'a> {
     all: Vec<Image<'a>>,
-    /// Start of each image's runtime range, with its end and index.
-    placed: BTreeMap<u64, (u64, usize)>,
+    /// By the start of its runtime range.
+    placed: BTreeMap<u64, Placed>,
 }
 
 impl<'a> LoadedImages<'a> {
-    /// These images.
-    pub(crate) fn new(all: Vec<Image<'a>>) -> Self {
-        let place = |(index, image): (usize, &Image<'a>)| {
-            let range = image.runtime_range();
-            (range.start, (range.end, index))
-        };
-        let placed = all.iter().enumerate().map(place).collect();
+    /// These images, and where they were besides.
+    pub(crate) fn new(all: Vec<Image<'a>>, places: &[Placed]) -> Self {
+        let own = all.iter().enumerate();
+        let own = own.map(|(image, described)| Placed { image, loaded: described.loaded.clone() });
+        let placed = own.chain(places.iter().cloned()).map(|placed| (placed.loaded.start, placed)).collect();
         LoadedImages { all, placed }
     }
 
     /// All of them.
     pub(crate) fn all(&self) -> &[Image<'a>] {
         &self.all
+    }
+
+    /// Where they were.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Placed> {
+        self.placed.values()
     }
 
     /// One by its index.
@@ -35,9 +38,8 @@ impl<'a> LoadedImages<'a> {
 
     /// The image that is mapped at a runtime address, and the link address there.
     pub(crate) fn at(&self, runtime: u64) -> Option<(usize, u64)> {
-        let (_, (end, index)) = self.placed.range(..=runtime).next_back()?;
-        let image = self.all.get(*index).filter(|_| runtime < *end)?;
-        Some((*index, image.loaded.to_link(runtime)))
+        let (_, placed) = self.placed.range(..=runtime).next_back()?;
+        (runtime < placed.loaded.end).then(|| (placed.image, placed.loaded.to_link(runtime)))
     }
 
     /// The function that a program counter is in: its name as the source spells it, and the path of its

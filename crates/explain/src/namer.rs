@@ -9,7 +9,7 @@ use crate::congruence::Congruence;
 use crate::error::ExplainError;
 use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
-use crate::image::Image;
+use crate::image::{Image, Placed};
 use crate::library_code::LibraryCode;
 use crate::lifetimes::ObjectLifetimes;
 use crate::live_times::Moment;
@@ -21,6 +21,7 @@ use crate::percpu::PerCpu;
 use crate::thread_block::{BlockSpot, ThreadBlocks};
 use lineup_debuginfo::Region;
 use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
+use lineup_model::process::Process;
 use lineup_model::program::SymbolKind;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -49,7 +50,8 @@ pub struct Namer<'a> {
     names: Names,
     results: HashMap<(usize, u64), Ty>,
     results_by_name: HashMap<String, Ty>,
-    sites: HashMap<u64, Rc<[Site]>>,
+    /// By image and link address.
+    sites: HashMap<(usize, u64), Rc<[Site]>>,
     analysed: HashSet<(usize, usize)>,
     stacks: Vec<StackRange>,
     percpu: PerCpu,
@@ -69,8 +71,14 @@ struct Seen {
 }
 
 impl<'a> Namer<'a> {
-    /// A namer for these images, with the lifetimes of memory and the stacks that were recorded.
-    pub fn new(images: Vec<Image<'a>>, memory: &[MemoryEvent], stacks: &[StackRange]) -> Self {
+    /// A namer for these images and the places where they were besides, with the lifetimes of memory and the stacks that
+    /// were recorded.
+    pub fn new(
+        images: Vec<Image<'a>>,
+        places: &[Placed],
+        memory: &[MemoryEvent],
+        stacks: &[StackRange],
+    ) -> Self {
         let mut catalog = Catalog::new(images.iter().map(Image::types).collect());
         let globals = images
             .iter()
@@ -78,14 +86,16 @@ impl<'a> Namer<'a> {
             .map(|(index, image)| Globals::new(&mut catalog, index, image))
             .collect();
         let (results, results_by_name) = results(&mut catalog, &images);
+        let percpu = PerCpu::new(&images);
+        let images = LoadedImages::new(images, places);
         Namer {
-            percpu: PerCpu::new(&images),
+            percpu,
             blocks: ThreadBlocks::new(&images),
             globals,
             catalog,
             results,
             results_by_name,
-            images: LoadedImages::new(images),
+            images,
             names: Names::default(),
             sites: HashMap::new(),
             analysed: HashSet::new(),
@@ -165,6 +175,11 @@ impl<'a> Namer<'a> {
         self.used_as.get(&ty)
     }
 
+    /// Before the first pass: the processes that there were.
+    pub fn see_processes(&mut self, processes: &[Process]) {
+        self.lifetimes.see_processes(processes);
+    }
+
     /// Before the first pass: bases that threads were given. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         bases.iter().for_each(|base| self.blocks.see(*base));
@@ -217,7 +232,7 @@ impl<'a> Namer<'a> {
         let is_on_stack = self.is_on_stack(access.address);
         if !self.catalog.is_aggregate(pointer.target) {
             if !is_on_stack {
-                let home = self.lifetimes.at(access.address, at.call);
+                let home = self.lifetimes.at(at.process, access.address, at.call);
                 self.objects.see_buffer(home, pointer.target, pointer.origin);
                 if access.kind == AccessKind::Store {
                     let catalog = &mut self.catalog;
@@ -237,7 +252,7 @@ impl<'a> Namer<'a> {
             return;
         }
         if !is_on_stack && let Some(start) = access.address.checked_sub(spot.offset) {
-            let home = self.lifetimes.at(start, at.call);
+            let home = self.lifetimes.at(at.process, start, at.call);
             let sighting = Sighting::Access { kind: access.kind, offset: spot.offset, size_bytes: size };
             self.objects.see(home, start, pointer.target, sighting, at);
         }
@@ -252,7 +267,7 @@ impl<'a> Namer<'a> {
         if self.data_at(value).is_some() || self.is_on_stack(value) {
             return;
         }
-        let home = self.lifetimes.at(value, at.call);
+        let home = self.lifetimes.at(at.process, value, at.call);
         if self.catalog.is_aggregate(target) {
             self.objects.see(home, value, target, Sighting::Pointer, at);
         } else if home.1.is_some_and(|block| block.start == value) {
@@ -348,7 +363,7 @@ impl<'a> Namer<'a> {
             }
             _ => None,
         };
-        let home = self.lifetimes.at(address, at.call);
+        let home = self.lifetimes.at(at.process, address, at.call);
         let own_end = own.map_or(u64::MAX, |own| address.saturating_add(own));
         let next = self.objects.next_start(home, address).unwrap_or(u64::MAX);
         if own.is_some() { own_end } else { next.min(home.1.map_or(u64::MAX, |block| block.end)) }
@@ -407,13 +422,12 @@ impl<'a> Namer<'a> {
     }
 
     fn sites_at(&mut self, pc: u64) -> Result<Rc<[Site]>, ExplainError> {
-        if let Some(known) = self.sites.get(&pc) {
+        let Some(place) = self.images.at(pc) else { return Ok(Rc::from([])) };
+        if let Some(known) = self.sites.get(&place) {
             return Ok(known.clone());
         }
-        if let Some((image, link)) = self.images.at(pc) {
-            self.analyse_at(image, link)?;
-        }
-        Ok(self.sites.entry(pc).or_insert_with(|| Rc::from([])).clone())
+        self.analyse_at(place.0, place.1)?;
+        Ok(self.sites.entry(place).or_insert_with(|| Rc::from([])).clone())
     }
 
     /// Analyses the function that covers a program counter, once.
@@ -436,8 +450,7 @@ impl<'a> Namer<'a> {
             results_by_name: &self.results_by_name,
         };
         let found = analyse(&mut world, image, function)?;
-        let loaded = &described.loaded;
-        self.sites.extend(found.into_iter().map(|(link, sites)| (loaded.to_runtime(link), Rc::from(sites))));
+        self.sites.extend(found.into_iter().map(|(link, sites)| ((image, link), Rc::from(sites))));
         Ok(())
     }
 
@@ -530,7 +543,7 @@ impl<'a> Namer<'a> {
         let spot = self.catalog.spot(pointer.target, distance, size);
         let map = if is_on_stack { None } else { self.object_at(access.address, at) };
         if !self.catalog.is_aggregate(pointer.target) {
-            if let Some((object, home)) = map
+            if let Some((object, home, at)) = map
                 && (agrees(
                     &mut self.catalog,
                     (object.ty, access.address - object.start),
@@ -547,7 +560,7 @@ impl<'a> Namer<'a> {
         }
         let certain = spot.filter(|spot| spot.is_certain);
         let start = certain.and_then(|spot| access.address.checked_sub(spot.offset));
-        if let Some((object, _)) = map {
+        if let Some((object, ..)) = map {
             match start {
                 Some(start) if self.is_within(object, start, pointer.target) => {
                     if object.start == start && object.ty != pointer.target {
@@ -578,9 +591,18 @@ impl<'a> Namer<'a> {
             || (distance == 0 && self.catalog.begins_with(object.ty, ty))
     }
 
-    fn object_at(&self, address: u64, at: Moment) -> Option<(Object, Home)> {
-        let home = self.lifetimes.at(address, at.call);
-        self.objects.at(home, address, at).map(|object| (object, home))
+    fn object_at(&self, address: u64, at: Moment) -> Option<(Object, Home, Moment)> {
+        self.homes(address, at)
+            .find_map(|(home, at)| self.objects.at(home, address, at).map(|object| (object, home, at)))
+    }
+
+    /// The lifetimes that an address is in: the process's own, then those that it has from where it was forked off.
+    fn homes(&self, address: u64, at: Moment) -> impl Iterator<Item = (Home, Moment)> {
+        let moments = std::iter::successors(Some(at), move |at| {
+            let (process, call) = self.lifetimes.inherited(at.process, address, at.call)?;
+            Some(Moment { call, access: u32::MAX, process })
+        });
+        moments.map(move |at| (self.lifetimes.at(at.process, address, at.call), at))
     }
 
     /// An access of which the code says nothing. `library` is the library code that made it.
@@ -588,18 +610,20 @@ impl<'a> Namer<'a> {
         if self.is_on_stack(access.address) {
             return Named::new(Name::Stack { local: None }, Evidence::StackRange);
         }
-        let home = self.lifetimes.at(access.address, at.call);
-        if let Some(object) = self.objects.at(home, access.address, at)
+        if let Some((object, home, at)) = self.object_at(access.address, at)
             && self.objects.may_be_live(home, &object, at)
         {
             return member_of(object, access.address);
         }
-        if let Some((element, origin)) = self.objects.buffer(home.0) {
+        if let Some((element, origin)) =
+            self.homes(access.address, at).find_map(|(home, _)| self.objects.buffer(home.0))
+        {
             return Named::new(Name::Buffer { origin, element }, Evidence::ObjectMap);
         }
+        let is_heap = || self.homes(access.address, at).any(|(home, _)| home.1.is_some());
         match library {
             Some(name) => in_library(name),
-            None => Named::new(if home.1.is_some() { Name::Heap } else { Name::Unknown }, Evidence::None),
+            None => Named::new(if is_heap() { Name::Heap } else { Name::Unknown }, Evidence::None),
         }
     }
 }

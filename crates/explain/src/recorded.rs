@@ -4,9 +4,11 @@ use crate::error::ExplainError;
 use crate::evidence_source::{EvidenceSource, Tells, explain};
 use crate::explainer::Options;
 use crate::explanation::Explanation;
+use crate::image::Placed;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
+use lineup_model::process::{AddressSpace, Process};
 use lineup_model::region::Regions;
 use lineup_recording::{Damage, Ending, Event, Header, Mode, Reader, RecordingError, Summary};
 use std::collections::BTreeSet;
@@ -17,8 +19,12 @@ use std::io::Read;
 pub struct Survey {
     /// What was recorded, and how.
     pub header: Header,
-    /// Files mapped into the program.
+    /// Its processes, in order of their start.
+    pub processes: Vec<Process>,
+    /// Files mapped into the processes that made calls, each once, where the first had it.
     pub images: Vec<LoadedImage>,
+    /// Where the others had them.
+    pub places: Vec<Placed>,
     /// Stacks of its threads.
     pub stacks: Vec<StackRange>,
     /// Bases that its threads were given, as far as system calls told.
@@ -42,7 +48,9 @@ impl Survey {
     pub fn read<R: Read>(mut reader: Reader<R>) -> Survey {
         let mut survey = Survey {
             header: reader.header().clone(),
+            processes: Vec::new(),
             images: Vec::new(),
+            places: Vec::new(),
             stacks: Vec::new(),
             thread_bases: Vec::new(),
             memory: Vec::new(),
@@ -52,13 +60,16 @@ impl Survey {
             damage: None,
             calls: 0,
         };
+        let mut spaces = BTreeSet::new();
         for event in reader.by_ref() {
             match event {
+                Event::Process(process) => survey.processes.push(process),
                 Event::Image(image) => survey.images.push(image),
                 Event::Stack(stack) => survey.stacks.push(stack),
                 Event::ThreadBase(base) => survey.thread_bases.push(base),
                 Event::Call(call) => {
                     survey.calls += 1;
+                    spaces.extend(call.code_granules.first().map(|granule| AddressSpace::of(*granule)));
                     survey.pcs.extend(call.accesses.iter().map(|access| access.pc));
                 }
                 Event::Memory(event) => survey.memory.push(event),
@@ -68,7 +79,27 @@ impl Survey {
             }
         }
         survey.damage = reader.damage().cloned();
+        survey.processes.sort_by_key(|process| process.id);
+        if survey.header.mode != Mode::System {
+            survey
+                .images
+                .retain(|image| spaces.is_empty() || spaces.contains(&AddressSpace::of(image.start)));
+            survey.part_places();
+        }
         survey
+    }
+
+    /// Keeps each file once, and where it was besides.
+    fn part_places(&mut self) {
+        let mut files: Vec<LoadedImage> = Vec::new();
+        for loaded in self.images.drain(..) {
+            let is_same = |file: &LoadedImage| file.path == loaded.path && file.build_id == loaded.build_id;
+            match files.iter().position(is_same) {
+                Some(image) => self.places.push(Placed { image, loaded }),
+                None => files.push(loaded),
+            }
+        }
+        self.images = files;
     }
 
     /// Explains the calls. `debug` holds the debug info of each image, in the order of
@@ -107,6 +138,14 @@ impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> Evidence
 
     fn images(&self) -> &[LoadedImage] {
         &self.survey.images
+    }
+
+    fn places(&self) -> &[Placed] {
+        &self.survey.places
+    }
+
+    fn processes(&self) -> &[Process] {
+        &self.survey.processes
     }
 
     fn stacks(&self) -> &[StackRange] {

@@ -4,9 +4,11 @@
 //! that is learned from the words it filled in, when code loads them.
 
 use crate::image::Image;
+use crate::loaded_images::LoadedImages;
 use lineup_debuginfo::SlotValue;
 use lineup_model::abi::Abi;
 use lineup_model::machine::BlockSide;
+use lineup_model::process::AddressSpace;
 use lineup_model::program::{Symbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,16 +18,16 @@ const FARTHEST: u64 = 1 << 30;
 /// The blocks and the threads' bases.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ThreadBlocks {
-    /// By image.
-    blocks: BTreeMap<usize, Block>,
-    /// The image whose block's place the ABI fixes.
-    program: Option<usize>,
+    /// By where the image was mapped: programs that run at the same addresses have threads of their own.
+    blocks: BTreeMap<(AddressSpace, usize), Block>,
+    /// The images whose block's place the ABI fixes.
+    programs: BTreeSet<usize>,
     /// The bases seen. Where a thread ended another may begin, with the same base and the same blocks.
     bases: BTreeSet<u64>,
     /// By runtime address.
     slots: HashMap<u64, (usize, SlotValue)>,
     /// Images by the number that the loader gave them.
-    modules: HashMap<u64, usize>,
+    modules: HashMap<(AddressSpace, u64), usize>,
     /// The vectors that hold each thread's blocks, by module.
     vectors: HashSet<u64>,
     abi: Option<Abi>,
@@ -53,26 +55,31 @@ pub(crate) struct BlockSpot {
 
 impl ThreadBlocks {
     /// Looks for files with thread-local variables among the images.
-    pub(crate) fn new(images: &[Image<'_>]) -> Self {
-        let found = images.iter().enumerate().filter_map(|(index, image)| Some((index, Block::of(image)?)));
-        let blocks: BTreeMap<usize, Block> = found.collect();
-        let program = blocks.iter().find(|(_, block)| block.above_base.is_some()).map(|(index, _)| *index);
-        // A kernel has no such file: it uses the base for itself.
-        let abi = blocks.keys().find_map(|index| images.get(*index)?.abi());
-        let mut slots = HashMap::new();
-        for index in blocks.keys() {
-            let Some(image) = images.get(*index) else { continue };
-            let own = image.debug.map(|debug| debug.thread_slots()).unwrap_or_default();
-            slots
-                .extend(own.iter().map(|slot| (image.loaded.to_runtime(slot.address), (*index, slot.holds))));
+    pub(crate) fn new(images: &LoadedImages<'_>) -> Self {
+        let mut all = ThreadBlocks::default();
+        for (index, image) in images.all().iter().enumerate() {
+            let Some(block) = Block::of(image) else { continue };
+            // A kernel has no such file: it uses the base for itself.
+            all.abi = all.abi.or(image.abi());
+            if block.above_base.is_some() {
+                all.programs.insert(index);
+            }
+            let slots = image.debug.map(|debug| debug.thread_slots()).unwrap_or_default();
+            for placed in images.places().filter(|placed| placed.image == index) {
+                let loaded = &placed.loaded;
+                all.blocks.insert((AddressSpace::of(loaded.start), index), block.clone());
+                all.slots
+                    .extend(slots.iter().map(|slot| (loaded.to_runtime(slot.address), (index, slot.holds))));
+            }
         }
-        ThreadBlocks { blocks, program, slots, abi, ..ThreadBlocks::default() }
+        all
     }
 
     /// Learns a thread's base.
     pub(crate) fn see(&mut self, base: u64) {
         if self.bases.insert(base) {
-            for block in self.blocks.values_mut() {
+            let space = AddressSpace::of(base);
+            for (_, block) in self.blocks.iter_mut().filter(|((own, _), _)| *own == space) {
                 block.starts.extend(block.above_base.map(|above| base.wrapping_add_signed(above)));
             }
         }
@@ -82,19 +89,20 @@ impl ThreadBlocks {
     pub(crate) fn see_load(&mut self, address: u64, value: u64) {
         let Some(abi) = self.abi else { return };
         let word = u64::from(abi.pointer_bytes);
+        let space = AddressSpace::of(address);
         match self.slots.get(&address) {
             Some((image, SlotValue::Distance { offset })) => {
                 let distance = if word == 4 { i64::from(value as u32 as i32) } else { value.cast_signed() };
                 let above = distance.wrapping_sub(offset.cast_signed());
                 if above.unsigned_abs() < FARTHEST {
-                    self.place(*image, above);
+                    self.place((space, *image), above);
                 }
                 return;
             }
             Some((image, SlotValue::Module)) => {
                 // Before the loader has filled it in it is 0.
                 if value > 0 {
-                    self.modules.insert(value, *image);
+                    self.modules.insert((space, value), *image);
                 }
                 return;
             }
@@ -105,36 +113,42 @@ impl ThreadBlocks {
             self.vectors.insert(value);
             return;
         }
-        for (module, image) in &self.modules {
+        for ((_, module), image) in self.modules.iter().filter(|((own, _), _)| *own == space) {
             let vector = address.wrapping_sub(module.wrapping_mul(2 * word));
             // An odd value stands for a block that is not made yet.
             if self.vectors.contains(&vector) && value.is_multiple_of(2) {
-                self.blocks.entry(*image).and_modify(|block| _ = block.starts.insert(value));
+                self.blocks.entry((space, *image)).and_modify(|block| _ = block.starts.insert(value));
             }
         }
     }
 
-    /// The block of an image is this far from every base.
-    fn place(&mut self, image: usize, above_base: i64) {
+    /// The block of an image in a space is this far from every base there.
+    fn place(&mut self, at: (AddressSpace, usize), above_base: i64) {
         let unplaced = |block: &&mut Block| block.above_base.is_none();
-        let Some(block) = self.blocks.get_mut(&image).filter(unplaced) else { return };
+        let Some(block) = self.blocks.get_mut(&at).filter(unplaced) else { return };
         block.above_base = Some(above_base);
-        block.starts.extend(self.bases.iter().map(|base| base.wrapping_add_signed(above_base)));
+        let bases = self.bases.iter().filter(|base| AddressSpace::of(**base) == at.0);
+        block.starts.extend(bases.map(|base| base.wrapping_add_signed(above_base)));
     }
 
     /// The spot of an address in any thread's block.
     pub(crate) fn at(&self, address: u64) -> Option<BlockSpot> {
         // Blocks do not overlap: of one image only the nearest that starts at or below the address can hold it.
-        self.blocks.iter().find_map(|(image, block)| {
+        self.blocks.iter().find_map(|((_, image), block)| {
             let offset = address - block.starts.range(..=address).next_back()?;
             (offset < block.size_bytes).then_some(BlockSpot { image: *image, offset })
         })
     }
 
-    /// The spot of the program's block at a distance from any thread's base.
-    pub(crate) fn spot(&self, from_base: i64) -> Option<BlockSpot> {
-        let image = self.program?;
-        let block = self.blocks.get(&image)?;
+    /// The spot of the program's block at a distance from any thread's base, for code of an image: the program itself, or
+    /// a library of the one program that there is.
+    pub(crate) fn spot(&self, code: usize, from_base: i64) -> Option<BlockSpot> {
+        let image = match (self.programs.contains(&code), self.programs.len()) {
+            (true, _) => code,
+            (false, 1) => *self.programs.first()?,
+            _ => return None,
+        };
+        let block = self.block_of(image)?;
         let offset = u64::try_from(from_base.checked_sub(block.above_base?)?).ok()?;
         (offset < block.size_bytes).then_some(BlockSpot { image, offset })
     }
@@ -146,12 +160,17 @@ impl ThreadBlocks {
 
     /// Bytes of the block of an image.
     pub(crate) fn size_bytes(&self, image: usize) -> Option<u64> {
-        self.blocks.get(&image).map(|block| block.size_bytes)
+        self.block_of(image).map(|block| block.size_bytes)
     }
 
     /// Offset, size and index of the symbols in the block of an image, by offset.
     pub(crate) fn symbols(&self, image: usize) -> &[(u64, u64, u32)] {
-        self.blocks.get(&image).map_or(&[], |block| &block.symbols)
+        self.block_of(image).map_or(&[], |block| &block.symbols)
+    }
+
+    /// The block of an image in any space: what the file says of it is the same in all.
+    fn block_of(&self, image: usize) -> Option<&Block> {
+        self.blocks.iter().find(|((_, own), _)| *own == image).map(|(_, block)| block)
     }
 
     /// The symbol at a spot: its index among the image's symbols, and the offset in it.

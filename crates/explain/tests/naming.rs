@@ -11,6 +11,7 @@ use lineup_model::access::{
     Access, AccessKind, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::process::{Origin, Process};
 use lineup_model::program::SymbolKind;
 use std::process::Command;
 
@@ -78,7 +79,7 @@ impl Snippet {
 
     /// A namer that has observed some accesses, each made at a time.
     fn namer(&self, accesses: &[(u64, Access)], memory: &[MemoryEvent]) -> Namer<'_> {
-        let mut namer = Namer::new(vec![self.image()], memory, &[STACK]);
+        let mut namer = Namer::new(vec![self.image()], &[], memory, &[STACK]);
         for (at, access) in accesses {
             namer.observe(access, &mut AccessContext::default(), *at).unwrap();
         }
@@ -365,4 +366,56 @@ fn functions_of_cpp_are_spelled_as_in_their_source() {
     let namer = snippet.namer(&[], &[]);
     let (entry, _) = snippet.symbol("_ZN3app3runEi");
     assert_eq!(namer.function_at(entry).0, "app::run(int)");
+}
+
+/// Two processes that were forked off give out the same address, each for an object of its own type, at the same time.
+#[test]
+fn objects_of_forked_processes_at_one_address_keep_their_types_and_those_from_before_the_fork_theirs() {
+    let snippet = Snippet::new(
+        "struct alpha { long first, second; }; struct beta { int counts[4]; };
+         void set_alpha(struct alpha *a) { a->first = 1; }
+         long get_alpha(struct alpha *a) { return a->first; }
+         void set_beta(struct beta *b) { b->counts[0] = 1; }
+         int get_beta(struct beta *b) { return b->counts[0]; }
+         int raw(unsigned long at) { return *(int *)at; }",
+    );
+    const SAME: u64 = 0x10_0000;
+    const BEFORE: u64 = 0x20_0000;
+    let (parent, one, two) = (ProcessId(0), ProcessId(1), ProcessId(2));
+    let accesses = [
+        (parent, 1, "set_alpha", BEFORE),
+        (one, 11, "set_alpha", SAME),
+        (two, 12, "set_beta", SAME),
+        (one, 13, "raw", SAME),
+        (two, 14, "raw", SAME),
+        (one, 15, "raw", BEFORE),
+        (one, 16, "get_alpha", SAME),
+        (two, 17, "get_beta", SAME),
+        (parent, 18, "get_alpha", BEFORE),
+    ];
+    let mut namer = Namer::new(vec![snippet.image()], &[], &[], &[STACK]);
+    let forked = |id: ProcessId, began_at: u64| Process {
+        id,
+        origin: Origin::Forked(parent),
+        system_id: 100 + id.0,
+        began_at,
+        program: "a".into(),
+    };
+    namer.see_processes(&[forked(one, 9), forked(two, 10)]);
+    for (process, at, function, address) in accesses {
+        let access = snippet.access(function, 0, address, None);
+        namer.observe(&access, &mut AccessContext::of(process), at).unwrap();
+    }
+    namer.settle();
+    let mut named = |process: ProcessId, at: u64, address: u64| {
+        let access = snippet.access("raw", 0, address, None);
+        let named = namer.name(&access, &mut AccessContext::of(process), at).unwrap();
+        match named.name {
+            Name::Member { ty, .. } => namer.catalog().name(ty).to_owned(),
+            other => format!("{other:?}"),
+        }
+    };
+    assert_eq!(named(one, 13, SAME), "alpha");
+    assert_eq!(named(two, 14, SAME), "beta");
+    assert_eq!(named(one, 15, BEFORE), "alpha");
 }

@@ -6,9 +6,15 @@ use crate::region::RegionId;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ThreadId(pub u32);
 
-/// A process of the recorded program: 0 is the one that was started, forked ones follow in order of their start.
+/// A process of the recorded program: 0 is the one that was started, others follow in order of their start. One that
+/// becomes another program by `exec` gets a number anew.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct ProcessId(pub u32);
+
+impl ProcessId {
+    /// Stands for all that were killed before they could tell what they did.
+    pub const KILLED: ProcessId = ProcessId(u32::MAX);
+}
 
 /// Whether an access read or wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

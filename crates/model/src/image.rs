@@ -22,6 +22,12 @@ impl LoadedImage {
         (self.start..self.end).contains(&runtime)
     }
 
+    /// True for a shared library, by the name of its file: `libc.so.6`.
+    pub fn is_shared_library(&self) -> bool {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        name.ends_with(".so") || name.contains(".so.")
+    }
+
     /// The link address of a runtime address.
     pub fn to_link(&self, runtime: u64) -> u64 {
         runtime.wrapping_sub(self.bias)

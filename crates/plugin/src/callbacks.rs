@@ -2,21 +2,21 @@
 
 use crate::blocks::{Block, Site, Special};
 use crate::ffi::PluginId;
-use crate::guest::{read_text, read_value};
+use crate::follow::Exec;
+use crate::guest::read_value;
 use crate::isa::{self, Flow};
 use crate::limits::BLOCK_BYTES;
 use crate::process;
 use crate::profile::{self, Handle, ThreadProfile};
 use crate::recorder::{self, Recorder};
 use crate::syscalls::{
-    ARCH_SET_FS, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
+    ARCH_SET_FS, AT_FDCWD, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
 };
 use crate::thread::Thread;
 use crate::tracker::CallSite;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::Ordering;
 
 /// A chunk of the C library's heap is larger than this only by mistake.
@@ -148,7 +148,12 @@ pub(crate) unsafe extern "C" fn on_syscall(
     let Some(recorder) = recorder::get() else { return };
     let call = isa::of(recorder.machine).system_call(number);
     match call {
-        Some(Call::Exec) => return recorder.note_exec(a1),
+        Some(Call::Exec) => {
+            return recorder.follow(&Exec { folder: AT_FDCWD, path: a1, arguments: a2, environment: a3 });
+        }
+        Some(Call::ExecAt) => {
+            return recorder.follow(&Exec { folder: a1 as i32, path: a2, arguments: a3, environment: a4 });
+        }
         Some(Call::Fork) => process::begin_fork(recorder, vcpu),
         // A process that borrows its parent's memory is one of its own under the emulator.
         Some(Call::Clone) if a1 & CLONE_VM == 0 || a1 & CLONE_VFORK != 0 => {
@@ -375,21 +380,6 @@ impl Recorder {
     fn end_by_signal(&self, vcpu: u32) {
         self.end_thread(vcpu, CallEnd::ProcessEnded);
         self.finish();
-    }
-
-    /// The guest is about to become the program of the path at this address, if there is one.
-    fn note_exec(&self, path: u64) {
-        let Some(path) = read_text(path.wrapping_add(self.guest_base.load(Ordering::Relaxed))) else {
-            return;
-        };
-        let is_program = std::fs::metadata(&path)
-            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
-        // A path that leads nowhere is one of several that are tried: the guest goes on.
-        if is_program {
-            let path = std::path::absolute(&path).unwrap_or_else(|_| path.into());
-            self.translation().executed.push(path.to_string_lossy().into_owned());
-            self.finish();
-        }
     }
 
     /// The guest installs the signal handler that an action at this address names.

@@ -1,6 +1,7 @@
 //! As much of ELF as the recorder needs of the files a program maps: where segments lie, the build id,
 //! and function symbols. Little endian, both classes. Nothing here trusts the file: `None` is malformed.
 
+use lineup_model::machine::Machine;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -104,6 +105,12 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
     fn field(&self, bytes: &[u8], wide: (usize, usize), narrow: (usize, usize)) -> Option<u64> {
         let (at, width) = if self.is_64 { wide } else { narrow };
         int(bytes, at, width)
+    }
+
+    /// The machine that it is for and the bytes of a pointer; `None` for one that is not known.
+    pub(crate) fn machine(&self) -> Option<(Machine, u8)> {
+        let machine = Machine::of_elf(u16::try_from(int(&self.head, 18, 2)?).ok()?)?;
+        Some((machine, if self.is_64 { 8 } else { 4 }))
     }
 
     pub(crate) fn segments(&self) -> Vec<Segment> {

@@ -1,31 +1,71 @@
 //! Reading the guest's memory, which in user mode is the emulator's own.
 
+use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Longest path that is read.
-const MOST_PATH_BYTES: usize = 4096;
+/// The longest text that is read, the kernel's own limit for an argument, and most texts of a list.
+const MOST_TEXT_BYTES: usize = 128 << 10;
+const MOST_TEXTS: u64 = 1 << 20;
 
-/// The text at a host address, up to its end; `None` where no memory is. The system copies it, so that a wrong address
-/// is an error and no fault.
-pub(crate) fn read_text(host: u64) -> Option<String> {
-    let memory = File::open("/proc/self/mem").ok()?;
-    let mut bytes = Vec::new();
-    // In steps that end with a page: what follows may not be mapped.
-    while bytes.len() < MOST_PATH_BYTES {
-        let at = host.checked_add(bytes.len() as u64)?;
-        let mut step = [0; 256];
-        let length = step.len().min((4096 - at % 4096) as usize);
-        memory.read_exact_at(&mut step[..length], at).ok()?;
-        match step[..length].iter().position(|byte| *byte == 0) {
-            Some(end) => {
-                bytes.extend_from_slice(&step[..end]);
-                return String::from_utf8(bytes).ok();
-            }
-            None => bytes.extend_from_slice(&step[..length]),
-        }
+/// The guest's memory, read with the system's help, so that a wrong address is an error and no fault.
+pub(crate) struct Memory {
+    file: File,
+    guest_base: u64,
+    pointer_bytes: u8,
+}
+
+impl Memory {
+    pub(crate) fn of(guest_base: &AtomicU64, pointer_bytes: u8) -> Option<Self> {
+        let file = File::open("/proc/self/mem").ok()?;
+        Some(Memory { file, guest_base: guest_base.load(Ordering::Relaxed), pointer_bytes })
     }
-    None
+
+    /// The text at a guest address, up to its end; `None` where no memory is.
+    pub(crate) fn text(&self, address: u64) -> Option<OsString> {
+        let host = address.wrapping_add(self.guest_base);
+        let mut bytes = Vec::new();
+        // In steps that end with a page: what follows may not be mapped.
+        while bytes.len() < MOST_TEXT_BYTES {
+            let at = host.checked_add(bytes.len() as u64)?;
+            let mut step = [0; 256];
+            let length = step.len().min((4096 - at % 4096) as usize);
+            self.file.read_exact_at(&mut step[..length], at).ok()?;
+            match step[..length].iter().position(|byte| *byte == 0) {
+                Some(end) => {
+                    bytes.extend_from_slice(&step[..end]);
+                    return Some(OsString::from_vec(bytes));
+                }
+                None => bytes.extend_from_slice(&step[..length]),
+            }
+        }
+        None
+    }
+
+    /// The texts that a list of pointers leads to, up to a null pointer; none for no list. `None` where no memory is.
+    pub(crate) fn texts(&self, list: u64) -> Option<Vec<OsString>> {
+        let mut texts = Vec::new();
+        if list == 0 {
+            return Some(texts);
+        }
+        for index in 0..MOST_TEXTS {
+            let at = list.checked_add(index * u64::from(self.pointer_bytes))?;
+            match self.pointer(at)? {
+                0 => return Some(texts),
+                pointer => texts.push(self.text(pointer)?),
+            }
+        }
+        None
+    }
+
+    fn pointer(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let own = bytes.get_mut(..usize::from(self.pointer_bytes))?;
+        self.file.read_exact_at(own, address.wrapping_add(self.guest_base)).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
 }
 
 /// Reads a naturally aligned value of 4 or 8 bytes that the guest just accessed at a host address.
@@ -42,5 +82,22 @@ pub(crate) unsafe fn read_value(host: u64, size_bytes: u8) -> Option<u64> {
             8 => Some((host as *const u64).read_volatile()),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_texts_are_read_and_wrong_addresses_are_errors() {
+        let memory = Memory::of(&AtomicU64::new(0), 8).unwrap();
+        let (one, two) = (c"one", c"");
+        let list = [one.as_ptr() as u64, two.as_ptr() as u64, 0];
+        assert_eq!(memory.texts(list.as_ptr() as u64).unwrap(), ["one", ""]);
+        assert_eq!(memory.texts(0).unwrap().len(), 0);
+        assert!(memory.text(8).is_none() && memory.texts(8).is_none());
+        let wrong = [8u64, 0];
+        assert!(memory.texts(wrong.as_ptr() as u64).is_none());
     }
 }

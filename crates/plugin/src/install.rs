@@ -2,6 +2,7 @@
 
 use crate::callbacks::{on_exit, on_syscall, on_vcpu_exit, on_vcpu_init};
 use crate::ffi::{Api, PluginId};
+use crate::follow;
 use crate::process;
 use crate::recorder::{self, Recorder};
 use crate::system;
@@ -32,7 +33,7 @@ pub(crate) fn install(
     let path = path.ok_or("the argument plan=FILE is missing; start the recorder with `lineup record`")?;
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read the plan {path}: {error}"))?;
-    let plan = Plan::parse(&text).map_err(|error| error.to_string())?;
+    let mut plan = Plan::parse(&text).map_err(|error| error.to_string())?;
     if is_system != plan.system.is_some() {
         let (is, wanted) =
             if is_system { ("a whole system", "a program") } else { ("a program", "a whole system") };
@@ -41,7 +42,11 @@ pub(crate) fn install(
     if is_system {
         return system::install(api, id, machine, plan);
     }
-    recorder::set(Recorder::new(api, plan, machine)?)?;
+    let program = arguments.iter().find_map(|argument| argument.strip_prefix(follow::PROGRAM));
+    if let Some(program) = program.and_then(follow::unescape) {
+        plan.program = program;
+    }
+    recorder::set(Recorder::new(api, plan, path, machine, follow::parent(arguments))?)?;
     process::watch_forks()?;
     register(&api, id);
     Ok(())

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The counters, and where slots come from.
 pub(crate) struct Journal {
     counters: *const AtomicU64,
-    /// `None` without a journal: then the counters are shared, and nothing outlives the program.
-    file: Option<File>,
+    /// Where the journal lies. It is opened anew for each slot, since the guest may close any descriptor. Empty without a
+    /// journal: then the counters are shared, and nothing outlives the program.
+    path: String,
 }
 
-// SAFETY: the counters are atomic and mapped for as long as the process runs; the file is only asked for its number.
+// SAFETY: the counters are atomic and mapped for as long as the process runs.
 unsafe impl Send for Journal {}
 // SAFETY: as above.
 unsafe impl Sync for Journal {}
@@ -25,10 +26,9 @@ unsafe impl Sync for Journal {}
 impl Journal {
     /// Opens the journal of a plan, or makes counters alone when it names none.
     pub(crate) fn open(path: &str) -> io::Result<Journal> {
-        let file =
-            (!path.is_empty()).then(|| File::options().read(true).write(true).open(path)).transpose()?;
+        let file = (!path.is_empty()).then(|| open(path)).transpose()?;
         let counters = map(file.as_ref(), 0, COUNTER_BYTES)?.cast::<AtomicU64>().cast_const();
-        let journal = Journal { counters, file };
+        let journal = Journal { counters, path: path.to_owned() };
         journal.counter(counter::MAGIC).store(MAGIC, Ordering::Relaxed);
         Ok(journal)
     }
@@ -59,6 +59,11 @@ impl Journal {
         self.next(counter::NEXT_PROCESS) as u32
     }
 
+    /// Whether a process that begins gets an address space of its own.
+    pub(crate) fn has_space(&self) -> bool {
+        self.counter(counter::NEXT_PROCESS).load(Ordering::Relaxed) <= u64::from(u16::MAX)
+    }
+
     /// A process has written its last words.
     pub(crate) fn end_process(&self) {
         self.counter(counter::ALIVE).fetch_sub(1, Ordering::Relaxed);
@@ -78,12 +83,15 @@ impl Journal {
 
     /// A slot for a thread; `None` when there is no journal, no memory, or no slot left.
     pub(crate) fn slot(&self) -> Option<Slot> {
-        let file = self.file.as_ref()?;
+        if self.path.is_empty() {
+            return None;
+        }
+        let file = open(&self.path).ok()?;
         let number = self.next(counter::NEXT_SLOT);
         if number >= SLOTS {
             return None;
         }
-        let base = map(Some(file), slot_at(number), SLOT_BYTES).ok()?;
+        let base = map(Some(&file), slot_at(number), SLOT_BYTES).ok()?;
         Some(Slot { base })
     }
 }
@@ -140,6 +148,10 @@ impl Drop for Slot {
             libc::munmap(self.base.cast(), SLOT_BYTES as usize);
         }
     }
+}
+
+fn open(path: &str) -> io::Result<File> {
+    File::options().read(true).write(true).open(path)
 }
 
 /// Maps a part of a file, or memory without one, for this process and those it forks.

@@ -3,7 +3,7 @@
 use crate::limits::MAX_THREADS;
 use crate::recorder::{Recorder, Region};
 use lineup_recording::plan::{BlockRoles, Discovery};
-use lineup_recording::{CallSizes, Encoder, RegionCounts, Summary};
+use lineup_recording::{CallSizes, RegionCounts, Summary};
 use std::sync::atomic::Ordering;
 
 impl Recorder {
@@ -29,7 +29,7 @@ impl Recorder {
         let process = self.process();
         let counts =
             |region: &Region| RegionCounts { seen: region.seen.load(Ordering::Relaxed), ..region.lock().0 };
-        let mut encoder = Encoder::new();
+        let mut encoder = self.encoder();
         if let Some(profile) = &self.profile {
             profile.write(&mut encoder, |encoder| self.write(encoder));
         }
@@ -41,7 +41,7 @@ impl Recorder {
             threads: self.threads_begun.load(Ordering::Relaxed),
             unrecorded_threads: self.lost_threads.load(Ordering::Relaxed),
             forks: self.forks.load(Ordering::Relaxed),
-            executed: self.translation().executed.clone(),
+            unfollowed: self.translation().unfollowed.clone(),
             all_calls: match self.counts_sizes() {
                 true => self.sizes(),
                 // The first run counted those of all processes.
@@ -63,7 +63,7 @@ impl Recorder {
             entries: translation.found_entries.clone(),
             calls: self.regions.iter().map(|region| region.seen.load(Ordering::Relaxed)).collect(),
             sizes: self.sizes(),
-            executed: translation.executed.clone(),
+            unfollowed: translation.unfollowed.clone(),
             images: translation.images.loaded().map(|image| image.path.clone()).collect(),
             instructions: self.instructions.load(Ordering::Relaxed),
             threads: self.threads_begun.load(Ordering::Relaxed),

@@ -1,23 +1,30 @@
 //! The recording as it is written, by all threads in turn.
 
+use crate::kept_file::KeptFile;
 use lineup_recording::{Encoder, Header, RecordingError, Writer};
 use std::fs::File;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The file. Forked processes share it, and where it stands: each block is one write.
+/// The file. All processes append to it: each block is one write.
 pub(crate) struct Output {
-    writer: Mutex<Option<Writer<File>>>,
+    writer: Mutex<Option<Writer<KeptFile>>>,
 }
 
 /// The file while nobody else can write to it.
-pub(crate) type HeldOutput<'a> = MutexGuard<'a, Option<Writer<File>>>;
+pub(crate) type HeldOutput<'a> = MutexGuard<'a, Option<Writer<KeptFile>>>;
 
 impl Output {
     /// Starts the file.
     pub(crate) fn create(path: &str, header: &Header) -> Result<Self, RecordingError> {
-        let writer = Writer::new(File::create(path)?, header)?;
+        File::create(path)?;
+        let writer = Writer::new(KeptFile::open(path)?, header)?;
         Ok(Output { writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Continues the file that another process started.
+    pub(crate) fn resume(path: &str) -> Result<Self, RecordingError> {
+        Ok(Output { writer: Mutex::new(Some(Writer::resume(KeptFile::open(path)?))) })
     }
 
     /// Writes what an encoder holds. After a failure (a full disk) nothing more is written: what stands in the file

@@ -11,9 +11,10 @@ use crate::selection::Picker;
 use crate::thread::{Entry, Manner, Thread};
 use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
+use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_recording::journal::MOST_REGIONS;
 use lineup_recording::plan::{BlockRoles, Plan, Task};
-use lineup_recording::{CallSizes, Encoder, Mode, RegionCounts};
+use lineup_recording::{CallSizes, Encoder, Mode, RegionCounts, Unfollowed};
 use std::collections::{BTreeSet, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -35,8 +36,8 @@ pub(crate) struct Translation {
     pub(crate) handlers: HashSet<u64>,
     /// Signals that have one, or are ignored.
     pub(crate) handled_signals: BTreeSet<u64>,
-    /// Programs that were started by `exec`.
-    pub(crate) executed: Vec<String>,
+    /// Programs that were started by `exec` and are not recorded.
+    pub(crate) unfollowed: Vec<Unfollowed>,
     /// Found by symbol in files as they were mapped.
     pub(crate) found_entries: Vec<(u16, String, u64)>,
 }
@@ -64,6 +65,10 @@ impl Region {
 pub(crate) struct Recorder {
     pub(crate) api: Api,
     pub(crate) plan: Plan,
+    /// Where the plan stands, for programs that this one becomes.
+    pub(crate) plan_path: String,
+    /// The memory of this program and of what it forks off.
+    space: AddressSpace,
     pub(crate) machine: Machine,
     pub(crate) is_discovery: bool,
     /// `None` in discovery.
@@ -106,8 +111,14 @@ pub(crate) fn set(recorder: Recorder) -> Result<(), String> {
 }
 
 impl Recorder {
-    /// Opens the output of a plan.
-    pub(crate) fn new(api: Api, plan: Plan, machine: Machine) -> Result<Self, String> {
+    /// Opens the output of a plan. `parent` is the process that became this one by `exec`.
+    pub(crate) fn new(
+        api: Api,
+        plan: Plan,
+        plan_path: &str,
+        machine: Machine,
+        parent: Option<ProcessId>,
+    ) -> Result<Self, String> {
         if plan.header.regions.len() > MOST_REGIONS {
             return Err(format!("more than {MOST_REGIONS} regions; name fewer"));
         }
@@ -116,16 +127,23 @@ impl Recorder {
             .map_err(|error| format!("cannot map the journal {:?}: {error}", plan.journal))?;
         let output = match is_discovery {
             true => None,
-            false => Some(
-                Output::create(&plan.output, &plan.header)
-                    .map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?,
-            ),
+            false => {
+                let opened = match parent {
+                    None => Output::create(&plan.output, &plan.header),
+                    Some(_) => Output::resume(&plan.output),
+                };
+                Some(opened.map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?)
+            }
         };
         let profile = (plan.header.mode == Mode::WholeProgram)
             .then(|| Profile::new(&plan.header.caches))
             .transpose()?;
-        Ok(Recorder {
+        let process = journal.begin_process();
+        let recorder = Recorder {
             api,
+            plan_path: plan_path.to_owned(),
+            space: parent
+                .map_or(AddressSpace(0), |_| AddressSpace(u16::try_from(process).unwrap_or(u16::MAX))),
             machine,
             is_discovery,
             output,
@@ -135,7 +153,7 @@ impl Recorder {
             unwatched: Box::default(),
             threads: (0..MAX_THREADS).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
             inside: AtomicU64::new(0),
-            process: AtomicU32::new(journal.begin_process()),
+            process: AtomicU32::new(process),
             journal,
             regions: (0..plan.header.regions.len()).map(|index| region(&plan, index)).collect(),
             is_over: AtomicBool::new(false),
@@ -147,7 +165,27 @@ impl Recorder {
             instructions: AtomicU64::new(0),
             begun: Instant::now(),
             plan,
-        })
+        };
+        recorder.note_process(parent.map_or(Origin::Started, Origin::Executed));
+        Ok(recorder)
+    }
+
+    /// Writes who this process is.
+    fn note_process(&self, origin: Origin) {
+        let mut encoder = self.encoder();
+        encoder.process(&Process {
+            id: self.process(),
+            origin,
+            system_id: std::process::id(),
+            began_at: self.journal.tick(),
+            program: self.plan.program.clone(),
+        });
+        self.write(&mut encoder);
+    }
+
+    /// Packs addresses of this process.
+    pub(crate) fn encoder(&self) -> Encoder {
+        Encoder::of(self.space)
     }
 
     /// True where the return address lies in memory.
@@ -226,6 +264,7 @@ impl Recorder {
             counts_sizes: self.counts_sizes(),
             regions: self.regions.len(),
             max_accesses: usize::try_from(self.plan.header.max_accesses).unwrap_or(usize::MAX),
+            space: self.space,
         }
     }
 
@@ -347,6 +386,7 @@ impl Recorder {
 
     /// This process was just forked off; the thread of this virtual CPU is its only one.
     pub(crate) fn become_child(&self, vcpu: u32) {
+        let parent = self.process();
         self.process.store(self.journal.begin_process(), Ordering::Relaxed);
         for (other, slot) in (0..).zip(&self.threads) {
             if other != vcpu {
@@ -365,12 +405,13 @@ impl Recorder {
         self.threads_begun.store(1, Ordering::Relaxed);
         self.threads_alive.store(1, Ordering::Relaxed);
         let mut translation = self.translation();
-        translation.executed.clear();
+        translation.unfollowed.clear();
         if self.profile.is_some() {
             // Whole programs are profiled as one process.
             self.is_over.store(true, Ordering::Relaxed);
             self.output.iter().for_each(Output::close);
         }
+        self.note_process(Origin::Forked(parent));
         // SAFETY: called in the system call of that virtual CPU, whose callback has returned: no other reference lives.
         if let Some(thread) = unsafe { self.thread(vcpu) } {
             thread.forked(ThreadId(self.journal.thread()));

@@ -19,8 +19,10 @@ pub(crate) enum Call {
     Unmap,
     /// Maps pages: address and length are the first two arguments, flags the fourth.
     Map,
-    /// Replaces the program.
+    /// Replaces the program: path, arguments and environment.
     Exec,
+    /// Replaces the program: folder, path in it, arguments, environment and flags.
+    ExecAt,
     /// Makes a process.
     Fork,
     /// Makes a process or a thread, by its flags in the first argument.
@@ -33,6 +35,8 @@ pub(crate) enum Call {
 
 /// `MAP_FIXED`: the pages replace what was there.
 pub(crate) const MAP_FIXED: u64 = 0x10;
+/// `AT_FDCWD`: a path is relative to the working directory.
+pub(crate) const AT_FDCWD: i32 = -100;
 /// `ARCH_SET_FS`: the base is set, not something else.
 pub(crate) const ARCH_SET_FS: u64 = 0x1002;
 /// `CLONE_SETTLS`: the thread's base is an argument, on i386 in a descriptor that it points to.

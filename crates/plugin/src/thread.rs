@@ -7,6 +7,7 @@ use crate::journal::Slot;
 use crate::profile::ThreadProfile;
 use crate::tracker::{CallSite, Tracker};
 use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId};
+use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
 use std::collections::BTreeSet;
@@ -44,6 +45,8 @@ pub(crate) struct Manner {
     pub(crate) counts_sizes: bool,
     pub(crate) regions: usize,
     pub(crate) max_accesses: usize,
+    /// Where its addresses belong.
+    pub(crate) space: AddressSpace,
 }
 
 /// One guest thread.
@@ -128,7 +131,7 @@ impl Thread {
             profile: None,
             counts: vec![RegionCounts::default(); manner.regions],
             sizes: vec![CallSizes::default(); if manner.counts_sizes { manner.regions } else { 0 }],
-            encoder: Encoder::new(),
+            encoder: Encoder::of(manner.space),
             slot: None,
             in_slot: 0,
             written_at: Instant::now(),

@@ -9,7 +9,6 @@ use crate::profile::{Kind, Profile, chains};
 use crate::recorder::{self, Recorder, Translation};
 use lineup_model::abi::Machine;
 use lineup_model::access::CODE_GRANULE_BYTES;
-use lineup_recording::Encoder;
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering;
@@ -100,7 +99,7 @@ impl Recorder {
         let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
         let fresh = translation.images.refresh(&maps, guest_base, &self.plan);
         translation.found_entries.extend(fresh.entries);
-        let mut encoder = Encoder::new();
+        let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));
         self.write(&mut encoder);
     }

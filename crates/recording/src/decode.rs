@@ -3,7 +3,7 @@
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
 use crate::event::Event;
 use crate::header::{
-    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary,
+    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary, Unfollowed,
 };
 use crate::sizes::CallSizes;
 use crate::stream;
@@ -14,6 +14,7 @@ use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::process::{Origin, Process};
 use lineup_model::region::RegionId;
 use lineup_model::region::{Region, Regions};
 
@@ -25,6 +26,7 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
             Event::Stack(StackRange { thread: thread(cursor)?, start: cursor.int()?, end: cursor.int()? })
         }
         tag::THREAD_BASE => Event::ThreadBase(cursor.int()?),
+        tag::PROCESS => Event::Process(process_record(cursor)?),
         tag::CALL => Event::Call(call(cursor)?),
         tag::MEMORY => Event::Memory(memory(cursor)?),
         tag::PROFILE => Event::Profile(profile(cursor)?),
@@ -109,6 +111,23 @@ fn process(cursor: &mut Cursor<'_>) -> Option<ProcessId> {
     Some(ProcessId(u32::try_from(cursor.int()?).ok()?))
 }
 
+fn process_record(cursor: &mut Cursor<'_>) -> Option<Process> {
+    let id = process(cursor)?;
+    let (kind, from) = (cursor.byte()?, process(cursor)?);
+    Some(Process {
+        id,
+        origin: match kind {
+            0 => Origin::Started,
+            1 => Origin::Forked(from),
+            2 => Origin::Executed(from),
+            _ => return None,
+        },
+        system_id: u32::try_from(cursor.int()?).ok()?,
+        began_at: cursor.int()?,
+        program: cursor.text()?,
+    })
+}
+
 fn image(cursor: &mut Cursor<'_>) -> Option<LoadedImage> {
     Some(LoadedImage {
         path: cursor.text()?,
@@ -182,7 +201,9 @@ fn summary(cursor: &mut Cursor<'_>) -> Option<Summary> {
         threads: cursor.int()?,
         unrecorded_threads: cursor.int()?,
         forks: cursor.int()?,
-        executed: texts(cursor)?,
+        unfollowed: list(cursor, 2, |cursor| {
+            Some(Unfollowed { program: cursor.text()?, why: cursor.text()? })
+        })?,
         all_calls: list(cursor, 2, sizes)?,
         notes: texts(cursor)?,
     })

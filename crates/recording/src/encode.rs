@@ -2,7 +2,7 @@
 
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
-use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Selection, Summary};
+use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Selection, Summary, Unfollowed};
 use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
@@ -10,6 +10,7 @@ use lineup_model::access::{
     Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::RegionId;
 
 /// First byte of every record.
@@ -26,6 +27,7 @@ pub(crate) mod tag {
     pub(crate) const SYSTEM: u8 = 9;
     pub(crate) const STREAM: u8 = 10;
     pub(crate) const THREAD_BASE: u8 = 11;
+    pub(crate) const PROCESS: u8 = 12;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -64,12 +66,19 @@ pub struct CallHead {
 #[derive(Default)]
 pub struct Encoder {
     out: Vec<u8>,
+    /// Where the addresses that it is given belong.
+    space: AddressSpace,
 }
 
 impl Encoder {
-    /// An empty encoder.
+    /// An empty encoder for the first program's addresses.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty encoder for a program's addresses, which are written as those of its space.
+    pub fn of(space: AddressSpace) -> Self {
+        Self { space, ..Self::default() }
     }
 
     /// What was packed since the last [`Encoder::seal`]: whole records.
@@ -115,8 +124,8 @@ impl Encoder {
         put(out, head.instructions);
         put(out, head.binding_instructions);
         put(out, head.missed_blocks);
-        put_ascending(out, code_granules);
-        put_accesses(out, kept);
+        put_ascending(out, code_granules.iter().map(|granule| self.space.place(*granule)));
+        put_accesses(out, kept, self.space);
         kept.len()
     }
 
@@ -185,7 +194,7 @@ impl Encoder {
             MemoryEventKind::Freed => 1,
             MemoryEventKind::Unmapped => 2,
         });
-        put(out, event.address);
+        put(out, self.space.place(event.address));
         put_option(out, event.size_bytes);
     }
 
@@ -194,9 +203,9 @@ impl Encoder {
         let out = &mut self.out;
         out.push(tag::IMAGE);
         put_bytes(out, image.path.as_bytes());
-        put(out, image.start);
-        put(out, image.end);
-        put(out, image.bias);
+        put(out, self.space.place(image.start));
+        put(out, self.space.place(image.end));
+        put(out, self.space.place(image.bias));
         match &image.build_id {
             None => put(out, 0),
             Some(id) => {
@@ -210,14 +219,31 @@ impl Encoder {
     pub fn stack(&mut self, stack: &StackRange) {
         self.out.push(tag::STACK);
         put(&mut self.out, u64::from(stack.thread.0));
-        put(&mut self.out, stack.start);
-        put(&mut self.out, stack.end);
+        put(&mut self.out, self.space.place(stack.start));
+        put(&mut self.out, self.space.place(stack.end));
     }
 
     /// Packs the base that a thread was given.
     pub fn thread_base(&mut self, base: u64) {
         self.out.push(tag::THREAD_BASE);
-        put(&mut self.out, base);
+        put(&mut self.out, self.space.place(base));
+    }
+
+    /// Packs a process that began.
+    pub fn process(&mut self, process: &Process) {
+        let out = &mut self.out;
+        out.push(tag::PROCESS);
+        put(out, u64::from(process.id.0));
+        let (kind, from) = match process.origin {
+            Origin::Started => (0, ProcessId(0)),
+            Origin::Forked(from) => (1, from),
+            Origin::Executed(from) => (2, from),
+        };
+        out.push(kind);
+        put(out, u64::from(from.0));
+        put(out, u64::from(process.system_id));
+        put(out, process.began_at);
+        put_bytes(out, process.program.as_bytes());
     }
 
     /// Packs the counts of one run of instructions.
@@ -260,7 +286,11 @@ impl Encoder {
         put(out, summary.threads);
         put(out, summary.unrecorded_threads);
         put(out, summary.forks);
-        put_texts(out, &summary.executed);
+        put(out, summary.unfollowed.len() as u64);
+        for Unfollowed { program, why } in &summary.unfollowed {
+            put_bytes(out, program.as_bytes());
+            put_bytes(out, why.as_bytes());
+        }
         put(out, summary.all_calls.len() as u64);
         summary.all_calls.iter().for_each(|sizes| put_sizes(out, sizes));
         put_texts(out, &summary.notes);
@@ -353,17 +383,17 @@ fn put_texts(out: &mut Vec<u8>, texts: &[String]) {
     texts.iter().for_each(|text| put_bytes(out, text.as_bytes()));
 }
 
-fn put_ascending(out: &mut Vec<u8>, values: &[u64]) {
+fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) {
     put(out, values.len() as u64);
     let mut last = 0;
     for value in values {
-        put_delta(out, last, *value);
-        last = *value;
+        put_delta(out, last, value);
+        last = value;
     }
 }
 
 /// Column after column, so that the compressor sees like next to like.
-fn put_accesses(out: &mut Vec<u8>, accesses: &[Access]) {
+fn put_accesses(out: &mut Vec<u8>, accesses: &[Access], space: AddressSpace) {
     put(out, accesses.len() as u64);
     for access in accesses {
         let size = u8::try_from(access.size_bytes).ok().filter(|size| *size < SIZE_FOLLOWS);
@@ -373,19 +403,22 @@ fn put_accesses(out: &mut Vec<u8>, accesses: &[Access]) {
     }
     let mut last = 0;
     for access in accesses {
-        put_delta(out, last, access.pc);
-        last = access.pc;
+        let pc = space.place(access.pc);
+        put_delta(out, last, pc);
+        last = pc;
     }
     last = 0;
     for access in accesses {
-        put_delta(out, last, access.address);
-        last = access.address;
+        let address = space.place(access.address);
+        put_delta(out, last, address);
+        last = address;
     }
     for access in accesses.iter().filter(|access| access.size_bytes >= u32::from(SIZE_FOLLOWS)) {
         put(out, u64::from(access.size_bytes));
     }
     last = 0;
     for value in accesses.iter().filter_map(|access| access.value) {
+        let value = space.place_value(value);
         put_delta(out, last, value);
         last = value;
     }

@@ -5,10 +5,13 @@ use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
+use lineup_model::process::Process;
 
 /// One record of a recording.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
+    /// A process began.
+    Process(Process),
     /// A file was mapped into the program.
     Image(LoadedImage),
     /// Where a thread's stack is.

@@ -87,12 +87,21 @@ pub struct Summary {
     pub unrecorded_threads: u64,
     /// Processes forked off.
     pub forks: u64,
-    /// Programs that were started by `exec`, in order: what they did is not recorded.
-    pub executed: Vec<String>,
+    /// Programs that were started by `exec` and not recorded, in order.
+    pub unfollowed: Vec<Unfollowed>,
     /// Sizes of all calls of each region, recorded or not, when they were counted.
     pub all_calls: Vec<CallSizes>,
     /// Messages of the recorder about what it could not do.
     pub notes: Vec<String>,
+}
+
+/// A program that was started by `exec` and runs outside the emulator, and so all that it starts in turn.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Unfollowed {
+    /// Its file.
+    pub program: String,
+    /// Why it is not recorded, as in "it is not recorded: it …".
+    pub why: String,
 }
 
 /// Counts of one region.
@@ -143,7 +152,7 @@ impl Summary {
         self.threads += other.threads;
         self.unrecorded_threads += other.unrecorded_threads;
         self.forks += other.forks;
-        self.executed.extend(other.executed.iter().cloned());
+        self.unfollowed.extend(other.unfollowed.iter().cloned());
         self.notes.extend(other.notes.iter().cloned());
     }
 }

@@ -50,7 +50,9 @@ pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
 pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
-pub use header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary};
+pub use header::{
+    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary, Unfollowed,
+};
 pub use reader::{Reader, Recording, events_of, read_all};
 pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};

@@ -1,7 +1,7 @@
 //! What passes between the command and the recorder inside the emulator: the [`Plan`] it is given, and
 //! the [`Discovery`] that a first run hands to the second. Both are lines of text, `key value`.
 
-use crate::header::{Header, Mode, Selection};
+use crate::header::{Header, Mode, Selection, Unfollowed};
 use crate::sizes::CallSizes;
 use crate::system::SystemPlan;
 use lineup_model::abi::{Abi, Machine};
@@ -29,6 +29,9 @@ pub struct Plan {
     pub output: String,
     /// The program's file, as the emulator opens it.
     pub program: String,
+    /// How the emulator is started for programs that a recorded process becomes by `exec`; `None` when they are not
+    /// followed.
+    pub follow: Option<Follow>,
     /// The [`crate::journal`]; empty when there is none.
     pub journal: String,
     /// Where [`Task::Record`] in [`Mode::TwoPass`] writes what it met and did not watch, as a [`Discovery`].
@@ -40,6 +43,17 @@ pub struct Plan {
     pub discovery: Discovery,
     /// What the recorder must know of a kernel, in [`Mode::System`].
     pub system: Option<SystemPlan>,
+}
+
+/// How the emulator is started with the recorder in it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Follow {
+    /// Its file.
+    pub emulator: String,
+    /// The recorder's file.
+    pub recorder: String,
+    /// Its other options.
+    pub options: Vec<String>,
 }
 
 /// What a run found out for the next. Every process of a run writes one: the first to the path it was given, another to
@@ -56,8 +70,8 @@ pub struct Discovery {
     pub sizes: Vec<CallSizes>,
     /// Times that control could not be followed, because blocks ran that were not watched.
     pub gaps: u64,
-    /// Programs that were started by `exec`.
-    pub executed: Vec<String>,
+    /// Programs that were started by `exec` and not recorded.
+    pub unfollowed: Vec<Unfollowed>,
     /// Files mapped, in order of appearance.
     pub images: Vec<String>,
     /// Instructions the whole program executed.
@@ -169,6 +183,11 @@ impl Plan {
         lines.put("task", if self.task == Task::Discover { "discover" } else { "record" });
         lines.text("output", &self.output);
         lines.text("program", &self.program);
+        if let Some(follow) = &self.follow {
+            lines.text("emulate", &follow.emulator);
+            lines.text("recorder", &follow.recorder);
+            follow.options.iter().for_each(|option| lines.text("option", option));
+        }
         lines.text("journal", &self.journal);
         lines.text("unwatched", &self.unwatched_output);
         lines.put("follows-all", self.follows_all);
@@ -206,6 +225,7 @@ impl Plan {
             header: Header::new(Abi::X86_64, Vec::new()),
             output: String::new(),
             program: String::new(),
+            follow: None,
             journal: String::new(),
             unwatched_output: String::new(),
             follows_all: false,
@@ -226,6 +246,9 @@ impl Plan {
             "task" => self.task = if value == "discover" { Task::Discover } else { Task::Record },
             "output" => self.output = unescape(value)?,
             "program" => self.program = unescape(value)?,
+            "emulate" => self.follow = Some(Follow { emulator: unescape(value)?, ..Follow::default() }),
+            "recorder" => self.follow.as_mut()?.recorder = unescape(value)?,
+            "option" => self.follow.as_mut()?.options.push(unescape(value)?),
             "journal" => self.journal = unescape(value)?,
             "unwatched" => self.unwatched_output = unescape(value)?,
             "follows-all" => self.follows_all = value.parse().ok()?,
@@ -268,7 +291,10 @@ impl Discovery {
         self.calls.iter().for_each(|calls| lines.put("seen", calls));
         self.sizes.iter().for_each(|sizes| lines.put("sizes", sizes_text(sizes)));
         lines.put("gaps", self.gaps);
-        self.executed.iter().for_each(|program| lines.text("executed", program));
+        for Unfollowed { program, why } in &self.unfollowed {
+            lines.text("unfollowed", program);
+            lines.text("why", why);
+        }
         self.images.iter().for_each(|image| lines.text("mapped", image));
         lines.put("forks", self.forks);
         lines.put("instructions", self.instructions);
@@ -322,7 +348,7 @@ impl Discovery {
         self.sizes.resize_with(self.sizes.len().max(other.sizes.len()), CallSizes::default);
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(sum, own)| sum.add_all(own));
         self.gaps += other.gaps;
-        self.executed.extend(other.executed.iter().cloned());
+        self.unfollowed.extend(other.unfollowed.iter().cloned());
         let images: Vec<_> =
             other.images.iter().filter(|image| !self.images.contains(image)).cloned().collect();
         self.images.extend(images);
@@ -349,7 +375,10 @@ impl Discovery {
             "seen" => self.calls.push(value.parse().ok()?),
             "sizes" => self.sizes.push(sizes_of(value)?),
             "gaps" => self.gaps = value.parse().ok()?,
-            "executed" => self.executed.push(unescape(value)?),
+            "unfollowed" => {
+                self.unfollowed.push(Unfollowed { program: unescape(value)?, why: String::new() });
+            }
+            "why" => self.unfollowed.last_mut()?.why = unescape(value)?,
             "forks" => self.forks = value.parse().ok()?,
             "mapped" => self.images.push(unescape(value)?),
             "instructions" => self.instructions = value.parse().ok()?,
@@ -408,7 +437,7 @@ mod tests {
             instructions: 1 << 40,
             sizes: vec![CallSizes::default(), sizes],
             gaps: 4,
-            executed: vec!["/bin/a b".into()],
+            unfollowed: vec![Unfollowed { program: "/bin/a b".into(), why: "is\nforeign".into() }],
             forks: 1,
             threads: 2,
             notes: vec!["two\nlines \\".into()],
@@ -436,6 +465,11 @@ mod tests {
             header,
             output: "/tmp/o\\ut".into(),
             program: "./a b".into(),
+            follow: Some(Follow {
+                emulator: "/usr/bin/qemu-arm".into(),
+                recorder: "/lib/a.so".into(),
+                options: vec!["-L".into(), "/a b".into()],
+            }),
             journal: "/proc/1/fd/9".into(),
             unwatched_output: "/tmp/met".into(),
             follows_all: true,

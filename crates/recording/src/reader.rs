@@ -9,6 +9,7 @@ use crate::system::{MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
+use lineup_model::process::Process;
 use std::io::Read;
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
@@ -144,6 +145,8 @@ pub fn events_of(records: &[u8]) -> impl Iterator<Item = Event> {
 pub struct Recording {
     /// What was recorded, and how.
     pub header: Header,
+    /// Its processes, in order of their start.
+    pub processes: Vec<Process>,
     /// Files mapped into the program.
     pub images: Vec<LoadedImage>,
     /// Stacks of its threads.
@@ -176,6 +179,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
     let mut reader = Reader::new(bytes)?;
     let mut recording = Recording {
         header: reader.header().clone(),
+        processes: Vec::new(),
         images: Vec::new(),
         stacks: Vec::new(),
         thread_bases: Vec::new(),
@@ -190,6 +194,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
     };
     for event in reader.by_ref() {
         match event {
+            Event::Process(process) => recording.processes.push(process),
             Event::Image(image) => recording.images.push(image),
             Event::Stack(stack) => recording.stacks.push(stack),
             Event::ThreadBase(base) => recording.thread_bases.push(base),
@@ -205,6 +210,7 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
         }
     }
     recording.damage = reader.damage;
+    recording.processes.sort_by_key(|process| process.id);
     recording.calls.sort_by_key(|call| call.entered_at);
     recording.events.sort_by_key(|event| event.at);
     recording.measured.sort_by_key(|call| (call.begun_at, call.cpu));

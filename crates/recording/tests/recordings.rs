@@ -5,11 +5,12 @@ use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::image::LoadedImage;
+use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
     Arm, CallHead, CallSizes, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall,
     Misses, Mode, ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, Summary, SystemSummary,
-    Writer, read_all,
+    Unfollowed, Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -187,7 +188,7 @@ fn every_kind_of_record_survives() {
     }
     let summary = Summary {
         process: ProcessId(0),
-        executed: vec!["/bin/true".into()],
+        unfollowed: vec![Unfollowed { program: "/bin/true".into(), why: "is foreign".into() }],
         all_calls: vec![CallSizes::default(), sizes],
         regions: vec![RegionCounts { seen: 9, recorded: 4, abandoned: 1, ..RegionCounts::default() }],
         total_instructions: Some(99),
@@ -198,7 +199,15 @@ fn every_kind_of_record_survives() {
         notes: vec!["a note".into()],
     };
     let ending = Ending { exit: ProgramExit::Signaled(11), elapsed_ns: 8, total_instructions: None };
+    let process = Process {
+        id: ProcessId(7),
+        origin: Origin::Executed(ProcessId(2)),
+        system_id: 4711,
+        began_at: 12,
+        program: "/bin/server".into(),
+    };
     let mut encoder = Encoder::new();
+    encoder.process(&process);
     encoder.image(&image);
     encoder.stack(&stack);
     encoder.memory(&freed);
@@ -209,6 +218,7 @@ fn every_kind_of_record_survives() {
     let mut writer = Writer::new(Vec::new(), &header()).unwrap();
     writer.append(&encoder.seal().unwrap()).unwrap();
     let recording = read_all(&writer.into_inner()).unwrap();
+    assert_eq!(recording.processes, [process]);
     assert_eq!(recording.images, [image]);
     assert_eq!(recording.stacks, [stack]);
     assert_eq!(recording.events, [unmapped, freed]);
@@ -322,4 +332,57 @@ proptest! {
         prop_assert_eq!(recording.measured, sorted);
         prop_assert_eq!(recording.system, Some(summary));
     }
+}
+
+/// Two programs at the same addresses: what they touched is apart, and within one of them all that belongs together stays so.
+#[test]
+fn programs_with_address_spaces_of_their_own_never_meet() {
+    let of = |space: AddressSpace| {
+        let mut encoder = Encoder::of(space);
+        let image =
+            LoadedImage { path: "/bin/x".into(), start: 0x4000, end: 0x9000, bias: 0x4000, build_id: None };
+        encoder.image(&image);
+        encoder.stack(&StackRange { thread: ThreadId(0), start: 0x7000_0000, end: 0x7001_0000 });
+        encoder.thread_base(0x6000_0000);
+        let head = CallHead {
+            region: RegionId(0),
+            process: ProcessId(0),
+            thread: ThreadId(0),
+            sequence: 0,
+            entered_at: u64::from(space.0),
+            end: CallEnd::Returned,
+            depth: 0,
+            instructions: 1,
+            binding_instructions: 0,
+            missed_blocks: 0,
+        };
+        let access = |value| Access {
+            pc: 0x4010,
+            address: 0x7000_0010,
+            size_bytes: 8,
+            kind: AccessKind::Load,
+            value: Some(value),
+        };
+        encoder.call(&head, &[access(0x7000_0018), access(3)], &[0x4000]);
+        encoder.seal().unwrap()
+    };
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+    writer.append(&of(AddressSpace(0))).unwrap();
+    writer.append(&of(AddressSpace(9))).unwrap();
+    let recording = read_all(&writer.into_inner()).unwrap();
+    let [first, second] = recording.images.as_slice() else { panic!("two images") };
+    let [own, other] = recording.calls.as_slice() else { panic!("two calls") };
+    for (image, call, stack, base) in [
+        (first, own, recording.stacks[0], recording.thread_bases[0]),
+        (second, other, recording.stacks[1], recording.thread_bases[1]),
+    ] {
+        assert!(image.contains(call.accesses[0].pc) && image.contains(call.code_granules[0]));
+        assert_eq!(image.to_link(call.accesses[0].pc), 0x10);
+        assert!((stack.start..stack.end).contains(&call.accesses[0].address));
+        let pointer = call.accesses[0].value.unwrap();
+        assert_eq!(pointer - call.accesses[0].address, 8, "a pointer leads to where it led");
+        assert_eq!(call.accesses[1].value, Some(3), "a number is none");
+        assert_eq!(stack.start - base, 0x1000_0000);
+    }
+    assert!(!first.contains(other.accesses[0].pc) && !second.contains(own.accesses[0].pc));
 }

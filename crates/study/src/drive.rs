@@ -1,5 +1,6 @@
 //! A client beside a server: started when the server listens, and the server is ended when the client is done.
 
+use crate::descendants::Descendants;
 use crate::error::{Doing, Error, Result};
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::{Drive, Run, Stopped};
@@ -51,7 +52,7 @@ pub(crate) fn drive(
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Ok((Some(Stopped::Time), None));
         }
-        if server.wait_until(Some(Instant::now()))? && !client.wait_until(Some(Instant::now() + FAREWELL))? {
+        if server.is_over(Duration::ZERO)? && !client.wait_until(Some(Instant::now() + FAREWELL))? {
             return Err(Error::Client(format!(
                 "the program ended while its client `{line}` was still at work"
             )));
@@ -63,18 +64,25 @@ pub(crate) fn drive(
         let what = format!("the client `{line}` failed ({}): {}", client.ending, said.trim());
         return Err(Error::Client(what));
     }
-    let ended = server.wait_until(Some(Instant::now() + FAREWELL))?;
+    let farewell = Instant::now() + FAREWELL;
+    let mut ended = server.is_over(LOOK)?;
+    while !ended && Instant::now() < farewell {
+        ended = server.is_over(LOOK)?;
+    }
     Ok(((!ended).then_some(Stopped::Driven), Some(client)))
 }
 
 /// Waits until the client may start; false when the server has ended.
 fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
     if let Some(after) = drive.after {
-        return Ok(!server.wait_until(Some(Instant::now() + after))?);
+        let start = Instant::now() + after;
+        server.wait_until(Some(start))?;
+        std::thread::sleep(start.saturating_duration_since(Instant::now()));
+        return Ok(!server.is_over(Duration::ZERO)?);
     }
     let latest = Instant::now() + READY;
-    while !listens(server.pid()) {
-        if server.wait_until(Some(Instant::now() + LOOK))? {
+    while !listens(server.descendants()) {
+        if server.is_over(LOOK)? {
             return Ok(false);
         }
         server.origin().1.check()?;
@@ -90,29 +98,24 @@ fn await_readiness(server: &Waiting, drive: &Drive) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a process of the group has a socket that clients can reach.
-fn listens(group: Pid) -> bool {
-    let sockets = sockets_of(group);
-    !sockets.is_empty() && !reachable(group).unwrap_or_default().is_disjoint(&sockets)
+/// Whether one of the processes has a socket that clients can reach.
+fn listens(descendants: &Descendants) -> bool {
+    descendants.living().iter().any(|one| has_reachable_socket(one.pid))
 }
 
-/// The numbers of all sockets that processes of the group have open.
-fn sockets_of(group: Pid) -> BTreeSet<u64> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    let members = pids.filter(|pid| group_of(*pid) == Some(group));
-    let links = members.flat_map(|pid| fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())));
-    let links = links.flatten().flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+fn has_reachable_socket(process: Pid) -> bool {
+    let sockets = sockets_of(process);
+    !sockets.is_empty() && !reachable(process).unwrap_or_default().is_disjoint(&sockets)
+}
+
+/// The numbers of all sockets that a process has open.
+fn sockets_of(process: Pid) -> BTreeSet<u64> {
+    let entries =
+        fs::read_dir(format!("/proc/{}/fd", process.as_raw_nonzero())).into_iter().flatten().flatten();
+    let links = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
     links
         .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
         .collect()
-}
-
-/// The process group of a process: the third value after its name, which may hold anything, in parentheses.
-fn group_of(process: Pid) -> Option<Pid> {
-    let status = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
-    let (_, values) = status.rsplit_once(')')?;
-    Pid::from_raw(values.split_whitespace().nth(2)?.parse().ok()?)
 }
 
 /// The numbers of the sockets in a process's network that clients can reach.
@@ -164,9 +167,7 @@ mod tests {
     #[test]
     fn a_socket_of_this_process_is_seen() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let group = rustix::process::getpgrp();
-        let own = sockets_of(group);
-        assert!(own.iter().any(|socket| reachable(rustix::process::getpid()).unwrap().contains(socket)));
+        assert!(has_reachable_socket(rustix::process::getpid()));
         drop(listener);
     }
 }

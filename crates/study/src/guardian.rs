@@ -50,7 +50,7 @@ impl Guardian {
         Ok(Guardian { wire: Mutex::new(wire), mark })
     }
 
-    /// The variable that every process we start must have.
+    /// The variable that every process we start must have; the value may go on with a point and more.
     pub(crate) fn mark(&self) -> (&'static str, &OsStr) {
         (MARK, &self.mark)
     }
@@ -143,6 +143,11 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a variable of the environment is the mark, or that of one run.
+fn is_marked(variable: &[u8], mark: &[u8]) -> bool {
+    variable.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+}
+
 /// Ends every process with the mark but this one; whether there was any.
 fn end_marked(mark: &[u8]) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
@@ -151,7 +156,7 @@ fn end_marked(mark: &[u8]) -> bool {
         let pid = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
         let Some(pid) = pid.filter(|pid| pid.unsigned_abs() != std::process::id()) else { continue };
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        if environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        if environment.split(|byte| *byte == 0).any(|variable| is_marked(variable, mark))
             && let Some(pid) = Pid::from_raw(pid)
         {
             found |= kill_process(pid, Signal::KILL).is_ok();
@@ -163,6 +168,15 @@ fn end_marked(mark: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mark_of_one_run_is_ours_and_that_of_another_is_not() {
+        for (variable, is_ours) in
+            [("RUN=ab", true), ("RUN=ab.3", true), ("RUN=abc", false), ("RUN=a", false)]
+        {
+            assert_eq!(is_marked(variable.as_bytes(), b"RUN=ab"), is_ours, "{variable}");
+        }
+    }
 
     #[test]
     fn what_ended_or_was_removed_is_no_longer_kept() {

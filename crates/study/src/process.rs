@@ -1,15 +1,17 @@
 //! One child process, from held at the gate to reaped.
 
+use crate::descendants::{Descendants, Mark};
 use crate::drive;
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::launch;
+use crate::leftovers;
 use crate::run::{Run, Stopped};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
@@ -45,6 +47,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 pub struct Waiting {
     child: Child,
     group: Pid,
+    descendants: Descendants,
     control: UnixStream,
     used: Usage,
     captured: Option<(File, File)>,
@@ -71,6 +74,8 @@ pub struct Finished {
     pub stdout_file: Option<File>,
     /// Why it was ended, when it did not end by itself.
     pub stopped: Option<Stopped>,
+    /// Processes that still ran when the first had ended, and were ended.
+    pub left_running: usize,
     /// What its client did, when it had one. `wall_ns` is then the client's time, from its start to its end.
     pub client: Option<Client>,
 }
@@ -93,8 +98,9 @@ impl Waiting {
         let mut command = launcher(run, cpus)?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let guardian = interrupts.guardian().doing("starting the process that cleans up after us")?;
-        let (name, mark) = guardian.mark();
-        command.env(name, mark);
+        let mark = Mark::new(guardian.mark());
+        let (name, value) = mark.variable();
+        command.env(name, value);
         let captured = match streams {
             Streams::Captured => {
                 let files = kept_output()?;
@@ -124,6 +130,7 @@ impl Waiting {
         let mut waiting = Self {
             child,
             group,
+            descendants: Descendants::new(group, mark),
             control,
             used: Usage::default(),
             captured,
@@ -164,17 +171,15 @@ impl Waiting {
 
     /// Ends the child and its group: kindly first, so that it can clean up after itself.
     pub fn end(&mut self) {
-        // Signals fail only when the child is already gone.
-        let _ = kill_process_group(self.group, Signal::TERM);
+        self.descendants.signal(Signal::TERM);
         let deadline = Instant::now() + GRACE;
-        while let Ok(None) = self.child.try_wait() {
-            if Instant::now() >= deadline {
-                let _ = kill_process_group(self.group, Signal::KILL);
-                let _ = self.child.wait();
-                break;
-            }
+        // Not reaped before all of its group are gone: the group's number stays its own.
+        while !self.descendants.living().is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
+        self.descendants.kill();
+        // It is gone by now.
+        let _ = self.child.wait();
         self.interrupts.release(self.group);
     }
 
@@ -191,7 +196,7 @@ impl Waiting {
         let started = Instant::now();
         let deadline = self.run.max_time.map(|time| started + time);
         self.release()?;
-        while !self.wait_until(Some(Instant::now() + LOOK))? {
+        while !self.is_over(LOOK)? {
             self.is_enough = is_enough();
             if self.is_enough || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
@@ -214,7 +219,11 @@ impl Waiting {
             None => (Some(Stopped::Time), None),
             Some(driving) => drive::drive(&mut self, &driving, deadline)?,
         };
-        let wall_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let (wall, left_running) = match stopped {
+            None => leftovers::settle(&self, started, deadline)?,
+            Some(_) => (started.elapsed(), 0),
+        };
+        let wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX);
         let wall_ns = client.as_ref().map_or(wall_ns, |client| client.wall_ns);
         if stopped.is_some() {
             self.stop()?;
@@ -240,7 +249,7 @@ impl Waiting {
             stdout: client.stdout,
             stderr: client.stderr,
         });
-        Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, stopped, client })
+        Ok(Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, stopped, left_running, client })
     }
 
     /// Reads what the child used until now, or what stopped it.
@@ -273,15 +282,32 @@ impl Waiting {
         }
     }
 
-    /// Ends the program and all of its group, and leaves it to be reaped: kindly first, so that it can say its last
-    /// words.
-    fn stop(&self) -> Result<()> {
-        let _ = kill_process_group(self.group, Signal::TERM);
-        if !self.wait_until(Some(Instant::now() + LAST_WORDS))? {
-            let _ = kill_process_group(self.group, Signal::KILL);
-            self.wait_until(None)?;
+    /// Whether it has ended, and all that came from it; waits so long for that.
+    pub(crate) fn is_over(&self, time: Duration) -> Result<bool> {
+        if !self.wait_until(Some(Instant::now() + time))? {
+            return Ok(false);
         }
+        if self.descendants.living().is_empty() {
+            return Ok(true);
+        }
+        std::thread::sleep(time);
+        Ok(false)
+    }
+
+    /// Ends the program and all that came from it, and leaves it to be reaped: kindly first, so that they can say their
+    /// last words.
+    pub(crate) fn stop(&self) -> Result<()> {
+        self.descendants.signal(Signal::TERM);
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.is_over(LOOK)? && Instant::now() < deadline {}
+        self.descendants.kill();
+        self.wait_until(None)?;
         Ok(())
+    }
+
+    /// All its processes.
+    pub(crate) fn descendants(&self) -> &Descendants {
+        &self.descendants
     }
 
     /// What this child was started from.
@@ -292,8 +318,8 @@ impl Waiting {
     fn reap(&mut self) -> Result<wait4::ResUse> {
         self.interrupts.release(self.group);
         // The leader is not yet reaped, so the group's number cannot have been given to another.
-        // An empty group is the normal case.
-        let _ = kill_process_group(self.group, Signal::KILL);
+        // No process left is the normal case.
+        self.descendants.kill();
         self.child.wait4().doing("reaping the program")
     }
 

@@ -7,41 +7,35 @@ mod request;
 mod runs;
 mod sanitizer;
 mod sealing;
+mod subject;
 
 use crate::error::{Doing, Error, Result};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{RecordOutcome, RecordRequest};
+pub use subject::Subject;
 
 use crate::alias::Alias;
-use crate::companions;
 use crate::interrupt::Interrupts;
 use crate::recording_file;
 use emulator::Emulator;
-use lineup_debuginfo::DebugInfo;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Ending, Header, Mode, ProgramExit};
 use runs::Runs;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
 /// Records a program: twice through when the request says so, so that only blocks that run inside regions are
 /// instrumented the second time, and again while blocks were met that the runs before had not seen.
-pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupts) -> Result<RecordOutcome> {
-    recording_file::check(&request.output, Some(request.program()))?;
-    if request.mode != Mode::WholeProgram {
-        debug.require_debug_info().map_err(|cause| {
-            let program = request.program().display();
-            let file =
-                format!("{program} (if it only starts the program with the functions, record that one)");
-            Error::DebugInfo { file, cause }
-        })?;
-    }
-    let emulator = Emulator::find(debug.abi().machine)?;
-    let (mut header, mut notes) = header(request, debug, &emulator)?;
+///
+/// Programs that it starts are recorded with it, unless whole programs are counted.
+///
+/// # Errors
+/// When it cannot be recorded, and when no region was called.
+pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<RecordOutcome> {
+    recording_file::check(&request.output, subject.files())?;
+    let emulator = Emulator::find(subject.debug().abi().machine)?;
+    let (mut header, mut notes) = header(request, subject, &emulator)?;
     if request.stop_after.is_some() && header.mode == Mode::TwoPass {
         header.mode = Mode::OnePass;
     }
@@ -50,16 +44,17 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
         task: Task::Discover,
         header,
         output: String::new(),
-        program: text(&absolute(request.program())?)?,
+        program: subject.started_text()?,
+        follow: emulator.follow().filter(|_| mode != Mode::WholeProgram),
         journal: String::new(),
         unwatched_output: String::new(),
         follows_all: false,
         discovery: Discovery::default(),
         system: None,
     };
-    let mut runs = Runs::new(request, emulator, plan, interrupts)?;
+    let mut runs = Runs::new(request, subject, emulator, plan, interrupts)?;
     if mode == Mode::TwoPass {
-        runs.discover(debug, &mut notes)?;
+        runs.discover(&mut notes)?;
     }
     let output = recording_file::make(&request.output)?;
     let recorded = runs.record(&Alias::of(&output)?, &mut notes)?;
@@ -83,35 +78,14 @@ pub fn record(request: &RecordRequest, debug: &DebugInfo, interrupts: &Interrupt
     Ok(RecordOutcome { ending, summary, runs: runs.made, failure, finished, notes })
 }
 
-/// The debug info of a program that is to be recorded. What cannot work is found out now, before any long run.
-///
-/// # Errors
-/// When there is no such program, or it cannot run under the emulator.
-pub fn load(program: &Path) -> Result<DebugInfo> {
-    check(program)?;
-    companions::load(program)
-}
-
-fn check(program: &Path) -> Result<()> {
-    let metadata =
-        fs::metadata(program).doing_with(|| format!("cannot read the program {}", program.display()))?;
-    if !metadata.is_file() {
-        return Err(Error::file(program, "is not a program"));
-    }
-    if metadata.permissions().mode() & 0o111 == 0 {
-        return Err(Error::file(program, "is not executable; chmod +x it"));
-    }
-    sanitizer::refuse(program)
-}
-
-fn header(request: &RecordRequest, debug: &DebugInfo, emulator: &Emulator) -> Result<(Header, Vec<String>)> {
+fn header(request: &RecordRequest, subject: &Subject, emulator: &Emulator) -> Result<(Header, Vec<String>)> {
     // Only shown: what is run is the run's own.
     let command = request.run.command.iter().map(|word| word.to_string_lossy().into_owned());
-    let mut header = Header::new(debug.abi(), command.collect());
+    let mut header = Header::new(subject.debug().abi(), command.collect());
     let mut notes = Vec::new();
     header.emulator = emulator.version.clone();
     header.mode = request.mode;
-    header.regions = regions::find(&request.regions, debug, &real(request.program())?, &mut notes)?;
+    header.regions = regions::find(&request.regions, subject, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
     header.max_calls = request.max_calls;
     header.selection = request.selection;
@@ -126,18 +100,4 @@ pub fn in_words(exit: ProgramExit) -> String {
         ProgramExit::Exited(status) => format!("exited with status {status}"),
         ProgramExit::Signaled(signal) => format!("was ended by signal {signal}"),
     }
-}
-
-fn absolute(path: &Path) -> Result<std::path::PathBuf> {
-    std::path::absolute(path).doing_with(|| path.display().to_string())
-}
-
-/// A program's path as the kernel names it where it is mapped.
-fn real(path: &Path) -> Result<std::path::PathBuf> {
-    path.canonicalize().doing_with(|| format!("cannot read the program {}", path.display()))
-}
-
-fn text(path: &Path) -> Result<String> {
-    let text = path.to_str().ok_or_else(|| Error::file(path, "has a name that is not UTF-8; rename it"))?;
-    Ok(text.to_owned())
 }

@@ -37,7 +37,7 @@ pub enum OutputError {
 ///
 /// # Errors
 /// When the file is the program, holds anything but a recording, or cannot be written.
-pub fn check(output: &Path, program: Option<&Path>) -> Result<(), OutputError> {
+pub fn check<'p>(output: &Path, programs: impl IntoIterator<Item = &'p Path>) -> Result<(), OutputError> {
     let name = || output.display().to_string();
     let unwritable = |source| OutputError::Unwritable { output: name(), source };
     let Some(there) = existing(output).map_err(unwritable)? else {
@@ -47,7 +47,7 @@ pub fn check(output: &Path, program: Option<&Path>) -> Result<(), OutputError> {
     let same = |program: &Path| {
         std::fs::metadata(program).is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
     };
-    if program.is_some_and(same) {
+    if programs.into_iter().any(same) {
         return Err(OutputError::IsProgram { output: name() });
     }
     if !there.is_file() || (there.len() > 0 && !is_recording(output).map_err(unwritable)?) {

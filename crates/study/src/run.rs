@@ -21,6 +21,8 @@ pub struct Run {
     pub max_time: Option<Duration>,
     /// A client that decides when it is done; `None` when it ends by itself.
     pub drive: Option<Drive>,
+    /// What becomes of processes that it leaves running.
+    pub leftovers: Leftovers,
     /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
     pub placed: Option<Placed>,
 }
@@ -33,6 +35,21 @@ pub struct Drive {
     /// When it starts after the server; `None` as soon as the server listens on a socket.
     pub after: Option<Duration>,
 }
+
+/// What becomes of processes that still run when the first one has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Leftovers {
+    /// They are waited for while they work, and ended when none of them did for [`IDLE`].
+    #[default]
+    WhileWorking,
+    /// They are waited for until they end.
+    Wait,
+    /// They are ended at once.
+    End,
+}
+
+/// How long processes that outlive the first one may do nothing.
+pub const IDLE: Duration = Duration::from_secs(2);
 
 /// Why a program was ended from outside, as it was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

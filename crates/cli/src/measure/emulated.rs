@@ -6,7 +6,7 @@ use lineup_prove::metric::{Metric, Observed, Unit};
 use lineup_recording::{Mode, Selection};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
-use lineup_study::recorder::{RecordRequest, executable, load, record};
+use lineup_study::recorder::{RecordRequest, Subject, executable, record};
 use lineup_study::run::Run;
 
 /// How often the program is emulated: two equal counts show that they repeat.
@@ -30,10 +30,10 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
         output: scratch.path().join("counts"),
         streams: Streams::Captured,
     };
-    let debug = load(request.program())?;
+    let subject = Subject::load(&request.run, None)?;
     let mut per_run = Vec::new();
     for _ in 0..RUNS {
-        let outcome = record(&request, &debug, interrupts).context("--emulate")?;
+        let outcome = record(&request, &subject, interrupts).context("--emulate")?;
         let total = outcome.summary.total_instructions;
         let Some(total) = total else { bail!("--emulate: the emulator gave no instruction count") };
         per_run.push(Observed::Value(total as f64));

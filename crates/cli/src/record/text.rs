@@ -1,12 +1,12 @@
 //! The summary for people.
 
-use super::Report;
 use super::functions::FunctionProfile;
+use super::{Report, UnfollowedProgram};
 use crate::figures::grouped;
+use lineup_explain::process_summary::ProcessSummary;
 use lineup_explain::quantiles::Quantiles;
 use lineup_explain::region_summary::RegionSummary;
 use lineup_report::text::{Align, Table, TextStyle};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Tables, with at most `top` functions.
@@ -29,11 +29,10 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
             let _ = writeln!(out, "{what}: {}", count(number));
         }
     }
-    let mut executed: BTreeMap<&str, usize> = BTreeMap::new();
-    report.executed.iter().for_each(|program| *executed.entry(program).or_default() += 1);
-    for (program, times) in executed {
-        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-        let _ = writeln!(out, "started by exec {times}, not recorded: {program}; record it by itself");
+    processes_text(&mut out, &report.processes, style);
+    for UnfollowedProgram { program, why, times } in &report.unfollowed {
+        let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let _ = writeln!(out, "not recorded: {program}, started {times}: it {why}");
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
@@ -95,6 +94,41 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
                 "  warning: the recorded calls are not like the rest: median {median}, mean {mean}; record more of them"
             );
         }
+    }
+}
+
+/// The processes with calls, when there is more than one process.
+fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextStyle) {
+    if processes.len() < 2 {
+        return;
+    }
+    let names = [("process", Align::Right), ("pid", Align::Right), ("came from", Align::Left)];
+    let rest = [("calls made", Align::Right), ("recorded", Align::Right), ("region", Align::Left)];
+    let all = names.into_iter().chain(rest).chain([("program", Align::Left)]);
+    let mut table = Table::new(all);
+    for process in processes.iter().filter(|process| process.has_calls()) {
+        let from = match process.parent {
+            Some(parent) => format!("{parent} {}", process.origin),
+            None => process.origin.to_owned(),
+        };
+        for region in process.regions.iter().filter(|region| region.recorded > 0 || region.seen > Some(0)) {
+            table.row([
+                process.number.to_string(),
+                process.pid.to_string(),
+                from.clone(),
+                region.seen.map_or("unknown".to_owned(), count),
+                count(region.recorded),
+                region.name.clone(),
+                process.program.clone(),
+            ]);
+        }
+    }
+    if !table.is_empty() {
+        out.push_str(&table.render(style));
+    }
+    let silent = processes.iter().filter(|process| !process.has_calls()).count() as u64;
+    if silent > 0 {
+        let _ = writeln!(out, "processes without calls of these regions: {}", count(silent));
     }
 }
 

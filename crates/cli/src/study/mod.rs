@@ -45,8 +45,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(Err(reason)) => (None, Some(reason)),
     };
     let mut report = StudyReport::of_found(Found {
-        title: plan.program.display().to_string(),
-        commands: outputs::commands(plan, after.is_some()),
+        title: before.program().display().to_string(),
+        commands: outputs::commands(plan, before.program(), after.is_some()),
         setting: setting(plan, scratch, &before),
         machine: machine::facts(),
         line: plan.line(),

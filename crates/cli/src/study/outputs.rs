@@ -52,7 +52,7 @@ fn put_or_remove(plan: &Plan, name: &str, text: Option<&str>) -> Result<()> {
 }
 
 /// The commands that repeat a study and go on from it, from where the user stands.
-pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
+pub(crate) fn commands(plan: &Plan, program: &Path, has_patch: bool) -> Vec<CommandLine> {
     let mut commands =
         vec![CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) }];
     if has_patch {
@@ -60,7 +60,7 @@ pub(crate) fn commands(plan: &Plan, has_patch: bool) -> Vec<CommandLine> {
         commands.push(CommandLine { purpose: "apply the patch".into(), text: typed::line(apply) });
     }
     if plan.guard {
-        let (lock, program) = (plan.out.join("lineup.lock"), plan.source.join(&plan.program));
+        let (lock, program) = (plan.out.join("lineup.lock"), plan.source.join(program));
         let check: [OsString; 5] =
             ["lineup".into(), "layout".into(), "--check".into(), lock.into(), program.into()];
         commands.push(CommandLine {

@@ -12,7 +12,8 @@ use lineup_prove::ProofPlan;
 use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::run::{Drive, Run};
+use lineup_study::recorder::on_path;
+use lineup_study::run::{Drive, Leftovers, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
@@ -31,6 +32,10 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
+    /// Program to study, a path inside the source folder, when it is not the one that is started but one that this starts in
+    /// turn; found by itself unless two have functions of these names
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Folder for report.html, report.json and fix.patch
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
     out: PathBuf,
@@ -67,7 +72,7 @@ pub(crate) struct Options {
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     json: bool,
-    /// The program, a path inside the source folder, and its arguments
+    /// The program, a path inside the source folder, and its arguments; or a command that starts it
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
@@ -106,8 +111,11 @@ pub(crate) struct Plan {
     pub(crate) guard: bool,
     /// Whether standard output gets JSON.
     pub(crate) json: bool,
-    /// The program, relative to the source folder.
-    pub(crate) program: PathBuf,
+    /// The program that is studied, relative to the source folder; `None` when it is the one that is started, or found
+    /// among those that this starts.
+    pub(crate) program: Option<PathBuf>,
+    /// What is started, relative to the source folder unless it is not in there.
+    pub(crate) started: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
     /// What every run reads.
@@ -118,6 +126,8 @@ pub(crate) struct Plan {
     pub(crate) stop_after: Option<u64>,
     /// A client that drives the program.
     pub(crate) drive: Option<Drive>,
+    /// What becomes of processes that outlive the first one.
+    pub(crate) leftovers: Leftovers,
 }
 
 impl Plan {
@@ -126,7 +136,13 @@ impl Plan {
         let regions = Regions::from_iter(options.regions);
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;
-        let program = inside(Path::new(&program), &options.source)?;
+        let started = match inside(Path::new(&program), &options.source) {
+            Ok(inside) => inside,
+            // A shell or another tool that starts the program.
+            Err(_) if Path::new(&program).is_absolute() => PathBuf::from(&program),
+            Err(error) => return Err(error),
+        };
+        let program = options.program.map(|program| inside(&program, &options.source)).transpose()?;
         prepare_output(&options.out, &options.source)?;
         Ok(Plan {
             regions,
@@ -150,11 +166,13 @@ impl Plan {
             guard: options.guard,
             json: options.json,
             program,
+            started,
             arguments: command.collect(),
             input: options.surroundings.input(interrupts, stages)?,
             max_time: options.surroundings.max_time(),
             stop_after: options.surroundings.stop_after(),
             drive: options.surroundings.drive(),
+            leftovers: options.surroundings.leftovers(),
         })
     }
 
@@ -163,21 +181,31 @@ impl Plan {
         self.advice.primary
     }
 
-    /// The run of a variant's program in its own copy of the sources.
-    pub(crate) fn run(&self, program: &Path, tree: &Tree) -> Run {
-        Run {
-            command: [program.as_os_str()]
-                .into_iter()
-                .map(Into::into)
-                .chain(self.arguments.clone())
-                .collect(),
+    /// The run of a variant in its own copy of the sources.
+    pub(crate) fn run(&self, tree: &Tree) -> Result<Run> {
+        let started = self.started_in(tree)?.into_os_string();
+        Ok(Run {
+            command: [started].into_iter().chain(self.arguments.clone()).collect(),
             directory: Some(tree.path.clone()),
             environment: Vec::new(),
             input: self.input.clone(),
             max_time: self.max_time,
             drive: self.drive.clone(),
+            leftovers: self.leftovers,
             placed: None,
+        })
+    }
+
+    /// The file that is started: in the variant's copy of the sources, else where a shell finds it.
+    fn started_in(&self, tree: &Tree) -> Result<PathBuf> {
+        let file = tree.path.join(&self.started);
+        if file.is_file() {
+            return Ok(file);
         }
+        let on_path = (self.started.components().count() == 1).then(|| on_path(&self.started)).flatten();
+        on_path.with_context(|| {
+            format!("the build `{}` made no {} in the source folder", self.build, self.started.display())
+        })
     }
 }
 

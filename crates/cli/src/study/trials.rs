@@ -19,7 +19,6 @@ use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::Reading;
 use lineup_study::source::scratch::{Role, Scratch};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// More lines per call than this, over all regions by their weights, make a program worse.
 const MORE_LINES: f64 = 0.01;
@@ -73,7 +72,7 @@ impl Trials<'_> {
         let mut options = self.plan.advice.clone();
         let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
         options.meaning = read.and(options.meaning);
-        let mut judge = BuildJudge::new(self.scratch, Path::new(&self.plan.program))?;
+        let mut judge = BuildJudge::new(self.scratch, self.before.program())?;
         let mut rejected = None;
         loop {
             self.stages.stage("working out a better layout; every candidate is compiled");

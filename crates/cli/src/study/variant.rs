@@ -3,9 +3,8 @@
 use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
-use anyhow::{Context, Result, bail};
-use lineup_debuginfo::DebugInfo;
-use lineup_explain::{Explained, Options};
+use anyhow::{Context, Result};
+use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
@@ -13,7 +12,7 @@ use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, in_words};
+use lineup_study::recorder::{self, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
@@ -25,6 +24,7 @@ use std::path::{Path, PathBuf};
 /// A variant with what its recording tells.
 pub(crate) struct Variant {
     tree: Tree,
+    program: PathBuf,
     /// What was recorded.
     pub(crate) recorded: Explained,
     /// What its sources mean to a compiler; read for the program as it is.
@@ -60,27 +60,35 @@ impl Variant {
             None => Some(meaning::build_and_read(scratch, &mut tree, &plan.units)?),
             Some(edits) => scratch.build(&mut tree, edits).map(|()| None)?,
         };
-        let program = tree.path.join(&plan.program);
-        if !program.is_file() {
-            bail!("the build `{}` made no {} in the source folder", plan.build, plan.program.display());
-        }
-        let debug = recorder::load(&program)?;
-        debug.require_debug_info().with_context(|| plan.program.display().to_string())?;
-        let recording = keep(&plan.out.join(name), &program)?;
+        let named = plan.program.as_ref().map(|program| tree.path.join(program));
+        let run = plan.run(&tree)?;
+        let subject = Subject::load(&run, named.as_deref())?;
+        let folder = plan.out.join(name);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let recording = folder.join("calls.rec");
         stages.stage(&format!("recording the program {name} the change"));
-        let outcome = record(plan, &tree, &program, &debug, &recording, interrupts)?;
+        let outcome = record(plan, run, &subject, &recording, interrupts)?;
         outcome.notes.iter().for_each(|note| stages.line(note));
-        stages.stage(&format!("explaining the recording {name} the change"));
+        let survey = explain::survey(&recording, stages)?;
+        let program = studied(&survey, &subject, &tree)?;
+        keep(&folder, &program)?;
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let survey = explain::survey(&recording, stages)?;
-        let recorded = explain::program(&recording, survey, &program, Some(debug), options, stages)?;
+        let debug = (program == subject.program()).then(|| subject.into_debug());
+        let recorded = explain::program(&recording, survey, &program, debug, options, stages)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
-        Ok(Variant { tree, recorded, reading, conduct })
+        let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
+        Ok(Variant { tree, program, recorded, reading, conduct })
+    }
+
+    /// The program that was studied, relative to the source folder.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// The copy that this variant was built in.
@@ -96,33 +104,52 @@ impl Variant {
     }
 
     /// The run of this variant for timing: with the input that was recorded.
-    fn timed(&self, plan: &Plan) -> Run {
-        let run = plan.run(&self.tree.path.join(&plan.program), &self.tree);
-        recorder::native_or_emulated(self.recorded.abi().machine, run)
+    fn timed(&self, plan: &Plan) -> Result<Run> {
+        Ok(recorder::native_or_emulated(self.recorded.abi().machine, plan.run(&self.tree)?))
     }
 }
 
-/// Keeps the program in a folder of the results, for the recording that is put beside it: the scratch copy it was
-/// built in goes away. Returns the place of the recording.
-fn keep(folder: &Path, program: &Path) -> Result<PathBuf> {
-    let cannot = || format!("cannot keep the program in {}", folder.display());
-    fs::create_dir_all(folder).with_context(cannot)?;
-    let name = program.file_name().unwrap_or_default();
-    fs::copy(program, folder.join(name)).with_context(cannot)?;
-    Ok(folder.join("calls.rec"))
+/// The program that the study is about: the one that was named, or started, or started in turn.
+fn studied(survey: &Survey, subject: &Subject, tree: &Tree) -> Result<PathBuf> {
+    let own = subject.program().to_owned();
+    let is_mapped = survey.images.iter().any(|image| Path::new(&image.path) == own);
+    let own = Some(own).filter(|own| is_mapped && own.starts_with(&tree.path));
+    let found = match own {
+        Some(own) if explain::has_regions(subject.debug(), survey) => Some(own),
+        // Regions may lie in a library of the program.
+        own => explain::program_with_regions(survey, &tree.path).or(own),
+    };
+    let program = found.with_context(|| {
+        format!(
+            "no program that the build made has the functions; a study rebuilds the program, so it must be inside \
+             --source, and {} is not it",
+            subject.program().display()
+        )
+    })?;
+    if program == subject.program() {
+        subject.debug().require_debug_info().with_context(|| program.display().to_string())?;
+    }
+    Ok(program)
 }
 
-/// Records the program of one variant, in its own copy of the sources.
+/// Keeps the program in a folder of the results, beside its recording: the scratch copy it was built in goes away.
+fn keep(folder: &Path, program: &Path) -> Result<()> {
+    let cannot = || format!("cannot keep the program in {}", folder.display());
+    let name = program.file_name().unwrap_or_default();
+    fs::copy(program, folder.join(name)).with_context(cannot)?;
+    Ok(())
+}
+
+/// Records the run of one variant.
 fn record(
     plan: &Plan,
-    tree: &Tree,
-    program: &Path,
-    debug: &DebugInfo,
+    run: Run,
+    subject: &Subject,
     output: &Path,
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
     let request = RecordRequest {
-        run: plan.run(program, tree),
+        run,
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
@@ -133,7 +160,7 @@ fn record(
         output: output.to_owned(),
         streams: Streams::Captured,
     };
-    let outcome = recorder::record(&request, debug, interrupts)?;
+    let outcome = recorder::record(&request, subject, interrupts)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),
@@ -163,7 +190,7 @@ pub(crate) fn effects(
     after: &Variant,
     interrupts: &Interrupts,
 ) -> Result<[ConductEffects; 2]> {
-    Ok(match observe_variants(&before.timed(plan), &after.timed(plan), interrupts)? {
+    Ok(match observe_variants(&before.timed(plan)?, &after.timed(plan)?, interrupts)? {
         Ok(both) => both.map(ConductEffects::Observed),
         Err(error) => [(); 2].map(|()| ConductEffects::NotObserved(error.to_string())),
     })
@@ -176,6 +203,6 @@ pub(crate) fn runner(
     after: &Variant,
     interrupts: &Interrupts,
 ) -> Result<ProcessRunner> {
-    let variants = vec![before.timed(plan), after.timed(plan)];
+    let variants = vec![before.timed(plan)?, after.timed(plan)?];
     Ok(ProcessRunner::new(variants, RunnerOptions::default(), interrupts)?)
 }

@@ -1,6 +1,6 @@
 //! What cannot be recorded: a clear message, exit status 2, nothing lost.
 
-use crate::program::{Program, X86_64, build, c, lineup_record};
+use crate::program::{Program, X86_64, c, lineup_record};
 use lineup_recording::read_all;
 use std::process::Command;
 
@@ -64,19 +64,6 @@ fn a_region_that_is_never_called() {
         let arguments = [&["--region", "region"], mode, &["--", "./program", "never"]].concat();
         assert!(refused(&program, &arguments).contains("without a call of region"));
     }
-}
-
-#[test]
-fn a_region_of_a_program_that_is_started_by_exec_comes_with_that_programs_name() {
-    let program = c(X86_64, SOURCE, &[]);
-    let starter =
-        "#include <unistd.h>\nint main(void) { execl(\"./program\", \"program\", (char *)0); return 1; }\n";
-    build(X86_64, program.folder.path(), "starter.c", starter, "starter", &[]);
-    let said = refused(&program, &["--region", "region", "--", "./starter"]);
-    assert!(
-        said.contains("started by exec") && said.contains("lineup record --region region -- /"),
-        "{said}"
-    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Threads, processes, libraries.
 
 use crate::program::{AArch64, MACHINES, Recorded, X86_64, build, c, cpp, lineup_record};
-use lineup_model::access::Call;
 use lineup_model::access::CallEnd::{Abandoned, Returned};
+use lineup_model::access::{Call, ProcessId};
+use lineup_model::process::Origin;
 use lineup_model::region::RegionId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,11 +125,14 @@ fn processes_that_run_at_the_same_time_write_one_recording() {
 }
 
 #[test]
-fn what_ran_before_exec_stays_recorded_and_the_program_is_named() {
+fn what_ran_before_exec_stays_recorded_and_the_program_is_followed() {
     let recorded = c(X86_64, FORKS, &["-DEXEC"]).record(&["--region", "region"]);
     assert_eq!(recorded.ends(), [Returned; 6]);
     let summary = recorded.recording.summary.as_ref().expect("a summary");
-    assert_eq!(summary.executed, ["/bin/true"]);
+    assert_eq!(summary.unfollowed, []);
+    let last = recorded.recording.processes.last().expect("processes");
+    assert_eq!(last.origin, Origin::Executed(ProcessId(0)));
+    assert!(last.program.ends_with("/true"), "{}", last.program);
 }
 
 /// Work that is the same on every thread and in every run, through libraries, locks and exceptions; what differs from

@@ -106,7 +106,7 @@ fn score(target: &Target, program: &Path, label: &str, score: &mut Score) {
     let debug = DebugInfo::parse(run.bytes.clone(), &mut NoCompanions).unwrap();
     let mut pcs = run.calls.iter().flat_map(|(call, _)| call.accesses.iter().map(|access| access.pc));
     let image = Image::new(run.image.clone(), Some(&debug), &mut pcs);
-    let mut namer = Namer::new(vec![image], &run.memory, &run.stacks);
+    let mut namer = Namer::new(vec![image], &[], &run.memory, &run.stacks);
     for (call, _) in &run.calls {
         let mut context = AccessContext::default();
         for access in &call.accesses {

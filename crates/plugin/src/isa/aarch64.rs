@@ -18,7 +18,7 @@ const SYSTEM_CALLS: &[(i64, Call)] = &[
     (216, Call::Unmap),
     (222, Call::Map),
     (221, Call::Exec),
-    (281, Call::Exec),
+    (281, Call::ExecAt),
     (220, Call::Clone),
     (93, Call::Exit),
     (94, Call::ExitGroup),

@@ -8,7 +8,7 @@ use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
 const SP: u32 = 13;
 const LR: u32 = 14;
 
-const SYSTEM_CALLS: &[(i64, Call)] = &[(387, Call::Exec), (248, Call::ExitGroup), (268, Call::ThreadKill)];
+const SYSTEM_CALLS: &[(i64, Call)] = &[(387, Call::ExecAt), (248, Call::ExitGroup), (268, Call::ThreadKill)];
 
 pub(super) struct Arm32;
 

@@ -21,7 +21,7 @@ pub(super) const X86_64: X86 = X86 {
         (25, Call::Unmap),
         (9, Call::Map),
         (59, Call::Exec),
-        (322, Call::Exec),
+        (322, Call::ExecAt),
         (57, Call::Fork),
         (58, Call::Fork),
         (56, Call::Clone),
@@ -38,7 +38,7 @@ pub(super) const X86_64: X86 = X86 {
 pub(super) const I386: X86 = X86 {
     bits: 32,
     system_calls: &[
-        &[(358, Call::Exec), (243, Call::SetDescriptor), (252, Call::ExitGroup), (270, Call::ThreadKill)],
+        &[(358, Call::ExecAt), (243, Call::SetDescriptor), (252, Call::ExitGroup), (270, Call::ThreadKill)],
         OF_BOTH_OLD,
     ],
     clone_sets_base: ThreadBaseArgument::FourthDescribes,

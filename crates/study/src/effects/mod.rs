@@ -29,7 +29,8 @@ use observer::Observer;
 use rustix::process::Pid;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// Why a run could not be observed.
@@ -67,6 +68,8 @@ struct Scene {
 /// An observation under way, on a thread of its own: the kernel knows one thread as the tracer.
 struct Observation {
     thread: JoinHandle<Result<Observer, EffectsError>>,
+    /// Set when the run is over.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Observation {
@@ -77,25 +80,28 @@ impl Observation {
     fn attach(program: Pid, scene: Scene) -> Result<Self, EffectsError> {
         let (report, attached) = mpsc::channel();
         let tid = program.as_raw_nonzero().get();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let told = is_over.clone();
         let thread = std::thread::spawn(move || {
             let done = ptrace::seize(tid);
             let is_attached = done.is_ok();
             // Whoever asked waits for this word.
             let _ = report.send(done);
-            if is_attached { tracer::Tracer::new(tid, scene).run() } else { Err(EffectsError::Lost) }
+            if is_attached { tracer::Tracer::new(tid, scene, told).run() } else { Err(EffectsError::Lost) }
         });
         match attached.recv() {
-            Ok(Ok(())) => Ok(Self { thread }),
+            Ok(Ok(())) => Ok(Self { thread, is_over }),
             Ok(Err(error)) => Err(EffectsError::Attach(error)),
             Err(_) => Err(EffectsError::Lost),
         }
     }
 
-    /// Waits until what the program left running is gone, too.
+    /// The run is over; waits until the last of its processes is gone.
     ///
     /// # Errors
     /// When the program's end could not be seen.
     fn finish(self) -> Result<Observer, EffectsError> {
+        self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| EffectsError::Lost)?
     }
 }

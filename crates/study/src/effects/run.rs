@@ -59,10 +59,13 @@ pub fn observe(
     let started = Instant::now();
     waiting.release_observed()?;
     let finished = waiting.finish(started)?;
-    let observer = match observation.finish() {
+    let mut observer = match observation.finish() {
         Ok(observer) => observer,
         Err(error) => return Ok(Err(error)),
     };
+    if finished.left_running > 0 {
+        observer.note("what processes did that still ran when the first had ended, and were ended");
+    }
     let read = |file: &mut File| content(file, &hidden).doing("reading the run's output");
     let outputs = [(Target::StandardOutput, read(&mut output)?), (Target::StandardError, read(&mut errors)?)];
     let effects = observer.finish(finished.ending, outputs);

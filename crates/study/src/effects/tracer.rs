@@ -8,10 +8,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long processes that outlive the program may go on: what a pipeline's last part or a helper still writes
-/// belongs to the run, a server in the background would never end.
+/// How long processes may go on that are still there when the run is over. Those that whoever started the program knows
+/// of have been waited for, or ended.
 const AFTERMATH: Duration = Duration::from_secs(2);
 
 /// One thread that is followed.
@@ -29,6 +31,8 @@ pub(super) struct Tracer {
     /// Threads that were seen before the call that made them came to its event.
     early: HashSet<Tid>,
     observer: Observer,
+    /// Set when the run is over.
+    is_over: Arc<AtomicBool>,
     /// Whether the program has started: what comes before is our own.
     has_started: bool,
 }
@@ -41,10 +45,10 @@ enum Next {
 }
 
 impl Tracer {
-    pub(super) fn new(root: Tid, scene: Scene) -> Self {
+    pub(super) fn new(root: Tid, scene: Scene, is_over: Arc<AtomicBool>) -> Self {
         let threads = [(root, Thread { process: root, entered: None })].into();
         let observer = Observer::new(root, scene);
-        Self { root, threads, early: HashSet::new(), observer, has_started: false }
+        Self { root, threads, early: HashSet::new(), observer, is_over, has_started: false }
     }
 
     /// Follows the run to its end.
@@ -59,21 +63,27 @@ impl Tracer {
         Ok(self.observer)
     }
 
-    /// Follows what outlives the program, for a while, and then ends it.
+    /// Follows what outlives the program until it has ended, and ends what still runs a while after whoever started the
+    /// program saw nothing of it left.
     fn aftermath(&mut self) -> Result<(), EffectsError> {
-        let deadline = Instant::now() + AFTERMATH;
+        let mut deadline = None;
         while !self.threads.is_empty() {
             match self.wait(WaitOptions::NOHANG)? {
                 Some((tid, status)) => self.take(tid, status),
-                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
-                None => break,
+                None if deadline.is_some_and(|deadline| Instant::now() >= deadline) => break,
+                None => {
+                    if deadline.is_none() && self.is_over.load(Ordering::Relaxed) {
+                        deadline = Some(Instant::now() + AFTERMATH);
+                    }
+                    std::thread::sleep(Duration::from_millis(2));
+                }
             }
         }
         if self.threads.is_empty() {
             return Ok(());
         }
         let processes: HashSet<Tid> = self.threads.values().map(|thread| thread.process).collect();
-        self.observer.note("what processes did that were still running two seconds after the program's end");
+        self.observer.note("what processes did that had hidden from whoever started the program");
         for process in processes {
             // It may have ended by now.
             let _ = Pid::from_raw(process).map(|pid| kill_process(pid, Signal::KILL));

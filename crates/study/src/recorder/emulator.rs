@@ -4,6 +4,7 @@ use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
 use crate::run::Run;
 use lineup_model::abi::Machine;
+use lineup_recording::plan::Follow;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -17,7 +18,7 @@ const PLUGIN: &str = "liblineup_plugin.so";
 /// An emulator with the recorder.
 pub(super) struct Emulator {
     command: PathBuf,
-    plugin: PathBuf,
+    plugin: Alias,
     /// Where libraries for the program's machine are, when it is not this machine's.
     sysroot: Option<&'static str>,
     /// How it names itself.
@@ -32,27 +33,30 @@ impl Emulator {
         let version = crate::tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
-        Ok(Emulator { command, plugin: plugin()?, sysroot, version })
+        Ok(Emulator { command, plugin: Alias::of(&plugin()?)?, sysroot, version })
     }
 
-    /// The run of a program with the recorder under a plan: the same run, with the emulator in front.
-    pub(super) fn with_recorder(&self, run: &Run, plan: &str) -> Result<Recorded> {
-        let plugin = Alias::of(&self.plugin)?;
-        let mut command: Vec<OsString> = vec![self.command.clone().into(), "-plugin".into()];
-        command.push(argument_of(&plugin, plan).into());
-        if let Some(root) = self.sysroot {
-            command.extend(["-L".into(), root.into()]);
-        }
-        command.extend(run.command.iter().cloned());
-        Ok(Recorded { run: Run { command, ..run.clone() }, _plugin: plugin })
+    /// The run of a program with the recorder under a plan: the same run, with the emulator in front of the command.
+    pub(super) fn with_recorder(&self, run: &Run, command: &[OsString], plan: &str) -> Run {
+        let mut all: Vec<OsString> = vec![self.command.clone().into(), "-plugin".into()];
+        all.push(argument_of(&self.plugin, plan).into());
+        all.extend(self.options().map(OsString::from));
+        all.extend(command.iter().cloned());
+        Run { command: all, ..run.clone() }
     }
-}
 
-/// A run under the emulator with the recorder in it.
-pub(super) struct Recorded {
-    pub(super) run: Run,
-    /// The recorder's name is good while this lives.
-    _plugin: Alias,
+    /// How a program that the recorded one becomes is started; `None` when the emulator's path is no text.
+    pub(super) fn follow(&self) -> Option<Follow> {
+        Some(Follow {
+            emulator: self.command.to_str()?.to_owned(),
+            recorder: self.plugin.text().to_owned(),
+            options: self.options().map(str::to_owned).collect(),
+        })
+    }
+
+    fn options(&self) -> impl Iterator<Item = &'static str> {
+        self.sysroot.into_iter().flat_map(|root| ["-L", root])
+    }
 }
 
 /// Where libraries for a machine's programs are; `None` for those of this machine.

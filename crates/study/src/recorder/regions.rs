@@ -1,28 +1,25 @@
 //! Region names → entries.
 
+use super::Subject;
 use crate::companions;
 use crate::error::{Error, Result};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
-use lineup_model::region::{Region, Regions};
-use lineup_recording::Header;
+use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::plan::Discovery;
+use lineup_recording::{Header, Unfollowed};
 use std::path::Path;
 
 /// Names listed at most in a message.
 const MOST_NAMES: usize = 8;
 
 /// Finds each region's entries in the program. A name that the program does not have is left to the recorder, which
-/// looks for it in the libraries as they are mapped, when the program has any.
-pub(super) fn find(
-    wanted: &Regions,
-    debug: &DebugInfo,
-    program: &Path,
-    notes: &mut Vec<String>,
-) -> Result<Regions> {
-    wanted.iter().map(|(_, region)| find_one(region, debug, program, notes)).collect()
+/// looks for it in libraries and in other programs as they are mapped.
+pub(super) fn find(wanted: &Regions, subject: &Subject, notes: &mut Vec<String>) -> Result<Regions> {
+    let program = subject.mapped_text()?;
+    wanted.iter().map(|(_, region)| find_one(region, subject.debug(), &program, notes)).collect()
 }
 
-fn find_one(wanted: &Region, debug: &DebugInfo, program: &Path, notes: &mut Vec<String>) -> Result<Region> {
+fn find_one(wanted: &Region, debug: &DebugInfo, program: &str, notes: &mut Vec<String>) -> Result<Region> {
     let name = &wanted.name;
     let region = |image: &str, entries| Region { image: image.to_owned(), entries, ..wanted.clone() };
     match debug.find_functions(name) {
@@ -35,35 +32,81 @@ fn find_one(wanted: &Region, debug: &DebugInfo, program: &Path, notes: &mut Vec<
                 ));
             }
             let entries = functions.iter().map(|function| function.entry).collect();
-            Ok(region(&program.to_string_lossy(), entries))
+            Ok(region(program, entries))
         }
         FoundFunctions::InlinedEverywhere { name, callers } => Err(Error::Region(format!(
             "{name} has no code of its own: it was inlined into {}; record those, or forbid inlining it",
             listed(&callers)
         ))),
-        FoundFunctions::Unknown { .. } if uses_libraries(debug) => Ok(region("", Vec::new())),
-        FoundFunctions::Unknown { near } => Err(unknown(name, &near)),
+        FoundFunctions::Unknown { .. } => Ok(region("", Vec::new())),
     }
 }
 
+/// Looks for regions that no file of the run has a symbol of in the debug information of the programs that ran; whether
+/// any was found.
+pub(super) fn find_elsewhere(
+    regions: &mut Regions,
+    discovery: &Discovery,
+    subject: &Subject,
+) -> Result<bool> {
+    let is_nowhere = |id: RegionId, region: &Region| {
+        region.entries.is_empty() && !discovery.entries.iter().any(|(found, _, _)| *found == id.0)
+    };
+    if !regions.iter().any(|(id, region)| is_nowhere(id, region)) {
+        return Ok(false);
+    }
+    let own = subject.mapped_text()?;
+    let others = discovery.images.iter().filter(|image| **image != own);
+    let others: Vec<(&String, DebugInfo)> =
+        others.filter_map(|image| Some((image, companions::load(Path::new(image)).ok()?))).collect();
+    let mut found_any = false;
+    let find = |(id, region): (RegionId, &Region)| -> Result<Region> {
+        let mut region = region.clone();
+        for (image, debug) in others.iter().filter(|_| is_nowhere(id, &region)) {
+            match debug.find_functions(&region.name) {
+                FoundFunctions::OutOfLine(functions) => {
+                    region.entries = functions.iter().map(|function| function.entry).collect();
+                    region.image = (*image).clone();
+                    found_any = true;
+                    break;
+                }
+                FoundFunctions::InlinedEverywhere { name, callers } => {
+                    return Err(Error::Region(format!(
+                        "{name} has no code of its own in {image}: it was inlined into {}; record those, or forbid \
+                     inlining it",
+                        listed(&callers)
+                    )));
+                }
+                FoundFunctions::Unknown { .. } => {}
+            }
+        }
+        Ok(region)
+    };
+    *regions = regions.iter().map(find).collect::<Result<_>>()?;
+    Ok(found_any)
+}
+
 /// Refuses regions that no run will ever enter.
-pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &DebugInfo) -> Result<()> {
+pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Subject) -> Result<()> {
     let mut silent = Vec::new();
     for (id, region) in header.regions.iter() {
         if discovery.calls.get(usize::from(id.0)).copied().unwrap_or(0) > 0 {
             continue;
         }
-        if let Some(program) = executed_with(discovery, &region.name) {
+        if let Some(Unfollowed { program, why }) = unfollowed_with(discovery, &region.name) {
+            let name = &region.name;
             return Err(Error::Region(format!(
-                "{0} is a function of {program}, which was started by exec and so is not recorded; record it by \
-                 itself: lineup record --region {0} -- {program}",
-                region.name
+                "{name} is a function of {program}, which is not recorded: it {why}"
             )));
         }
         let is_known =
             !region.entries.is_empty() || discovery.entries.iter().any(|(found, _, _)| *found == id.0);
-        match (is_known, debug.find_functions(&region.name)) {
-            (false, FoundFunctions::Unknown { near }) => return Err(unknown(&region.name, &near)),
+        match (is_known, subject.debug().find_functions(&region.name)) {
+            (false, FoundFunctions::Unknown { near }) => {
+                let lacks = |cause| Error::DebugInfo { file: nowhere(&region.name, discovery), cause };
+                subject.debug().require_debug_info().map_err(lacks)?;
+                return Err(unknown(&region.name, &near));
+            }
             _ => silent.push(region.name.as_str()),
         }
     }
@@ -79,17 +122,18 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, debug: &Debug
     }
 }
 
-/// The first program that was started by `exec` and has a function of this name.
-fn executed_with<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d str> {
-    let has = |program: &&String| {
-        let debug = companions::load(Path::new(program));
+/// The first program that ran unrecorded and has a function of this name.
+fn unfollowed_with<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d Unfollowed> {
+    let has = |unfollowed: &&Unfollowed| {
+        let debug = companions::load(Path::new(&unfollowed.program));
         debug.is_ok_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
     };
-    discovery.executed.iter().find(has).map(String::as_str)
+    discovery.unfollowed.iter().find(has)
 }
 
-fn uses_libraries(debug: &DebugInfo) -> bool {
-    debug.sections().iter().any(|section| section.name.as_ref() as &str == ".interp")
+/// In how many files the function was looked for.
+fn nowhere(name: &str, discovery: &Discovery) -> String {
+    format!("there is no function {name} in any of the files that ran: {}", listed(&discovery.images))
 }
 
 fn unknown(name: &str, near: &[String]) -> Error {

@@ -5,12 +5,12 @@ use crate::run::Run;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Selection, Summary};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A recording to be made.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
-    /// The run to record; its command names the program's file.
+    /// The run to record; its command names the file of the program that is started.
     pub run: Run,
     /// Functions to record; empty in whole-program mode.
     pub regions: Regions,
@@ -31,13 +31,6 @@ pub struct RecordRequest {
     pub output: PathBuf,
     /// What becomes of what the program prints in the recording run.
     pub streams: Streams,
-}
-
-impl RecordRequest {
-    /// The program's file.
-    pub fn program(&self) -> &Path {
-        self.run.command.first().map_or(Path::new(""), Path::new)
-    }
 }
 
 /// What came of it.

@@ -3,13 +3,12 @@
 
 use super::emulator::Emulator;
 use super::pending::JournalFile;
-use super::{RecordRequest, in_words, regions};
+use super::{RecordRequest, Subject, in_words, regions};
 use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Streams, Waiting};
-use lineup_debuginfo::DebugInfo;
 use lineup_model::access::ProcessId;
 use lineup_prove::run;
 use lineup_recording::journal::Journal;
@@ -17,7 +16,6 @@ use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Mode, ProgramExit};
 use rustix::process::Signal;
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Recordings made at most until no block is met that is not watched; then one is made in one pass.
@@ -33,6 +31,7 @@ struct Scratch {
 /// The runs that a recording takes.
 pub(super) struct Runs<'a> {
     request: &'a RecordRequest,
+    subject: &'a Subject,
     emulator: Emulator,
     interrupts: &'a Interrupts,
     scratch: Scratch,
@@ -57,6 +56,7 @@ impl<'a> Runs<'a> {
     /// No run yet.
     pub(super) fn new(
         request: &'a RecordRequest,
+        subject: &'a Subject,
         emulator: Emulator,
         plan: Plan,
         interrupts: &'a Interrupts,
@@ -64,7 +64,7 @@ impl<'a> Runs<'a> {
         let folder = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
         let name = Alias::of(folder.path())?;
         let scratch = Scratch { folder, name };
-        Ok(Runs { request, emulator, interrupts, scratch, plan, made: 0, shown: false })
+        Ok(Runs { request, subject, emulator, interrupts, scratch, plan, made: 0, shown: false })
     }
 
     fn run(&mut self, notes: &mut Vec<String>) -> Result<Recorded> {
@@ -76,14 +76,11 @@ impl<'a> Runs<'a> {
         let is_shown = self.plan.task == Task::Record
             && !std::mem::replace(&mut self.shown, self.plan.task == Task::Record);
         let streams = if is_shown { self.request.streams } else { Streams::Captured };
-        let mut run = self.request.run.clone();
-        if let Some(program) = run.command.first_mut() {
-            *program = super::absolute(Path::new(program))?.into();
-        }
-        let recorded = self.emulator.with_recorder(&run, &format!("{}/plan", self.scratch.name.text()))?;
+        let plan = format!("{}/plan", self.scratch.name.text());
+        let run = self.emulator.with_recorder(&self.request.run, &self.subject.command, &plan);
         self.made += 1;
         let begun = Instant::now();
-        let waiting = Waiting::start(&recorded.run, None, streams, self.interrupts)?;
+        let waiting = Waiting::start(&run, None, streams, self.interrupts)?;
         let finished = match self.request.stop_after {
             Some(calls) => waiting.run_until(&|| journal.has_seen(calls, self.plan.header.regions.len())),
             None => waiting.run(),
@@ -96,10 +93,11 @@ impl<'a> Runs<'a> {
         let elapsed = begun.elapsed();
         let journal = journal.read().unwrap_or_default();
         let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), exit_of);
-        if journal.alive > 0 && matches!(exit, ProgramExit::Exited(_)) {
+        if let Some(left) = finished.as_ref().map(|finished| finished.left_running).filter(|left| *left > 0) {
+            let processes = if left == 1 { "1 process" } else { &format!("{left} processes") };
             notes.push(format!(
-                "{} forked processes still ran when the program had ended, and were ended",
-                journal.alive
+                "{processes} still ran when the first had ended, and had to be ended: see --leftovers; calls until then \
+                 are recorded"
             ));
         }
         Ok(Recorded { exit, elapsed, journal, finished })
@@ -107,15 +105,30 @@ impl<'a> Runs<'a> {
 
     /// Runs the program for what it executes inside regions. A program that was killed took that with it: it is
     /// recorded in one pass instead.
-    pub(super) fn discover(&mut self, debug: &DebugInfo, notes: &mut Vec<String>) -> Result<()> {
+    pub(super) fn discover(&mut self, notes: &mut Vec<String>) -> Result<()> {
         self.plan.output = format!("{}/discovery", self.scratch.name.text());
-        let ran = self.run(notes)?;
+        let mut ran = self.run(notes)?;
         self.interrupts.check()?;
-        match (discovered(&self.plan.output, &ran.journal)?, ran.exit) {
-            (Some(discovery), _) => {
+        let mut found = discovered(&self.plan.output, &ran.journal)?;
+        if let Some(discovery) = &found
+            && regions::find_elsewhere(&mut self.plan.header.regions, discovery, self.subject)?
+        {
+            ran = self.run(notes)?;
+            self.interrupts.check()?;
+            found = discovered(&self.plan.output, &ran.journal)?;
+        }
+        match (found, ran.exit) {
+            (Some(discovery), _) if has_all_calls(&discovery, &ran.journal) => {
                 self.plan.discovery = discovery;
                 notes.extend(self.plan.discovery.notes.iter().cloned());
-                regions::check_called(&self.plan.header, &self.plan.discovery, debug)
+                regions::check_called(&self.plan.header, &self.plan.discovery, self.subject)
+            }
+            (Some(_), _) => {
+                self.plan.header.mode = Mode::OnePass;
+                notes.push(
+                    "a process with calls was killed in the first run, so it was recorded in one pass".into(),
+                );
+                Ok(())
             }
             (None, exit @ ProgramExit::Signaled(_)) => {
                 self.plan.header.mode = Mode::OnePass;
@@ -181,6 +194,11 @@ fn exit_of(finished: &Finished) -> ProgramExit {
         run::Ending::Killed(signal) => ProgramExit::Signaled(signal),
         run::Ending::Stopped => ProgramExit::Signaled(Signal::TERM.as_raw()),
     }
+}
+
+/// Whether the processes that called regions got to write what they did.
+fn has_all_calls(discovery: &Discovery, journal: &Journal) -> bool {
+    discovery.calls.iter().zip(&journal.seen).all(|(told, seen)| told >= seen)
 }
 
 /// What the processes of a run wrote to this path; `None` when the first did not get to.

@@ -3,6 +3,7 @@
 
 use crate::error::{Doing, Result};
 use lineup_model::access::{Call, ProcessId};
+use lineup_model::process::Origin;
 use lineup_recording::journal::{Journal, Pending};
 use lineup_recording::plan::Plan;
 use lineup_recording::{
@@ -35,16 +36,15 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
         writer.append(&encoder.seal()?)?;
         events_of(&pending.records).for_each(|event| found.take(event, &plan.header));
     }
-    let is_whole = found.has_first_summary;
-    let mut summary = found.summary(journal, plan);
+    let summary = found.summary(journal, plan);
     let bounds = found.bounds(&plan.header);
     if bounds.iter().any(Option::is_some) {
         return thin(path, &plan.header, &bounds, summary, ending);
     }
     let mut encoder = Encoder::new();
-    if !is_whole {
-        summary.process = ProcessId(0);
-        encoder.summary(&found.missing(&summary));
+    let missing = found.missing(&summary);
+    if !found.has_first_summary || missing.regions.iter().any(|counts| *counts != RegionCounts::default()) {
+        encoder.summary(&missing);
     }
     encoder.ending(ending);
     writer.append(&encoder.seal()?)?;
@@ -77,6 +77,8 @@ struct Found {
     counted: Option<Summary>,
     /// The first process wrote its own.
     has_first_summary: bool,
+    /// Processes that were forked off.
+    forked: u64,
     /// Of the calls that were asked for, those that stand there.
     written: HashSet<u64>,
     good_bytes: u64,
@@ -116,6 +118,7 @@ impl Found {
                     region.positions.push(position(&call, header));
                 }
             }
+            Event::Process(process) => self.forked += u64::from(matches!(process.origin, Origin::Forked(_))),
             Event::Summary(summary) => {
                 self.has_first_summary |= summary.process == ProcessId(0);
                 Summary::add_to(&mut self.counted, summary);
@@ -148,9 +151,9 @@ impl Found {
                 ..own.counts
             };
         }
+        summary.threads = summary.threads.max(journal.threads);
+        summary.forks = summary.forks.max(self.forked);
         if !self.has_first_summary {
-            summary.threads = journal.threads;
-            summary.forks = journal.processes.saturating_sub(1);
             summary.all_calls = plan.discovery.sizes.clone();
         }
         summary
@@ -158,7 +161,7 @@ impl Found {
 
     /// What has to be added to the counts that stand there for these to come out.
     fn missing(&self, all: &Summary) -> Summary {
-        let mut missing = all.clone();
+        let mut missing = Summary { process: ProcessId::KILLED, ..all.clone() };
         let Some(counted) = &self.counted else { return missing };
         for (own, counted) in missing.regions.iter_mut().zip(&counted.regions) {
             own.seen = own.seen.saturating_sub(counted.seen);
@@ -172,7 +175,7 @@ impl Found {
         missing.threads = missing.threads.saturating_sub(counted.threads);
         missing.forks = missing.forks.saturating_sub(counted.forks);
         (missing.unrecorded_threads, missing.total_instructions) = (0, None);
-        (missing.executed, missing.notes) = (Vec::new(), Vec::new());
+        (missing.unfollowed, missing.notes) = (Vec::new(), Vec::new());
         missing
     }
 }

@@ -178,7 +178,7 @@ pub(crate) fn prepare(
     let (symbols, _) = symbols::symbols(&kernel, debug.as_ref(), &mut list).with_context(name)?;
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
     let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
-    recording_file::check(wanted.out, Some(&file))?;
+    recording_file::check(wanted.out, [file.as_path()])?;
     Ok(Prepared { kernel, options: options.clone(), file, workload, plan })
 }
 
@@ -217,6 +217,7 @@ fn plan(
         header,
         output: text_of(&std::path::absolute(wanted.out).context("the recording's path")?)?,
         program: described.to_owned(),
+        follow: None,
         journal: String::new(),
         unwatched_output: String::new(),
         follows_all: false,

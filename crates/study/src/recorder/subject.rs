@@ -1,0 +1,169 @@
+//! What is recorded: the program that is started, and the one whose functions the regions are.
+
+use super::sanitizer;
+use crate::companions;
+use crate::error::{Doing, Error, Result};
+use crate::run::Run;
+use lineup_debuginfo::DebugInfo;
+use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, MOST_INTERPRETERS};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A program to be recorded.
+pub struct Subject {
+    /// What the emulator is given: the program, or a script's interpreter with the script, and the arguments.
+    pub(super) command: Vec<OsString>,
+    /// The file whose functions the regions are.
+    program: PathBuf,
+    debug: DebugInfo,
+}
+
+impl Subject {
+    /// The program that a run starts, with the functions of `program`: one that it starts in turn; the functions of the
+    /// program itself when there is none. What cannot work is found out now, before any long run.
+    ///
+    /// # Errors
+    /// When there is no such program, or it cannot run under the emulator.
+    pub fn load(run: &Run, program: Option<&Path>) -> Result<Subject> {
+        let command = without_scripts(run)?;
+        let started = command.first().map(PathBuf::from);
+        let started = started.ok_or_else(|| Error::Start("there is no program to record".into()))?;
+        check(&started)?;
+        let program = program.unwrap_or(&started).to_owned();
+        if program != started {
+            check(&program)?;
+        }
+        let debug = companions::load(&program)?;
+        if program != started {
+            let machine = companions::load(&started)?.abi().machine;
+            if machine != debug.abi().machine {
+                let own = debug.abi().machine;
+                let why = format!(
+                    "is a program for {own} and {} one for {machine}: both run in one emulator",
+                    started.display()
+                );
+                return Err(Error::file(program, why));
+            }
+        }
+        Ok(Subject { command, program, debug })
+    }
+
+    /// Files that no recording may replace.
+    pub(super) fn files(&self) -> [&Path; 2] {
+        [Path::new(&self.command[0]), &self.program]
+    }
+
+    /// The path of the program that is started, for the recorder.
+    pub(super) fn started_text(&self) -> Result<String> {
+        text(Path::new(&self.command[0]))
+    }
+
+    /// The path of the program whose functions the regions are, as the kernel names it where it is mapped.
+    pub(super) fn mapped_text(&self) -> Result<String> {
+        let path = &self.program;
+        text(&path.canonicalize().doing_with(|| format!("cannot read the program {}", path.display()))?)
+    }
+
+    /// The file whose functions the regions are.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Its debug information.
+    pub fn debug(&self) -> &DebugInfo {
+        &self.debug
+    }
+
+    /// Its debug information, to be kept.
+    pub fn into_debug(self) -> DebugInfo {
+        self.debug
+    }
+}
+
+/// The command with the interpreter in front of a script, and the program's file by its absolute path.
+fn without_scripts(run: &Run) -> Result<Vec<OsString>> {
+    let mut command = run.command.clone();
+    for _ in 0..=MOST_INTERPRETERS {
+        let Some(first) = command.first() else { break };
+        let program = absolute(run, Path::new(first))?;
+        let begin = begin_of(&program)
+            .doing_with(|| format!("cannot read the program {}", Path::new(first).display()))?;
+        let Some(interpreter) = Interpreter::of(&begin) else {
+            command[0] = program.into_os_string();
+            return Ok(command);
+        };
+        check_file(&program)?;
+        command = interpreter.arguments(program.as_os_str(), &command);
+    }
+    let script = PathBuf::from(run.command.first().cloned().unwrap_or_default());
+    Err(Error::file(script, "is a script whose interpreter is a script, and so on; name another program"))
+}
+
+/// A relative path is meant from where the run takes place.
+fn absolute(run: &Run, program: &Path) -> Result<PathBuf> {
+    let folder = run.directory.clone().unwrap_or_default();
+    let path = folder.join(program);
+    std::path::absolute(&path).doing_with(|| path.display().to_string())
+}
+
+fn begin_of(program: &Path) -> std::io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    // A pipe would keep us waiting.
+    if fs::metadata(program)?.is_file() {
+        File::open(program)?.take(FIRST_LINE_BYTES as u64).read_to_end(&mut begin)?;
+    }
+    Ok(begin)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().ok_or_else(|| Error::file(path, "has a name that is not UTF-8; rename it"))?;
+    Ok(text.to_owned())
+}
+
+fn check(program: &Path) -> Result<()> {
+    check_file(program)?;
+    sanitizer::refuse(program)
+}
+
+fn check_file(program: &Path) -> Result<()> {
+    let metadata =
+        fs::metadata(program).doing_with(|| format!("cannot read the program {}", program.display()))?;
+    if !metadata.is_file() {
+        return Err(Error::file(program, "is not a program"));
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        return Err(Error::file(program, "is not executable; chmod +x it"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_run_by_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path.into_os_string()
+        };
+        let script = write("run", "#!/bin/sh -e\n");
+        let outer = write("outer", &format!("#!{}\n", script.display()));
+        let circle = write("circle", &format!("#!{}/circle\n", folder.path().display()));
+        let run = |program: &OsString| Run { command: vec![program.clone(), "x".into()], ..Run::default() };
+        let shell: OsString = "/bin/sh".into();
+        assert_eq!(
+            without_scripts(&run(&script)).unwrap(),
+            [shell.clone(), "-e".into(), script.clone(), "x".into()]
+        );
+        assert_eq!(without_scripts(&run(&outer)).unwrap(), [shell, "-e".into(), script, outer, "x".into()]);
+        assert!(without_scripts(&run(&circle)).is_err());
+        assert!(without_scripts(&run(&"/nowhere".into())).is_err());
+    }
+}
