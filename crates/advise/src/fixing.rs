@@ -11,7 +11,7 @@ use crate::reasons::member_name;
 use crate::score::{Model, Unit};
 use crate::shape_rules;
 use crate::source_scan::{self, Wanted};
-use crate::sources::Sources;
+use crate::sources::{SourcePlace, Sources};
 use crate::spelling::{Spelling, bare, spelling};
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ impl Holds {
             match binding.constraint {
                 Constraint::FlexibleArrayLast => holds.last = true,
                 Constraint::FirstMemberIsObject => holds.first = true,
-                Constraint::Pinned => holds.pinned.extend(binding.names.iter().cloned()),
+                Constraint::AssertedOffset => holds.pinned.extend(binding.names.iter().cloned()),
                 _ => holds.forbidding.push(binding.clone()),
             }
             holds.bindings.push(binding);
@@ -127,8 +127,29 @@ impl Holds {
                 Effect::Keep => self.pinned.extend(held),
                 Effect::Boundary => self.boundaries.extend(held),
                 Effect::Relative => self.chained.extend(held),
+                Effect::Named => continue,
             }
             self.bindings.push(hold.binding.clone());
+        }
+    }
+
+    /// Values by position of which the compiler knows, and which the text does not show: no edit can name the members
+    /// there, so that they keep their offsets.
+    pub(crate) fn add_unnamed(
+        &mut self,
+        spelling: &Spelling,
+        path: &str,
+        options: &Options,
+        lists: &BTreeSet<(String, u32)>,
+    ) {
+        let mut names = spelling.names.clone();
+        names.push(bare(&spelling.name).to_string());
+        for hold in options.meaning.holds(&names, path).filter(|hold| hold.effect == Effect::Named) {
+            let is_shown = |at: &SourcePlace| lists.contains(&(at.path.clone(), at.line));
+            if !hold.binding.at.as_ref().is_some_and(is_shown) {
+                self.pinned.extend(hold.binding.names.iter().cloned());
+                self.bindings.push(hold.binding.clone());
+            }
         }
     }
 

@@ -2,13 +2,23 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::sources::{SourceLanguage, Sources};
+use crate::spelling::bare;
 use crate::syntax::{Site, SiteKind, line_of, node_at, parts, text_of};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tree_sitter::Node;
 
 /// Text to insert, by file and byte offset.
 pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
+
+/// How the initialisers of a type become designated.
+#[derive(Default)]
+pub(crate) struct Designated {
+    /// What is inserted.
+    pub(crate) insertions: Insertions,
+    /// Where lists of the type's values begin: file and line.
+    pub(crate) lists: BTreeSet<(String, u32)>,
+}
 
 /// What designates every positional initialiser of `wanted` in the sources.
 ///
@@ -18,11 +28,12 @@ pub(crate) fn designate(
     sources: &Sources,
     types: &Types,
     wanted: TypeId,
-) -> Result<Insertions, Vec<Binding>> {
+) -> Result<Designated, Vec<Binding>> {
     let names = type_names(types);
+    let shared = shared_name(types, wanted);
     let macros = brace_macros(sources);
     let mut held: HashMap<TypeId, bool> = HashMap::new();
-    let mut insertions = Insertions::new();
+    let mut designated = Designated::default();
     let mut refusals = Vec::new();
     for (path, _) in sources.iter() {
         let is_cpp = sources.language(path) == SourceLanguage::Cpp;
@@ -35,11 +46,17 @@ pub(crate) fn designate(
             is_cpp,
             macros: &macros,
             found: BTreeMap::new(),
+            lists: BTreeSet::new(),
             refusals: Vec::new(),
         };
         for site in sources.sites(path) {
+            let is_shared = |words: &Vec<String>| words.iter().any(|word| Some(word.as_str()) == shared);
+            if matches!(&site.kind, SiteKind::Typed(words) if is_shared(words)) {
+                walker.refuse_at(site.line, "two types have the name of this one's");
+                continue;
+            }
             let ty = match &site.kind {
-                SiteKind::Typed(name) => names.get(name.as_str()).copied(),
+                SiteKind::Typed(words) => words.iter().find_map(|name| names.get(name.as_str()).copied()),
                 _ => None,
             };
             let mut is_wanted = |id: TypeId| *held.entry(id).or_insert_with(|| holds(types, id, wanted, 0));
@@ -49,13 +66,35 @@ pub(crate) fn designate(
             }
         }
         refusals.append(&mut walker.refusals);
+        designated.lists.extend(walker.lists.into_iter().map(|line| (path.to_string(), line)));
         if !walker.found.is_empty() {
-            insertions.insert(path.to_string(), walker.found);
+            designated.insertions.insert(path.to_string(), walker.found);
         }
     }
     refusals.sort();
     refusals.dedup();
-    if refusals.is_empty() { Ok(insertions) } else { Err(refusals) }
+    if refusals.is_empty() { Ok(designated) } else { Err(refusals) }
+}
+
+/// The type's name, when another type that is declared elsewhere and has other members has it, too.
+fn shared_name(types: &Types, wanted: TypeId) -> Option<&str> {
+    let own = types.get(wanted)?;
+    let (_, aggregate) = types.aggregate(wanted)?;
+    let name = bare(own.name.as_deref()?);
+    let members = |members: &[Member]| -> Vec<Option<String>> {
+        members.iter().map(|member| member.name.as_deref().map(str::to_string)).collect()
+    };
+    let wanted_members = members(&aggregate.members);
+    let is_other = |other: &lineup_model::types::Type| match &other.kind {
+        TypeKind::Aggregate(found) => {
+            !found.is_declaration
+                && other.name.as_deref().is_some_and(|known| bare(known) == name)
+                && other.declared_at != own.declared_at
+                && members(&found.members) != wanted_members
+        }
+        _ => false,
+    };
+    types.iter().any(|(_, other)| is_other(other)).then_some(name)
 }
 
 /// Complete aggregates, and typedefs of them, by name.
@@ -94,6 +133,7 @@ struct Walker<'w> {
     is_cpp: bool,
     macros: &'w HashMap<&'w str, (&'w str, u32)>,
     found: BTreeMap<usize, String>,
+    lists: BTreeSet<u32>,
     refusals: Vec<Binding>,
 }
 
@@ -202,6 +242,9 @@ impl Walker<'_> {
 
     /// `T x = T_INIT(1, 2)`: the macro's body decides.
     fn macro_value(&mut self, value: Node<'_>) {
+        if is_plain_value(value) {
+            return self.refuse(value, "braces are left out");
+        }
         let name = value.child_by_field_name("function").unwrap_or(value);
         if let Some((path, line)) = self.macros.get(text_of(name, self.text)) {
             let why = format!("macro {}", text_of(name, self.text));
@@ -217,6 +260,9 @@ impl Walker<'_> {
         }
         if list.has_error() && holds(self.types, ty, self.wanted, 0) {
             return self.refuse(list, "the initialiser is not understood");
+        }
+        if ty == self.wanted {
+            self.lists.insert(line_of(list));
         }
         let mut position = 0;
         for element in elements {
@@ -252,7 +298,8 @@ impl Walker<'_> {
         if ty == self.wanted {
             let could_elide = (is_aggregate || is_array(self.types, member.ty))
                 && !is_list
-                && matches!(element.kind(), "number_literal" | "char_literal" | "true" | "false" | "null");
+                && is_plain_value(element)
+                && element.kind() != "string_literal";
             match member.name.as_deref() {
                 _ if self.is_cpp => self.refuse(element, "C++ designators follow declaration order"),
                 None => self.refuse(element, "an anonymous member is initialised"),
@@ -261,11 +308,16 @@ impl Walker<'_> {
                     self.found.insert(element.start_byte(), format!(".{name} = "));
                 }
             }
-        } else if holds_wanted && is_aggregate && !is_list && element.kind() == "number_literal" {
+        } else if holds_wanted && is_aggregate && !is_list && is_plain_value(element) {
             return self.refuse(element, "braces are left out");
         }
         self.value(element, member.ty, depth + 1);
     }
+}
+
+/// A value that is no object.
+fn is_plain_value(value: Node<'_>) -> bool {
+    matches!(value.kind(), "number_literal" | "char_literal" | "string_literal" | "true" | "false" | "null")
 }
 
 fn is_array(types: &Types, id: TypeId) -> bool {

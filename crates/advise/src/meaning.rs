@@ -45,6 +45,8 @@ pub enum Effect {
     Last,
     /// Another order among the named members.
     Relative,
+    /// Another offset of the named members, unless the edit names them in the initialiser at that place.
+    Named,
 }
 
 impl Meaning {

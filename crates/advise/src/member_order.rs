@@ -221,11 +221,12 @@ impl<'s> Groundwork<'s> {
             return Err(holds.forbidding);
         }
         let is_aggregate = !is_cpp || !constructors::has_constructor(sources, class);
-        let insertions = match is_aggregate {
+        let found = match is_aggregate {
             true => initialisers::designate(sources, subject.types, subject.id)?,
-            false => initialisers::Insertions::new(),
+            false => initialisers::Designated::default(),
         };
-        let designated = insertions.iter().filter_map(|(path, insertions)| {
+        holds.add_unnamed(spelling, &body.found.path, options, &found.lists);
+        let designated = found.insertions.iter().filter_map(|(path, insertions)| {
             sources.get(path).map(|text| (path.clone(), initialisers::insert(text, insertions)))
         });
         let designated = designated.collect();

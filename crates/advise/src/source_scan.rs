@@ -142,9 +142,7 @@ impl Scanner<'_, '_> {
         if self
             .has_word(&statement, |word| matches!(word, "static_assert" | "_Static_assert" | "BUILD_BUG_ON"))
         {
-            return Some(
-                self.binding(Constraint::Pinned, index).on([member]).because("an assertion on its offset"),
-            );
+            return Some(self.binding(Constraint::AssertedOffset, index).on([member]));
         }
         let after =
             self.lexed.next_code(call.end, self.lexed.tokens.len()).map_or("", |next| self.lexed.str(next));
@@ -326,7 +324,7 @@ mod tests {
     fn an_assertion_on_an_offset_pins_the_member() {
         assert_eq!(
             found("_Static_assert(offsetof(struct rec, len) == 8, \"len\");"),
-            [(Constraint::Pinned, names(&["len"]))]
+            [(Constraint::AssertedOffset, names(&["len"]))]
         );
     }
 

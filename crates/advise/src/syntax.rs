@@ -13,8 +13,9 @@ pub(crate) struct Site {
 
 /// The kinds of such places.
 pub(crate) enum SiteKind {
-    /// A declaration with initialisers, or a compound literal, of the type with this name.
-    Typed(String),
+    /// A declaration with initialisers, or a compound literal, of the type with one of these names: where a macro
+    /// stands among the words of a declaration, any of them may be the type.
+    Typed(Vec<String>),
     /// C++: so many values that are returned or given to a function; their type stands elsewhere.
     Untyped(usize),
     /// C++: a structured binding of so many names.
@@ -58,13 +59,27 @@ fn named_type(node: Node<'_>, text: &str) -> Option<SiteKind> {
         _ => specifier,
     };
     let name = match specifier.kind() {
-        "struct_specifier" | "class_specifier" | "union_specifier" => {
-            specifier.child_by_field_name("name")?
-        }
-        _ => specifier,
+        "struct_specifier" | "class_specifier" | "union_specifier" => specifier.child_by_field_name("name"),
+        _ => Some(specifier),
     };
-    let name = text_of(name, text);
-    Some(SiteKind::Typed(name.rsplit("::").next().unwrap_or(name).to_string()))
+    let bare = |name: &str| name.rsplit("::").next().unwrap_or(name).to_string();
+    let mut names: Vec<String> = name.map(|name| bare(text_of(name, text))).into_iter().collect();
+    if node.has_error() {
+        words_before_values(node, text, &mut names);
+    }
+    (!names.is_empty()).then_some(SiteKind::Typed(names))
+}
+
+/// `local const config table[10] = …`, where `local` is a macro: the grammar does not know which word is the type.
+fn words_before_values(node: Node<'_>, text: &str, names: &mut Vec<String>) {
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor) {
+        match child.kind() {
+            "initializer_list" => {}
+            "identifier" | "type_identifier" => names.push(text_of(child, text).to_string()),
+            _ => words_before_values(child, text, names),
+        }
+    }
 }
 
 /// How many values a list has that is returned or given to a function.

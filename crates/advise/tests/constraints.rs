@@ -5,7 +5,7 @@ mod pahole;
 use lineup_advise::advise;
 use lineup_advise::constraint::Constraint;
 use lineup_advise::options::Options;
-use lineup_advise::proposal::{Advice, OrderProposal};
+use lineup_advise::proposal::{Advice, OrderProposal, RegionLines};
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
@@ -257,4 +257,71 @@ fn cpp_aggregates_are_refused_where_values_are_given_by_position() {
     let text =
         format!("struct rec {{\n  long a;\n{COLD}  long b;\n}};\nrec make() {{ return {{1, \"x\", 2}}; }}\n");
     assert_eq!(refused(&Case::cpp(&text).advise(&["a", "b"])), Constraint::PositionalInitialiser);
+}
+
+/// Two halves of a line, `a` and `b`, with this before the first: only without it do both fit on one line.
+fn halves(first: &str, rest: &str) -> String {
+    record(&format!("{first}\tlong a[4];\n"), "\tlong b[4];\n\tint last;\n", rest)
+}
+
+/// Lines of 64 bytes that a call needs with the proposed order, on the recorded machine.
+fn lines_after(advice: &Advice) -> f64 {
+    let of_size = |row: &&RegionLines| row.line_bytes == 64 && row.data_model == "LP64";
+    proposed(advice).lines.iter().find(of_size).expect("64-byte lines").after
+}
+
+#[test]
+fn an_asserted_offset_holds_its_member_and_says_so() {
+    let assertion = "_Static_assert(offsetof(struct rec, c) == 136, \"of the file format\");\n";
+    let advice = Case::c(&record("\tlong a;\n\tlong b;\n", "\tlong c;\n", assertion)).advise(&["a", "c"]);
+    assert_eq!(proposed(&advice).new_order, ["b", "cold", "a", "c"], "c stays at 136");
+    assert!(obeys(&advice, Constraint::AssertedOffset) && !obeys(&advice, Constraint::Pinned));
+}
+
+#[test]
+fn a_pin_holds_the_member_that_it_names_and_no_other() {
+    for (ty, member) in [("rec", "nosuch"), ("other", "c")] {
+        let mut case = Case::c(&record("\tlong a;\n\tlong b;\n", "\tlong c;\n", ""));
+        case.options.pins = vec![(ty.to_string(), member.to_string())];
+        assert!(!obeys(&case.advise(&["a", "c"]), Constraint::Pinned), "{ty}.{member}");
+    }
+}
+
+#[test]
+fn what_stands_for_the_object_stays_first_though_it_costs_a_line() {
+    let cast =
+        "void f(struct base *);\nvoid g(struct rec *x);\nvoid g(struct rec *x) { f((struct base *)x); }\n";
+    let text = "struct base { long x[4]; };\n".to_string() + &halves("\tstruct base base;\n", cast);
+    let held = Case::c(&text).advise(&["a", "b"]);
+    assert_eq!((proposed(&held).new_order[0].as_str(), lines_after(&held)), ("base", 2.0));
+    let free = Case::c(&text.replace("(struct base *)x", "&x->base")).advise(&["a", "b"]);
+    assert_eq!(lines_after(&free), 1.0);
+}
+
+#[test]
+fn members_of_a_macro_at_the_start_stay_there_though_it_costs_a_line() {
+    let held = Case::c(&format!("#define HEAD long x[4]\n{}", halves("\tHEAD;\n", ""))).advise(&["a", "b"]);
+    assert_eq!((proposed(&held).new_order[0].as_str(), lines_after(&held)), ("x", 2.0));
+    let free = Case::c(&halves("\tlong x[4];\n", "")).advise(&["a", "b"]);
+    assert_eq!(lines_after(&free), 1.0);
+}
+
+/// As kernels declare them: members by macros, and a type whose name is a macro for another.
+#[test]
+fn members_that_kernels_declare_by_macros_move_whole() {
+    let macros = "#define DECLARE_BITMAP(name, bits) unsigned long name[(bits) / 64]\n\
+        #define DECLARE_HASHTABLE(name, bits) struct hlist_head name[1 << (bits)]\n\
+        struct hlist_head { void *first; };\n#define rcu_head callback_head\n\
+        struct callback_head { struct callback_head *next; void (*func)(struct callback_head *); } __attribute__((aligned(sizeof(void *))));\n";
+    let last = "\tDECLARE_BITMAP(bits, 64);\t/* who waits */\n\tstruct rcu_head rcu;\n\tDECLARE_HASHTABLE(table, 2);\n\tlong b;\n";
+    let text = macros.to_string() + &record("\tlong a;\n", last, "");
+    let advice = Case::c(&text).advise(&["a", "bits", "rcu"]);
+    let proposal = proposed(&advice);
+    let at = |name: &str| proposal.new_order.iter().position(|member| member == name).expect("a member");
+    assert_eq!(proposal.new_order.len(), 6);
+    assert!(at("cold") > at("a").max(at("bits")).max(at("rcu")), "{:?}", proposal.new_order);
+    let new = &proposal.edited["a.c"];
+    for line in last.lines() {
+        assert!(new.contains(&format!("{line}\n")), "{line}: {new}");
+    }
 }

@@ -11,9 +11,9 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{Member, TypeId, TypeKind, Types};
+use lineup_model::types::{Aggregate, AggregateKind, Language, Member, MemberRole, TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
-use pahole::{Folder, integer, member, push, structure};
+use pahole::{Folder, integer, member, push, structure, typedef};
 use std::collections::BTreeSet;
 
 /// The use of some members of one object of `struct rec` in every call.
@@ -271,6 +271,117 @@ fn declarations_that_cannot_be_read_are_counted_with_the_reason() {
     assert_eq!((readable.types_touched, readable.types_not_read.len()), (1, 0));
 }
 
+/// `struct rec` of these members and cold ones, then `z`; the members are of eight bytes.
+fn of_words(types: &mut Types, first: &[&str]) -> (TypeId, String) {
+    let (byte, word) = (integer(types, "char", 1), integer(types, "long", 8));
+    let cold = push(types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let mut members: Vec<Member> = Vec::new();
+    for name in first {
+        members.push(member(name, word, 64 * members.len() as u64));
+    }
+    let end = 8 * first.len() as u64;
+    members.extend([member("cold", cold, 8 * end), member("z", word, 8 * (end + 120))]);
+    let id = structure(types, "rec", end + 128, members);
+    let text: String = first.iter().map(|name| format!("long {name}; ")).collect();
+    (id, format!("struct rec {{ {text}char cold[120]; long z; }};\n"))
+}
+
+#[test]
+fn a_type_is_kept_by_any_of_its_names() {
+    for name in ["rec", "record_t"] {
+        let mut types = Types::new();
+        let (id, text) = of_words(&mut types, &["a"]);
+        typedef(&mut types, "record_t", id);
+        let sources = Sources::new([("a.c".to_string(), text)]);
+        let options = Options { keeps: vec![name.to_string()], ..Options::default() };
+        let advice = advise(&usage(&types, id, &["a", "z"]), &types, &sources, &options, &mut NoCompiler);
+        named(&advice.expect("advice"), Constraint::Kept);
+    }
+}
+
+#[test]
+fn base_classes_stay_before_members() {
+    let mut types = Types::new();
+    let (id, _) = of_words(&mut types, &["a", "b"]);
+    let base = structure(&mut types, "base", 8, Vec::new());
+    let (_, aggregate) = types.aggregate(id).expect("a struct");
+    let mut aggregate = aggregate.clone();
+    aggregate.members[0] =
+        Member { name: None, ty: base, role: MemberRole::Base, ..aggregate.members[0].clone() };
+    types.get_mut(id).expect("known").kind = TypeKind::Aggregate(aggregate);
+    let text = "struct rec : base { long b; char cold[120]; long z; };\n";
+    let advice = predicted(&types, id, text, &["b", "z"]);
+    assert_eq!(proposed(&advice).field_order[0], 0);
+    assert_ne!(proposed(&advice).field_order, [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_first_member_with_an_alignment_of_its_own_is_apart_from_nothing() {
+    for (apart, is_named) in [(0, false), (1, true)] {
+        let mut types = Types::new();
+        let word = integer(&mut types, "long", 8);
+        let names = ["a", "b", "cold", "z"];
+        let mut members: Vec<Member> =
+            names.iter().zip([0, 512, 576, 1536]).map(|(name, at)| member(name, word, at)).collect();
+        members[2].ty = push(&mut types, "", None, TypeKind::Array { element: word, counts: vec![Some(15)] });
+        members[apart].declared_align = Some(64);
+        if apart == 0 {
+            members
+                .iter_mut()
+                .skip(1)
+                .for_each(|member| member.offset_bits = member.offset_bits.map(|at| at - 448));
+        }
+        let size_bytes = if apart == 0 { 192 } else { 256 };
+        let id = structure(&mut types, "rec", size_bytes, members);
+        let aligned = |at: usize| if at == apart { " __attribute__((aligned(64)))" } else { "" };
+        let text =
+            format!("struct rec {{ long a{}; long b{}; long cold[15]; long z; }};\n", aligned(0), aligned(1));
+        let advice = predicted(&types, id, &text, &["a", "z"]);
+        let told = format!("{:?} {:?}", advice.orders, advice.refusals);
+        assert_eq!(told.contains("KeptApart"), is_named, "{told}");
+    }
+}
+
+#[test]
+fn a_cast_to_a_type_that_begins_with_the_same_member_holds_it() {
+    for (other, is_held) in [("key", true), ("number", false)] {
+        let mut types = Types::new();
+        let (id, text) = of_words(&mut types, &["key", "a"]);
+        let word = types.aggregate(id).expect("a struct").1.members[0].ty;
+        structure(&mut types, "node", 8, vec![member(other, word, 0)]);
+        let text = text + "void f(struct node *);\nvoid g(struct rec *r) { f((struct node *)r); }\n";
+        let advice = predicted(&types, id, &text, &["a", "z"]);
+        let obeyed = &proposed(&advice).obeyed;
+        let is_first = |binding: &Binding| binding.constraint == Constraint::FirstMemberIsObject;
+        assert_eq!(obeyed.iter().any(is_first), is_held, "{obeyed:?}");
+    }
+}
+
+#[test]
+fn an_array_of_one_element_inside_the_last_member_is_its_tail_only_at_its_end() {
+    for (order, is_tail) in [(["one", "n"], false), (["n", "one"], true)] {
+        let mut types = Types::new();
+        let word = integer(&mut types, "long", 8);
+        let one = push(&mut types, "", None, TypeKind::Array { element: word, counts: vec![Some(1)] });
+        let inner = order.map(|name| if name == "one" { one } else { word });
+        let inner = vec![member(order[0], inner[0], 0), member(order[1], inner[1], 64)];
+        let inner = structure(&mut types, "inner", 16, inner);
+        let (id, text) = of_words(&mut types, &["a"]);
+        let (_, aggregate) = types.aggregate(id).expect("a struct");
+        let mut aggregate = aggregate.clone();
+        aggregate.members.push(member("last", inner, 1088));
+        *types.get_mut(id).expect("known") = {
+            let mut ty = types.get(id).expect("known").clone();
+            (ty.size_bytes, ty.kind) = (Some(152), TypeKind::Aggregate(aggregate));
+            ty
+        };
+        let advice =
+            predicted(&types, id, &text.replace("long z;", "long z; struct inner last;"), &["a", "last"]);
+        let told = format!("{:?} {:?}", advice.orders, advice.refusals);
+        assert_eq!(told.contains("FlexibleArrayLast"), is_tail, "{told}");
+    }
+}
+
 /// What tree-sitter and tokens have to make of a real class: the order of its data changes, the rest stays.
 #[test]
 fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
@@ -304,4 +415,75 @@ fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
     ] {
         assert!(new.contains(kept), "{new}");
     }
+}
+
+/// A member's type in C++, by its kind and name, with a base class or a member of this type.
+fn cpp_type(
+    types: &mut Types,
+    kind: AggregateKind,
+    name: &str,
+    inside: Option<(MemberRole, TypeId)>,
+) -> TypeId {
+    let id = structure(types, name, 8, Vec::new());
+    let members: Vec<Member> =
+        inside.map(|(role, ty)| Member { role, ..member("inside", ty, 0) }).into_iter().collect();
+    let ty = types.get_mut(id).expect("known");
+    ty.language = Language::Cpp;
+    ty.kind =
+        TypeKind::Aggregate(Aggregate { kind, members, static_members: Vec::new(), is_declaration: false });
+    id
+}
+
+/// Two members of a type, hot and apart: true when the order in which they are constructed is kept.
+fn keeps_construction_order(make: impl Fn(&mut Types) -> TypeId) -> bool {
+    let mut types = Types::new();
+    let ty = make(&mut types);
+    let (id, _) = of_words(&mut types, &["a", "b"]);
+    let whole = types.get_mut(id).expect("known");
+    whole.language = Language::Cpp;
+    let TypeKind::Aggregate(aggregate) = &mut whole.kind else { panic!("a struct") };
+    aggregate.members[0].ty = ty;
+    aggregate.members[3].ty = ty;
+    let text = "struct rec { item a; long b; char cold[120]; item z; };\n";
+    let sources = Sources::new([("a.cc".to_string(), text.to_string())]);
+    let advice =
+        advise(&usage(&types, id, &["a", "z"]), &types, &sources, &Options::default(), &mut NoCompiler);
+    let advice = advice.expect("advice");
+    let order = &proposed(&advice).new_order;
+    let is_named = proposed(&advice).obeyed.iter().any(|binding| binding.names == ["a", "z"]);
+    let at = |name: &str| order.iter().position(|member| member == name);
+    assert!(!is_named || at("a") < at("z"), "{order:?}");
+    is_named
+}
+
+#[test]
+fn members_whose_construction_may_do_something_keep_their_order() {
+    use AggregateKind::{Class, Struct};
+    let plain = |types: &mut Types| integer(types, "long", 8);
+    assert!(!keeps_construction_order(plain));
+    assert!(keeps_construction_order(|types| cpp_type(types, Class, "item", None)));
+    assert!(keeps_construction_order(|types| cpp_type(types, Struct, "std::mutex", None)));
+    assert!(!keeps_construction_order(|types| cpp_type(types, Struct, "item", None)));
+    assert!(!keeps_construction_order(|types| cpp_type(types, Class, "std::atomic<long>", None)));
+    let base = |types: &mut Types| {
+        let base = cpp_type(types, Struct, "base", None);
+        cpp_type(types, Struct, "item", Some((MemberRole::Base, base)))
+    };
+    assert!(keeps_construction_order(base));
+    let nested = |types: &mut Types| {
+        let inner = cpp_type(types, Class, "inner", None);
+        cpp_type(types, Struct, "item", Some((MemberRole::Field, inner)))
+    };
+    assert!(keeps_construction_order(nested));
+    let array = |types: &mut Types| {
+        let element = cpp_type(types, Class, "inner", None);
+        push(types, "", Some(8), TypeKind::Array { element, counts: vec![Some(1)] })
+    };
+    assert!(keeps_construction_order(array));
+    let in_c = |types: &mut Types| {
+        let id = cpp_type(types, Class, "item", None);
+        types.get_mut(id).expect("known").language = Language::C;
+        id
+    };
+    assert!(!keeps_construction_order(in_c));
 }

@@ -99,9 +99,11 @@ fn result(output: &Output) -> (String, String) {
 #[test]
 fn a_missing_program_or_recording_is_named() {
     let folder = Folder::new();
-    holds(&refusal(&folder.lineup(&["layout", "no-such-file"])), &["no-such-file", "No such file"]);
-    holds(&refusal(&folder.lineup(&["explain", "no-such-file"])), &["no-such-file", "No such file"]);
-    holds(&refusal(&folder.lineup(&["advise", "no-such-file"])), &["no-such-file", "No such file"]);
+    for command in ["layout", "explain", "advise"] {
+        let message = refusal(&folder.lineup(&[command, "no-such-file"]));
+        holds(&message, &["no-such-file"]);
+        assert_eq!(message.matches("No such file").count(), 1, "the cause is said once: {message}");
+    }
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Every run of one program gets the same input and surroundings, ends when it is told to, and leaves nothing behind.
 
 mod installed;
+mod place;
 
+use place::{Place, processes_in};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Calls `work` once for each line that it reads; three hot members lie on three lines.
 const READER: &str = r#"
@@ -68,65 +68,6 @@ int main(int count, char **arguments) {
     }
 }
 "#;
-
-/// A folder with a program, and a folder for temporary files.
-struct Place {
-    root: TempDir,
-}
-
-impl Place {
-    fn new(source: &str, options: &[&str]) -> Place {
-        let place = Place { root: tempfile::tempdir().expect("a folder") };
-        fs::create_dir(place.source()).expect("a folder");
-        fs::create_dir(place.temporary()).expect("a folder");
-        fs::write(place.source().join("main.c"), source).expect("a file");
-        let options = options.join(" ");
-        let makefile = format!("program: main.c\n\tgcc -g -O2 {options} -o program main.c\n");
-        fs::write(place.source().join("Makefile"), makefile).expect("a file");
-        let made = Command::new("make").arg("-s").current_dir(place.source()).status().expect("make runs");
-        assert!(made.success());
-        place
-    }
-
-    fn source(&self) -> PathBuf {
-        self.root.path().join("source")
-    }
-
-    fn temporary(&self) -> PathBuf {
-        self.root.path().join("temporary")
-    }
-
-    fn lineup(&self, arguments: &[&str]) -> Command {
-        let mut lineup = installed::lineup();
-        lineup.args(arguments).current_dir(self.source()).env("TMPDIR", self.temporary());
-        lineup.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        lineup
-    }
-
-    /// Nothing is left in the folder for temporary files, and no process of this place runs.
-    fn is_clean(&self) -> bool {
-        let left = fs::read_dir(self.temporary()).expect("the folder").count();
-        left == 0 && processes_in(self.root.path()).is_empty()
-    }
-
-    /// Waits until it is clean: whoever cleans up after a process that was killed takes a moment.
-    fn assert_clean(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !self.is_clean() {
-            assert!(Instant::now() < deadline, "left behind: {:?}", processes_in(self.root.path()));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-/// Command lines of processes that name the folder.
-fn processes_in(folder: &Path) -> Vec<String> {
-    let folder = folder.to_str().expect("a name");
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(folder)).collect()
-}
 
 /// Gives input through a pipe, which can be read only once.
 fn piped(mut command: Command, input: &str) -> Output {
@@ -314,9 +255,14 @@ fn a_program_without_a_slash_is_looked_for_as_a_shell_does() {
     );
     let mut record =
         place.lineup(&["record", "--json", "--region", "work", "--out", "../x.rec", "--", "program"]);
-    record.env("PATH", path.expect("a path")).current_dir(place.temporary());
+    let path = path.expect("a path");
+    record.env("PATH", &path).current_dir(place.temporary());
     let report = json(&piped(record, &lines(5)));
     assert_eq!(report["regions"][0]["recorded"], 5);
+    let mut whole = place.lineup(&["record", "--whole-program", "--out", "../whole.rec", "--", "program"]);
+    whole.env("PATH", &path).current_dir(place.temporary());
+    let output = piped(whole, &lines(5));
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let here = place.lineup(&["record", "--region", "work", "--", "program"]).output().expect("lineup runs");
     assert_eq!(here.status.code(), Some(2));
     assert!(said(&here).contains("write ./program"), "{}", said(&here));

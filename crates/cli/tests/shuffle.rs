@@ -31,10 +31,35 @@ const TEST: &str = "test \"$(./program)\" = '18 42 9 '";
 
 struct Folder(tempfile::TempDir);
 
+/// A macro stands before the type of two tables, and one list of values is a macro's: no edit reaches that.
+const TABLES: &str = r#"
+#include <stdio.h>
+#define local static
+#define PAIR(x) { x, x + 1, x * 2.0 }
+typedef struct config_s { short good; long lazy; int (*func)(int); } config;
+typedef struct desc_s { char first; long second; short third; } desc;
+struct made { char one; long two; double three; };
+local int twice(int x) { return 2 * x; }
+local const config table[2] = { {1, 2, twice}, {3, 4, twice} };
+local const desc one_desc =
+{5, 6, 7};
+static struct made made[] = { PAIR(1), PAIR(2) };
+int main(int argc, char **argv) {
+    const config *c = &table[argc - 1];
+    printf("%d %ld %d %d %ld %d %ld\n", c->good, c->lazy, c->func(4), one_desc.first, one_desc.second,
+        one_desc.third, made[0].two + (argv[0] == NULL));
+    return 0;
+}
+"#;
+
 impl Folder {
     fn new() -> Folder {
+        Folder::of(PROGRAM)
+    }
+
+    fn of(program: &str) -> Folder {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("program.c"), PROGRAM).expect("writes");
+        std::fs::write(folder.path().join("program.c"), program).expect("writes");
         std::fs::write(
             folder.path().join("Makefile"),
             "program: program.c\n\tcd . && /usr/bin/cc -g -O1 -o program program.c\n",
@@ -116,6 +141,18 @@ fn a_hidden_order_is_found_kept_and_obeyed() {
     assert!(held.contains("type = \"hidden\"") && held.contains("rule = \"order\""), "{held}");
     let again = folder.shuffle(&arguments);
     assert_eq!(again.status.code(), Some(0), "{}", json(&again));
+}
+
+#[test]
+fn tables_of_values_by_position_follow_the_members_or_hold_them() {
+    let test = "test \"$(./program)\" = '1 2 8 5 6 7 2'";
+    let output = Folder::of(TABLES).shuffle(&["--test", test, "--seeds", "4"]);
+    let json = json(&output);
+    assert_eq!(types(&json, "movable"), ["config_s", "desc_s"], "{json}");
+    assert_eq!(types(&json, "refused"), ["made"], "{json}");
+    let seeds = json["seeds"].as_array().expect("seeds");
+    assert!(seeds.iter().all(|seed| seed["failures"] == Value::Array(vec![])), "{json}");
+    assert!(seeds.iter().any(|seed| seed["shuffled"] == 2), "{json}");
 }
 
 #[test]

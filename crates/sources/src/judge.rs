@@ -58,7 +58,9 @@ fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     let is_new = |finding: &Finding| {
         refusals += usize::from(finding.verdict == Verdict::Refuse);
         let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
-        is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
+        // Each of these places needs an edit of its own.
+        let is_named = matches!(finding.verdict, Verdict::Named(_));
+        is_named || is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
     };
     findings.into_iter().filter(is_new).collect()
 }

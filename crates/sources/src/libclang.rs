@@ -73,6 +73,9 @@ impl Drop for Unit {
     }
 }
 
+/// Errors in what other compilers take, which leave out of the tree nothing but a call whose effect is known.
+const TOLERATED: [&str; 1] = ["address argument to atomic operation must be a pointer"];
+
 impl Unit {
     /// Parses with the arguments of a compiler call, the source file among them.
     pub(crate) fn parse(arguments: &[String]) -> Result<Unit, String> {
@@ -105,7 +108,7 @@ impl Unit {
         Ok(Unit { index, unit })
     }
 
-    /// The first error of the parse.
+    /// The first error of the parse that may hide something.
     pub(crate) fn first_error(&self) -> Option<String> {
         // SAFETY: the unit is live, indices are below the count, and each diagnostic is disposed of once.
         unsafe {
@@ -114,7 +117,7 @@ impl Unit {
                 let severity = clang_getDiagnosticSeverity(diagnostic);
                 let words = text(clang_formatDiagnostic(diagnostic, CXDiagnostic_DisplaySourceLocation));
                 clang_disposeDiagnostic(diagnostic);
-                if severity >= CXDiagnostic_Error {
+                if severity >= CXDiagnostic_Error && !TOLERATED.iter().any(|known| words.contains(known)) {
                     return Some(words);
                 }
             }

@@ -9,13 +9,17 @@ use crate::known;
 use crate::tree::{Name, OUTLIVES};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// An object, where in it a pointer points, and the function whose parameter it came in by, while it stays inside.
-type Arrival = (Origin, Reach, Option<Name>);
+/// An object, where in it a pointer points, and whether it was kept meanwhile: in a member, or as what functions of one
+/// type are called with.
+pub(crate) type Pointed = (Origin, Reach, bool);
+
+/// The same, and the function whose parameter it came in by, while it stays inside.
+type Arrival = (Pointed, Option<Name>);
 
 /// The objects that each place may point to.
 #[derive(Default, Debug)]
 pub(crate) struct PointsTo {
-    at: HashMap<Place, BTreeSet<(Origin, Reach)>>,
+    at: HashMap<Place, BTreeSet<Pointed>>,
 }
 
 /// A way from one place to another.
@@ -27,6 +31,14 @@ struct Way {
     into: Option<Name>,
     /// Out of this function.
     out_of: Option<Name>,
+    /// By a call through a pointer: any function of the type may be meant.
+    is_any: bool,
+}
+
+impl Way {
+    fn plain(reach: Reach, to: Place) -> Way {
+        Way { reach, to, into: None, out_of: None, is_any: false }
+    }
 }
 
 impl PointsTo {
@@ -47,13 +59,15 @@ impl PointsTo {
     }
 
     /// What a value may point to.
-    pub(crate) fn objects(&self, value: &Value) -> Vec<(Origin, Reach)> {
+    pub(crate) fn objects(&self, value: &Value) -> Vec<Pointed> {
         match &value.source {
-            Source::Origin(origin) => vec![(origin.clone(), value.reach)],
+            Source::Origin(origin) => vec![(origin.clone(), value.reach, false)],
             Source::Place(_) if value.reach == Reach::Address => Vec::new(),
             Source::Place(place) => {
                 let found = self.at.get(place).into_iter().flatten();
-                found.map(|(origin, reach)| (origin.clone(), further(*reach, value.reach))).collect()
+                found
+                    .map(|(origin, reach, kept)| (origin.clone(), further(*reach, value.reach), *kept))
+                    .collect()
             }
             Source::Function(_) => Vec::new(),
         }
@@ -92,19 +106,19 @@ impl Ways {
     fn add(&mut self, value: &Value, to: &Place, into: Option<Name>) {
         match &value.source {
             Source::Origin(origin) => {
-                self.starts.push((to.clone(), (origin.clone(), value.reach, into)));
+                self.starts.push((to.clone(), ((origin.clone(), value.reach, false), into)));
             }
             Source::Place(from) => {
                 // The address of a place: what is stored through it arrives there.
                 let reach = match value.reach {
                     Reach::Address => {
-                        let back = Way { reach: Reach::Start, to: from.clone(), into: None, out_of: None };
+                        let back = Way::plain(Reach::Start, from.clone());
                         self.from.entry(to.clone()).or_default().push(back);
                         Reach::Start
                     }
                     reach => reach,
                 };
-                let way = Way { reach, to: to.clone(), into, out_of: None };
+                let way = Way { into, ..Way::plain(reach, to.clone()) };
                 self.from.entry(from.clone()).or_default().push(way);
             }
             Source::Function(_) => {}
@@ -127,23 +141,20 @@ impl Ways {
             }
         }
         let out_of = Some(call.function.clone());
-        let way = Way { reach: Reach::Start, to: call.result.clone(), into: None, out_of };
+        let way = Way { out_of, ..Way::plain(Reach::Start, call.result.clone()) };
         self.from.entry(Place::Return(call.function.clone())).or_default().push(way);
     }
 
     /// What is given through a pointer to functions of a type arrives at every function that is used as one.
     fn add_taken(&mut self, signature: &Name, function: &Name) {
         for at in 0..MOST_PARAMETERS {
-            let way = Way {
-                reach: Reach::Start,
-                to: Place::Parameter(function.clone(), at),
-                into: Some(function.clone()),
-                out_of: None,
-            };
+            let to = Place::Parameter(function.clone(), at);
+            let way = Way { into: Some(function.clone()), is_any: true, ..Way::plain(Reach::Start, to) };
             self.from.entry(Place::Parameter(signature.clone(), at)).or_default().push(way);
         }
         let to = Place::Return(signature.clone());
-        let way = Way { reach: Reach::Start, to, into: None, out_of: Some(function.clone()) };
+        let out_of = Some(function.clone());
+        let way = Way { out_of, is_any: true, ..Way::plain(Reach::Start, to) };
         self.from.entry(Place::Return(function.clone())).or_default().push(way);
     }
 
@@ -221,23 +232,25 @@ impl Ways {
         let mut seen: HashSet<(Place, Arrival)> = HashSet::new();
         let mut points_to = PointsTo::default();
         let mut work = std::mem::take(&mut self.starts);
-        while let Some((place, (origin, reach, inside))) = work.pop() {
+        while let Some((place, ((origin, reach, was_kept), inside))) = work.pop() {
+            let kept = was_kept || matches!(place, Place::Member(..));
             // In a member, or a variable of the whole program, an object has left the function it came in by.
             let inside = inside.filter(|_| !is_shared(&place));
-            // Every call of an allocator gives memory of its own.
-            if matches!(origin, Origin::Memory(_)) && is_allocators_result(&place) {
+            // Every call of an allocator gives memory of its own, whatever lay there before.
+            if is_allocators_result(&place) {
                 continue;
             }
-            if !seen.insert((place.clone(), (origin.clone(), reach, inside.clone()))) {
+            if !seen.insert((place.clone(), ((origin.clone(), reach, kept), inside.clone()))) {
                 continue;
             }
-            points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach));
+            points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach, kept));
             for way in self.from.get(&place).into_iter().flatten() {
                 if way.out_of.is_some() && way.out_of == inside {
                     continue;
                 }
                 let inside = way.into.clone().or_else(|| inside.clone().filter(|_| way.out_of.is_none()));
-                work.push((way.to.clone(), (origin.clone(), further(reach, way.reach), inside)));
+                let pointed = (origin.clone(), further(reach, way.reach), kept || way.is_any);
+                work.push((way.to.clone(), (pointed, inside)));
             }
         }
         points_to

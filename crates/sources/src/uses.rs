@@ -18,6 +18,8 @@ pub enum Verdict {
     Boundary(String),
     /// The member stays last.
     Last(String),
+    /// An initialiser gives these members their values by position: they may move when an edit names them there.
+    Named(Vec<String>),
     /// The order does not matter.
     Harmless,
 }
@@ -124,7 +126,7 @@ impl CheckedType {
                 Verdict::First => kept.extend(self.members.first().map(String::as_str)),
                 Verdict::Keep(names) => kept.extend(names.iter().map(String::as_str)),
                 Verdict::Boundary(name) | Verdict::Last(name) => kept.push(name),
-                Verdict::Harmless => {}
+                Verdict::Named(_) | Verdict::Harmless => {}
             }
         }
         kept.sort_unstable();

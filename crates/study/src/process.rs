@@ -11,6 +11,7 @@ use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, Write};
@@ -26,6 +27,8 @@ use wait4::Wait4;
 pub enum Streams {
     /// Kept and handed back.
     Captured,
+    /// The same, in memory: for words that must not be lost where a full disk is what they complain about.
+    Remembered,
     /// Standard output goes to ours, and standard error too.
     Ours,
     /// Standard output and standard error both go to our standard error.
@@ -102,8 +105,8 @@ impl Waiting {
         let (name, value) = mark.variable();
         command.env(name, value);
         let captured = match streams {
-            Streams::Captured => {
-                let files = kept_output()?;
+            Streams::Captured | Streams::Remembered => {
+                let files = kept_output(streams)?;
                 command.stdout(also(&files.0)?).stderr(also(&files.1)?);
                 Some(files)
             }
@@ -116,7 +119,7 @@ impl Waiting {
                 None
             }
             Streams::Piped => {
-                let files = kept_output()?;
+                let files = kept_output(streams)?;
                 command.stdout(Stdio::piped()).stderr(also(&files.1)?);
                 Some(files)
             }
@@ -342,8 +345,14 @@ impl Drop for Waiting {
 }
 
 /// Files for what a child prints.
-fn kept_output() -> Result<(File, File)> {
-    let file = || tempfile::tempfile().doing("making a file for the program's output");
+fn kept_output(streams: Streams) -> Result<(File, File)> {
+    let file = || match streams {
+        Streams::Remembered => {
+            memfd_create("output", MemfdFlags::CLOEXEC).map(File::from).map_err(Into::into)
+        }
+        _ => tempfile::tempfile(),
+    };
+    let file = || file().doing("making a file for the program's output");
     Ok((file()?, file()?))
 }
 

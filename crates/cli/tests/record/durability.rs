@@ -1,9 +1,9 @@
 //! Whatever ends a recording, the calls that had ended by then are in it.
 
 use crate::program::{Program, X86_64, c, lineup_record};
+use crate::small_folder::with_small_folder;
 use lineup_recording::{Recording, read_all};
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,35 +84,21 @@ fn an_interrupt_keeps_every_call_that_ended() {
     check(&recording(&program));
 }
 
-/// True when a folder of 1,100 KiB could be made in a namespace of its own, and `script` ran there.
-fn in_small_folder(folder: &Path, script: &str) -> Option<String> {
-    let small = format!("mkdir small && mount -t tmpfs -o size=1100k none small && {{ {script}; }}");
-    let output = Command::new("unshare")
-        .current_dir(folder)
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &small])
-        .output()
-        .expect("cannot run unshare; install it: apt install util-linux");
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    if said.contains("unshare:") || said.contains("mount:") {
-        assert!(std::env::var_os("CI").is_none(), "no small file system can be mounted: {said}");
-        eprintln!("skipped: no small file system can be mounted here: {said}");
-        return None;
-    }
-    Some(said)
-}
-
 #[test]
 fn a_full_disk_is_told_and_what_was_written_is_kept() {
     let program = c(X86_64, SOURCE, &[]);
     let folder = program.folder.path();
     lineup_record(folder, &["--region", "region", "--", "./nothing"]);
-    let lineup = env!("CARGO_BIN_EXE_lineup");
-    let script = format!(
-        "{lineup} record --region region --out small/x.rec -- ./program; echo status $?; cp small/x.rec lineup.rec"
-    );
-    let Some(said) = in_small_folder(folder, &script) else { return };
-    assert!(said.contains("No space left on device") && said.contains("status 2"), "{said}");
+    let small = folder.join("small");
+    std::fs::create_dir(&small).expect("a folder");
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup
+        .args(["record", "--region", "region", "--out", "small/x.rec", "--", "./program"])
+        .current_dir(folder);
+    let Some(output) = with_small_folder(&small, 1100, &lineup, "cp small/x.rec lineup.rec") else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
     assert!(said.contains("what was written until then is kept in small/x.rec"), "{said}");
     let kept = recording(&program);
     assert!(!kept.calls.is_empty() && kept.calls.len() < CALLS, "{said}");

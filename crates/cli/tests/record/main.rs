@@ -12,4 +12,6 @@ mod hot_paths;
 mod program;
 mod refusals;
 mod several;
+#[path = "../small_folder/mod.rs"]
+mod small_folder;
 mod thread_local;

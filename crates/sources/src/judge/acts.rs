@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::sayings::keep;
 use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where};
 use crate::known;
+use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -23,7 +24,11 @@ impl Judge<'_> {
             }
             let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
-            for (origin, reach) in objects {
+            let is_crowd = is_generic && is_crowd(&objects);
+            for (origin, reach, kept) in objects {
+                if kept && is_crowd && !matches!((act, reach), (Act::As(..), Reach::Start)) {
+                    continue;
+                }
                 match &origin {
                     Origin::Memory(block) if !is_generic => memory.note(block, act, at),
                     Origin::Memory(_) => {}
@@ -276,13 +281,24 @@ impl Judge<'_> {
 }
 
 /// A place where objects of several types come, such as a list's `void *`.
-fn is_generic(objects: &[(Origin, Reach)]) -> bool {
-    let records: BTreeSet<&Name> = objects
+fn is_generic(objects: &[Pointed]) -> bool {
+    records(objects, false).len() > 1
+}
+
+/// Of so many types, what is done with an object that was kept among them is done with others.
+const CROWD: usize = 6;
+
+fn is_crowd(objects: &[Pointed]) -> bool {
+    records(objects, true).len() > CROWD
+}
+
+fn records(objects: &[Pointed], kept_only: bool) -> BTreeSet<&Name> {
+    objects
         .iter()
-        .filter_map(|(origin, _)| match origin {
+        .filter(|(_, _, kept)| *kept || !kept_only)
+        .filter_map(|(origin, _, _)| match origin {
             Origin::Object(record) => Some(record),
             _ => None,
         })
-        .collect();
-    records.len() > 1
+        .collect()
 }

@@ -71,8 +71,8 @@ impl Judge<'_> {
             Saying::LibraryBytes(name) => {
                 (Verdict::Refuse, UseKind::Bytes, format!("{name}() looks at its bytes"))
             }
-            Saying::Positional(..) => (
-                Verdict::Harmless,
+            Saying::Positional(count, false) => (
+                Verdict::Named(self.leading(record, *count)),
                 UseKind::Positional,
                 "an initialiser gives values by position; an edit names the members there".to_string(),
             ),

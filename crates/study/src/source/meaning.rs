@@ -95,9 +95,12 @@ fn installed_headers(root: &Path) -> BTreeSet<String> {
     for folder in folders.filter(|path| path.is_dir()).chain([root.to_owned()]) {
         for file in FILES {
             let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default().replace("\\\n", " ");
-            for line in text.lines().filter(|line| {
-                line.to_ascii_lowercase().contains("include_headers") || line.contains("install")
-            }) {
+            let installs = |line: &&str| {
+                line.to_ascii_lowercase().contains("include_headers")
+                    || line.contains("install")
+                    || (line.contains("cp ") && line.contains("include"))
+            };
+            for line in text.lines().filter(installs) {
                 let words = line.split(|c: char| c.is_whitespace() || "()'\",".contains(c));
                 let names = words.filter_map(|word| word.rsplit('/').next());
                 headers.extend(
@@ -136,6 +139,7 @@ fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
         Verdict::Keep(names) => (Effect::Keep, names.clone()),
         Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
         Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
+        Verdict::Named(names) => (Effect::Named, names.clone()),
     };
     let detail = match found.text.is_empty() {
         true => found.reason.clone(),
