@@ -4,6 +4,7 @@ use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::Found;
 use crate::lex::Kind;
+use crate::shape_rules;
 use crate::sources::SourceLanguage;
 use std::ops::Range;
 
@@ -222,6 +223,28 @@ impl<'a> Body<'a> {
         })
     }
 
+    /// True when the text puts a unit on a cache line of its own, which BTF does not tell: `____cacheline_aligned_in_smp`,
+    /// `__aligned(SMP_CACHE_BYTES)`, `aligned(64)`.
+    pub(crate) fn is_line_aligned(&self, unit: &TextUnit) -> bool {
+        let lexed = &self.found.lexed;
+        let (Some(first), Some(last)) = (
+            self.pieces.get(unit.pieces.start),
+            unit.pieces.end.checked_sub(1).and_then(|at| self.pieces.get(at)),
+        ) else {
+            return false;
+        };
+        let tokens = first.tokens.start..last.tokens.end;
+        let words = tokens.clone().filter(|&index| lexed.is_word(index));
+        words.into_iter().any(|index| match lexed.str(index).trim_matches('_') {
+            word if word.starts_with("cacheline_") => word.contains("aligned"),
+            "aligned" => {
+                let close = lexed.closing(index + 1, tokens.end).unwrap_or(index);
+                (index + 1..close).any(|inside| is_line_size(lexed.str(inside)))
+            }
+            _ => false,
+        })
+    }
+
     /// Joins units into one that moves under its heading.
     pub(crate) fn join_headed(&mut self, range: Range<usize>) {
         let at = range.start;
@@ -252,6 +275,11 @@ impl<'a> Body<'a> {
             self.units.insert(range.start, unit);
         }
     }
+}
+
+/// `64`, or a constant's name that speaks of caches.
+fn is_line_size(word: &str) -> bool {
+    word.parse::<u64>().is_ok_and(|bytes| bytes >= shape_rules::APART_BYTES) || word.contains("CACHE")
 }
 
 /// Byte offset after the newline that ends the line holding `offset`.
@@ -300,7 +328,14 @@ fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
         let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
         return Some(Binding::new(constraint).at(&found.path, line));
     }
-    pragma_pack(found)
+    user_space_header(found).or_else(|| pragma_pack(found))
+}
+
+/// What Linux shows to user space never changes.
+fn user_space_header(found: &Found<'_>) -> Option<Binding> {
+    let is_shown = found.path.split('/').any(|folder| folder == "uapi");
+    let binding = Binding::new(Constraint::CrossesAbi).at(&found.path, found.line());
+    is_shown.then(|| binding.because("a header for user space"))
 }
 
 /// `#pragma pack(n)` in force at the declaration.

@@ -6,6 +6,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::constructors;
 use crate::meaning::Effect;
 use crate::options::Options;
+use crate::own_lines;
 use crate::problem::Subject;
 use crate::reasons::member_name;
 use crate::score::{Model, Unit};
@@ -32,6 +33,8 @@ pub(crate) struct Holds {
     chained: BTreeSet<String>,
     /// Members that no other may move across.
     boundaries: BTreeSet<String>,
+    /// Members, by index, whose type has lines of its own.
+    own_lines: BTreeSet<usize>,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -80,6 +83,9 @@ impl Holds {
             holds.bindings.push(binding);
         }
         holds.add_recorded(subject);
+        if spelling.declared_at.is_none() {
+            holds.own_lines = own_lines::members(subject, sources);
+        }
         holds
     }
 
@@ -103,6 +109,10 @@ impl Holds {
         }
         if let Some((members, binding)) = shape_rules::shared_beginning(subject) {
             self.leading = members;
+            self.bindings.push(binding);
+        }
+        for binding in shape_rules::continued(subject) {
+            self.pinned.extend(binding.names.iter().cloned());
             self.bindings.push(binding);
         }
         let Some(last) = subject.aggregate.members.last() else { return };
@@ -224,8 +234,10 @@ impl Holds {
                 && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
             let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
             let is_leading = range.start < self.leading.min(range.end);
-            let is_apart =
-                shape_rules::starts_apart(subject, &recorded.fields, range.start) && !range.is_empty();
+            let is_apart = !range.is_empty()
+                && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
+                    || self.own_lines.contains(&range.start)
+                    || body.is_line_aligned(text));
             if is_apart && index > 0 {
                 barriers += 1;
                 let name = member_name(subject.aggregate, range.start);

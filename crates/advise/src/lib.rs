@@ -57,6 +57,7 @@ mod member_order;
 mod members;
 mod occurrences;
 mod orders;
+mod own_lines;
 mod parsed;
 mod placement;
 mod plan_orders;

@@ -79,6 +79,37 @@ pub(crate) fn propose(
     }
 }
 
+/// The best order of a type on its own, or the answer where there is none worth a patch. It depends on no other type,
+/// and so may be worked out beside theirs.
+pub(crate) fn foresee(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+) -> Result<Outcome, Verdict> {
+    search(subject, spelling, sources, options, Worth::OwnPatch).map(|(_, outcome)| outcome)
+}
+
+/// Writes the order that was foreseen, and has it judged. `edited` and `sources` as for [`propose`].
+pub(crate) fn write(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+    outcome: Outcome,
+) -> Result<Verdict, AdviseError> {
+    let models = match subject.models() {
+        Ok(models) => models,
+        Err(binding) => return Ok(refused(spelling, vec![binding], Vec::new())),
+    };
+    match Plan::make(subject, spelling, sources, options, models) {
+        Ok(plan) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
+        Err((models, bindings)) => Ok(refused(spelling, bindings, potential(subject, &models))),
+    }
+}
+
 /// The best order; or, where none is worth a candidate, the answer.
 fn search<'s>(
     subject: &Subject<'_>,

@@ -5,14 +5,17 @@ use crate::error::AdviseError;
 use crate::guard::Lock;
 use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
-use crate::member_order::{self, Verdict, Worth};
+use crate::member_order::{self, Verdict};
 use crate::problem::Subject;
 use crate::proposal::{Advice, OrderProposal, REORDER, Refusal, SizeChange};
+use crate::search::Outcome;
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use crate::worth;
 use lineup_model::types::{TypeId, Types};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Orders of members.
 pub(crate) struct Orders;
@@ -23,8 +26,10 @@ impl FixKind for Orders {
     }
 
     fn propose(&self, task: &mut Task<'_>, advice: &mut Advice) -> Result<(), AdviseError> {
-        for id in used_types(task.usage, task.types) {
-            order_type(task, advice, id)?;
+        let ids = used_types(task.usage, task.types);
+        let foreseen = foresee_all(task, advice, &ids);
+        for (id, foreseen) in ids.into_iter().zip(foreseen) {
+            order_type(task, advice, id, foreseen)?;
         }
         Ok(())
     }
@@ -65,7 +70,47 @@ fn used_types(usage: &Usage, types: &Types) -> Vec<TypeId> {
     ids.into_iter().map(|(id, _)| id).collect()
 }
 
-fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<(), AdviseError> {
+/// What the search says of one type: an order worth a patch, or the answer.
+type Foreseen = Result<Outcome, Verdict>;
+
+/// The stack of a thread that searches.
+const STACK_BYTES: usize = 16 << 20;
+
+/// Every type's order, worked out on all processors: types do not depend on each other until they are written.
+fn foresee_all(task: &Task<'_>, advice: &Advice, ids: &[TypeId]) -> Vec<Option<Foreseen>> {
+    let (usage, types, options) = (task.usage, task.types, task.options);
+    let sources = task.sources.with(&advice.edited);
+    let of = |id: TypeId| {
+        let subject = Subject::new(types, id, usage)?;
+        let spelling = spelling(types, subject.id)?;
+        let is_tried = options.refusal_of(&spelling.name).is_none() && subject.aggregate.members.len() > 1;
+        is_tried.then(|| member_order::foresee(&subject, &spelling, &sources, options))
+    };
+    let next = AtomicUsize::new(0);
+    let found: Vec<OnceLock<Option<Foreseen>>> = ids.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        let place = || next.fetch_add(1, Ordering::Relaxed);
+        while let Some((&id, one)) = Some(place()).and_then(|at| ids.get(at).zip(found.get(at))) {
+            one.get_or_init(|| of(id));
+        }
+    };
+    std::thread::scope(|scope| {
+        let others = std::thread::available_parallelism().map_or(0, |all| all.get() - 1);
+        for _ in 0..others {
+            // Without another thread this one does it all.
+            let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    found.into_iter().map(|one| one.into_inner().flatten()).collect()
+}
+
+fn order_type(
+    task: &mut Task<'_>,
+    advice: &mut Advice,
+    id: TypeId,
+    foreseen: Option<Foreseen>,
+) -> Result<(), AdviseError> {
     let Some(subject) = Subject::new(task.types, id, task.usage) else { return Ok(()) };
     let Some(spelling) = spelling(task.types, subject.id) else {
         let constraints = vec![Binding::new(Constraint::Anonymous)];
@@ -78,21 +123,17 @@ fn order_type(task: &mut Task<'_>, advice: &mut Advice, id: TypeId) -> Result<()
         return Ok(());
     }
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
-    if is_gathered || subject.aggregate.members.len() < 2 {
-        return Ok(());
-    }
+    let Some(foreseen) = foreseen.filter(|_| !is_gathered) else { return Ok(()) };
     advice.types_touched += 1;
-    let current = task.sources.with(&advice.edited);
     let (options, edited) = (task.options, &advice.edited);
-    match member_order::propose(
-        &subject,
-        &spelling,
-        &current,
-        options,
-        &mut *task.judge,
-        edited,
-        Worth::OwnPatch,
-    )? {
+    let verdict = match foreseen {
+        Ok(order) => {
+            let current = task.sources.with(edited);
+            member_order::write(&subject, &spelling, &current, options, &mut *task.judge, edited, order)?
+        }
+        Err(verdict) => verdict,
+    };
+    match verdict {
         Verdict::Proposed(proposal) => {
             if let Some(little) = worth::too_little(task.usage, options, &describe(&proposal)) {
                 advice.too_little.push(little);

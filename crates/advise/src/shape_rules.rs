@@ -7,7 +7,7 @@ use crate::reasons::member_name;
 use lineup_model::types::{AggregateKind, MemberRole, TypeId, TypeKind, Types};
 
 /// A member that is aligned to so many bytes was put on lines of its own.
-const APART_BYTES: u64 = 64;
+pub(crate) const APART_BYTES: u64 = 64;
 
 /// Two types that begin with so many members of equal names and types are used as each other.
 const LEAST_SHARED: usize = 2;
@@ -137,5 +137,51 @@ pub(crate) fn is_trailing_table(types: &Types, id: TypeId) -> bool {
     match types.get(id).map(|ty| &ty.kind) {
         Some(TypeKind::Array { element, .. }) => types.size_bytes(*element).is_some_and(|size| size > 1),
         _ => false,
+    }
+}
+
+/// Neighbours that stay where they are: the first may go on in the second, because it is an array of one element before
+/// one of the same elements, or because it ends in an array without a size.
+pub(crate) fn continued(subject: &Subject<'_>) -> Vec<Binding> {
+    let types = subject.types;
+    let members = &subject.aggregate.members;
+    let names = |index: usize| [index, index + 1].map(|field| member_name(subject.aggregate, field));
+    let mut found = Vec::new();
+    for (index, pair) in members.windows(2).enumerate() {
+        let [one, next] = pair else { continue };
+        if pair.iter().any(|member| member.role != MemberRole::Field || member.name.is_none()) {
+            continue;
+        }
+        if ends_open(types, one.ty, 0) {
+            let binding = Binding::new(Constraint::FlexibleArrayLast).on(names(index));
+            found.push(binding.because("the first ends in an array that may grow into the second"));
+        } else if let (Some((own, Some(1))), Some((other, _))) =
+            (elements(types, one.ty), elements(types, next.ty))
+            && same_type(types, own, other, 0)
+        {
+            let binding = Binding::new(Constraint::MemorySpan).on(names(index));
+            found.push(binding.because("an array of one element that may go on in the next"));
+        }
+    }
+    found
+}
+
+/// An array's element and how many there are.
+fn elements(types: &Types, id: TypeId) -> Option<(TypeId, Option<u64>)> {
+    match &types.get(types.strip(id)?)?.kind {
+        TypeKind::Array { element, counts } => Some((*element, counts.first().copied().flatten())),
+        _ => None,
+    }
+}
+
+/// A struct whose last member is an array without a size, or ends so itself.
+fn ends_open(types: &Types, id: TypeId, depth: u32) -> bool {
+    let Some((_, aggregate)) = types.aggregate(id).filter(|_| depth < MOST_NESTING) else { return false };
+    let Some(last) = aggregate.members.last().filter(|_| aggregate.kind != AggregateKind::Union) else {
+        return false;
+    };
+    match elements(types, last.ty) {
+        Some((_, count)) => count.is_none_or(|count| count == 0),
+        None => ends_open(types, last.ty, depth + 1),
     }
 }

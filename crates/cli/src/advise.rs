@@ -124,9 +124,9 @@ fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outc
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
     }
-    stages.stage("working out a better layout");
-    let KernelAdvice { advice, sources } =
-        advice::advise(&recorded, options.source.as_deref(), &options.advice.meant()?)?;
+    let wanted = (&options.advice.meant()?, &options.advice.units());
+    let KernelAdvice { advice, sources, reading } =
+        advice::advise(&recorded, options.source.as_deref(), wanted, stages)?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
         return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
@@ -140,7 +140,14 @@ fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outc
         }
     };
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(options, &recorded, &advice, &sources, folder, Extra { message: &message, reading: None })?;
+    write(
+        options,
+        &recorded,
+        &advice,
+        &sources,
+        folder,
+        Extra { message: &message, reading: reading.as_ref() },
+    )?;
     Ok(Outcome::Done)
 }
 

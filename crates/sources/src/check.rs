@@ -6,14 +6,18 @@ use crate::error::Error;
 use crate::facts::{Facts, RecordFact};
 use crate::judge::{Finding, Product, judge};
 use crate::libclang::{Library, Unit};
-use crate::read::{normal, read};
+use crate::read::{Known, normal, read};
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Room for the recursion over deeply nested expressions.
 const STACK_BYTES: usize = 256 << 20;
+
+/// Units that each thread reads before what they say is added up.
+const UNITS_AT_ONCE: usize = 4;
 
 /// What is read.
 #[derive(Clone, Debug)]
@@ -28,29 +32,37 @@ pub struct Build {
     pub compiler_headers: Option<PathBuf>,
 }
 
-/// Reads every unit and judges every type of the project.
+/// Reads every unit and judges every type of the project. `progress` hears how many units of how many are read.
 ///
 /// # Errors
 /// Without libclang. A unit that cannot be parsed is no error: it is listed in the result.
-pub fn check(build: &Build) -> Result<Checked, Error> {
+pub fn check(build: &Build, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Checked, Error> {
     let library = Library::load()?;
     let root = build.root.canonicalize().unwrap_or_else(|_| normal(&build.root));
     let units = units(&build.commands);
     let headers = build.compiler_headers.as_deref().filter(|_| !has_own_headers(&library));
     let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
     let pool = pool.map_err(|error| Error::Threads(error.to_string()))?;
-    let read: Vec<Result<Facts, String>> = pool.install(|| {
-        units.par_iter().map(|(source, command)| unit(&library, command, source, &root, headers)).collect()
-    });
+    let known = Known::default();
+    let done = AtomicU64::new(0);
+    let read_one = |(source, command): &(PathBuf, &CompileCommand)| {
+        let facts = unit(&library, command, source, (&root, headers), &known);
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1, units.len() as u64);
+        facts
+    };
     let mut facts = Facts::default();
     let mut checked = Checked { compiler: library.version(), units: units.len(), ..Checked::default() };
-    for ((source, _), result) in units.iter().zip(read) {
-        match result {
-            Ok(found) => {
-                checked.units_read += 1;
-                facts.add(found);
+    // What units say is mostly the same: it is added up while the others are read, in the order of units.
+    for part in units.chunks(UNITS_AT_ONCE * pool.current_num_threads()) {
+        let read: Vec<Result<Facts, String>> = pool.install(|| part.par_iter().map(read_one).collect());
+        for ((source, _), result) in part.iter().zip(read) {
+            match result {
+                Ok(found) => {
+                    checked.units_read += 1;
+                    facts.add(found);
+                }
+                Err(why) => checked.unread.push((relative(&source.to_string_lossy(), &root), why)),
             }
-            Err(why) => checked.unread.push((relative(&source.to_string_lossy(), &root), why)),
         }
     }
     let product = Product {
@@ -79,8 +91,8 @@ fn unit(
     library: &Library,
     command: &CompileCommand,
     source: &Path,
-    root: &Path,
-    headers: Option<&Path>,
+    (root, headers): (&Path, Option<&Path>),
+    known: &Known,
 ) -> Result<Facts, String> {
     library.make_current();
     let mut arguments = command.for_libclang(source);
@@ -91,7 +103,9 @@ fn unit(
     if let Some(error) = unit.first_error() {
         return Err(error);
     }
-    Ok(collect(&read(&unit, root, command.is_cpp(source))))
+    let is_kernel = command.is_kernel();
+    let tree = read(&unit, root, command.is_cpp(source), is_kernel.then_some(known));
+    Ok(collect(&tree, is_kernel))
 }
 
 /// libclang finds `stddef.h` and the like beside itself, when they are installed.

@@ -14,9 +14,11 @@ pub(crate) use convert::variadic;
 use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 
-/// The facts of one unit.
-pub(crate) fn collect(tree: &Tree) -> Facts {
-    let mut collector = Collector { tree, facts: Facts::default(), function: None, above: Vec::new() };
+/// The facts of one unit. A kernel calls nothing but itself, so that what a function takes by its type it knows by the
+/// same declaration, wherever its body is.
+pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
+    let mut collector =
+        Collector { tree, is_kernel, facts: Facts::default(), function: None, above: Vec::new() };
     collector.records();
     for &root in &tree.roots {
         collector.value(root);
@@ -26,6 +28,7 @@ pub(crate) fn collect(tree: &Tree) -> Facts {
 
 struct Collector<'t> {
     tree: &'t Tree,
+    is_kernel: bool,
     facts: Facts,
     /// The function whose body is walked.
     function: Option<Name>,
@@ -157,13 +160,7 @@ impl Collector<'_> {
                 }
                 Vec::new()
             }
-            Kind::Assembly => {
-                for &child in children {
-                    let values = self.pointer(child);
-                    self.act(&values, &Act::Assembly, id);
-                }
-                Vec::new()
-            }
+            Kind::Assembly => self.assembly(id),
             Kind::New => {
                 self.visit(children);
                 vec![self.memory_given(id)]
@@ -178,6 +175,20 @@ impl Collector<'_> {
                 last
             }
         }
+    }
+
+    /// A kernel's macros pass pointers through assembly that does nothing (barriers, per-CPU addresses, hidden values);
+    /// what such macros read and write they are given as members.
+    fn assembly(&mut self, id: NodeId) -> Vec<Value> {
+        let node = self.tree.node(id);
+        let is_passing = self.is_kernel && node.site.is_in_macro;
+        for &child in &node.children {
+            let values = self.pointer(child);
+            if !is_passing {
+                self.act(&values, &Act::Assembly, id);
+            }
+        }
+        Vec::new()
     }
 
     fn function(&mut self, id: NodeId) -> Vec<Value> {

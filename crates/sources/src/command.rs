@@ -41,17 +41,6 @@ pub fn from_json(file: &Path, text: &str) -> Result<Vec<CompileCommand>, Error> 
     Ok(commands)
 }
 
-/// The compiler call in one of kbuild's `.NAME.o.cmd` files, which ran in the build's top folder.
-pub fn from_kbuild(top: &Path, text: &str) -> Option<CompileCommand> {
-    let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"))?;
-    let (_, command) = line.split_once(":=")?;
-    let command = command.split(" ; ").next()?.replace("$(pound)", "#");
-    let arguments = shell_words::split(&command).ok()?;
-    let command = CompileCommand { directory: top.to_owned(), arguments };
-    let compiles = command.sources().next().is_some();
-    compiles.then_some(command)
-}
-
 const EXTENSIONS: [&str; 6] = ["c", "cc", "cpp", "cxx", "C", "c++"];
 
 /// Options whose value is the next argument, and which the meaning of the sources depends on.
@@ -114,6 +103,11 @@ impl CompileCommand {
         let name = program.rsplit('/').next().unwrap_or(program);
         let is_internal = self.arguments.get(1).is_some_and(|first| first == "-cc1" || first == "-cc1as");
         !is_internal && Regex::new(NAMES).is_ok_and(|names| names.is_match(name))
+    }
+
+    /// True for code that runs in a kernel: all that it calls is compiled from the same tree.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.arguments.iter().any(|argument| argument == "-D__KERNEL__")
     }
 
     /// True when it links a shared library.
@@ -265,14 +259,5 @@ mod tests {
         assert_eq!(commands[1].source_paths(), [Path::new("/d/b.c")]);
         let error = from_json(Path::new("x.json"), "{}").expect_err("no list");
         assert!(error.to_string().contains("x.json"), "{error}");
-    }
-
-    #[test]
-    fn kbuild_says_how_a_unit_was_compiled() {
-        let text = "savedcmd_kernel/x.o := gcc -Wp,-MMD,kernel/.x.o.d -nostdinc -I./include -D__KERNEL__ -c -o \
-                    kernel/x.o kernel/x.c ; ./tools/objtool kernel/x.o\n\nsource_kernel/x.o := kernel/x.c\n";
-        let command = from_kbuild(Path::new("/k"), text).expect("a compiler call");
-        assert_eq!(command.source_paths(), [Path::new("/k/kernel/x.c")]);
-        assert_eq!(from_kbuild(Path::new("/k"), "cmd_vmlinux := ld -o vmlinux\n"), None);
     }
 }

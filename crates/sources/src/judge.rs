@@ -115,13 +115,22 @@ impl<'f> Judge<'f> {
             .collect()
     }
 
-    /// The first members of both stay as they are.
-    fn keep_common(&mut self, one: &Name, two: &Name, count: usize, kind: UseKind, at: &Where, what: &str) {
-        for (record, other) in [(one, two), (two, one)] {
+    /// The first members of both stay as they are: so many of each.
+    fn keep_common(
+        &mut self,
+        one: (&Name, usize),
+        two: (&Name, usize),
+        kind: UseKind,
+        at: &Where,
+        what: &str,
+    ) {
+        for ((record, count), (other, _)) in [(one, two), (two, one)] {
             let names = self.leading(record, count);
             let reason = format!("{what} {}, which begins with the same members", self.name(other));
-            let verdict = match names.len() {
-                0 => Verdict::Refuse,
+            let verdict = match (names.len(), count) {
+                // What has no name is held as the first member that it is.
+                (0, 1) => Verdict::First,
+                (0, _) => Verdict::Refuse,
                 _ => Verdict::Keep(names),
             };
             self.find(record, verdict, kind, at, reason);

@@ -1,6 +1,8 @@
 //! Functions of the C library whose effect on the objects they are given is known. A call of any other function that is
 //! not compiled with the program counts as a crossing.
 
+pub(crate) mod kernel;
+
 /// What a function does with its arguments, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {

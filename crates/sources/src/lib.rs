@@ -20,6 +20,7 @@ mod command;
 mod error;
 mod facts;
 mod judge;
+mod kbuild;
 mod known;
 mod libclang;
 mod points_to;
@@ -29,6 +30,7 @@ mod tree;
 mod uses;
 
 pub use check::{Build, check};
-pub use command::{CompileCommand, from_json, from_kbuild};
+pub use command::{CompileCommand, from_json};
 pub use error::Error;
+pub use kbuild::{KbuildUnit, from_kbuild, is_kbuild_file};
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

@@ -1,6 +1,9 @@
 //! From libclang's cursors to a plain [`Tree`].
 
 mod decls;
+mod known;
+
+pub(crate) use known::Known;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{
@@ -10,9 +13,9 @@ use clang_sys::*;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-/// Reads the parts of a unit that stand in files below `root`.
-pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool) -> Tree {
-    let mut reader = Reader::new(root);
+/// Reads the parts of a unit that stand in files below `root`, but for the functions of headers that are known.
+pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool, known: Option<&Known>) -> Tree {
+    let mut reader = Reader::new(root, known);
     reader.tree.is_cpp = is_cpp;
     for cursor in unit.root().children() {
         reader.top_level(cursor);
@@ -50,10 +53,11 @@ struct Reader<'u, 'r> {
     generic: u32,
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
+    known: Option<&'r Known>,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
-    fn new(root: &'r Path) -> Self {
+    fn new(root: &'r Path, known: Option<&'r Known>) -> Self {
         let mut reader = Reader {
             tree: Tree::default(),
             root,
@@ -66,6 +70,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             texts: HashMap::new(),
             generic: 0,
             waiting: Vec::new(),
+            known,
         };
         reader.file(String::new());
         reader
@@ -124,6 +129,7 @@ impl<'u, 'r> Reader<'u, 'r> {
                     self.top_level(child);
                 }
             }
+            _ if self.known.is_some_and(|known| known.has(cursor)) => {}
             _ => {
                 let node = self.node(cursor);
                 self.tree.roots.push(node);
@@ -142,6 +148,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         site.is_in_macro |= match kind {
             Kind::InitList => !self.is_written(site, "{"),
             Kind::SizeOf => !self.is_written(site, "sizeof"),
+            Kind::Assembly => !self.is_written(site, "asm") && !self.is_written(site, "__asm"),
             _ => false,
         };
         let decl = match cursor.kind() {

@@ -12,8 +12,8 @@ pub(crate) enum Relation {
     FirstMember,
     /// The record is the other's first member.
     IsFirstOf,
-    /// Both begin with so many members of equal types.
-    Common(usize),
+    /// Both begin with members of equal types: so many of each.
+    Common(usize, usize),
     /// Nothing.
     None,
 }
@@ -42,9 +42,9 @@ pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     if begins_with(facts, other, record, 0) {
         return Relation::IsFirstOf;
     }
-    match common_types(one, two) {
-        0 => Relation::None,
-        count => Relation::Common(count),
+    match common_types(facts, one, two) {
+        (0, _) | (_, 0) => Relation::None,
+        (own, others) => Relation::Common(own, others),
     }
 }
 
@@ -71,10 +71,43 @@ fn begins_with(facts: &Facts, record: &Name, first: &Name, depth: u32) -> bool {
         .any(|member| member == *first || begins_with(facts, &member, first, depth + 1))
 }
 
-/// Leading members of equal types.
-fn common_types(one: &RecordFact, two: &RecordFact) -> usize {
+/// How many leading members of each have equal types; those of anonymous structs and unions count in their place.
+fn common_types(facts: &Facts, one: &RecordFact, two: &RecordFact) -> (usize, usize) {
     let pairs = one.members.iter().zip(&two.members);
-    pairs.take_while(|(a, b)| a.ty == b.ty && a.offset_bits == b.offset_bits).count()
+    let plain = pairs.take_while(|(a, b)| a.ty == b.ty && a.offset_bits == b.offset_bits).count();
+    if plain > 0 {
+        return (plain, plain);
+    }
+    let (own, other) = (leading(facts, one), leading(facts, two));
+    let common = own.iter().zip(&other).take_while(|(a, b)| (&a.1, a.2) == (&b.1, b.2)).count();
+    common.checked_sub(1).map_or((0, 0), |last| (own[last].0 + 1, other[last].0 + 1))
+}
+
+/// The members at the start: which of the record's own each belongs to, its type, and where it begins.
+fn leading(facts: &Facts, record: &RecordFact) -> Vec<(usize, Name, u64)> {
+    let mut all = Vec::new();
+    for (index, member) in record.members.iter().enumerate() {
+        let mut inside = Vec::new();
+        flatten(facts, member, 0, &mut inside);
+        all.extend(inside.into_iter().map(|(ty, bits)| (index, ty, bits)));
+        // Of a union only the first alternative was followed: what comes after it is no run any more.
+        if member.name.is_empty() {
+            break;
+        }
+    }
+    all
+}
+
+fn flatten(facts: &Facts, member: &Member, depth: u32, all: &mut Vec<(Name, u64)>) {
+    let inner = member.record.as_ref().filter(|_| member.name.is_empty() && depth < DEPTH);
+    let Some(inner) = inner.and_then(|record| facts.records.get(record)) else {
+        return all.push((member.ty.clone(), member.offset_bits));
+    };
+    let members = if inner.is_union { &inner.members[..inner.members.len().min(1)] } else { &inner.members };
+    for below in members {
+        let placed = Member { offset_bits: member.offset_bits + below.offset_bits, ..below.clone() };
+        flatten(facts, &placed, depth + 1, all);
+    }
 }
 
 /// Leading members of equal names and types.

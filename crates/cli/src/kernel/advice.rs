@@ -7,6 +7,9 @@ use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_explain::Explained;
+use lineup_study::progress::Progress;
+use lineup_study::source::kbuild::Kbuild;
+use lineup_study::source::meaning::{Reading, Units};
 use lineup_study::source::texts;
 use std::path::Path;
 
@@ -16,17 +19,40 @@ pub(crate) struct KernelAdvice {
     pub(crate) advice: Advice,
     /// The kernel's sources, or its types written out as C.
     pub(crate) sources: Sources,
+    /// What clang made of the units that were built; `None` where nothing tells how units are compiled.
+    pub(crate) reading: Option<Reading>,
 }
 
 /// Works out orders for the types that the regions use. Without sources the declarations are written out from the
-/// types, each in a file of its own.
-pub(crate) fn advise(recorded: &Explained, source: Option<&Path>, options: &Options) -> Result<KernelAdvice> {
+/// types, each in a file of its own. Where the kernel was built, the units that name a type which is to change are read
+/// with clang, and the advice is worked out again with what they say.
+pub(crate) fn advise(
+    recorded: &Explained,
+    source: Option<&Path>,
+    (options, units): (&Options, &Units),
+    progress: &dyn Progress,
+) -> Result<KernelAdvice> {
     let usage = Usage::of_explained(recorded);
     let types = recorded.types();
-    let sources = match source {
-        Some(folder) => texts::read(folder, &[])?,
-        None => Sources::written_out(types, usage.types.iter().map(|used| used.ty)),
+    progress.stage("reading the sources");
+    let kbuild = source.map(Kbuild::find).transpose()?.flatten();
+    let sources = match (source, &kbuild) {
+        (_, Some(kbuild)) => kbuild.texts(),
+        (Some(folder), None) => texts::read(folder, &[])?,
+        (None, None) => Sources::written_out(types, usage.types.iter().map(|used| used.ty)),
     };
-    let advice = lineup_advise::advise(&usage, types, &sources, options, &mut NoCompiler)?;
-    Ok(KernelAdvice { advice, sources })
+    progress.stage("working out orders");
+    let mut options = options.clone();
+    let mut advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;
+    let mut reading = None;
+    if let Some(kbuild) = kbuild {
+        progress.stage("reading units with clang");
+        let changed = advice.orders.iter().map(|order| order.type_name.clone()).collect();
+        let read = kbuild.read(&sources, &changed, units, progress)?;
+        options.meaning = read.meaning().and(options.meaning);
+        progress.stage("working out orders that the units allow");
+        advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;
+        reading = Some(read);
+    }
+    Ok(KernelAdvice { advice, sources, reading })
 }

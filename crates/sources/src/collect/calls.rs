@@ -25,13 +25,18 @@ impl Collector<'_> {
                 for callee in callees {
                     self.object_of_method(callee);
                 }
-                match known::rule(&decl.name) {
+                match self.rule(&decl.name) {
                     Some(rule) => self.known_call(id, rule, &arguments),
                     None => self.direct_call(id, decl, &arguments),
                 }
             }
             None => self.call_through(id, &callees, &arguments),
         }
+    }
+
+    fn rule(&self, function: &str) -> Option<Rule> {
+        let of_kernel = self.is_kernel.then(|| known::kernel::rule(function)).flatten();
+        of_kernel.or_else(|| known::rule(function))
     }
 
     /// The object before `.` or `->` of a method's call; the name of a called function is no use of it as a value.
@@ -120,8 +125,9 @@ impl Collector<'_> {
         let mut values = vec![Value::place(result)];
         // Bytes that a library keeps, such as a string's, are no object's.
         let gives_bytes = tree.pointee(ty).is_some_and(|to| tree.ty(to).kind == TypeKind::Byte);
-        let is_code_here =
-            !gives_bytes && (decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual);
+        let is_typed = self.is_kernel && tree.record_pointed_to(ty).is_some();
+        let is_code_here = !gives_bytes
+            && (decl.kind != DeclKind::Function || decl.template.is_some() || decl.is_virtual || is_typed);
         if !is_code_here && !known::gives_fresh_memory(&decl.name) {
             let foreign = Value::origin(Origin::Foreign(decl.usr.clone(), decl.name.clone()));
             if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
@@ -162,7 +168,8 @@ impl Collector<'_> {
         // The compiler makes these from what is compiled here, for the type's own layout.
         let in_class_template =
             decl.class.is_some_and(|class| tree.records[class].names.iter().any(|name| name.contains('<')));
-        let is_code_here = decl.kind == DeclKind::Special
+        let is_code_here = self.is_kernel
+            || decl.kind == DeclKind::Special
             || decl.kind == DeclKind::Template
             || decl.template.is_some()
             || decl.is_virtual
@@ -187,7 +194,8 @@ impl Collector<'_> {
         for &argument in arguments {
             let mut values = self.pointer(argument);
             values.extend(self.object_given(argument));
-            if let Some(name) = self.signature(callee) {
+            let is_typed = self.is_kernel && self.record_behind(argument).is_some();
+            if let Some(name) = self.signature(callee).filter(|_| !is_typed) {
                 self.act(&values, &Act::GivenThrough(name), id);
             }
             given.push(values);

@@ -5,8 +5,11 @@ use crate::facts::{Act, Origin, Place, Saying, Shape, Value};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
 
 impl Collector<'_> {
-    /// A variable that this unit does not define, by its name.
+    /// A variable that this unit does not define, by its name. A kernel's are all its own.
     pub(super) fn note_elsewhere(&mut self, id: NodeId) {
+        if self.is_kernel {
+            return;
+        }
         let tree = self.tree;
         let Some(decl) = tree.decl_of(id) else { return };
         let (usr, name) = (decl.usr.clone(), decl.name.clone());
@@ -26,7 +29,7 @@ impl Collector<'_> {
         let is_templates = decl
             .class
             .is_some_and(|class| self.tree.records[class].names.iter().any(|name| name.contains('<')));
-        if is_templates || decl.is_virtual || decl.name.starts_with("operator") {
+        if self.is_kernel || is_templates || decl.is_virtual || decl.name.starts_with("operator") {
             return;
         }
         if let Some(record) = record.filter(|_| decl.kind == DeclKind::Function && decl.template.is_none()) {

@@ -166,8 +166,8 @@ impl Judge<'_> {
             }
             // A place that pointers to many types go through: what is taken out is what was put in.
             _ if is_generic => {}
-            Relation::Common(count) => {
-                self.keep_common(record, other, count, UseKind::Cast, at, "cast to or from")
+            Relation::Common(own, others) => {
+                self.keep_common((record, own), (other, others), UseKind::Cast, at, "cast to or from")
             }
             Relation::None => {
                 let reason = |name: &str| format!("cast to or from {name}, which has other members");

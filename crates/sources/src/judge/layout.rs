@@ -7,6 +7,12 @@ use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeMap;
 
+/// An array of one element, and an array of the same elements right behind it: code may index across both.
+fn continues(one: &Member, next: &Member) -> bool {
+    let element = |member: &Member| member.ty.split('[').next().unwrap_or("").trim_end().to_string();
+    one.is_open_array && one.is_array && next.is_array && element(one) == element(next)
+}
+
 impl Judge<'_> {
     pub(super) fn layouts(&mut self) {
         let facts = self.facts;
@@ -61,7 +67,7 @@ impl Judge<'_> {
                 let count = a.members.iter().zip(&b.members).take_while(|(a, b)| a.ty == b.ty).count();
                 if count > 0 && one != two {
                     let what = format!("it shares {name} with");
-                    self.keep_common(one, two, count, UseKind::Union, &union.at, &what);
+                    self.keep_common((one, count), (two, count), UseKind::Union, &union.at, &what);
                 }
             }
         }
@@ -74,6 +80,12 @@ impl Judge<'_> {
             self.find(usr, Verdict::Last(name), UseKind::TrailingArray, &record.at, reason);
         }
         for pair in record.members.windows(2) {
+            if continues(&pair[0], &pair[1]) {
+                let names = pair.iter().map(|member| member.name.to_string()).collect();
+                let reason =
+                    format!("{} is an array of one element that may go on in {}", pair[0].name, pair[1].name);
+                self.find(usr, Verdict::Keep(names), UseKind::Walk, &record.at, reason);
+            }
             if self.ends_open(&pair[0]) {
                 let names = pair.iter().map(|member| member.name.to_string()).collect();
                 let reason = format!("{} ends in an array that may grow into {}", pair[0].name, pair[1].name);

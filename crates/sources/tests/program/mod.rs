@@ -46,11 +46,12 @@ impl Program {
 
     /// The same, with headers that the project installs.
     pub(crate) fn try_check(&self, installed: &[&str]) -> Result<Checked, Error> {
-        lineup_sources::check(&Build {
+        let build = Build {
             commands: self.commands.clone(),
             root: self.folder.path().to_owned(),
             installed_headers: installed.iter().map(|name| name.to_string()).collect(),
             compiler_headers: None::<&Path>.map(Path::to_owned),
-        })
+        };
+        lineup_sources::check(&build, &|_, _| {})
     }
 }

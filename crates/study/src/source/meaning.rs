@@ -1,6 +1,7 @@
 //! What the compiler's view of the sources asks of the order of members, in the words of advice.
 
 use crate::error::{Doing, Result};
+use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
@@ -29,12 +30,12 @@ pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Resu
     let calls = scratch.build_traced(tree)?;
     match units {
         Units::Listed(list) => read_listed(list, scratch.source()),
-        Units::Built => Ok(read(calls, &tree.path)),
+        Units::Built => Ok(read(calls, &tree.path, &Silent)),
         Units::Unread => Ok(unread("--no-clang was given".into())),
     }
 }
 
-fn unread(why: String) -> Reading {
+pub(crate) fn unread(why: String) -> Reading {
     Reading { summary: format!("not checked with clang: {why}"), unread: Vec::new(), checked: None }
 }
 
@@ -55,19 +56,19 @@ pub struct Reading {
 /// When the list cannot be read.
 pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
     let text = std::fs::read_to_string(list).doing_with(|| format!("cannot read {}", list.display()))?;
-    Ok(read(lineup_sources::from_json(list, &text)?, root))
+    Ok(read(lineup_sources::from_json(list, &text)?, root, &Silent))
 }
 
 /// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
 /// rules that need no compiler stay.
-pub fn read(commands: Vec<CompileCommand>, root: &Path) -> Reading {
+pub fn read(commands: Vec<CompileCommand>, root: &Path, progress: &dyn Progress) -> Reading {
     let build = Build {
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
         root: root.to_owned(),
         commands,
     };
-    match lineup_sources::check(&build) {
+    match lineup_sources::check(&build, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
             unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
         }

@@ -5,6 +5,7 @@ mod compiler_calls;
 mod copy;
 mod ending;
 pub mod judge;
+pub mod kbuild;
 pub mod meaning;
 mod mentions;
 pub mod scratch;

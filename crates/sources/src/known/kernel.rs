@@ -1,0 +1,59 @@
+//! Functions inside Linux that take `void *` and whose effect on what they are given is known.
+
+use super::Rule;
+
+/// The rule for a function of a kernel, by name.
+pub(crate) fn rule(name: &str) -> Option<Rule> {
+    Some(match name {
+        "__memcpy" | "__memmove" | "memcpy_flushcache" => Rule::Copies { to: 0, from: 1, size: 2 },
+        "__memset" => Rule::Fills { to: 0, size: 2 },
+        "memzero_explicit" => Rule::Fills { to: 0, size: 1 },
+        "kthread_create_on_node" => Rule::CallsBack { function: 0, passes: &[(1, 0)] },
+        "stop_machine" | "stop_machine_cpuslocked" | "on_each_cpu" => {
+            Rule::CallsBack { function: 0, passes: &[(1, 0)] }
+        }
+        "smp_call_function" => Rule::CallsBack { function: 0, passes: &[(1, 0)] },
+        "stop_one_cpu"
+        | "stop_one_cpu_nowait"
+        | "smp_call_function_single"
+        | "smp_call_function_many"
+        | "on_each_cpu_mask"
+        | "on_each_cpu_cond_mask" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },
+        "request_irq" => Rule::CallsBack { function: 1, passes: &[(4, 1)] },
+        "request_threaded_irq" => Rule::CallsBack { function: 1, passes: &[(5, 1)] },
+        "panic" | "dump_page" => Rule::Harmless,
+        _ if is_harmless(name) => Rule::Harmless,
+        _ => return None,
+    })
+}
+
+/// Families that look at the place of an object, not into it, or print it.
+fn is_harmless(name: &str) -> bool {
+    const FAMILIES: [&str; 8] =
+        ["kasan_", "__kasan_", "kmsan_", "kcsan_", "__kcsan_", "__asan_", "__tsan_", "kmemleak_"];
+    const PLACES: [&str; 8] = [
+        "__virt_addr_valid",
+        "is_vmalloc_addr",
+        "vmalloc_to_page",
+        "object_is_on_stack",
+        "__check_object_size",
+        "__list_add_valid",
+        "prefetch",
+        "kmem_cache_destroy",
+    ];
+    let prints = ["printf", "printk"].iter().any(|end| name.ends_with(end));
+    prints || FAMILIES.iter().any(|family| name.starts_with(family)) || PLACES.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_the_kernel_has_no_rule() {
+        for name in ["_copy_to_user", "_copy_from_user", "csum_partial", "nla_put", "dma_map_page_attrs"] {
+            assert_eq!(rule(name), None, "{name}");
+            assert_eq!(super::super::rule(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What kernels do with the order of members, in small: each idiom held for its reason, and what does not depend on the
+//! order free to move.
+
+mod program;
+
+use lineup_sources::{Checked, Freedom, UseKind, Verdict};
+use program::Program;
+
+/// What kernels have before everything else.
+const COMMON: &str = "typedef unsigned long size_t;
+    #define offsetof(T, m) __builtin_offsetof(T, m)
+    #define container_of(p, T, m) ((T *)((void *)(p) - offsetof(T, m)))
+    #define RELOC_HIDE(p, off) ({ unsigned long __ptr; __asm__ (\"\" : \"=r\"(__ptr) : \"0\"(p)); \
+                                  (__typeof__(p)) (__ptr + (off)); })
+    extern unsigned long cpu_offset[];
+    #define per_cpu_ptr(p, cpu) RELOC_HIDE(p, cpu_offset[cpu])
+    void *memset(void *, int, size_t);
+    unsigned long _copy_to_user(void *, const void *, unsigned long);
+    void kfree(const void *);
+    int _printk(const char *, ...);\n";
+
+/// A kernel's unit of this text.
+fn check(text: &str) -> Checked {
+    let text = format!("{COMMON}{text}");
+    Program::of(
+        &[("a.c", &text)],
+        &["gcc -nostdinc -std=gnu11 -fshort-wchar -mcmodel=kernel -D__KERNEL__ -c a.c"],
+    )
+    .check()
+}
+
+/// The type `t` is held so, by a use of this kind.
+fn held(text: &str, verdict: &Verdict, kind: UseKind) {
+    let checked = check(text);
+    let ty = checked.named("t").next().expect("the type t");
+    let is_it = ty.uses.iter().any(|found| found.verdict == *verdict && found.kind == kind);
+    assert!(is_it, "{text}\n{:#?}", ty.uses);
+    assert_ne!(ty.freedom(), Freedom::Refused, "{text}\n{:#?}", ty.uses);
+}
+
+fn freedom(text: &str) -> Freedom {
+    check(text).named("t").next().expect("the type t").freedom()
+}
+
+fn keep(names: &[&str]) -> Verdict {
+    Verdict::Keep(names.iter().map(|name| name.to_string()).collect())
+}
+
+#[test]
+fn the_member_that_a_task_is_cast_to_stays_first() {
+    let text = "struct info { long flags; int cpu; }; struct t { struct info info; long state; char comm[16]; void *stack; };
+        struct t *current_task; int f(void) { return ((struct info *)current_task)->cpu; }";
+    held(text, &Verdict::First, UseKind::FirstMember);
+}
+
+#[test]
+fn links_that_match_a_queues_head_stay_first_inside_their_unions() {
+    let text = "struct t; struct head { struct t *next; struct t *prev; unsigned length; };
+        struct t { union { struct { struct t *next; struct t *prev; union { int device; long scratch; }; }; char node[24]; };
+                   long stamp; char cb[48]; long length; };
+        int is_last(struct head *h, struct t *x) { return x->next == (struct t *)h; }";
+    held(text, &Verdict::First, UseKind::Cast);
+}
+
+#[test]
+fn members_stay_on_their_side_of_where_clearing_ends() {
+    let text = "struct t { long next; long stamp; char cb[48]; int tail; int end; char *head; };
+        void f(struct t *x) { memset(x, 0, offsetof(struct t, tail)); }";
+    held(text, &Verdict::Boundary("tail".into()), UseKind::Offset);
+}
+
+#[test]
+fn a_table_that_is_allocated_by_its_offset_stays_where_it_is() {
+    let text = "struct t { long flags; int size; char name[8]; void *node[64]; };
+        void create_boot_cache(struct t *, const char *, unsigned size);
+        void f(struct t *x, int nodes) { create_boot_cache(x, \"boot\", offsetof(struct t, node) + nodes * sizeof(void *)); }";
+    held(text, &Verdict::Boundary("node".into()), UseKind::Offset);
+}
+
+#[test]
+fn storage_that_an_embedded_array_grows_into_stays_behind_it() {
+    let text = "struct group { long flags; int level; struct group *ancestors[]; };
+        struct t { long id; struct group group; struct group *storage; long count; int flags; };
+        void f(struct t *x) { x->group.ancestors[0] = &x->group; }";
+    held(text, &keep(&["group", "storage"]), UseKind::TrailingArray);
+}
+
+#[test]
+fn two_arrays_that_are_indexed_as_one_are_not_parted() {
+    let text = "struct block { unsigned start, end; };
+        struct t { long a; struct block first[1]; struct block others[4]; long b; int c; };
+        unsigned f(struct t *x, int n, int both) {
+            struct block *blocks = both ? x->first : x->others; unsigned sum = 0;
+            for (int i = 0; i < n; i++) sum += blocks[i].start;
+            return sum; }";
+    held(text, &keep(&["first", "others"]), UseKind::Walk);
+}
+
+#[test]
+fn what_only_looks_like_a_use_of_the_order_leaves_a_type_free() {
+    let members = "struct list { struct list *next, *prev; }; struct t { long a; struct list link; long b; char name[16]; };";
+    for text in [
+        "struct t all; struct t *f(int cpu) { return per_cpu_ptr(&all, cpu); }",
+        "struct t *f(struct list *l) { return container_of(l, struct t, link); }",
+        "void elsewhere(struct t *); void f(struct t *x) { elsewhere(x); kfree(x); }",
+        "struct t *find(int); long f(int n) { return find(n)->a; }",
+        "struct ops { void (*queue)(struct t *); }; void f(struct ops *o, struct t *x) { o->queue(x); }",
+        "extern struct t elsewhere; long f(void) { return elsewhere.a; }",
+        "struct t copy(int); long f(int n) { return copy(n).a; }",
+        "void f(struct t *x) { _printk(\"%p\", x); }",
+        "int kmem_cache_create(const char *, unsigned, unsigned); int f(void) { return
+         kmem_cache_create(\"t\", offsetof(struct t, name), sizeof(((struct t *)0)->name)); }",
+    ] {
+        assert_eq!(freedom(&format!("{members}\n{text}")), Freedom::Movable, "{text}");
+    }
+}
+
+#[test]
+fn what_leaves_the_kernel_or_its_types_is_refused() {
+    let members = "struct t { long a; int b; int c; char name[16]; };";
+    for text in [
+        "int f(void *to, struct t *x) { return _copy_to_user(to, x, sizeof(*x)); }",
+        "unsigned csum_partial(const void *, int, unsigned); int f(struct t *x) { return csum_partial(x, sizeof(*x), 0); }",
+        "void f(struct t *x) { __asm__(\"movl $0, 8(%0)\" : : \"r\"(x)); }",
+        "void *ioremap(unsigned long, unsigned long); struct t *f(void) { return ioremap(4096, sizeof(struct t)); }",
+    ] {
+        assert_eq!(freedom(&format!("{members}\n{text}")), Freedom::Refused, "{text}");
+    }
+}

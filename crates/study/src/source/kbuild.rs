@@ -1,0 +1,184 @@
+//! A kernel's source tree, read as its build reads it: kbuild leaves a file beside every object with the compiler's call
+//! and the headers that it read.
+
+use crate::error::{Doing, Result};
+use crate::files::{Entry, each_file};
+use crate::progress::Progress;
+use crate::source::meaning::{Reading, Units, read, read_listed, unread};
+use lineup_advise::sources::Sources;
+use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a kernel's build left in its tree.
+#[derive(Debug)]
+pub struct Kbuild {
+    root: PathBuf,
+    units: Vec<KbuildUnit>,
+}
+
+impl Kbuild {
+    /// Looks for what kbuild left below `root`. `None` for folders that nothing was built in.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn find(root: &Path) -> Result<Option<Kbuild>> {
+        let root = root.canonicalize().doing_with(|| format!("cannot read {}", root.display()))?;
+        let mut files = Vec::new();
+        let leaves_out = |entry: &Entry| entry.name == ".git";
+        each_file(&root, &leaves_out, &mut |entry| {
+            if is_kbuild_file(&entry.name.to_string_lossy()) {
+                files.push(entry.path.clone());
+            }
+            Ok(())
+        })
+        .doing_with(|| format!("cannot list {}", root.display()))?;
+        files.sort();
+        let unit = |file: &PathBuf| from_kbuild(file, &fs::read_to_string(file).ok()?);
+        let units: Vec<KbuildUnit> = files.iter().filter_map(unit).collect();
+        Ok((!units.is_empty()).then_some(Kbuild { root, units }))
+    }
+
+    /// The units that were built.
+    pub fn units(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The texts that the compiler read: sources and headers of this configuration, and nothing of other machines.
+    /// Files that are no UTF-8 are left out: an edit could not keep them as they are.
+    pub fn texts(&self) -> Sources {
+        let files: BTreeSet<&PathBuf> = self.units.iter().flat_map(|unit| &unit.files).collect();
+        let named = |path: &PathBuf| {
+            let name = path.strip_prefix(&self.root).ok()?.to_str()?.to_owned();
+            Some((name, fs::read_to_string(path).ok()?))
+        };
+        Sources::new(files.into_iter().filter_map(named))
+    }
+
+    /// Reads with clang the units whose sources name one of the types, and for each header that does one unit with it.
+    ///
+    /// # Errors
+    /// When `compile_commands.json` was asked for and cannot be read.
+    pub fn read(
+        &self,
+        sources: &Sources,
+        types: &BTreeSet<String>,
+        wanted: &Units,
+        progress: &dyn Progress,
+    ) -> Result<Reading> {
+        match wanted {
+            Units::Listed(list) => return read_listed(list, &self.root),
+            Units::Unread => return Ok(unread("--no-clang was given".into())),
+            Units::Built => {}
+        }
+        let chosen = self.naming(sources, types);
+        let others = self.units.len() - chosen.len();
+        let mut reading = read(chosen, &self.root, progress);
+        if others > 0 {
+            reading.summary += &format!(" that name the types; {others} others were built");
+        }
+        Ok(reading)
+    }
+
+    fn naming(&self, sources: &Sources, types: &BTreeSet<String>) -> Vec<CompileCommand> {
+        let mut named: BTreeMap<&Path, bool> = BTreeMap::new();
+        let names = |path: &Path| -> bool {
+            let text =
+                path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|path| sources.get(path));
+            text.is_some_and(|text| types.iter().any(|name| has_word(text, name)))
+        };
+        let mut headers: BTreeSet<&Path> = BTreeSet::new();
+        let mut chosen = Vec::new();
+        let is_source = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "c");
+        for unit in &self.units {
+            for file in &unit.files {
+                named.entry(file).or_insert_with(|| names(file));
+            }
+            if unit.files.iter().filter(is_source).any(|file| named.get(file.as_path()) == Some(&true)) {
+                chosen.push(unit);
+                headers.extend(unit.files.iter().map(PathBuf::as_path));
+            }
+        }
+        for unit in &self.units {
+            let is_new = |file: &&PathBuf| {
+                named.get(file.as_path()) == Some(&true) && !headers.contains(file.as_path())
+            };
+            if unit.files.iter().any(|file| is_new(&file)) {
+                chosen.push(unit);
+                headers.extend(unit.files.iter().map(PathBuf::as_path));
+            }
+        }
+        chosen.into_iter().map(|unit| unit.command.clone()).collect()
+    }
+}
+
+/// Whether a text has a name as a word of its own.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = text.as_bytes();
+    text.match_indices(name).any(|(at, _)| {
+        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !is_part(bytes.get(at + name.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of two built units, a header that both read, and files that were not compiled.
+    fn tree() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("makes");
+            fs::write(path, text).expect("writes");
+        };
+        for (unit, text) in
+            [("kernel/a", "struct task *t;\n"), ("net/b", "int tasks;\n"), ("net/c", "struct sock *s;\n")]
+        {
+            let (folder, name) = unit.split_once('/').expect("a folder");
+            write(&format!("{unit}.c"), text);
+            let deps = format!("deps_{unit}.o := \\\n  include/task.h \\\n");
+            let text =
+                format!("savedcmd_{unit}.o := gcc -D__KERNEL__ -Iinclude -c -o {unit}.o {unit}.c\n\n{deps}");
+            write(&format!("{folder}/.{name}.o.cmd"), &text);
+        }
+        write("include/task.h", "struct task { int a; };\n");
+        write("tools/include/task.h", "struct task { long a; };\n");
+        write("drivers/d.c", "struct task *t;\n");
+        folder
+    }
+
+    fn sources(commands: &[CompileCommand]) -> Vec<String> {
+        commands
+            .iter()
+            .flat_map(|command| command.sources().map(str::to_string).collect::<Vec<_>>())
+            .collect()
+    }
+
+    #[test]
+    fn what_was_compiled_is_read_and_nothing_else() {
+        let folder = tree();
+        let kbuild = Kbuild::find(folder.path()).expect("reads").expect("a build");
+        let texts = kbuild.texts();
+        let paths: Vec<&str> = texts.iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["include/task.h", "kernel/a.c", "net/b.c", "net/c.c"]);
+        assert!(
+            Kbuild::find(&folder.path().join("tools")).expect("reads").is_none(),
+            "nothing was built there"
+        );
+    }
+
+    #[test]
+    fn units_that_name_a_type_are_chosen_and_one_for_each_header_that_does() {
+        let folder = tree();
+        let kbuild = Kbuild::find(folder.path()).expect("reads").expect("a build");
+        let chosen =
+            |name: &str| sources(&kbuild.naming(&kbuild.texts(), &BTreeSet::from([name.to_string()])));
+        assert_eq!(chosen("task"), ["kernel/a.c"], "tasks is another word");
+        assert_eq!(chosen("sock"), ["net/c.c"]);
+        assert_eq!(chosen("a"), ["kernel/a.c"], "the header's member");
+    }
+}
