@@ -1,9 +1,9 @@
 //! The body of one declaration as units of text that move, and what keeps them where they are.
 
+use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::Found;
 use crate::lex::Kind;
-use crate::pieces::{self, Piece, PieceKind};
 use crate::shape_rules;
 use crate::sources::SourceLanguage;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct TextUnit {
     /// Units move within their segment only.
     pub(crate) segment: u32,
     /// What the unit is, by its first piece.
-    pub(crate) kind: PieceKind,
+    pub(crate) kind: BodyPartKind,
     /// True when a comment heads its members: others stay apart by a blank line.
     pub(crate) is_headed: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Body<'a> {
     pub(crate) found: Found<'a>,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<BodyPart>,
     pub(crate) units: Vec<TextUnit>,
     pub(crate) mode: Mode,
     /// Constraints that come from the text, on the units they concern.
@@ -50,7 +50,7 @@ impl<'a> Body<'a> {
         let unclear =
             |why: &str| Binding::new(Constraint::UnclearSource).at(&path, line).because(why.to_string());
         let tokens = found.declaration.open + 1..found.declaration.close;
-        let pieces = pieces::cut(&found.lexed, tokens, found.language, members)
+        let pieces = body_parts::cut(&found.lexed, tokens, found.language, members)
             .ok_or_else(|| unclear("brackets or #if do not match inside the body"))?;
         if let Some(word) = forbidding_word(&found) {
             return Err(word);
@@ -84,25 +84,27 @@ impl<'a> Body<'a> {
         let span = first.span.start..last.span.end;
         match self.mode {
             Mode::Slots => span,
-            Mode::Lines => pieces::line_start(self.text(), span.start)..line_end(self.text(), span.end),
+            Mode::Lines => body_parts::line_start(self.text(), span.start)..line_end(self.text(), span.end),
         }
     }
 
-    fn has_whole_lines(&self, piece: &Piece) -> bool {
+    fn has_whole_lines(&self, piece: &BodyPart) -> bool {
         let after = &self.text()[piece.span.end..];
         let rest = after.split('\n').next().unwrap_or("");
-        pieces::starts_line(self.text(), piece.span.start) && rest.trim().is_empty() && after.contains('\n')
+        body_parts::starts_line(self.text(), piece.span.start)
+            && rest.trim().is_empty()
+            && after.contains('\n')
     }
 
     fn choose_mode(&self) -> Result<Mode, Binding> {
-        let data: Vec<&Piece> = self.pieces.iter().filter(|piece| piece.is_data()).collect();
+        let data: Vec<&BodyPart> = self.pieces.iter().filter(|piece| piece.is_data()).collect();
         if data.iter().all(|piece| self.has_whole_lines(piece)) {
             return Ok(Mode::Lines);
         }
         let (Some(first), Some(last)) = (data.first(), data.last()) else { return Ok(Mode::Lines) };
         let ends_line =
             self.text()[last.span.end..].split('\n').next().is_some_and(|rest| rest.trim().is_empty());
-        if pieces::starts_line(self.text(), first.span.start) && ends_line {
+        if body_parts::starts_line(self.text(), first.span.start) && ends_line {
             return Ok(Mode::Lines);
         }
         let declaration = &self.found.declaration;
@@ -140,11 +142,11 @@ impl<'a> Body<'a> {
     /// The constraint that a unit is under by what it is.
     fn bind_alone(&mut self, unit: &TextUnit) {
         let constraint = match unit.kind {
-            PieceKind::Conditional => Constraint::Conditional,
-            PieceKind::Anonymous => Constraint::Anonymous,
-            PieceKind::Macro => Constraint::MacroMembers,
-            PieceKind::Data if unit.names.len() > 1 => Constraint::OneDeclaration,
-            PieceKind::Bits if unit.names.len() > 1 => Constraint::BitFieldRun,
+            BodyPartKind::Conditional => Constraint::Conditional,
+            BodyPartKind::Anonymous => Constraint::Anonymous,
+            BodyPartKind::Macro => Constraint::MacroMembers,
+            BodyPartKind::Data if unit.names.len() > 1 => Constraint::OneDeclaration,
+            BodyPartKind::Bits if unit.names.len() > 1 => Constraint::BitFieldRun,
             _ => return,
         };
         let line = self.found.lexed.line_at(self.pieces[unit.pieces.start].span.start);
@@ -159,7 +161,7 @@ impl<'a> Body<'a> {
         if previous.segment != segment || previous.pieces.end != index {
             return None;
         }
-        if before.kind == PieceKind::Bits && piece.kind == PieceKind::Bits {
+        if before.kind == BodyPartKind::Bits && piece.kind == BodyPartKind::Bits {
             return Some(Constraint::BitFieldRun);
         }
         let between = &self.text()[before.span.end..piece.span.start];
@@ -185,12 +187,12 @@ impl<'a> Body<'a> {
         let piece = &self.pieces[index];
         let lexed = &self.found.lexed;
         let (constraint, separates) = match piece.kind {
-            PieceKind::Access => {
+            BodyPartKind::Access => {
                 let word = lexed.text.get(lexed.tokens[piece.tokens.start].range.clone()).unwrap_or("");
                 (Constraint::AccessSection, std::mem::replace(access, word) != word && index > 0)
             }
-            PieceKind::NestedType => (Constraint::NestedType, self.is_used_later(index)),
-            PieceKind::Marker => (Constraint::GroupMarker, true),
+            BodyPartKind::NestedType => (Constraint::NestedType, self.is_used_later(index)),
+            BodyPartKind::Marker => (Constraint::GroupMarker, true),
             _ => {
                 let directive = lexed.tokens[piece.tokens.start].kind == Kind::Directive;
                 (Constraint::UnclearSource, directive)
@@ -246,7 +248,7 @@ impl<'a> Body<'a> {
     /// Joins units into one that moves under its heading.
     pub(crate) fn join_headed(&mut self, range: Range<usize>) {
         let at = range.start;
-        self.join(range, PieceKind::Data);
+        self.join(range, BodyPartKind::Data);
         if let Some(unit) = self.units.get_mut(at) {
             unit.is_headed = true;
         }
@@ -254,10 +256,10 @@ impl<'a> Body<'a> {
 
     /// Joins units `from..to` into one, because debug info cannot tell their members apart.
     pub(crate) fn join_units(&mut self, range: Range<usize>) {
-        self.join(range, PieceKind::Macro);
+        self.join(range, BodyPartKind::Macro);
     }
 
-    fn join(&mut self, range: Range<usize>, kind: PieceKind) {
+    fn join(&mut self, range: Range<usize>, kind: BodyPartKind) {
         if range.len() < 2 {
             return;
         }

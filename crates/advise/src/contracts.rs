@@ -2,10 +2,10 @@
 //! together, and the words are quoted.
 
 use crate::body::{Body, TextUnit};
+use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
 use crate::lex::Token;
 use crate::options::Options;
-use crate::pieces::PieceKind;
 use crate::spelling::bare;
 use std::ops::Range;
 
@@ -174,7 +174,7 @@ pub(crate) fn obey_headings(body: &mut Body<'_>, lifts: Lifts<'_>) {
     while at < body.units.len() {
         let group = run(body, at);
         let is_plain = |unit: &TextUnit| {
-            matches!(unit.kind, PieceKind::Data | PieceKind::Bits) && !unit.names.is_empty()
+            matches!(unit.kind, BodyPartKind::Data | BodyPartKind::Bits) && !unit.names.is_empty()
         };
         let units = &body.units[group.clone()];
         let names: Vec<String> = units.iter().flat_map(|unit| unit.names.iter().cloned()).collect();

@@ -1,8 +1,8 @@
 //! File-scope definitions of variables: the parts that become a member and its initialiser.
 
+use crate::body_parts::directive_word;
 use crate::constraint::{Binding, Constraint};
 use crate::lex::{Kind, Lexed};
-use crate::pieces::directive_word;
 use std::ops::Range;
 
 /// A statement at file scope.

@@ -1,12 +1,12 @@
 //! Constraints turned into what the search may not do.
 
 use crate::body::Body;
+use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
 use crate::meaning::Effect;
 use crate::options::Options;
 use crate::own_lines;
-use crate::pieces::PieceKind;
 use crate::problem::Subject;
 use crate::reasons::member_name;
 use crate::score::{Model, Unit};
@@ -275,8 +275,8 @@ impl Holds {
     }
 
     /// A macro that declares the first members is shared by other types as their common beginning.
-    fn is_macro_head(&mut self, kind: PieceKind, range: &Range<usize>, body: &Body<'_>) -> bool {
-        let is_head = kind == PieceKind::Macro && !range.is_empty();
+    fn is_macro_head(&mut self, kind: BodyPartKind, range: &Range<usize>, body: &Body<'_>) -> bool {
+        let is_head = kind == BodyPartKind::Macro && !range.is_empty();
         if is_head {
             let binding = Binding::new(Constraint::MacroMembers).at(&body.found.path, body.found.line());
             self.bindings.push(binding.because("the macro's members stay first"));

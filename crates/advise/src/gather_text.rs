@@ -1,11 +1,11 @@
 //! The text of a gathering: definitions become members, uses are renamed.
 
+use crate::body_parts;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors::replace;
 use crate::definitions::{self, Definition, Statement};
 use crate::lex::Lexed;
 use crate::occurrences::{self, File};
-use crate::pieces;
 use crate::sources::{SourceLanguage, Sources};
 use crate::syntax::parse;
 use lineup_model::types::Types;
@@ -150,14 +150,14 @@ fn used_elsewhere(
 
 /// Whole lines of a definition with its comments, and those comments.
 fn with_comments(lexed: &Lexed<'_>, statement: &Statement) -> (Range<usize>, (String, String)) {
-    let tokens = pieces::with_comments(lexed, &statement.tokens, 0..lexed.tokens.len());
+    let tokens = body_parts::with_comments(lexed, &statement.tokens, 0..lexed.tokens.len());
     let text = lexed.text;
     let from = lexed.tokens[tokens.start].range.start;
     let code =
         lexed.tokens[statement.tokens.start].range.start..lexed.tokens[statement.tokens.end - 1].range.end;
     let to = lexed.tokens[tokens.end - 1].range.end;
     let comments = (text[from..code.start].trim_end().to_string(), text[code.end..to].trim().to_string());
-    let start = pieces::line_start(text, from);
+    let start = body_parts::line_start(text, from);
     let rest = text[to..].find('\n').map_or(text.len(), |newline| to + newline + 1);
     let owns_lines = text[start..from].trim().is_empty() && text[to..rest].trim().is_empty();
     (if owns_lines { start..rest } else { from..to }, comments)

@@ -1,8 +1,8 @@
 //! Which members of debug info each unit of text declares.
 
 use crate::body::{Body, TextUnit};
+use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
-use crate::pieces::PieceKind;
 use lineup_model::types::{Aggregate, Member, MemberRole};
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ fn stale(name: &str) -> Binding {
 }
 
 fn is_named(unit: &TextUnit) -> bool {
-    matches!(unit.kind, PieceKind::Data | PieceKind::Bits) && !unit.names.is_empty()
+    matches!(unit.kind, BodyPartKind::Data | BodyPartKind::Bits) && !unit.names.is_empty()
 }
 
 fn position(members: &[Member], from: usize, name: &str) -> Option<usize> {
@@ -65,7 +65,7 @@ fn position(members: &[Member], from: usize, name: &str) -> Option<usize> {
 
 /// The member after those of a unit that names them all; `None` for other units.
 fn named_end(unit: &TextUnit, members: &[Member], cursor: usize) -> Result<Option<usize>, Binding> {
-    if unit.kind == PieceKind::Bits && unit.names.is_empty() {
+    if unit.kind == BodyPartKind::Bits && unit.names.is_empty() {
         return Ok(Some(cursor));
     }
     if !is_named(unit) {
@@ -90,7 +90,7 @@ fn split_stretch(units: &[TextUnit], members: &[Member], range: Range<usize>) ->
         let named = |index: usize| {
             let name = members[index].name.as_deref();
             match unit.kind {
-                PieceKind::Anonymous => name.is_none() && index == cursor,
+                BodyPartKind::Anonymous => name.is_none() && index == cursor,
                 _ => name.is_some_and(|name| unit.names.iter().any(|known| known == name)),
             }
         };

@@ -20,6 +20,7 @@ use lineup_recording::Mode;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_report::text::study_text;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch};
@@ -65,9 +66,10 @@ pub(crate) struct Options {
 
 /// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let survey = explain::survey(&options.recording)?;
+    let stages = Stages::new();
+    let survey = explain::survey(&options.recording, &stages)?;
     if survey.header.mode == Mode::System {
-        return run_kernel(options, &survey);
+        return run_kernel(options, survey, &stages);
     }
     if options.what_if.is_some() {
         bail!(
@@ -75,9 +77,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         );
     }
     let program = recorded_program(&options.recording, &survey)?;
-    let recorded = explain::program(&options.recording, &program, None, Default::default())?;
+    let recorded = explain::program(&options.recording, survey, &program, None, Default::default(), &stages)?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
+    stages.stage("copying the sources");
     let scratch = Scratch::new(source, &options.build, Path::new(""), &interrupts)?;
     let inside = program.strip_prefix(scratch.source()).ok().with_context(|| {
         let (program, source) = (program.display(), scratch.source().display());
@@ -85,9 +88,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     })?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut as_it_is = scratch.copy(Role::Before)?;
+    stages.stage("building the program as it is, and reading its sources");
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units())?;
     let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
+    stages.stage("working out a better layout; every candidate is compiled");
     let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;
     let advice = lineup_advise::advise(
         &Usage::of_explained(&recorded),
@@ -96,6 +101,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         &wanted,
         &mut judge,
     )?;
+    stages.end();
     write(
         options,
         &recorded,
@@ -108,28 +114,28 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 /// The same for a kernel: nothing is compiled, and without sources the declarations are written out from the types.
-fn run_kernel(options: &Options, survey: &Survey) -> Result<Outcome> {
+fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outcome> {
     let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
-    let recorded = explain::program(&options.recording, &kernel, None, Default::default())?;
+    let word = |index: usize| survey.header.command.get(index).cloned().unwrap_or_default();
+    let words = [word(0), word(1)];
+    let recorded = explain::program(&options.recording, survey, &kernel, None, Default::default(), stages)?;
     if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
         let orders = what_if::read_orders(file, &recorded)?;
-        return what_if::run(&options.recording, &recorded, &orders, options.json);
+        return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
     }
-    let stages = Stages::new();
     let wanted = (&options.advice.meant()?, &options.advice.units());
     let KernelAdvice { advice, sources, reading } =
-        advice::advise(&recorded, options.source.as_deref(), wanted, &stages)?;
-    stages.end();
+        advice::advise(&recorded, options.source.as_deref(), wanted, stages)?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
-        return what_if::run(&options.recording, &recorded, &orders, options.json);
+        return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
     }
-    let word = |index: usize| survey.header.command.get(index).map_or("", String::as_str);
+    stages.end();
     let message = match advice.orders.as_slice() {
         [] => String::new(),
         orders => {
-            commit_message(orders, advice.threads, word(0), word(1), options.advice.line_size.bytes())
+            commit_message(orders, advice.threads, &words[0], &words[1], options.advice.line_size.bytes())
                 + "---\n"
         }
     };

@@ -9,6 +9,7 @@ use clap::Args;
 use lineup_report::effects::{EffectsCheck, EffectsReport, agreement_text, difference_text, effects_text};
 use lineup_study::effects::{Snapshot, observe, observe_variants};
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,14 +45,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         ..Run::default()
     };
     match &options.against {
-        None => alone(options, &like, &interrupts),
-        Some(other) => against(options, &like, other, &interrupts),
+        None => alone(options, &like, &interrupts, &stages),
+        Some(other) => against(options, &like, other, &interrupts, &stages),
     }
 }
 
-fn alone(options: &Options, like: &Run, interrupts: &Interrupts) -> Result<Outcome> {
+fn alone(options: &Options, like: &Run, interrupts: &Interrupts, stages: &Stages) -> Result<Outcome> {
     let run = Run { command: options.command.clone(), ..like.clone() };
+    stages.stage("observing what leaves the processes");
     let effects = observe(&run, false, interrupts)??.effects;
+    stages.end();
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = EffectsReport::of(command, &effects);
     files::print(&match options.json {
@@ -61,7 +64,13 @@ fn alone(options: &Options, like: &Run, interrupts: &Interrupts) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-fn against(options: &Options, like: &Run, other: &Path, interrupts: &Interrupts) -> Result<Outcome> {
+fn against(
+    options: &Options,
+    like: &Run,
+    other: &Path,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<Outcome> {
     let root = interrupts.temporary_folder().context("cannot make a folder to run in")?;
     let [program, arguments @ ..] = options.command.as_slice() else { bail!("no program given") };
     // Folders of equal length, as a path's length moves the program's stack.
@@ -71,8 +80,10 @@ fn against(options: &Options, like: &Run, other: &Path, interrupts: &Interrupts)
         Ok(Run { command, directory: Some(folder), ..like.clone() })
     };
     let (before, after) = (run(Path::new(program), "a")?, run(other, "b")?);
+    stages.stage("observing what leaves the processes of both variants");
     let [before, after] = observe_variants(&before, &after, interrupts)??;
     let found = before.agreement(&after);
+    stages.end();
     let check = found.as_ref().map(EffectsCheck::from);
     files::print(&match (&check, options.json) {
         (Ok(check), false) => agreement_text(check),

@@ -5,16 +5,17 @@ mod text;
 use crate::files;
 use crate::kernel::symbols;
 use crate::outcome::Outcome;
+use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
-use lineup_debuginfo::{DebugInfo, FoundFunctions};
+use lineup_debuginfo::{DebugInfo, FoundFunctions, spelled};
 use lineup_explain::{Explained, Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
 use lineup_report::text::TextStyle;
 use lineup_study::companions::{self, DiskCompanions};
-use std::fs::File;
+use lineup_study::progress::Progress;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,8 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let survey = survey(&options.recording)?;
+    let stages = Stages::new();
+    let survey = survey(&options.recording, &stages)?;
     let wanted = lineup_explain::Options {
         line_size: options.line_size,
         caches: options.caches.clone(),
@@ -84,8 +86,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         program_seconds: options.seconds,
         ..lineup_explain::Options::default()
     };
-    let debug = debug_infos(&options.recording, &survey, None);
-    let explanation = explain(&options.recording, &survey, &debug, wanted)?;
+    let debug = debug_infos(&options.recording, &survey, None, &stages);
+    let explanation = explain(&options.recording, &survey, &debug, wanted, &stages)?;
+    stages.end();
     let explanation = select(explanation, &options.regions)?;
     let out = if options.json {
         serde_json::to_string_pretty(&explanation)? + "\n"
@@ -100,15 +103,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn open(path: &Path) -> Result<Reader<BufReader<File>>, RecordingError> {
-    Reader::new(BufReader::new(lineup_mapping::open(path)?))
+fn open<'s>(path: &Path, stages: &'s Stages) -> Result<Reader<BufReader<ReadInStage<'s>>>, RecordingError> {
+    Reader::new(BufReader::new(ReadInStage::new(lineup_mapping::open(path)?, stages)))
 }
 
 /// Reads everything of a recording but its calls. What follows damage is left out, which is told.
-pub(crate) fn survey(path: &Path) -> Result<Survey> {
-    let survey = Survey::read(open(path).with_context(|| path.display().to_string())?);
+pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Survey> {
+    stages.stage(&format!("reading {}, in MiB", path.display()));
+    let survey = Survey::read(open(path, stages).with_context(|| path.display().to_string())?);
     if let Some(damage) = &survey.damage {
-        eprintln!("lineup: {}: {damage}; what stands before is used", path.display());
+        stages.line(&format!("lineup: {}: {damage}; what stands before is used", path.display()));
     }
     if survey.calls == 0 {
         bail!("{}: no call was recorded; check that the program calls the regions", path.display());
@@ -123,6 +127,7 @@ fn debug_infos(
     recording: &Path,
     survey: &Survey,
     mut known: Option<(usize, DebugInfo)>,
+    stages: &Stages,
 ) -> Vec<Option<DebugInfo>> {
     let kept = |image: &Path| {
         let beside = recording.parent()?.join(image.file_name()?);
@@ -130,7 +135,7 @@ fn debug_infos(
     };
     let mut read = |(index, image): (usize, &Path)| match known.take_if(|(known, _)| *known == index) {
         Some((_, info)) => Some(info),
-        None => debug_info(kept(image).as_deref().unwrap_or(image)),
+        None => debug_info(kept(image).as_deref().unwrap_or(image), stages),
     };
     let images = survey.images.iter().map(|image| Path::new(&image.path));
     images.enumerate().map(&mut read).collect()
@@ -142,26 +147,29 @@ fn explain(
     survey: &Survey,
     debug: &[Option<DebugInfo>],
     wanted: lineup_explain::Options,
+    stages: &Stages,
 ) -> Result<Explanation> {
-    Ok(survey.explain(debug, wanted, || open(path))?)
+    stages.stage(&format!("naming the accesses in {}, in MiB", path.display()));
+    Ok(survey.explain(debug, wanted, || open(path, stages))?)
 }
 
-/// Explains a recording of the program at this path.
+/// Explains a surveyed recording of the program at this path.
 /// `known` is the program's debug info when it was read before.
 pub(crate) fn program(
     recording: &Path,
+    survey: Survey,
     program: &Path,
     known: Option<DebugInfo>,
     options: lineup_explain::Options,
+    stages: &Stages,
 ) -> Result<Explained> {
-    let survey = survey(recording)?;
     let position = survey.images.iter().position(|image| Path::new(&image.path) == program);
     let program = position.with_context(|| {
         let (recording, program) = (recording.display(), program.display());
         format!("{recording} holds no trace of {program}; was it recorded with another path?")
     })?;
-    let mut debug = debug_infos(recording, &survey, known.map(|known| (program, known)));
-    let explanation = explain(recording, &survey, &debug, options)?;
+    let mut debug = debug_infos(recording, &survey, known.map(|known| (program, known)), stages);
+    let explanation = explain(recording, &survey, &debug, options, stages)?;
     Ok(Explained::new(survey, explanation, program, debug.swap_remove(program)))
 }
 
@@ -185,10 +193,11 @@ fn regions_in(debug: &DebugInfo, survey: &Survey) -> usize {
 }
 
 /// The debug info of a file that the program had mapped; `None` when it cannot be read, which is told.
-pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
+pub(crate) fn debug_info(path: &Path, stages: &Stages) -> Option<DebugInfo> {
     if path.as_os_str().is_empty() || path.as_os_str().as_encoded_bytes().starts_with(b"[") {
         return None;
     }
+    stages.stage(&format!("reading the debug information of {}", path.display()));
     let read = || -> Result<DebugInfo> {
         let bytes = companions::read(path)?;
         match symbols::distributed(&bytes)? {
@@ -199,14 +208,17 @@ pub(crate) fn debug_info(path: &Path) -> Option<DebugInfo> {
     match read() {
         Ok(info) => Some(info),
         Err(error) => {
-            eprintln!("lineup: {}: {error:#}; accesses are explained without it", path.display());
+            let path = path.display();
+            stages.line(&format!("lineup: {path}: {error:#}; accesses are explained without it"));
             None
         }
     }
 }
 
 fn select(mut explanation: Explanation, wanted: &[String]) -> Result<Explanation> {
-    for name in wanted {
+    // A name may be given as it was when the calls were recorded.
+    let wanted: Vec<String> = wanted.iter().map(|name| spelled(name)).collect();
+    for name in &wanted {
         if !explanation.regions.iter().any(|region| region.name == *name) {
             let recorded: Vec<&str> = explanation.regions.iter().map(|region| region.name.as_str()).collect();
             bail!("region {name} is not in the recording; it has {}", recorded.join(", "));

@@ -10,14 +10,16 @@ mod text;
 use crate::files;
 use crate::guard;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
 use lineup_model::types::TypeId;
 use lineup_report::visible::many_lines;
+use lineup_study::progress::Progress;
 use rayon::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use subject::Subject;
 
 /// Arguments of `lineup layout`.
@@ -69,12 +71,19 @@ fn parse_line_size(text: &str) -> Result<LineSize, String> {
 
 /// Runs `lineup layout`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let subject = Subject::open(&options.file, options.base.as_deref())?;
+    let stages = Stages::new();
+    let open = |file: &Path| {
+        stages.stage(&format!("reading the types of {}", file.display()));
+        let subject = Subject::open(file, options.base.as_deref());
+        stages.end();
+        subject
+    };
+    let subject = open(&options.file)?;
     if let Some(lock) = &options.check {
         return guard::check(lock, &options.file, subject.types(), options.json);
     }
     if let Some(other) = &options.diff {
-        let other = Subject::open(other, options.base.as_deref())?;
+        let other = open(other)?;
         compare::run(options, &subject, &other)?;
         return Ok(Outcome::Done);
     }

@@ -3,7 +3,8 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use lineup_report::visible;
 use lineup_study::progress::Progress;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,34 @@ impl Stages {
     }
 }
 
+/// A file whose reading is shown as the progress of the stage under way, in MiB.
+pub(crate) struct ReadInStage<'s> {
+    file: File,
+    stages: &'s Stages,
+    read_bytes: u64,
+    total_bytes: u64,
+}
+
+impl<'s> ReadInStage<'s> {
+    /// The file from its start.
+    pub(crate) fn new(file: File, stages: &'s Stages) -> Self {
+        let total_bytes = file.metadata().map_or(0, |about| about.len());
+        ReadInStage { file, stages, read_bytes: 0, total_bytes }
+    }
+}
+
+impl Read for ReadInStage<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        let before = self.read_bytes >> 20;
+        self.read_bytes += count as u64;
+        if self.read_bytes >> 20 != before {
+            self.stages.advance(self.read_bytes >> 20, self.total_bytes >> 20);
+        }
+        Ok(count)
+    }
+}
+
 impl Progress for Stages {
     fn stage(&self, what: &str) {
         self.end();
@@ -59,7 +88,7 @@ impl Progress for Stages {
         self.with_bar(|bar| {
             if bar.length() != Some(total) {
                 bar.set_length(total);
-                bar.set_style(style("{spinner} {msg} {bar:30} {pos}/{len}, {elapsed}"));
+                bar.set_style(style("{spinner} {wide_msg} {bar:20} {pos}/{len}, {elapsed}"));
             }
             bar.set_position(done);
         });
@@ -83,7 +112,7 @@ impl Drop for Stages {
 
 fn spinner(what: &str) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what.to_owned());
-    bar.set_style(style("{spinner} {msg}, {elapsed}"));
+    bar.set_style(style("{spinner} {wide_msg} {elapsed}"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

@@ -137,8 +137,9 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let subject = Subject::load(&request.run, options.program.as_deref())?;
     stages.stage(&doing(&request));
     let outcome = recorder::record(&request, &subject, &interrupts)?;
+    stages.stage("summing up what was recorded");
+    let report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
-    let report = report(&request, &outcome, options.line_size)?;
     refuse_silence(&report)?;
     let out = match options.json {
         true => serde_json::to_string_pretty(&report)? + "\n",
@@ -231,7 +232,12 @@ fn doing(request: &RecordRequest) -> String {
     }
 }
 
-fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> Result<Report> {
+fn report(
+    request: &RecordRequest,
+    outcome: &RecordOutcome,
+    line: LineSize,
+    stages: &Stages,
+) -> Result<Report> {
     let (exit_status, signal) = match outcome.ending.exit {
         ProgramExit::Exited(status) => (Some(status), None),
         ProgramExit::Signaled(signal) => (None, Some(signal)),
@@ -254,7 +260,7 @@ fn report(request: &RecordRequest, outcome: &RecordOutcome, line: LineSize) -> R
         line_bytes: line.bytes(),
         caches: request.caches.iter().map(ToString::to_string).collect(),
         regions: summarise(&request.output, line)?,
-        functions: functions::profile(&request.output)?,
+        functions: functions::profile(&request.output, stages)?,
         notes,
     })
 }

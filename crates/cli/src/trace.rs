@@ -4,10 +4,12 @@ mod calls;
 
 use crate::files;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_mapping::FileBytes;
 use lineup_report::text::TextStyle;
 use lineup_report::trace::{TracedRun, attribution_text, trace_page, trace_text};
+use lineup_study::progress::Progress;
 use lineup_trace::attribution::{Attribution, attribute};
 use lineup_trace::estimate::Level;
 use lineup_trace::summary::summarise;
@@ -118,7 +120,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
 }
 
-fn read(path: &Path) -> Result<Trace> {
+fn read(path: &Path, stages: &Stages) -> Result<Trace> {
+    stages.stage(&format!("reading {}", path.display()));
     let bytes = FileBytes::open(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
     Trace::parse(bytes.as_ref()).with_context(|| path.display().to_string())
 }
@@ -155,7 +158,9 @@ fn run_report(report: &Report) -> Result<Outcome> {
 }
 
 fn report_calls(report: &Report) -> Result<Outcome> {
-    let studied = calls::study(&report.files, report.symbols.as_deref(), &report.regions)?;
+    let stages = Stages::new();
+    let studied = calls::study(&report.files, report.symbols.as_deref(), &report.regions, &stages)?;
+    stages.stage("rendering the calls");
     let shown = studied.calls();
     if let Some(page) = &report.html {
         write(Some(page), lineup_report::calls::calls_page(&shown).as_bytes())?;
@@ -172,6 +177,7 @@ fn report_calls(report: &Report) -> Result<Outcome> {
             bail!("recorded calls have no such form; give text, json, csv or html")
         }
     };
+    stages.end();
     write(report.out.as_deref(), &bytes)?;
     Ok(Outcome::Done)
 }
@@ -180,11 +186,13 @@ fn report_traces(report: &Report) -> Result<Outcome> {
     if report.symbols.is_some() || !report.regions.is_empty() {
         bail!("--symbols and --region are for recordings of whole systems; a trace holds its own names");
     }
+    let stages = Stages::new();
     let runs: Vec<TracedRun> = report
         .files
         .iter()
-        .map(|path| Ok(TracedRun { label: path.display().to_string(), trace: read(path)? }))
+        .map(|path| Ok(TracedRun { label: path.display().to_string(), trace: read(path, &stages)? }))
         .collect::<Result<_>>()?;
+    stages.stage("summing up what was traced");
     let single = |what: &str| match &runs[..] {
         [run] => Ok(&run.trace),
         _ => bail!("{what} holds one trace; give one file"),
@@ -205,6 +213,7 @@ fn report_traces(report: &Report) -> Result<Outcome> {
         Format::Hdr => hdr::interval_log(single("an HDR export")?)?,
         Format::HdrPercentiles => percentiles(single("an HDR export")?).into_bytes(),
     };
+    stages.end();
     write(report.out.as_deref(), &bytes)?;
     Ok(Outcome::Done)
 }
@@ -228,11 +237,14 @@ fn explain_all(trace: &Trace, tail: Tail, level: Level) -> Vec<Attribution> {
 }
 
 fn run_explain(explain: &Explain) -> Result<Outcome> {
-    let trace = read(&explain.file)?;
+    let stages = Stages::new();
+    let trace = read(&explain.file, &stages)?;
+    stages.stage("attributing the tail");
     let found = match &explain.region {
         Some(region) => vec![attribute(&trace, region, explain.tail, explain.level)?],
         None => explain_all(&trace, explain.tail, explain.level),
     };
+    stages.end();
     if found.is_empty() {
         bail!(
             "no region in {} was given anything to try; declare it with LINEUP_TRY_CODE, LINEUP_TRY_DATA or \

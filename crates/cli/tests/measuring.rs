@@ -314,3 +314,33 @@ fn both_variants_run_under_the_load_and_it_ends_with_them() {
     assert_eq!(result["under"], load);
     assert_all_gone("--seed 862712");
 }
+
+/// What a command says on standard error, which is no terminal.
+fn said(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn what_takes_over_two_seconds_is_a_line_with_its_time_in_a_pipe() {
+    let sleep = "sleep 0.6";
+    let slow = said(&lineup(&["compare", "--blocks", "2", "--warm-up", "0", sleep, sleep]));
+    let line = slow.lines().find(|line| line.starts_with("lineup: running the variants in turn: "));
+    assert!(line.is_some_and(|line| line.ends_with(" s")), "{slow}");
+    let slow = said(&lineup(&["measure", "-r", "4", "--", "sleep", "0.6"]));
+    assert!(slow.contains("lineup: running the program: "), "{slow}");
+    let slow = said(&lineup(&["effects", "--", "sleep", "2.1"]));
+    assert!(slow.contains("lineup: observing what leaves the processes: "), "{slow}");
+}
+
+#[test]
+fn on_a_terminal_a_comparison_shows_how_many_of_its_runs_are_done() {
+    // `script` gives the command a terminal.
+    let line = format!(
+        "{} compare --blocks 3 --warm-up 0 'sleep 0.3' 'sleep 0.3' > /dev/null",
+        env!("CARGO_BIN_EXE_lineup")
+    );
+    let output = Command::new("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output();
+    let shown = String::from_utf8_lossy(&output.expect("script runs, of util-linux").stdout).into_owned();
+    assert!(shown.contains("running the variants in turn") && shown.contains("/6"), "{shown:?}");
+}

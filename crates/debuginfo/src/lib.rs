@@ -30,5 +30,5 @@ pub use elf::{
 };
 pub use error::Error;
 pub use info::DebugInfo;
-pub use names::{demangle, is_meant, nearest};
+pub use names::{demangle, is_meant, nearest, spelled};
 pub use program::{FoundFunction, FoundFunctions};

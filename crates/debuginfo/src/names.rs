@@ -1,5 +1,10 @@
 //! Names: demangling, matching what a user typed, and the nearest ones for a misspelt one.
 
+/// A name as the source spells it: demangled when it is mangled, else itself.
+pub fn spelled(name: &str) -> String {
+    demangle(name).unwrap_or_else(|| name.to_owned())
+}
+
 /// A mangled C++ or Rust name as the source spells it; `None` for any other name.
 ///
 /// ```

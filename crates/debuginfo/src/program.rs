@@ -2,7 +2,7 @@
 
 use crate::DebugInfo;
 use crate::dwarf::{Catalog, Details, Die, Lines, Named};
-use crate::names::{demangle, is_meant, nearest};
+use crate::names::{demangle, is_meant, nearest, spelled};
 use lineup_model::program::{Function, Location, Symbol, SymbolKind, Variable};
 use lineup_model::types::SourceLocation;
 use rayon::prelude::*;
@@ -96,7 +96,7 @@ impl DebugInfo {
 
     pub(crate) fn full_name(&self, die: Die) -> Option<String> {
         let named = self.name_of(die);
-        named.name.or_else(|| named.linkage.map(|linkage| demangle(&linkage).unwrap_or(linkage)))
+        named.name.or_else(|| named.linkage.map(|linkage| spelled(&linkage)))
     }
 
     /// Whether the unit whose code covers a link address describes any type: one compiled with `-g1` describes
@@ -255,7 +255,7 @@ impl DebugInfo {
             names.extend(described.chain(inlined).filter_map(|die| self.full_name(die)));
         }
         let functions = self.symbols().iter().filter(|symbol| symbol.kind == SymbolKind::Function);
-        names.extend(functions.map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone())));
+        names.extend(functions.map(|symbol| spelled(&symbol.name)));
         nearest(wanted, names.iter().map(String::as_str), 5)
     }
 

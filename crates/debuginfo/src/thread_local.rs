@@ -2,7 +2,7 @@
 
 use crate::DebugInfo;
 use crate::dwarf::{Catalog, Details, Die, VariableEntry};
-use crate::names::demangle;
+use crate::names::spelled;
 use lineup_model::program::{Location, Place, Symbol, SymbolKind, Variable};
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ impl Wanted {
     /// `ns::total`; of `f(int)::calls` and `calls.0` only the last part, for the function is told in different
     /// ways or not at all.
     fn of(symbol: &Symbol) -> Self {
-        let full = demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone());
+        let full = spelled(&symbol.name);
         if let Some((_, name)) = full.rsplit_once(")::") {
             return Wanted { name: name.to_owned(), is_in_function: true };
         }

@@ -5,6 +5,7 @@ use crate::recorded::Survey;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::abi::Abi;
 use lineup_model::program::{Location, Variable};
+use lineup_model::region::RegionId;
 use lineup_model::types::{TypeId, Types};
 use lineup_model::usage::VariableRef;
 use lineup_recording::{Header, Mode};
@@ -61,8 +62,8 @@ impl Explained {
     }
 
     /// Calls of a region that the program made in all.
-    pub fn calls_made(&self, region: usize) -> Option<u64> {
-        Some(self.survey.summary.as_ref()?.regions.get(region)?.seen)
+    pub fn calls_made(&self, region: RegionId) -> Option<u64> {
+        Some(self.survey.summary.as_ref()?.regions.get(usize::from(region.0))?.seen)
     }
 
     /// How regions use the program's own types and variables.

@@ -15,6 +15,7 @@ use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
+use lineup_debuginfo::spelled;
 use lineup_model::access::{
     AccessKind, CODE_GRANULE_BYTES, Call, CallEnd, MemoryEvent, StackRange, ThreadId,
 };
@@ -224,7 +225,7 @@ impl<'a> Explainer<'a> {
         let seen = self.calls_made.get(usize::from(id.0)).copied().filter(|seen| *seen > 0);
         RegionExplanation {
             id,
-            name: region.name.clone(),
+            name: spelled(&region.name),
             weight: region.weight,
             calls: tally.calls,
             unfinished: tally.unfinished,

@@ -94,7 +94,7 @@ pub struct RegionExplanation {
     /// Its place in the recording's table of regions.
     #[serde(skip)]
     pub id: RegionId,
-    /// The function.
+    /// The function, as its source spells it.
     pub name: String,
     /// Its weight against other regions.
     pub weight: f64,

@@ -52,7 +52,7 @@ impl<'a> LoadedImages<'a> {
         let described = image.functions.iter().find(|function| function.contains(link));
         let name = described.map(|function| &function.name);
         let name = name.or_else(|| image.symbol_at(link).map(|symbol| &symbol.name));
-        let name = name.map(|name| lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone()));
+        let name = name.map(|name| lineup_debuginfo::spelled(name));
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
     }
 

@@ -107,7 +107,7 @@ pub fn variable_ref(
         VariableId::Described(variable) => variable,
         VariableId::Symbol(index) => {
             let Symbol { name, address, size_bytes, .. } = symbol(namer, image, index)?;
-            let name = lineup_debuginfo::demangle(name).unwrap_or_else(|| name.clone());
+            let name = lineup_debuginfo::spelled(name);
             let size_bytes = (*size_bytes).min(u64::MAX - address);
             return Some((VariableRef { name, address: *address, size_bytes }, None));
         }

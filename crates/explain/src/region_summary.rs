@@ -1,6 +1,7 @@
 //! What the recorded calls come to, by region.
 
 use crate::quantiles::Quantiles;
+use lineup_debuginfo::spelled;
 use lineup_model::access::{Call, CallEnd};
 use lineup_model::line::LineSize;
 use lineup_recording::{CallSizes, Event, Reader, Summary};
@@ -11,7 +12,7 @@ use std::io::Read;
 /// One region's calls.
 #[derive(Serialize)]
 pub struct RegionSummary {
-    /// The function, as it was named.
+    /// The function, as its source spells it.
     pub name: String,
     /// How much its calls count beside those of other regions.
     pub weight: f64,
@@ -131,7 +132,7 @@ pub fn summarise<R: Read>(mut reader: Reader<R>, line: LineSize) -> Vec<RegionSu
     let counts = |index: usize| summary.as_ref().and_then(|summary| summary.regions.get(index));
     let summaries =
         regions.iter().zip(tallies).enumerate().map(|(index, ((_, region), tally))| RegionSummary {
-            name: region.name.clone(),
+            name: spelled(&region.name),
             weight: region.weight,
             seen: counts(index).map(|counts| counts.seen),
             recorded: tally.recorded,

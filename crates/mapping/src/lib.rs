@@ -26,10 +26,10 @@ const PAGE_BYTES: usize = 64 << 10;
 
 /// The bytes of a file.
 #[derive(Debug)]
-pub struct FileBytes(Held);
+pub struct FileBytes(Storage);
 
 #[derive(Debug)]
-enum Held {
+enum Storage {
     Read(Vec<u8>),
     Mapped(Mmap),
 }
@@ -48,7 +48,7 @@ impl FileBytes {
         let file = open(path)?;
         let len_bytes = file.metadata()?.len();
         if len_bytes < MAPPED_FROM_BYTES {
-            return Ok(FileBytes(Held::Read(read_at_most(file, UNSAID_BYTES)?)));
+            return Ok(FileBytes(Storage::Read(read_at_most(file, UNSAID_BYTES)?)));
         }
         // SAFETY: the mapping is private and never written to. Its bytes are those of a regular file,
         // which stay as they are unless another process writes into or cuts that very file while we
@@ -57,13 +57,13 @@ impl FileBytes {
         // it nonetheless gets wrong figures, or ends this process by SIGBUS: readers of the bytes
         // check every index against the slice's own length, which does not change.
         let mapped = unsafe { Mmap::map(&file) }?;
-        Ok(FileBytes(Held::Mapped(mapped)))
+        Ok(FileBytes(Storage::Mapped(mapped)))
     }
 
     /// Says that a range of the bytes is not needed for now. Memory of a mapped file is given back; the
     /// bytes stay readable, and are brought in again when read.
     pub fn release(&self, range: Range<usize>) {
-        let Held::Mapped(mapped) = &self.0 else { return };
+        let Storage::Mapped(mapped) = &self.0 else { return };
         let start = range.start.next_multiple_of(PAGE_BYTES);
         let end = range.end.min(mapped.len()) / PAGE_BYTES * PAGE_BYTES;
         if start >= end {
@@ -135,8 +135,8 @@ fn read_at_most(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Held::Read(bytes) => bytes,
-            Held::Mapped(mapped) => mapped,
+            Storage::Read(bytes) => bytes,
+            Storage::Mapped(mapped) => mapped,
         }
     }
 }

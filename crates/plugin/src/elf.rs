@@ -41,7 +41,7 @@ pub(crate) struct Segment {
 
 /// A function symbol. The Thumb bit is cleared.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Symbol {
+pub(crate) struct FunctionSymbol {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) size_bytes: u64,
@@ -139,7 +139,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
     }
 
     /// The function symbols of `.symtab` and `.dynsym`.
-    pub(crate) fn functions(&self) -> Vec<Symbol> {
+    pub(crate) fn functions(&self) -> Vec<FunctionSymbol> {
         let kind = |header: &Vec<u8>| int(header, 4, 4);
         self.section_headers
             .iter()
@@ -168,7 +168,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
         self.source.bytes(offset, length)
     }
 
-    fn functions_of(&self, header: &[u8]) -> Option<Vec<Symbol>> {
+    fn functions_of(&self, header: &[u8]) -> Option<Vec<FunctionSymbol>> {
         let table = self.section(header)?;
         let link = self.field(header, (40, 4), (24, 4))?;
         let names = self.section(self.section_headers.get(usize::try_from(link).ok()?)?)?;
@@ -182,7 +182,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
             let name = names.get(usize::try_from(int(entry, 0, 4)?).ok()?..)?;
             let name = &name[..name.iter().position(|byte| *byte == 0)?];
             let address = self.field(entry, (8, 8), (4, 4))?;
-            Some(Symbol {
+            Some(FunctionSymbol {
                 name: String::from_utf8_lossy(name).into_owned(),
                 address: if self.is_arm { address & !1 } else { address },
                 size_bytes: self.field(entry, (16, 8), (8, 4))?,
@@ -237,7 +237,7 @@ mod tests {
         let elf = Elf::open(&file[..]).unwrap();
         assert_eq!(elf.segments(), [Segment { offset: 0, address: 0x1_0000, memory_bytes: 400 }]);
         assert_eq!(elf.build_id(), Some(vec![0xaa, 0xbb, 0xcc, 0xdd]));
-        let free = Symbol { name: "free".into(), address: 0x1_0100, size_bytes: 8 };
+        let free = FunctionSymbol { name: "free".into(), address: 0x1_0100, size_bytes: 8 };
         assert_eq!(elf.functions(), [free]);
     }
 

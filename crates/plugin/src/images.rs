@@ -1,7 +1,7 @@
 //! The files the guest mapped, and which of their addresses matter.
 
 use crate::blocks::{Linkage, Special};
-use crate::elf::{Elf, Symbol};
+use crate::elf::{Elf, FunctionSymbol};
 use crate::maps;
 use crate::tracker::Leaving;
 use lineup_model::image::LoadedImage;
@@ -48,7 +48,7 @@ pub(crate) struct Function {
 pub(crate) struct GuestImage {
     pub(crate) loaded: LoadedImage,
     /// In order of address.
-    functions: Vec<Symbol>,
+    functions: Vec<FunctionSymbol>,
     /// Link addresses of the stubs of functions in other files.
     stubs: Option<Range<u64>>,
 }
@@ -63,11 +63,11 @@ impl GuestImage {
     }
 
     /// The function that covers a link address: the innermost, where they overlap.
-    fn symbol_at(&self, link: u64) -> Option<&Symbol> {
+    fn symbol_at(&self, link: u64) -> Option<&FunctionSymbol> {
         // A few symbols lie inside others; further back than that there is none that reaches here.
         const MOST_NESTED: usize = 16;
         let after = self.functions.partition_point(|symbol| symbol.address <= link);
-        let covers = |symbol: &&Symbol| link - symbol.address < symbol.size_bytes;
+        let covers = |symbol: &&FunctionSymbol| link - symbol.address < symbol.size_bytes;
         self.functions[..after].iter().rev().take(MOST_NESTED).find(covers)
     }
 }

@@ -10,14 +10,14 @@ use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
 
 /// What no other thread may hold while a process forks.
-struct Held {
+struct ForkGuards {
     _translation: MutexGuard<'static, Translation>,
     _output: Option<HeldOutput<'static>>,
     _regions: Vec<(MutexGuard<'static, Taken>, MutexGuard<'static, Ended>)>,
 }
 
 thread_local! {
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<ForkGuards>> = const { RefCell::new(None) };
     /// The virtual CPU whose system call forks.
     static FORKING: Cell<Option<u32>> = const { Cell::new(None) };
 }
@@ -39,7 +39,7 @@ pub(crate) fn begin_fork(recorder: &Recorder, vcpu: u32) {
 
 extern "C" fn before() {
     if let Some(recorder) = recorder::get() {
-        let held = Held {
+        let held = ForkGuards {
             _translation: recorder.translation(),
             _output: recorder.output.as_ref().map(|output| output.lock()),
             _regions: recorder.regions.iter().map(|region| (region.picker.lock(), region.lock())).collect(),

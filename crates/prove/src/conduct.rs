@@ -6,6 +6,7 @@ use crate::error::ProveError;
 use crate::footprint::RegionFootprint;
 use crate::output::Output;
 use crate::run::{Ending, RunResult, Variant};
+use lineup_model::region::RegionId;
 
 /// A variant as it was recorded.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,7 +48,9 @@ pub enum ConductEffects {
 /// Calls of one region.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegionCalls {
-    /// The region.
+    /// The region's place in the study's table.
+    pub id: RegionId,
+    /// The region's name.
     pub region: String,
     /// Calls that the program made; `None` when the recorder did not get to say.
     pub made: Option<u64>,
@@ -98,7 +101,7 @@ impl Conduct {
             return Err(ProveError::Inputs { difference });
         }
         for before in &self.calls {
-            let Some(after) = after.calls.iter().find(|calls| calls.region == before.region) else {
+            let Some(after) = after.calls.iter().find(|calls| calls.id == before.id) else {
                 continue;
             };
             let region = &before.region;

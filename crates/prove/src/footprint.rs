@@ -2,6 +2,7 @@
 
 use crate::error::ProveError;
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use std::collections::BTreeMap;
 
 /// How many lines a region's calls touched, at one line size.
@@ -68,6 +69,8 @@ pub struct LineSummary {
 /// The footprint of one region in one variant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RegionFootprint {
+    /// The region's place in the study's table, which both variants' recordings hold.
+    pub id: RegionId,
     /// The region's name.
     pub region: String,
     /// Its weight among the regions.
@@ -90,6 +93,8 @@ pub enum LineKind {
 /// How the footprint of one region changed, at one line size.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FootprintChange {
+    /// The region's place in the study's table.
+    pub id: RegionId,
     /// The region's name.
     pub region: String,
     /// Its weight among the regions.
@@ -121,12 +126,12 @@ pub fn compare(
 ) -> Result<Vec<FootprintChange>, ProveError> {
     let missing =
         |region: &RegionFootprint, side| ProveError::RegionMissing { region: region.region.clone(), side };
-    if let Some(extra) = after.iter().find(|a| !before.iter().any(|b| b.region == a.region)) {
+    if let Some(extra) = after.iter().find(|a| !before.iter().any(|b| b.id == a.id)) {
         return Err(missing(extra, "after"));
     }
     let mut changes = Vec::new();
     for old in before {
-        let new = after.iter().find(|new| new.region == old.region).ok_or_else(|| missing(old, "before"))?;
+        let new = after.iter().find(|new| new.id == old.id).ok_or_else(|| missing(old, "before"))?;
         changes.extend(compare_kind(old, LineKind::Data, &old.data, &new.data)?);
         changes.extend(compare_kind(old, LineKind::Code, &old.code, &new.code)?);
     }
@@ -151,6 +156,7 @@ fn compare_kind(
         .map(|old| {
             let new = after.iter().find(|new| new.line == old.line);
             Ok(FootprintChange {
+                id: region.id,
                 region: region.region.clone(),
                 weight: region.weight,
                 kind,
@@ -176,9 +182,9 @@ pub fn weighted_difference(changes: &[FootprintChange], line: LineSize) -> Optio
 mod tests {
     use super::*;
 
-    fn region(name: &str, weight: f64, lines: &[u64]) -> RegionFootprint {
+    fn region(id: u16, weight: f64, lines: &[u64]) -> RegionFootprint {
         let data = vec![LineCounts::from_calls(LineSize::B64, lines.iter().copied())];
-        RegionFootprint { region: name.into(), weight, data, code: Vec::new() }
+        RegionFootprint { id: RegionId(id), region: format!("f{id}"), weight, data, code: Vec::new() }
     }
 
     #[test]
@@ -189,9 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_matched_by_name_and_weighted() {
-        let before = [region("f", 3.0, &[2, 2]), region("g", 1.0, &[4, 4])];
-        let after = [region("g", 1.0, &[5, 5]), region("f", 3.0, &[1, 1])];
+    fn regions_are_matched_by_number_and_weighted() {
+        let before = [region(0, 3.0, &[2, 2]), region(1, 1.0, &[4, 4])];
+        let after = [region(1, 1.0, &[5, 5]), region(0, 3.0, &[1, 1])];
         let changes = compare(&before, &after).unwrap();
         assert_eq!(changes.len(), 2);
         assert_eq!(changes[0].difference(), -1.0);
@@ -201,11 +207,11 @@ mod tests {
 
     #[test]
     fn a_region_on_one_side_only_is_refused() {
-        let both = [region("f", 1.0, &[1]), region("g", 1.0, &[1])];
-        let one = [region("f", 1.0, &[1])];
+        let both = [region(0, 1.0, &[1]), region(1, 1.0, &[1])];
+        let one = [region(0, 1.0, &[1])];
         assert!(matches!(compare(&both, &one), Err(ProveError::RegionMissing { side: "before", .. })));
         assert!(matches!(compare(&one, &both), Err(ProveError::RegionMissing { side: "after", .. })));
-        let empty = [region("f", 1.0, &[])];
+        let empty = [region(0, 1.0, &[])];
         assert!(matches!(compare(&one, &empty), Err(ProveError::RegionEmpty { side: "after", .. })));
     }
 }

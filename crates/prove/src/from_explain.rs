@@ -17,6 +17,7 @@ impl RegionFootprint {
             })
         };
         RegionFootprint {
+            id: region.id,
             region: region.name.clone(),
             weight: region.weight,
             data: region.lines.iter().filter_map(|lines| counts(lines, &lines.data_distribution)).collect(),
@@ -28,11 +29,12 @@ impl RegionFootprint {
 impl RegionCalls {
     /// Calls of every region, made and recorded.
     pub fn of_explained(explained: &Explained) -> Vec<RegionCalls> {
-        let calls = |(index, region): (usize, &RegionExplanation)| RegionCalls {
+        let calls = |region: &RegionExplanation| RegionCalls {
+            id: region.id,
             region: region.name.clone(),
-            made: explained.calls_made(index),
+            made: explained.calls_made(region.id),
             recorded: region.calls,
         };
-        explained.explanation.regions.iter().enumerate().map(calls).collect()
+        explained.explanation.regions.iter().map(calls).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! What a proof says of programs whose behaviour is known.
 
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use lineup_prove::effects::{Content, Effects, FileKind, FileLeft, RepeatedEffects};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_prove::output::Output;
@@ -35,11 +36,11 @@ impl Simulated {
 
 fn region(lines: u64) -> RegionFootprint {
     let data = LineSize::ALL.map(|line| LineCounts::from_calls(line, [lines; 8])).to_vec();
-    RegionFootprint { region: "hot".into(), weight: 1.0, data, code: Vec::new() }
+    RegionFootprint { id: RegionId(0), region: "hot".into(), weight: 1.0, data, code: Vec::new() }
 }
 
 fn recorded(lines: u64) -> Recorded {
-    let calls = vec![RegionCalls { region: "hot".into(), made: Some(100), recorded: 8 }];
+    let calls = vec![RegionCalls { id: RegionId(0), region: "hot".into(), made: Some(100), recorded: 8 }];
     Recorded { footprints: vec![region(lines)], conduct: Conduct::quiet(calls) }
 }
 

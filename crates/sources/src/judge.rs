@@ -7,7 +7,7 @@ mod layout;
 mod sayings;
 
 use crate::facts::{Facts, RecordFact, Saying, Where};
-use crate::spread::Spread;
+use crate::points_to::PointsTo;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,13 +32,13 @@ pub(crate) struct Product {
 
 /// Every finding, by record.
 pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet<Finding>> {
-    let spread = Spread::of(facts);
+    let points_to = PointsTo::of(facts);
     let offset = |(record, saying, _): &(Name, Saying, Where)| {
         matches!(saying, Saying::Offset(_) | Saying::Measured(_)).then(|| record.clone())
     };
     let mut judge = Judge {
         facts,
-        spread,
+        points_to,
         signatures: facts.taken.iter().map(|(signature, _)| signature.clone()).collect(),
         measured: facts.sayings.iter().filter_map(offset).collect(),
         found: BTreeMap::new(),
@@ -70,7 +70,7 @@ const MOST_REFUSALS: usize = 8;
 
 struct Judge<'f> {
     facts: &'f Facts,
-    spread: Spread,
+    points_to: PointsTo,
     /// The types as which functions of the program are used by their address.
     signatures: BTreeSet<Name>,
     /// The records of whose members offsets are taken.

@@ -23,9 +23,9 @@ mod judge;
 mod kbuild;
 mod known;
 mod libclang;
+mod points_to;
 mod read;
 mod relation;
-mod spread;
 mod tree;
 mod uses;
 

@@ -12,19 +12,19 @@ const DEBUG_ROOT: &str = "/usr/lib/debug";
 /// The bytes of a whole file.
 pub fn read(path: &Path) -> Result<Bytes> {
     let bytes = FileBytes::open(path).doing_with(|| format!("cannot read {}", path.display()))?;
-    Ok(Bytes::releasable(Held(bytes)))
+    Ok(Bytes::releasable(ReleasableFile(bytes)))
 }
 
 /// A file's bytes as the debug information's reader wants them.
-struct Held(FileBytes);
+struct ReleasableFile(FileBytes);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for ReleasableFile {
     fn as_ref(&self) -> &[u8] {
         self.0.as_ref()
     }
 }
 
-impl Releasable for Held {
+impl Releasable for ReleasableFile {
     fn release(&self, range: Range<usize>) {
         self.0.release(range);
     }

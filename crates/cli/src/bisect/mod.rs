@@ -6,6 +6,7 @@ mod trial;
 
 use crate::measure::write_result;
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use crate::share::Share;
 use anyhow::{Context, Result, bail};
 use culprit::Culprit;
@@ -85,8 +86,15 @@ pub(crate) fn run(bisect: Bisect) -> Result<Outcome> {
     let scratch = lineup_study::git::Scratch::open(&repository, &directory)?;
     let state = state::State::open(&directory, question)?;
     let interrupts = Interrupts::watch().context("watching for signals")?;
-    let mut trials =
-        Trials { options: &bisect, scratch, state, interrupts, good: good.clone(), half_effect: 0.0 };
+    let mut trials = Trials {
+        options: &bisect,
+        scratch,
+        state,
+        interrupts,
+        stages: Stages::new(),
+        good: good.clone(),
+        half_effect: 0.0,
+    };
     check_ends(&mut trials, &good, &bad).with_context(|| kept(&directory))?;
     let culprit = culprit::find(&mut trials, &good, &bad).with_context(|| kept(&directory))?;
     let rendered = if bisect.json { to_json(&trials, &culprit)? } else { to_text(&trials, &culprit)? };

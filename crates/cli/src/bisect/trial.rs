@@ -2,10 +2,11 @@
 
 use super::Bisect;
 use super::state::{State, Verdict};
-use crate::compare::split;
+use crate::compare::{collect_shown, split};
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_prove::bisect::Judged;
-use lineup_prove::compare::{ComparePlan, Estimated, Stopped, collect, judge_all};
+use lineup_prove::compare::{ComparePlan, Estimated, Stopped, judge_all};
 use lineup_stats::paired::RatioEstimate;
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
@@ -14,6 +15,7 @@ use lineup_study::git::Scratch;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::printed::PrintedMetrics;
 use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{ProcessRunner, RunnerOptions};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ pub(super) struct Trials<'b> {
     pub(super) scratch: Scratch,
     pub(super) state: State,
     pub(super) interrupts: Interrupts,
+    pub(super) stages: Stages,
     pub(super) good: String,
     /// Half of what the whole range changed, as ln(ratio): what separates good from bad.
     pub(super) half_effect: f64,
@@ -96,9 +99,11 @@ impl Trials<'_> {
                 directory: Some(directory.clone()),
                 ..Run::default()
             };
+            self.stages.stage(&format!("building {}", self.scratch.title(commit)?));
             let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
             let ended =
                 lineup_study::process::Waiting::start(&invocation, None, streams, &self.interrupts)?.run()?;
+            self.stages.end();
             if ended.ending != lineup_prove::run::Ending::Exited(0) {
                 return Ok(None);
             }
@@ -125,7 +130,9 @@ impl Trials<'_> {
         let variants = vec![invocation(&good)?, invocation(&candidate)?];
         let mut runner = ProcessRunner::new(variants, runner_options, &self.interrupts)?;
         let plan = self.plan();
-        let collected = collect(&mut runner, &plan);
+        self.stages.stage("running the good commit and this one in turn");
+        let collected = collect_shown(&mut runner, &plan, &self.stages);
+        self.stages.end();
         if let Stopped::Failed(error) = collected.stopped {
             return Err(anyhow::Error::from_boxed(error));
         }

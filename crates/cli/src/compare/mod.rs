@@ -9,6 +9,7 @@ mod text;
 
 use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use crate::share::{Share, Span};
 use crate::typed;
 use anyhow::{Context, Result, bail};
@@ -16,6 +17,7 @@ use fail_if::Bound;
 use lineup_prove::compare::{
     Collected, ComparePlan, Comparison, FalseAlarms, Stopped, collect, judge_all, replay_false_alarms,
 };
+use lineup_prove::run::{Runner, Slot};
 use lineup_prove::schedule::Order;
 use lineup_report::html::{ComparisonPage, comparison_page};
 use lineup_stats::random::Seed;
@@ -26,6 +28,7 @@ use lineup_study::error::Error;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::printed::PrintedMetrics;
 use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use std::path::PathBuf;
@@ -138,11 +141,15 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     let interrupts = Interrupts::watch().context("watching for signals")?;
     let mut runner = runner(&compare, &interrupts)?;
     let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
-    let collected = collect(&mut runner, &plan);
+    let stages = Stages::new();
+    stages.stage("running the variants in turn");
+    let collected = collect_shown(&mut runner, &plan, &stages);
     if let Some(load) = load {
         load.end().context("the background load")?;
     }
+    stages.stage("judging the runs");
     let report = report(&compare, plan, collected)?;
+    stages.end();
     let rendered = match compare.format {
         Format { json: true, .. } => json::render(&report)?,
         Format { csv: true, .. } => csv::render(&report),
@@ -164,6 +171,19 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
         }
     }
     Ok(outcome)
+}
+
+/// Runs the variants, which advances the stage under way. It ends early when an interval is narrow enough or the time is
+/// up.
+pub(crate) fn collect_shown(runner: &mut ProcessRunner, plan: &ComparePlan, stages: &Stages) -> Collected {
+    let mut done = 0;
+    let mut shown = |slot: &Slot| {
+        let blocks = u64::from(plan.warm_up).saturating_add(plan.max_blocks.max(2));
+        stages.advance(done, blocks.saturating_mul(plan.variants as u64));
+        done += 1;
+        runner.run(slot)
+    };
+    collect(&mut shown, plan)
 }
 
 /// Judges what was collected, as far as it goes.

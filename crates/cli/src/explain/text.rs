@@ -3,7 +3,7 @@
 mod brief;
 mod full;
 
-use lineup_debuginfo::demangle;
+use lineup_debuginfo::spelled;
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, PartUse, RegionExplanation, UnnamedIn};
 use lineup_report::visible::one_line;
@@ -31,7 +31,7 @@ pub(super) fn text(explanation: &Explanation, shape: Shape) -> String {
 
 /// The name of a function as its source spells it.
 fn function_name(name: &str) -> String {
-    one_line(&demangle(name).unwrap_or_else(|| name.to_owned())).into_owned()
+    one_line(&spelled(name)).into_owned()
 }
 
 fn percent(share: Option<f64>) -> String {

@@ -5,6 +5,7 @@ mod text;
 
 use crate::files;
 use crate::outcome::Outcome;
+use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
 use lineup_advise::offsets_in_order;
 use lineup_advise::proposal::Advice;
@@ -13,6 +14,7 @@ use lineup_explain::Explained;
 use lineup_explain::what_if::{NewOrder, Relayout, compare};
 use lineup_model::types::{TypeId, Types};
 use lineup_recording::{Counts, Reader};
+use lineup_study::progress::Progress;
 use serde::Serialize;
 use std::io::BufReader;
 use std::path::Path;
@@ -124,14 +126,22 @@ fn type_named(types: &Types, name: &str) -> Option<TypeId> {
 }
 
 /// Replays the stream twice and prints the difference.
-pub(crate) fn run(recording: &Path, recorded: &Explained, orders: &[Named], json: bool) -> Result<Outcome> {
+pub(crate) fn run(
+    recording: &Path,
+    recorded: &Explained,
+    orders: &[Named],
+    json: bool,
+    stages: &Stages,
+) -> Result<Outcome> {
     if orders.is_empty() {
         bail!("nothing to try: no order of a type is proposed; name orders in a file");
     }
     let plain: Vec<NewOrder> = orders.iter().map(|named| named.order.clone()).collect();
     let relayout = Relayout::new(recorded.types(), &plain, recorded.objects());
     let name = || recording.display().to_string();
-    let found = compare(reader(recording)?, relayout).with_context(name)?;
+    stages.stage("running the caches over the recorded stream, in MiB");
+    let found = compare(reader(recording, stages)?, relayout).with_context(name)?;
+    stages.end();
     let objects_of = |ty: TypeId| recorded.objects().iter().filter(|(of, _)| *of == ty).count();
     let named = recorded.header().regions.iter().zip(&found.regions);
     let regions = named.map(|((_, region), found)| RegionMisses {
@@ -154,7 +164,8 @@ pub(crate) fn run(recording: &Path, recorded: &Explained, orders: &[Named], json
     Ok(Outcome::Done)
 }
 
-fn reader(recording: &Path) -> Result<Reader<BufReader<std::fs::File>>> {
+fn reader<'s>(recording: &Path, stages: &'s Stages) -> Result<Reader<BufReader<ReadInStage<'s>>>> {
     let name = || recording.display().to_string();
-    Reader::new(BufReader::new(lineup_mapping::open(recording).with_context(name)?)).with_context(name)
+    let file = ReadInStage::new(lineup_mapping::open(recording).with_context(name)?, stages);
+    Reader::new(BufReader::new(file)).with_context(name)
 }

@@ -7,6 +7,7 @@ mod markdown;
 mod text;
 
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use lineup_prove::measure::{Measurement, summarise};
 use lineup_prove::metric::{Reading, over_runs};
@@ -19,6 +20,7 @@ use lineup_study::input::Input;
 use lineup_study::interrupt::{Interrupted, Interrupts};
 use lineup_study::printed::PrintedMetrics;
 use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use lineup_study::tool;
@@ -103,14 +105,17 @@ pub(crate) fn run(measure: Measure) -> Result<Outcome> {
         ..Run::default()
     };
     let mut runner = runner(&measure, run.clone(), &interrupts)?;
-    let (runs, failed_runs, interrupted) = collect(&measure, &mut runner)?;
+    let stages = Stages::new();
+    let (runs, failed_runs, interrupted) = collect(&measure, &mut runner, &stages)?;
     if let (true, Some(interrupted)) = (runs.is_empty(), interrupted) {
         return Err(interrupted.into());
     }
     let mut metrics = over_runs(&runs);
     if measure.emulate && interrupted.is_none() {
+        stages.stage("counting instructions under the emulator");
         metrics.push(emulated::instructions(&run, &interrupts)?);
     }
+    stages.end();
     let report = Report {
         command: measure.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         measurement: summarise(&metrics, Seed::default()),
@@ -153,10 +158,14 @@ pub(crate) fn given_input(file: Option<&Path>, interrupts: &Interrupts) -> Resul
 fn collect(
     measure: &Measure,
     runner: &mut ProcessRunner,
+    stages: &Stages,
 ) -> Result<(Vec<Vec<Reading>>, usize, Option<Interrupted>)> {
     let mut runs = Vec::new();
     let mut failed = 0;
-    for number in 0..u64::from(measure.warm_up) + u64::from(measure.repeat) {
+    let all = u64::from(measure.warm_up) + u64::from(measure.repeat);
+    stages.stage("running the program");
+    for number in 0..all {
+        stages.advance(number, all);
         let timed = number.checked_sub(u64::from(measure.warm_up));
         let slot = Slot { variant: Variant::BEFORE, number, block: timed };
         match one_run(measure, runner, &slot) {

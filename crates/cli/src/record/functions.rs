@@ -1,8 +1,9 @@
 //! Whole-program counts, by function.
 
 use crate::explain;
+use crate::progress::Stages;
 use anyhow::{Context, Result};
-use lineup_debuginfo::{DebugInfo, demangle};
+use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
@@ -51,7 +52,7 @@ impl FunctionProfile {
 }
 
 /// Every function's counts, most instructions first; empty for a recording of regions.
-pub(super) fn profile(recording: &Path) -> Result<Vec<FunctionProfile>> {
+pub(super) fn profile(recording: &Path, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     let (mut images, mut runs) = (Vec::new(), Vec::new());
     for event in Reader::new(BufReader::new(file))? {
@@ -65,7 +66,7 @@ pub(super) fn profile(recording: &Path) -> Result<Vec<FunctionProfile>> {
         return Ok(Vec::new());
     }
     let debug: Vec<Option<DebugInfo>> =
-        images.iter().map(|image| explain::debug_info(Path::new(&image.path))).collect();
+        images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
     let mut functions: BTreeMap<(Option<String>, Option<String>), FunctionProfile> = BTreeMap::new();
     for run in &runs {
         let (function, image) = place(run.pc, &images, &debug);
@@ -86,9 +87,7 @@ fn place(pc: u64, images: &[LoadedImage], debug: &[Option<DebugInfo>]) -> (Optio
     let link = image.to_link(pc);
     let symbol = debug.as_ref().and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
-        stub.or_else(|| {
-            debug.symbol_at(link).map(|symbol| demangle(&symbol.name).unwrap_or_else(|| symbol.name.clone()))
-        })
+        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(&symbol.name)))
     });
     (symbol, Some(image.path.clone()))
 }

@@ -4,8 +4,8 @@ mod live;
 mod text;
 
 use crate::outcome::Outcome;
+use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
 use lineup_report::html::{sched_page, sched_sweep_page};
 use lineup_sched::experiment::{self, Variant};
 use lineup_sched::report::{Report, report};
@@ -16,6 +16,7 @@ use lineup_sched::sim::simulate;
 use lineup_sched::sweep::{Axis, Grid};
 use lineup_sched::trace::Trace;
 use lineup_sched::weights::Resolution;
+use lineup_study::progress::Progress;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -115,14 +116,21 @@ pub(crate) fn run(sched: Sched) -> Result<Outcome> {
     if let Some(path) = &sched.trace {
         write_trace(path, &variants[0].scenario, sched.first_seed)?;
     }
-    let rendered =
-        if sched.sweeps.is_empty() { compare(&sched, &variants)? } else { sweep(&sched, &variants)? };
+    let stages = Stages::new();
+    stages.stage("simulating");
+    let rendered = if sched.sweeps.is_empty() {
+        compare(&sched, &variants, &stages)?
+    } else {
+        sweep(&sched, &variants, &stages)?
+    };
+    stages.end();
     std::io::stdout().write_all(rendered.as_bytes()).context("writing the result")?;
     Ok(Outcome::Done)
 }
 
-fn compare(sched: &Sched, variants: &[Variant]) -> Result<String> {
-    let report = experiment(sched, variants, &bar(variants.len() as u64 * sched.seeds))?;
+fn compare(sched: &Sched, variants: &[Variant], stages: &Stages) -> Result<String> {
+    let report =
+        experiment(sched, variants, &|done| stages.advance(done, variants.len() as u64 * sched.seeds))?;
     write_page(sched, |command| sched_page(&report, command))?;
     if sched.json {
         return Ok(serde_json::to_string_pretty(&report)? + "\n");
@@ -134,15 +142,18 @@ fn compare(sched: &Sched, variants: &[Variant]) -> Result<String> {
     Ok(text)
 }
 
-fn sweep(sched: &Sched, variants: &[Variant]) -> Result<String> {
+fn sweep(sched: &Sched, variants: &[Variant], stages: &Stages) -> Result<String> {
     let (x, y) = match sched.sweeps.as_slice() {
         [x] => (x.clone(), None),
         [x, y] => (x.clone(), Some(y.clone())),
         _ => bail!("--sweep may be given at most twice"),
     };
     let grid = Grid::new(variants, x, y)?;
-    let bar = bar(grid.points.len() as u64 * variants.len() as u64 * sched.seeds);
-    let reports = grid.points.iter().map(|(_, _, variants)| experiment(sched, variants, &bar));
+    let runs_of_a_point = variants.len() as u64 * sched.seeds;
+    let all = grid.points.len() as u64 * runs_of_a_point;
+    let reports = grid.points.iter().zip(0..).map(|((_, _, variants), point)| {
+        experiment(sched, variants, &|done| stages.advance(point * runs_of_a_point + done, all))
+    });
     let report = grid.report(reports.collect::<Result<_>>()?);
     write_page(sched, |command| sched_sweep_page(&report, command))?;
     if sched.json {
@@ -151,20 +162,11 @@ fn sweep(sched: &Sched, variants: &[Variant]) -> Result<String> {
     Ok(text::render_sweep(&report))
 }
 
-fn experiment(sched: &Sched, variants: &[Variant], bar: &ProgressBar) -> Result<Report> {
+fn experiment(sched: &Sched, variants: &[Variant], advance: &(dyn Fn(u64) + Sync)) -> Result<Report> {
     let seeds: Vec<u64> = (0..sched.seeds).map(|at| sched.first_seed.wrapping_add(at)).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let outcomes = experiment::run(variants, &seeds, threads, &|_| bar.inc(1))?;
+    let outcomes = experiment::run(variants, &seeds, threads, &|done| advance(done as u64))?;
     Ok(report(variants, &seeds, &outcomes)?)
-}
-
-fn bar(runs: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left");
-    let bar = ProgressBar::new(runs);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 /// The scenario that all variants start from.

@@ -16,6 +16,7 @@ use lineup_report::commit_message;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
 pub(crate) use plan::Options;
@@ -29,6 +30,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let plan = Plan::of(options, &interrupts, &stages)?;
+    stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let before = Variant::study(&plan, &scratch, None, &stages, &interrupts)?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;

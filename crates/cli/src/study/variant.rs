@@ -4,7 +4,7 @@ use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result};
-use lineup_explain::{Explained, Options};
+use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
@@ -79,9 +79,9 @@ impl Variant {
         stages.stage(&format!("recording the program {name} the change"));
         let outcome = record(plan, run, &subject, &recording, interrupts)?;
         outcome.notes.iter().for_each(|note| stages.line(note));
-        let program = studied(&recording, &subject, &tree)?;
+        let survey = explain::survey(&recording, stages)?;
+        let program = studied(&survey, &subject, &tree)?;
         keep(&folder, &program)?;
-        stages.stage(&format!("explaining the recording {name} the change"));
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
@@ -89,7 +89,7 @@ impl Variant {
             ..Options::default()
         };
         let debug = (program == subject.program()).then(|| subject.into_debug());
-        let recorded = explain::program(&recording, &program, debug, options)?;
+        let recorded = explain::program(&recording, survey, &program, debug, options, stages)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
         Ok(Variant { tree, program, recorded, reading, conduct })
@@ -119,15 +119,14 @@ impl Variant {
 }
 
 /// The program that the study is about: the one that was named, or started, or started in turn.
-fn studied(recording: &Path, subject: &Subject, tree: &Tree) -> Result<PathBuf> {
-    let survey = explain::survey(recording)?;
+fn studied(survey: &Survey, subject: &Subject, tree: &Tree) -> Result<PathBuf> {
     let own = subject.program().to_owned();
     let is_mapped = survey.images.iter().any(|image| Path::new(&image.path) == own);
     let own = Some(own).filter(|own| is_mapped && own.starts_with(&tree.path));
     let found = match own {
-        Some(own) if explain::has_regions(subject.debug(), &survey) => Some(own),
+        Some(own) if explain::has_regions(subject.debug(), survey) => Some(own),
         // Regions may lie in a library of the program.
-        own => explain::program_with_regions(&survey, &tree.path).or(own),
+        own => explain::program_with_regions(survey, &tree.path).or(own),
     };
     let program = found.with_context(|| {
         format!(

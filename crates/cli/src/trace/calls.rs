@@ -1,6 +1,7 @@
 //! `lineup trace report` on recordings of whole systems.
 
 use crate::kernel::symbols::own_symbols;
+use crate::progress::Stages;
 use crate::typed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::{Bytes, DebugInfo, NoCompanions};
@@ -9,6 +10,7 @@ use lineup_model::program::SymbolKind;
 use lineup_recording::{Recording, read_all};
 use lineup_report::calls::{Calls, shown_by_default};
 use lineup_study::companions;
+use lineup_study::progress::Progress;
 use lineup_tail::{Analysis, Run, Symbols, analyse};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,15 +35,22 @@ pub(super) struct Studied {
 }
 
 /// Reads and analyses recordings. Functions are named from `symbols`, or else from the image that each recording names.
-pub(super) fn study(paths: &[PathBuf], symbols: Option<&Path>, regions: &[String]) -> Result<Studied> {
+pub(super) fn study(
+    paths: &[PathBuf],
+    symbols: Option<&Path>,
+    regions: &[String],
+    stages: &Stages,
+) -> Result<Studied> {
     let mut known: Vec<(PathBuf, Symbols)> = Vec::new();
     let labels = labels(paths);
     let mut runs = Vec::new();
     for (path, label) in paths.iter().zip(labels) {
+        stages.stage(&format!("reading {}", path.display()));
         let recording = read(path)?;
         let symbols = symbols_of(&recording, symbols, &mut known)?;
         runs.push(Run::new(label, recording, symbols));
     }
+    stages.stage("analysing the calls");
     let analysis = analyse(&runs);
     for name in regions {
         if !analysis.regions.iter().any(|region| region.name == *name) {

@@ -19,7 +19,7 @@ pub(super) fn interpret<'a>(
 fn read<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, expression: Expression<Slice<'a>>) -> Option<Location> {
     let mut operations = expression.operations(unit.encoding());
     let mut own = Vec::new();
-    let mut pieces = Pieces::default();
+    let mut pieces = PieceCollector::default();
     for _ in 0..MAX_OPERATIONS {
         match operations.next().ok()? {
             Some(Operation::Piece { size_in_bits, bit_offset }) => {
@@ -39,12 +39,12 @@ fn read<'a>(dwarf: &Dwarf<'a>, unit: &Unit<'a>, expression: Expression<Slice<'a>
 
 /// The pieces read so far.
 #[derive(Default)]
-struct Pieces {
+struct PieceCollector {
     found: Vec<Piece>,
     end_bits: u64,
 }
 
-impl Pieces {
+impl PieceCollector {
     /// Appends a piece; one without a known place, or that is no run of bytes, only takes its room. `None` when
     /// the sizes add up to more than can be.
     fn add(&mut self, size_bits: u64, at: Option<Location>) -> Option<()> {

@@ -33,7 +33,7 @@ pub enum Event {
         clocksource: String,
     },
     /// A line of the guest's `/proc/kallsyms`.
-    Symbol(String),
+    SymbolLine(String),
     /// All wanted symbols were listed.
     SymbolsListed,
     /// The workload starts now.
@@ -123,7 +123,7 @@ impl Console {
         match text.split_once(PREFIX) {
             Some(("", said)) => self.said(said).into_iter().collect(),
             Some((before, said)) => [Some(other(before)), self.said(said)].into_iter().flatten().collect(),
-            None if self.lists_symbols => vec![Event::Symbol(text.into())],
+            None if self.lists_symbols => vec![Event::SymbolLine(text.into())],
             None => vec![other(text)],
         }
     }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(
             events,
             [
-                Event::Symbol("ffffffff81000000 T _text".into()),
+                Event::SymbolLine("ffffffff81000000 T _text".into()),
                 Event::SymbolsListed,
                 Event::Output("ffff T no".into()),
             ]

@@ -63,7 +63,7 @@ impl Key<'_> {
 #[derive(PartialEq, Eq, Debug)]
 struct Part {
     what: String,
-    /// Small pieces that are compared one by one.
+    /// Small chunks that are compared one by one.
     atoms: Vec<u64>,
 }
 
@@ -81,12 +81,12 @@ impl Effect<'_> {
     }
 }
 
-/// A fingerprint of each piece, and one of everything when there is more than the pieces cover.
+/// A fingerprint of each chunk, and one of everything when there is more than the chunks cover.
 fn atoms_of(content: &Content) -> Vec<u64> {
-    let pieces = content.pieces().iter().map(|piece| piece.fingerprint);
+    let chunks = content.chunks().iter().map(|chunk| chunk.fingerprint);
     let rest =
         (content.covered_bytes() < content.whole.size_bytes).then(|| first_word(&content.whole.fingerprint));
-    pieces.chain(rest).collect()
+    chunks.chain(rest).collect()
 }
 
 /// The size, then the bytes in words of eight: where a word holds an address, an id or a time that differs between two runs,
@@ -177,7 +177,7 @@ impl Mask {
                 let all = masks.get(&0).is_some_and(|mask| mask.all_atoms);
                 match all {
                     true => "its content".into(),
-                    false => format!("{atoms} of {} lines or pieces", content.pieces().len()),
+                    false => format!("{atoms} of {} lines or pieces", content.chunks().len()),
                 }
             }
             Effect::End(_) => "all of it".into(),
@@ -269,8 +269,8 @@ fn content_differs(one: &Content, other: &Content, atom: usize) -> String {
         (a, b) if a == b => format!("{a} bytes"),
         (a, b) => format!("{a} bytes against {b}"),
     };
-    let pieces = one.pieces().iter().take(atom);
-    let start: u64 = pieces.map(|piece| u64::from(piece.size_bytes)).sum();
+    let chunks = one.chunks().iter().take(atom);
+    let start: u64 = chunks.map(|chunk| u64::from(chunk.size_bytes)).sum();
     let (a, b) = (&one.whole.head, &other.whole.head);
     match usize::try_from(start).ok().and_then(|start| first_unlike(a, b, start)) {
         Some(at) => format!("offset {at}: {} ({sizes})", shown(a, b, at)),

@@ -1,26 +1,26 @@
-//! A stream of bytes, kept small: a fingerprint of all, the first bytes, and a fingerprint of each short piece.
+//! A stream of bytes, kept small: a fingerprint of all, the first bytes, and a fingerprint of each short chunk.
 
 use crate::output::{Collector, Output};
 use std::hash::{DefaultHasher, Hasher};
 
-/// The longest piece. A piece ends after a line feed or after so many bytes: a line of text with a time in it is
-/// then one piece that two runs do not share, and the other lines can still be compared.
-const PIECE_BYTES: usize = 256;
+/// The longest chunk. A chunk ends after a line feed or after so many bytes: a line of text with a time in it is
+/// then one chunk that two runs do not share, and the other lines can still be compared.
+const CHUNK_BYTES: usize = 256;
 
-/// How many pieces are kept; what comes later is compared as a whole.
-const KEPT_PIECES: usize = 1 << 18;
+/// How many chunks are kept; what comes later is compared as a whole.
+const KEPT_CHUNKS: usize = 1 << 18;
 
 /// Everything a stream or a file carried: equal when every byte was equal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Content {
     /// All of it.
     pub whole: Output,
-    pieces: Vec<Piece>,
+    chunks: Vec<Chunk>,
 }
 
 /// A line, or a part of a long one. Fingerprints are compared within one process only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct Chunk {
     pub(super) fingerprint: u64,
     pub(super) size_bytes: u16,
 }
@@ -33,14 +33,14 @@ impl Content {
         collector.finish()
     }
 
-    /// Its first pieces in order.
-    pub(super) fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    /// Its first chunks in order.
+    pub(super) fn chunks(&self) -> &[Chunk] {
+        &self.chunks
     }
 
-    /// How many bytes the kept pieces cover.
+    /// How many bytes the kept chunks cover.
     pub(super) fn covered_bytes(&self) -> u64 {
-        self.pieces.iter().map(|piece| u64::from(piece.size_bytes)).sum()
+        self.chunks.iter().map(|chunk| u64::from(chunk.size_bytes)).sum()
     }
 }
 
@@ -53,9 +53,9 @@ pub struct ContentCollector {
     /// The end of what was added, as long as it may be the beginning of the folder's path.
     held: Vec<u8>,
     whole: Collector,
-    pieces: Vec<Piece>,
-    piece: DefaultHasher,
-    piece_bytes: usize,
+    chunks: Vec<Chunk>,
+    chunk: DefaultHasher,
+    chunk_bytes: usize,
 }
 
 impl ContentCollector {
@@ -65,9 +65,9 @@ impl ContentCollector {
             folder: folder.to_vec(),
             held: Vec::new(),
             whole: Collector::default(),
-            pieces: Vec::new(),
-            piece: DefaultHasher::new(),
-            piece_bytes: 0,
+            chunks: Vec::new(),
+            chunk: DefaultHasher::new(),
+            chunk_bytes: 0,
         }
     }
 
@@ -89,19 +89,19 @@ impl ContentCollector {
         let held = std::mem::take(&mut self.held);
         self.take(&held);
         self.end_piece();
-        Content { whole: self.whole.finish(), pieces: self.pieces }
+        Content { whole: self.whole.finish(), chunks: self.chunks }
     }
 
     fn take(&mut self, bytes: &[u8]) {
         self.whole.add(bytes);
         let mut rest = bytes;
-        while !rest.is_empty() && self.pieces.len() < KEPT_PIECES {
-            let room = PIECE_BYTES - self.piece_bytes;
+        while !rest.is_empty() && self.chunks.len() < KEPT_CHUNKS {
+            let room = CHUNK_BYTES - self.chunk_bytes;
             let line = rest.iter().take(room).position(|byte| *byte == b'\n');
             let (now, later) = rest.split_at(line.map_or(room.min(rest.len()), |at| at + 1));
-            self.piece.write(now);
-            self.piece_bytes += now.len();
-            if line.is_some() || self.piece_bytes == PIECE_BYTES {
+            self.chunk.write(now);
+            self.chunk_bytes += now.len();
+            if line.is_some() || self.chunk_bytes == CHUNK_BYTES {
                 self.end_piece();
             }
             rest = later;
@@ -109,13 +109,13 @@ impl ContentCollector {
     }
 
     fn end_piece(&mut self) {
-        if self.piece_bytes == 0 {
+        if self.chunk_bytes == 0 {
             return;
         }
-        let fingerprint = self.piece.finish();
-        self.pieces.push(Piece { fingerprint, size_bytes: self.piece_bytes as u16 });
-        self.piece = DefaultHasher::new();
-        self.piece_bytes = 0;
+        let fingerprint = self.chunk.finish();
+        self.chunks.push(Chunk { fingerprint, size_bytes: self.chunk_bytes as u16 });
+        self.chunk = DefaultHasher::new();
+        self.chunk_bytes = 0;
     }
 }
 
@@ -154,14 +154,14 @@ mod tests {
     fn how_a_stream_is_cut_into_calls_does_not_matter() {
         let whole = Content::of(b"one\ntwo\nthree");
         assert_eq!(in_parts(&[b"o", b"ne\ntw", b"", b"o\nthree"], b""), whole);
-        assert_eq!(whole.pieces().iter().map(|piece| piece.size_bytes).collect::<Vec<_>>(), [4, 4, 5]);
+        assert_eq!(whole.chunks().iter().map(|chunk| chunk.size_bytes).collect::<Vec<_>>(), [4, 4, 5]);
     }
 
     #[test]
     fn long_lines_are_cut_into_pieces() {
-        let content = Content::of(&[b'x'; 2 * PIECE_BYTES + 1]);
-        assert_eq!(content.pieces().len(), 3);
-        assert_eq!(content.covered_bytes(), 2 * PIECE_BYTES as u64 + 1);
+        let content = Content::of(&[b'x'; 2 * CHUNK_BYTES + 1]);
+        assert_eq!(content.chunks().len(), 3);
+        assert_eq!(content.covered_bytes(), 2 * CHUNK_BYTES as u64 + 1);
     }
 
     #[test]

@@ -92,14 +92,15 @@ fn side_effects(found: &Found<'_>) -> Vec<String> {
 fn regions(found: &Found<'_>) -> Vec<RegionReport> {
     let before = &found.before.explanation.regions;
     let seconds = found.proof.and_then(|proof| seconds_of(proof.value()));
-    let region = |(index, region): (usize, &RegionExplanation)| {
-        let after = found.after.and_then(|after| after.explanation.regions.get(index));
-        let calls_made = found.before.calls_made(index);
+    let region = |region: &RegionExplanation| {
+        let after = found.after.map(|after| after.explanation.regions.iter());
+        let after = after.and_then(|mut after| after.find(|after| after.id == region.id));
+        let calls_made = found.before.calls_made(region.id);
         let mut report = RegionReport::of_explained(region, after, calls_made);
         report.calls_per_second = calls_made.zip(seconds).map(|(calls, seconds)| calls as f64 / seconds);
         report
     };
-    before.iter().enumerate().map(region).collect()
+    before.iter().map(region).collect()
 }
 
 /// The mean elapsed time of the program as it is, in seconds.

@@ -181,6 +181,7 @@ pub struct MissesPerCall {
 mod tests {
     use super::*;
     use lineup_model::line::LineSize;
+    use lineup_model::region::RegionId;
 
     fn counts(line: LineSize, lines: &[u64]) -> LineCounts {
         LineCounts::from_calls(line, lines.iter().copied())
@@ -198,7 +199,8 @@ mod tests {
 
     #[test]
     fn variants_are_paired_by_kind_and_line_size() {
-        let region = |data, code| RegionFootprint { region: "r".into(), weight: 1.0, data, code };
+        let region =
+            |data, code| RegionFootprint { id: RegionId(0), region: "r".into(), weight: 1.0, data, code };
         let before = region(
             vec![counts(LineSize::B32, &[4, 4]), counts(LineSize::B64, &[3, 3]), counts(LineSize::B128, &[])],
             vec![counts(LineSize::B64, &[7])],

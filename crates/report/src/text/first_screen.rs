@@ -24,6 +24,20 @@ const LISTED_CHARACTERS: usize = 22;
 /// Stands for a blank at which a name is not broken.
 const UNBROKEN: &str = "\u{a0}";
 
+/// A function's name without what it takes: `a::f` of `a::f(int (*)(long)) const`.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, character) in name.char_indices().rev() {
+        match character {
+            ')' => depth += 1,
+            '(' if depth == 1 => return name.get(..at).filter(|name| !name.is_empty()).unwrap_or(name),
+            '(' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    name
+}
+
 impl Writer {
     pub(super) fn first_screen(&mut self, report: &StudyReport) {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
@@ -56,7 +70,11 @@ impl Writer {
         columns.push(("calls/s", Align::Right));
         let mut table = Table::new(columns);
         for (index, region) in report.regions.iter().enumerate().take(MOST_REGIONS) {
-            let name = format!("{} {}", region_letter(index), shortened(&region.name, NAME_CHARACTERS));
+            let name = format!(
+                "{} {}",
+                region_letter(index),
+                shortened(without_parameters(&region.name), NAME_CHARACTERS)
+            );
             let mut row = vec![name.replace(' ', UNBROKEN)];
             row.extend(lines(region, report.line_bytes, has_after));
             row.extend(has_misses.then(|| misses(region)));
@@ -188,5 +206,23 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     match more {
         0 => first.join(", "),
         more => format!("{}, and {more} more", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_without_what_it_takes() {
+        for (name, short) in [
+            ("main", "main"),
+            ("a::f(int (*)(long)) const", "a::f"),
+            ("a::operator()(int)", "a::operator()"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+            ("f)", "f)"),
+        ] {
+            assert_eq!(without_parameters(name), short);
+        }
     }
 }

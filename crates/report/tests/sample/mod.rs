@@ -1,6 +1,7 @@
 //! A made-up study, shaped like the clock event device of 2016, for tests and for looking at.
 
 use lineup_model::line::LineSize;
+use lineup_model::region::RegionId;
 use lineup_prove::effects::{Content, Effects, ProcessEffects, ProcessPath, RepeatedEffects, Stream, Target};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use lineup_prove::run::Ending;
@@ -189,7 +190,13 @@ fn proposals() -> Vec<Proposal> {
 /// Lines of 64 bytes per call of the first region.
 fn recorded(lines: &[(u64, u64)]) -> RegionFootprint {
     let data = vec![LineCounts { line: LineSize::B64, calls_by_lines: lines.iter().copied().collect() }];
-    RegionFootprint { region: "clockevents_adjust_all_freqs".into(), weight: 1.0, data, code: vec![] }
+    RegionFootprint {
+        id: RegionId(0),
+        region: "clockevents_adjust_all_freqs".into(),
+        weight: 1.0,
+        data,
+        code: vec![],
+    }
 }
 
 /// A run that prints the same and complains about another time.

@@ -36,7 +36,7 @@ static FORKING: AtomicUsize = AtomicUsize::new(0);
 /// protocol and for debuggers. A panic of `work` gives the lock back.
 pub(super) fn with_registry<R>(work: impl FnOnce(&mut Registry) -> R) -> R {
     let _undisturbed = Undisturbed::begin();
-    let _held = Held::take();
+    let _held = RegistryGuard::take();
     // SAFETY: the lock is held.
     let slot = unsafe { &mut *GUARDED.registry.get() };
     work(slot.get_or_insert_with(|| {
@@ -46,12 +46,12 @@ pub(super) fn with_registry<R>(work: impl FnOnce(&mut Registry) -> R) -> R {
 }
 
 /// The lock, held until this is dropped.
-struct Held {
+struct RegistryGuard {
     /// False for a fork handler of the program on the thread that holds the lock for that fork.
     is_ours_to_release: bool,
 }
 
-impl Held {
+impl RegistryGuard {
     fn take() -> Self {
         if FORKING.load(SeqCst) == own_thread() {
             own_the_registry();
@@ -62,7 +62,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for RegistryGuard {
     fn drop(&mut self) {
         if self.is_ours_to_release {
             unlock();

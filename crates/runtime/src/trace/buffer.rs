@@ -25,7 +25,7 @@ pub(super) struct Open {
 
 /// A lock held.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLock {
     pub(super) name: u16,
     pub(super) address: usize,
     pub(super) start_ns: u64,
@@ -91,7 +91,7 @@ pub(super) struct Buffer {
     /// Counters at each open region's begin; untouched without counters.
     pub(super) counters_at_begin: [Cell<[u64; COUNTERS]>; DEPTH],
     pub(super) locks: Cell<usize>,
-    pub(super) held: [Cell<Held>; DEPTH],
+    pub(super) held: [Cell<HeldLock>; DEPTH],
     pub(super) random: Cell<u64>,
     maxima: Vec<Cell<u64>>,
     pub(super) counters: Option<Group>,
@@ -214,7 +214,7 @@ impl Buffer {
 
 const NOT_OPEN: Open =
     Open { name: 0, arm: 0, start_ns: 0, first_inner: 0, lock_wait_ns: 0, give_up_ns: None };
-const NOT_HELD: Held = Held { name: 0, address: 0, start_ns: 0, wait_ns: 0, taken_ns: 0 };
+const NOT_HELD: HeldLock = HeldLock { name: 0, address: 0, start_ns: 0, wait_ns: 0, taken_ns: 0 };
 
 #[inline(always)]
 fn fill(slot: *mut u8, entry: &Entry) {

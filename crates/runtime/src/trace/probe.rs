@@ -1,6 +1,6 @@
 //! What an active probe does.
 
-use super::buffer::{Buffer, DEPTH, Entry, Held, Open};
+use super::buffer::{Buffer, DEPTH, Entry, HeldLock, Open};
 use super::intervene;
 use super::region::Region;
 use super::session::Session;
@@ -236,7 +236,7 @@ pub(super) fn lock_taken(lock: &Region, address: usize, start_ns: u64, taken_ns:
         else {
             return;
         };
-        slot.set(Held { name, address, start_ns, wait_ns, taken_ns });
+        slot.set(HeldLock { name, address, start_ns, wait_ns, taken_ns });
         buffer.locks.set(buffer.locks.get() + 1);
     });
 }

@@ -5,8 +5,8 @@ use super::blocks::Blocks;
 use super::sayings::keep;
 use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where};
 use crate::known;
+use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
-use crate::spread::Pointed;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ impl Judge<'_> {
             if self.is_harmless(act) {
                 continue;
             }
-            let objects = self.spread.objects(value);
+            let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
             let is_crowd = is_generic && is_crowd(&objects);
             for (origin, reach, kept) in objects {

@@ -334,7 +334,7 @@ impl<'a> Watch<'a> {
                 self.outcome.release = Some(release);
                 self.outcome.clocksource = Some(clocksource).filter(|name| !name.is_empty());
             }
-            Event::Symbol(line) => self.outcome.symbols.push(line),
+            Event::SymbolLine(line) => self.outcome.symbols.push(line),
             Event::SymbolsListed | Event::PoweredOff => {}
             Event::WorkloadBegan => {
                 self.stage = Stage::Working;

@@ -5,11 +5,17 @@ use lineup_explain::Explanation;
 use lineup_explain::explanation::{LineUse, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
 use lineup_report::text::{Align, Table, TextStyle};
-use lineup_report::visible::one_line;
+use lineup_report::visible::{self, one_line};
 use std::collections::BTreeMap;
 
 /// Lines of the first screen.
 const SCREEN: usize = 40;
+
+/// Characters of a row before what is touched.
+const FIGURES: usize = 43;
+
+/// A type's name is not cut to less.
+const LEAST_NAME: usize = 12;
 
 /// More regions than this get a row each.
 const MAX_REGIONS: usize = 3;
@@ -27,7 +33,7 @@ pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     let room = SCREEN.saturating_sub(threads.len() + 1);
     let mut out = match explanation.regions.len() > MAX_REGIONS {
         true => overview(explanation, room),
-        false => regions(explanation, room, shape.top),
+        false => regions(explanation, room, shape),
     };
     out.truncate(room);
     out.extend(threads);
@@ -76,7 +82,7 @@ fn overview(explanation: &Explanation, room: usize) -> Vec<String> {
     out
 }
 
-fn regions(explanation: &Explanation, room: usize, top: Option<usize>) -> Vec<String> {
+fn regions(explanation: &Explanation, room: usize, shape: Shape) -> Vec<String> {
     let heads: Vec<Vec<String>> =
         explanation.regions.iter().map(|region| head(region, explanation.line_bytes)).collect();
     // Each region also has two lines over its table, one for what is not shown, and an empty one.
@@ -85,7 +91,8 @@ fn regions(explanation: &Explanation, room: usize, top: Option<usize>) -> Vec<St
     let mut out = Vec::new();
     for (head, region) in heads.into_iter().zip(&explanation.regions) {
         out.extend(head);
-        out.extend(map(&region.map, explanation.line_bytes, top.unwrap_or(share).max(1)));
+        let most = shape.top.unwrap_or(share).max(1);
+        out.extend(map(&region.map, explanation.line_bytes, most, name_characters(shape.columns)));
         out.push(String::new());
     }
     out
@@ -125,15 +132,15 @@ struct Group {
     bytes_used: f64,
 }
 
-fn groups(map: &[LineUse]) -> Vec<Group> {
+fn groups(map: &[LineUse], name_characters: usize) -> Vec<Group> {
     let mut places: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut groups: Vec<Group> = Vec::new();
     for line in map {
         let names = rows(&line.parts).iter().map(|row| row.label()).collect::<Vec<_>>().join(", ");
         let is_array = line.parts.iter().all(|part| part.name.contains("[]"));
         let place = match &line.type_name {
-            Some(name) if is_array => one_line(name).into_owned(),
-            Some(name) => format!("{} line {}", one_line(name), line.line),
+            Some(name) if is_array => visible::shortened(name, name_characters),
+            Some(name) => format!("{} line {}", visible::shortened(name, name_characters), line.line),
             None => "variables".to_owned(),
         };
         let index = *places.entry((place.clone(), names.clone())).or_insert(groups.len());
@@ -152,8 +159,13 @@ fn groups(map: &[LineUse]) -> Vec<Group> {
     groups
 }
 
-fn map(map: &[LineUse], line_bytes: u64, most: usize) -> Vec<String> {
-    let groups = groups(map);
+/// Characters for the name of a type: half of what the figures leave of a line, so that members are seen beside it.
+fn name_characters(columns: Option<usize>) -> usize {
+    columns.map_or(usize::MAX, |columns| (columns.saturating_sub(FIGURES) / 2).max(LEAST_NAME))
+}
+
+fn map(map: &[LineUse], line_bytes: u64, most: usize, name_characters: usize) -> Vec<String> {
+    let groups = groups(map, name_characters);
     let shown = most.min(groups.len());
     let mut table = Table::new([
         ("needed", Align::Right),
@@ -275,9 +287,20 @@ mod tests {
             (0..64).map(|number| line(Some("table"), number, &["slots[]"; 16])).collect();
         all.push(line(Some("table"), 64, &["count"]));
         let found: Vec<(u64, String, String)> =
-            groups(&all).into_iter().map(|group| (group.lines, group.place, group.names)).collect();
+            groups(&all, 80).into_iter().map(|group| (group.lines, group.place, group.names)).collect();
         let expected = [(64, "table", "slots[] (16 elements)"), (1, "table line 64", "count")];
         assert_eq!(found, expected.map(|(lines, place, names)| (lines, place.to_owned(), names.to_owned())));
+    }
+
+    #[test]
+    fn beside_a_long_name_the_members_are_still_seen() {
+        let name = "market::book::a_very_long_structure_name_for_an_order_in_the_book<long>";
+        let all = [line(Some(name), 0, &["price"])];
+        let columns = 80;
+        let shown = map(&all, 64, 1, name_characters(Some(columns)));
+        let row = shown.last().expect("a row");
+        assert!(row.contains("market::book") && row.ends_with("line 0: price"), "{row}");
+        assert!(row.chars().count() <= columns, "{row}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ type Arrival = (Pointed, Option<Name>);
 
 /// The objects that each place may point to.
 #[derive(Default, Debug)]
-pub(crate) struct Spread {
+pub(crate) struct PointsTo {
     at: HashMap<Place, BTreeSet<Pointed>>,
 }
 
@@ -41,9 +41,9 @@ impl Way {
     }
 }
 
-impl Spread {
+impl PointsTo {
     /// Follows every flow until nothing new comes anywhere.
-    pub(crate) fn of(facts: &Facts) -> Spread {
+    pub(crate) fn of(facts: &Facts) -> PointsTo {
         let mut ways = Ways::default();
         for (value, to) in &facts.flows {
             ways.add(value, to, None);
@@ -228,9 +228,9 @@ impl Ways {
         false
     }
 
-    fn follow(mut self) -> Spread {
+    fn follow(mut self) -> PointsTo {
         let mut seen: HashSet<(Place, Arrival)> = HashSet::new();
-        let mut spread = Spread::default();
+        let mut points_to = PointsTo::default();
         let mut work = std::mem::take(&mut self.starts);
         while let Some((place, ((origin, reach, was_kept), inside))) = work.pop() {
             let kept = was_kept || matches!(place, Place::Member(..));
@@ -243,7 +243,7 @@ impl Ways {
             if !seen.insert((place.clone(), ((origin.clone(), reach, kept), inside.clone()))) {
                 continue;
             }
-            spread.at.entry(place.clone()).or_default().insert((origin.clone(), reach, kept));
+            points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach, kept));
             for way in self.from.get(&place).into_iter().flatten() {
                 if way.out_of.is_some() && way.out_of == inside {
                     continue;
@@ -253,6 +253,6 @@ impl Ways {
                 work.push((way.to.clone(), (pointed, inside)));
             }
         }
-        spread
+        points_to
     }
 }

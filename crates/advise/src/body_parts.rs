@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// What a piece is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PieceKind {
+pub(crate) enum BodyPartKind {
     /// Declares data members, by name.
     Data,
     /// Declares bit-fields.
@@ -33,8 +33,8 @@ pub(crate) enum PieceKind {
 
 /// One piece of a body.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    pub(crate) kind: PieceKind,
+pub(crate) struct BodyPart {
+    pub(crate) kind: BodyPartKind,
     /// Tokens of the declaration itself.
     pub(crate) tokens: Range<usize>,
     /// Bytes of the declaration with the comments that belong to it.
@@ -43,10 +43,10 @@ pub(crate) struct Piece {
     pub(crate) names: Vec<String>,
 }
 
-impl Piece {
+impl BodyPart {
     /// True when the piece takes room in objects.
     pub(crate) fn is_data(&self) -> bool {
-        use PieceKind::*;
+        use BodyPartKind::*;
         matches!(self.kind, Data | Bits | Anonymous | Conditional | Macro)
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn cut(
     body: Range<usize>,
     language: SourceLanguage,
     members: &[&str],
-) -> Option<Vec<Piece>> {
+) -> Option<Vec<BodyPart>> {
     let mut cutter =
         Cutter { lexed, body: body.clone(), language, members, pieces: Vec::new(), at: body.start };
     while cutter.at < body.end {
@@ -74,7 +74,7 @@ struct Cutter<'l, 'a> {
     body: Range<usize>,
     language: SourceLanguage,
     members: &'l [&'l str],
-    pieces: Vec<Piece>,
+    pieces: Vec<BodyPart>,
     at: usize,
 }
 
@@ -87,7 +87,7 @@ impl Cutter<'_, '_> {
                 return Some(());
             }
             Kind::Directive => self.directive()?,
-            _ if self.is_access_label() => (self.after_label()?, PieceKind::Access, Vec::new()),
+            _ if self.is_access_label() => (self.after_label()?, BodyPartKind::Access, Vec::new()),
             _ => self.declaration()?,
         };
         self.push(self.at..end, kind, names);
@@ -95,23 +95,24 @@ impl Cutter<'_, '_> {
         Some(())
     }
 
-    fn push(&mut self, tokens: Range<usize>, kind: PieceKind, names: Vec<String>) {
+    fn push(&mut self, tokens: Range<usize>, kind: BodyPartKind, names: Vec<String>) {
         let text = &self.lexed.tokens;
         let span = text[tokens.start].range.start..text[tokens.end - 1].range.end;
-        self.pieces.push(Piece { kind, tokens, span, names });
+        self.pieces.push(BodyPart { kind, tokens, span, names });
     }
 
-    fn directive(&self) -> Option<(usize, PieceKind, Vec<String>)> {
+    fn directive(&self) -> Option<(usize, BodyPartKind, Vec<String>)> {
         if !directive_word(self.lexed.str(self.at)).starts_with("if") {
             let includes = directive_word(self.lexed.str(self.at)) == "include";
-            let kind = if includes { PieceKind::Macro } else { PieceKind::Fixed };
+            let kind = if includes { BodyPartKind::Macro } else { BodyPartKind::Fixed };
             return Some((self.at + 1, kind, Vec::new()));
         }
         let end = conditional_end(self.lexed, self.at, self.body.end)?;
         brackets_balance(self.lexed, self.at..end).then_some(())?;
         let names = declarator::words_among(self.lexed, self.at..end, self.members);
         let declares = (self.at..end).any(|index| self.lexed.is_code(index) && self.lexed.str(index) == ";");
-        let kind = if declares || !names.is_empty() { PieceKind::Conditional } else { PieceKind::Fixed };
+        let kind =
+            if declares || !names.is_empty() { BodyPartKind::Conditional } else { BodyPartKind::Fixed };
         Some((end, kind, names))
     }
 
@@ -147,21 +148,21 @@ impl Cutter<'_, '_> {
         next.is_none_or(|next| self.lexed.str(next) != ";").then_some(after)
     }
 
-    fn declaration(&self) -> Option<(usize, PieceKind, Vec<String>)> {
+    fn declaration(&self) -> Option<(usize, BodyPartKind, Vec<String>)> {
         if let Some(end) = self.bare_marker() {
-            return Some((end, PieceKind::Marker, Vec::new()));
+            return Some((end, BodyPartKind::Marker, Vec::new()));
         }
         let end = self.declaration_end()?;
         let declarator =
             declarator::read(self.lexed, self.at..end, self.language == SourceLanguage::Cpp, self.members);
         let kind = match declarator.shape {
-            Shape::Data => PieceKind::Data,
-            Shape::Bits => PieceKind::Bits,
-            Shape::Anonymous => PieceKind::Anonymous,
-            Shape::Macro if is_marker_macro(self.lexed.str(self.at)) => PieceKind::Marker,
-            Shape::Macro => PieceKind::Macro,
-            Shape::NestedType => PieceKind::NestedType,
-            Shape::Function | Shape::Static => PieceKind::Fixed,
+            Shape::Data => BodyPartKind::Data,
+            Shape::Bits => BodyPartKind::Bits,
+            Shape::Anonymous => BodyPartKind::Anonymous,
+            Shape::Macro if is_marker_macro(self.lexed.str(self.at)) => BodyPartKind::Marker,
+            Shape::Macro => BodyPartKind::Macro,
+            Shape::NestedType => BodyPartKind::NestedType,
+            Shape::Function | Shape::Static => BodyPartKind::Fixed,
         };
         Some((end, kind, declarator.names))
     }
@@ -260,7 +261,7 @@ fn is_marker_macro(word: &str) -> bool {
 }
 
 /// Widens each piece's span over the comments that belong to it.
-fn attach_comments(lexed: &Lexed<'_>, body: &Range<usize>, pieces: &mut [Piece]) {
+fn attach_comments(lexed: &Lexed<'_>, body: &Range<usize>, pieces: &mut [BodyPart]) {
     let mut floor = body.start;
     for index in 0..pieces.len() {
         let ceiling = pieces.get(index + 1).map_or(body.end, |next| next.tokens.start);
