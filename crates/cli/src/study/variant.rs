@@ -67,12 +67,23 @@ impl Variant {
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let recording = folder.join("calls.rec");
+        let is_own = subject.program().starts_with(&tree.path);
+        if is_own {
+            // Before anything can end the run: its recording is read with it.
+            keep(&folder, subject.program())?;
+        }
         stages.stage(&format!("recording the program {name} the change"));
-        let outcome = record(plan, run, &subject, &recording, interrupts)?;
+        let outcome = record(plan, run, &subject, &recording, interrupts);
+        let outcome = match is_own {
+            true => outcome?,
+            false => outcome.context("the program that is started is not inside --source")?,
+        };
         outcome.notes.iter().for_each(|note| stages.line(note));
         let survey = explain::survey(&recording, stages)?;
         let program = studied(&survey, &subject, &tree)?;
-        keep(&folder, &program)?;
+        if program != subject.program() {
+            keep(&folder, &program)?;
+        }
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
