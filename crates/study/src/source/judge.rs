@@ -4,7 +4,7 @@ use crate::companions::load;
 use crate::error::BuildError;
 use crate::error::{Result, in_full};
 use crate::source::scratch::{Role, Scratch, Tree};
-use lineup_advise::judge::{CompileError, Compiled, Judge};
+use lineup_advise::judge::{CompileError, Compiled, Judge, Stopped};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -29,16 +29,19 @@ impl<'s> BuildJudge<'s> {
     /// What a failed build says of the candidate: nothing, when the sources as they are do not build either.
     fn explain(&mut self, error: BuildError) -> CompileError {
         match error {
-            BuildError::Failed { what } => CompileError::BuildFailed { what },
-            BuildError::Interrupted(interrupted) => CompileError::Interrupted { signal: interrupted.signal },
+            BuildError::Failed { what } => Stopped::BuildFailed { what }.into(),
+            BuildError::Interrupted(interrupted) => {
+                Stopped::Interrupted { signal: interrupted.signal }.into()
+            }
             BuildError::Rejected { words } => match self.scratch.build(&mut self.tree, &BTreeMap::new()) {
                 Ok(()) => CompileError::Rejected { words },
                 Err(BuildError::Interrupted(interrupted)) => {
-                    CompileError::Interrupted { signal: interrupted.signal }
+                    Stopped::Interrupted { signal: interrupted.signal }.into()
                 }
-                Err(error) => CompileError::BuildFailed {
-                    what: format!("the sources as they are no longer build: {error}"),
-                },
+                Err(error) => {
+                    let what = format!("the sources as they are no longer build: {error}");
+                    Stopped::BuildFailed { what }.into()
+                }
             },
         }
     }
@@ -50,7 +53,7 @@ impl Judge for BuildJudge<'_> {
             return Err(self.explain(error));
         }
         let debug = load(&self.tree.path.join(&self.program))
-            .map_err(|error| CompileError::BuildFailed { what: in_full(&error) })?;
+            .map_err(|error| Stopped::BuildFailed { what: in_full(&error) })?;
         Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
     }
 }
