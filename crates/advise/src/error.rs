@@ -1,5 +1,6 @@
 //! What can go wrong in this library. Refusals are no errors: they are answers.
 
+use crate::judge::Stopped;
 use thiserror::Error;
 
 /// An error of this library.
@@ -29,16 +30,7 @@ pub enum AdviseError {
     /// A file of constraints that cannot be understood.
     #[error("not a file of constraints: {0}")]
     Constraints(String),
-    /// A candidate's build failed for a reason that is not the candidate's.
-    #[error("{what}")]
-    BuildFailed {
-        /// What went wrong, and what to do about it.
-        what: String,
-    },
-    /// A signal came while a candidate was built.
-    #[error("interrupted by signal {signal}")]
-    Interrupted {
-        /// The signal's number.
-        signal: i32,
-    },
+    /// Something else than a candidate ended the work while one was built.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }

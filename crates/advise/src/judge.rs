@@ -27,6 +27,14 @@ pub enum CompileError {
         /// What the build printed.
         words: String,
     },
+    /// There is no answer: the whole work ends.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Why the work ends while a candidate is built. It says nothing about the candidate.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Stopped {
     /// The build failed for another reason than the edit: a full disk, a compiler that was killed.
     #[error("{what}")]
     BuildFailed {
@@ -52,8 +60,7 @@ impl CompileError {
                 let lines = words.lines().filter(|line| !line.trim().is_empty());
                 Ok(lines.take(3).collect::<Vec<_>>().join("; "))
             }
-            Self::BuildFailed { what } => Err(AdviseError::BuildFailed { what }),
-            Self::Interrupted { signal } => Err(AdviseError::Interrupted { signal }),
+            Self::Stopped(stopped) => Err(stopped.into()),
         }
     }
 }

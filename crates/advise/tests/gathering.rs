@@ -5,7 +5,7 @@ mod pahole;
 use lineup_advise::advise;
 use lineup_advise::constraint::Constraint;
 use lineup_advise::error::AdviseError;
-use lineup_advise::judge::{CompileError, Compiled, Judge};
+use lineup_advise::judge::{CompileError, Compiled, Judge, Stopped};
 use lineup_advise::options::Options;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, Check};
@@ -357,12 +357,10 @@ fn a_build_that_fails_by_itself_ends_the_work_instead_of_refusing_the_candidate(
     let case = sched_clock();
     let sources = Sources::new([("sched_clock.c".to_string(), SCHED_CLOCK.to_string())]);
     let what = "no space left on device".to_string();
-    for (error, expected) in [
-        (CompileError::BuildFailed { what: what.clone() }, AdviseError::BuildFailed { what }),
-        (CompileError::Interrupted { signal: 2 }, AdviseError::Interrupted { signal: 2 }),
-    ] {
-        let result = advise(&case.usage, &case.types, &sources, &Options::default(), &mut Fails(error));
-        assert_eq!(result, Err(expected));
+    for stopped in [Stopped::BuildFailed { what }, Stopped::Interrupted { signal: 2 }] {
+        let mut fails = Fails(stopped.clone().into());
+        let result = advise(&case.usage, &case.types, &sources, &Options::default(), &mut fails);
+        assert_eq!(result, Err(AdviseError::Stopped(stopped)));
     }
 }
 

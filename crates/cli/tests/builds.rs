@@ -470,3 +470,20 @@ fn the_printed_command_applies_the_patch_from_where_the_user_stands() {
         );
     }
 }
+
+#[test]
+fn a_library_that_is_loaded_from_the_users_folder_instead_of_the_copy_is_refused_by_name() {
+    let program = Program::new();
+    // The run path is the user's folder, wherever the build runs; put together, so that no file names it in one piece.
+    let source = program.source();
+    let above = source.parent().expect("a folder").display();
+    let makefile = format!(
+        "walk: main.c libstep.so\n\tgcc -g -O2 -o walk main.c -L. -lstep -Wl,-rpath,'{above}/'\"a program\"\n\
+         libstep.so: step.c\n\tgcc -g -O2 -shared -fPIC -o libstep.so step.c\n"
+    );
+    let main = MAIN_C.replace("r->first += 3;", "r->first += step();");
+    program.write("Makefile", &makefile).write("step.c", "long step(void) { return 3; }\n");
+    program.write("main.c", &format!("long step(void);\n{main}")).run("make");
+    let output = program.undisturbed(&mut program.command("make -B", "./walk"));
+    broke(&program, &output, "libstep.so from the source folder itself");
+}

@@ -442,17 +442,6 @@ fn a_client_drives_a_server_that_a_script_starts_and_one_that_becomes_a_daemon()
     place.assert_clean();
 }
 
-#[test]
-fn a_study_with_runs_that_nothing_would_end_is_refused() {
-    let place = Place::new(&[("server", SERVER)]);
-    let out = place.root.path().join("out");
-    let options = ["--region", "handle", "--stop-after", "5", "--out", out.to_str().expect("a name")];
-    let study = place.lineup(&[&["study"], &options[..], &["--", "server", "at"]].concat());
-    assert_eq!(study.status.code(), Some(2));
-    assert!(said(&study).contains("--max-seconds"), "{}", said(&study));
-    assert!(!out.exists(), "nothing was begun");
-}
-
 /// A study of the server: the three members of its sessions come to lie together.
 fn study(place: &Place, options: &[&str], command: &[&str]) -> Value {
     let out = place.root.path().join("out");

@@ -56,7 +56,7 @@ pub(crate) struct GuestImage {
 impl GuestImage {
     /// Entries of the functions that give heap blocks back.
     pub(crate) fn frees(&self) -> impl Iterator<Item = u64> {
-        let is_free = |symbol: &&Symbol| {
+        let is_free = |symbol: &&FunctionSymbol| {
             SPECIAL.iter().any(|(name, special)| *special == Special::Free && *name == symbol.name)
         };
         self.functions.iter().filter(is_free).map(|symbol| self.loaded.to_runtime(symbol.address))

@@ -164,3 +164,15 @@ fn lines_that_were_not_observed_are_a_dash_on_the_page() {
     assert!(page.contains("– → <span class=\"muted\">1</span>"));
     assert!(page.contains("Now, and at the least that the hot bytes need"));
 }
+
+#[test]
+fn advice_from_one_thread_or_processor_says_that_it_saw_one() {
+    for (threads, is_said) in [(1, true), (2, false)] {
+        let mut report = StudyReport::new("advised");
+        report.add_advice(&Advice { threads, ..advice() });
+        let telling = Telling { style: TextStyle::Plain, is_full: true, all_data_models: false };
+        let said = [study_text(&report, telling), study_page(&report)];
+        let says = |text: &String| text.contains("calls of one thread (of a kernel: one CPU) were recorded");
+        assert_eq!(said.each_ref().map(says), [is_said; 2], "{threads}");
+    }
+}

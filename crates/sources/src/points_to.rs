@@ -236,8 +236,8 @@ impl Ways {
             let kept = was_kept || matches!(place, Place::Member(..));
             // In a member, or a variable of the whole program, an object has left the function it came in by.
             let inside = inside.filter(|_| !is_shared(&place));
-            // Every call of an allocator gives memory of its own, whatever lay there before.
-            if is_allocators_result(&place) {
+            // Every call of an allocator gives memory of its own.
+            if matches!(origin, Origin::Memory(_)) && is_allocators_result(&place) {
                 continue;
             }
             if !seen.insert((place.clone(), ((origin.clone(), reach, kept), inside.clone()))) {

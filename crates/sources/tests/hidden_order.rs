@@ -162,16 +162,6 @@ fn memory_that_is_filled_by_others_holds_their_order() {
 }
 
 #[test]
-fn an_allocators_own_list_says_nothing_of_what_it_gives() {
-    movable(
-        "#include <stdlib.h>\nunion block { union block *next; char room[64]; }; struct t { int k; long l; };
-        static union block *list;
-        static void *zmalloc(size_t n) { union block *p = list; if (p) list = p->next; else p = malloc(n); return p; }
-        struct t *f(void) { struct t *x = (struct t *)zmalloc(sizeof(struct t)); x->k = 1; return x; }",
-    );
-}
-
-#[test]
 fn bytes_of_an_object_that_go_to_a_buffer_or_come_from_one_are_known() {
     let out = "#include <string.h>\nstruct t { int k; long l; };
         void f(unsigned char *out, struct t *x) { memcpy(out, x, sizeof *x); }";

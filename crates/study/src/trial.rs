@@ -1,11 +1,11 @@
 //! Building a changed program and running its own test.
 
 use crate::error::BuildError;
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::source::scratch::{Role, Scratch};
+use lineup_prove::run::Ending;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 /// A test that takes this many times as long as it took with the program as it is, is stopped.
@@ -60,23 +60,16 @@ impl<'s> Trials<'s> {
     }
 
     fn test(&self, folder: &Path) -> Result<Trial> {
-        let mut command = match self.limit_seconds {
-            u64::MAX => Command::new("sh"),
-            seconds => {
-                let mut command = Command::new("timeout");
-                command.args(["-k", "5", &seconds.to_string(), "sh"]);
-                command
-            }
+        let line = match self.limit_seconds {
+            u64::MAX => self.test.clone(),
+            seconds => format!("timeout -k 5 {seconds} sh -c '{}'", self.test.replace('\'', "'\\''")),
         };
-        command.args(["-c", &self.test]).current_dir(folder);
-        let output = crate::tool::output(&mut command).doing("cannot run the test")?;
-        if output.status.success() {
+        let (ending, text) = self.scratch.run_line(folder, &line)?;
+        if ending == Ending::Exited(0) {
             return Ok(Trial::Passed);
         }
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text).into_owned();
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(6)..].join("\n");
-        Ok(Trial::Failed(format!("the test ended with {}\n{last}", output.status)))
+        Ok(Trial::Failed(format!("the test ended: {ending}\n{last}")))
     }
 }

@@ -46,3 +46,15 @@ pub(crate) fn commit_message(
     text.push_str("\nNothing was compiled or timed; measure before merging.\n");
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::commit_message;
+
+    #[test]
+    fn a_patch_from_one_processor_says_that_it_saw_one() {
+        let message = |cpus| commit_message(&[], cpus, "6.1.0", "timer", 64);
+        assert!(message(1).contains("One CPU was recorded: what other CPUs write is not known."));
+        assert!(!message(2).contains("One CPU"));
+    }
+}

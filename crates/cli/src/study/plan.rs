@@ -139,12 +139,6 @@ pub(crate) struct Plan {
 impl Plan {
     /// Checks the options and prepares the output folder.
     pub(crate) fn of(options: Options, interrupts: &Interrupts, stages: &Stages) -> Result<Plan> {
-        if options.surroundings.stop_after().is_some() && options.surroundings.max_time().is_none() {
-            bail!(
-                "--stop-after ends recorded runs only, and a study also times the program: say with --max-seconds when \
-                 those runs end"
-            );
-        }
         let regions = Regions::from_iter(options.regions);
         let mut command = options.command.into_iter();
         let program = command.next().context("no program given")?;

@@ -3,7 +3,7 @@
 use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
@@ -76,12 +76,24 @@ impl Variant {
         fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let recording = folder.join("calls.rec");
+        let is_own = subject.program().starts_with(&tree.path);
+        if is_own {
+            // Before anything can end the run: its recording is read with it.
+            keep(&folder, subject.program())?;
+        }
         stages.stage(&format!("recording the program {name} the change"));
-        let outcome = record(plan, run, &subject, &recording, interrupts)?;
+        let outcome = record(plan, run, &subject, &recording, interrupts);
+        let outcome = match is_own {
+            true => outcome?,
+            false => outcome.context("the program that is started is not inside --source")?,
+        };
         outcome.notes.iter().for_each(|note| stages.line(note));
         let survey = explain::survey(&recording, stages)?;
+        require_libraries_of_copy(&survey, scratch, &tree)?;
         let program = studied(&survey, &subject, &tree)?;
-        keep(&folder, &program)?;
+        if program != subject.program() {
+            keep(&folder, &program)?;
+        }
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
@@ -115,6 +127,23 @@ impl Variant {
     /// The run of this variant for timing: with the input that was recorded.
     fn timed(&self, plan: &Plan) -> Result<Run> {
         Ok(recorder::native_or_emulated(self.recorded.abi().machine, plan.run(&self.tree)?))
+    }
+}
+
+/// Refuses a run that loaded a library from the user's folder instead of the copy: what was built for the study did then
+/// not run, or met code that was compiled with another layout.
+fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) -> Result<()> {
+    let libraries = survey.images.iter().filter(|image| image.is_shared_library());
+    let mut paths = libraries.map(|image| Path::new(&image.path));
+    let is_original = |path: &Path| path.starts_with(scratch.source()) && !path.starts_with(&tree.path);
+    match paths.find(|path| is_original(path)) {
+        None => Ok(()),
+        Some(library) => bail!(
+            "the program loads {} from the source folder itself, not from the copy that is studied: a run path that was \
+             linked in, or LD_LIBRARY_PATH, names that folder. Link with -Wl,-rpath,'$ORIGIN' or name the libraries' \
+             folder relative to the program",
+            library.display()
+        ),
     }
 }
 

@@ -48,7 +48,8 @@ impl Command<'_> {
         })
     }
 
-    fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
+    /// How it ended, and what it printed.
+    pub(crate) fn output(&self, interrupts: &Interrupts) -> Result<(Ending, String)> {
         let placed = Placed { copy: self.folder.to_owned(), original: self.source.to_owned() };
         let line = format!("exec 2>&1\n{}", self.line);
         let run = Run {

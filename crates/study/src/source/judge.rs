@@ -7,7 +7,7 @@ use crate::interrupt::Interrupts;
 use crate::source::declarations::{Checked, Declarations};
 use crate::source::scratch::{Role, Scratch, Tree};
 use lineup_advise::asserted::Asserted;
-use lineup_advise::judge::{CompileError, Compiled, Judge};
+use lineup_advise::judge::{CompileError, Compiled, Judge, Stopped};
 use lineup_sources::CompileCommand;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,16 +72,19 @@ impl<'s> BuildJudge<'s> {
     /// What a failed build says of the candidate: nothing, when the sources as they are do not build either.
     fn explain(&mut self, error: BuildError) -> CompileError {
         match error {
-            BuildError::Failed { what } => CompileError::BuildFailed { what },
-            BuildError::Interrupted(interrupted) => CompileError::Interrupted { signal: interrupted.signal },
+            BuildError::Failed { what } => Stopped::BuildFailed { what }.into(),
+            BuildError::Interrupted(interrupted) => {
+                Stopped::Interrupted { signal: interrupted.signal }.into()
+            }
             BuildError::Rejected { words } => match self.build(&BTreeMap::new()) {
                 Ok(()) => CompileError::Rejected { words },
                 Err(BuildError::Interrupted(interrupted)) => {
-                    CompileError::Interrupted { signal: interrupted.signal }
+                    Stopped::Interrupted { signal: interrupted.signal }.into()
                 }
-                Err(error) => CompileError::BuildFailed {
-                    what: format!("the sources as they are no longer build: {error}"),
-                },
+                Err(error) => {
+                    let what = format!("the sources as they are no longer build: {error}");
+                    Stopped::BuildFailed { what }.into()
+                }
             },
         }
     }
@@ -94,7 +97,7 @@ impl Judge for BuildJudge<'_> {
         }
         let folder = self.tree.as_ref().map(|tree| tree.path.as_path()).unwrap_or(Path::new(""));
         let debug = load(&folder.join(&self.program))
-            .map_err(|error| CompileError::BuildFailed { what: in_full(&error) })?;
+            .map_err(|error| Stopped::BuildFailed { what: in_full(&error) })?;
         Ok(vec![Compiled { abi: debug.abi(), types: debug.types().clone() }])
     }
 
@@ -108,9 +111,9 @@ impl Judge for BuildJudge<'_> {
             Ok(Checked::Unknown) => Ok(false),
             Ok(Checked::Wrong(words)) => Err(CompileError::Rejected { words }),
             Err(BuildError::Interrupted(interrupted)) => {
-                Err(CompileError::Interrupted { signal: interrupted.signal })
+                Err(Stopped::Interrupted { signal: interrupted.signal }.into())
             }
-            Err(error) => Err(CompileError::BuildFailed { what: error.to_string() }),
+            Err(error) => Err(Stopped::BuildFailed { what: error.to_string() }.into()),
         }
     }
 }

@@ -260,6 +260,23 @@ impl Scratch {
         Command { line: &line, source, folder, is_placed, calls: None }.run(&self.interrupts)
     }
 
+    /// Runs a line of shell where the copy was built, and gives how it ended and what it printed: what the build wrote
+    /// down of its place, such as the programs of a test, is the copy's there.
+    pub(crate) fn run_line(&self, folder: &Path, line: &str) -> Result<(Ending, String)> {
+        let line = match self.place {
+            Place::Repointed(_) => {
+                let line = mentions::repointed(line.as_bytes(), &self.source, folder);
+                String::from_utf8_lossy(&line).into_owned()
+            }
+            _ => line.to_owned(),
+        };
+        let is_placed = matches!(self.place, Place::Original(_));
+        let command = Command { line: &line, source: &self.source, folder, is_placed, calls: None };
+        let ended = command.output(&self.interrupts)?;
+        self.interrupts.check()?;
+        Ok(ended)
+    }
+
     fn run(&self, tree: &Tree) -> Result<(), BuildError> {
         self.run_traced(tree, None)
     }
