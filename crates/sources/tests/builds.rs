@@ -76,10 +76,10 @@ fn flags_of_the_build_decide_what_is_read() {
     assert_eq!(checked.named("t").next().expect("t").members.len(), 3);
 }
 
-/// Clang has pragmas that crash it: in the preprocessor, in the parser, by a fatal error, by an endless recursion.
+/// Clang has pragmas that crash it: in the preprocessor, in the parser, by a fatal error.
 #[test]
 fn a_unit_that_crashes_clang_does_not_end_the_check() {
-    for crash in ["crash", "parser_crash", "llvm_fatal_error", "overflow_stack"] {
+    for crash in ["crash", "parser_crash", "llvm_fatal_error"] {
         let bad = format!(
             "#include \"t.h\"\n#pragma clang __debug {crash}\nlong g(struct t *x) {{ return x->a; }}"
         );
