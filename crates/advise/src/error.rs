@@ -1,6 +1,5 @@
 //! What can go wrong in this library. Refusals are no errors: they are answers.
 
-use crate::judge::Stopped;
 use thiserror::Error;
 
 /// An error of this library.
@@ -33,4 +32,21 @@ pub enum AdviseError {
     /// Something else than a candidate ended the work while one was built.
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+/// Why the work ends while a candidate is built. It says nothing about the candidate.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Stopped {
+    /// The build failed for another reason than the edit: a full disk, a compiler that was killed.
+    #[error("{what}")]
+    BuildFailed {
+        /// What went wrong, and what to do about it.
+        what: String,
+    },
+    /// A signal asked the whole work to end.
+    #[error("interrupted by signal {signal}")]
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
 }

@@ -4,6 +4,7 @@
 
 use crate::asserted::Asserted;
 use crate::error::AdviseError;
+pub use crate::error::Stopped;
 use lineup_model::abi::Abi;
 use lineup_model::types::Types;
 use std::collections::BTreeMap;
@@ -30,23 +31,6 @@ pub enum CompileError {
     /// There is no answer: the whole work ends.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-}
-
-/// Why the work ends while a candidate is built. It says nothing about the candidate.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum Stopped {
-    /// The build failed for another reason than the edit: a full disk, a compiler that was killed.
-    #[error("{what}")]
-    BuildFailed {
-        /// What went wrong, and what to do about it.
-        what: String,
-    },
-    /// A signal asked the whole work to end.
-    #[error("interrupted by signal {signal}")]
-    Interrupted {
-        /// The signal's number.
-        signal: i32,
-    },
 }
 
 impl CompileError {
