@@ -28,11 +28,14 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
 }
 
 /// What is proposed of this, told in one sentence, when it saves less of every region's lines than the user asked for.
-/// `None` when it saves enough, or when what it is a share of is not known.
+/// A gain too small to be shown is none. `None` when it saves enough, or when what it is a share of is not known.
 pub(crate) fn too_little(usage: &Usage, options: &Options, described: &Description) -> Option<Description> {
     let worth = of_lines(usage, &described.lines, options.primary.bytes());
-    let best = worth.iter().filter_map(|worth| worth.share).max_by(f64::total_cmp)?;
-    if worth.iter().any(|worth| worth.share.is_none()) || best >= options.least_share {
+    if described.lines.is_empty() || worth.iter().any(|worth| worth.share.is_none()) {
+        return None;
+    }
+    let best = worth.iter().filter_map(|worth| worth.share).max_by(f64::total_cmp).unwrap_or(0.0);
+    if best >= options.least_share {
         return None;
     }
     let summary = format!(
