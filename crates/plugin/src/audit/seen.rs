@@ -160,8 +160,10 @@ impl Seen {
         recent.loads.truncate(RECENT_LOADS - 1);
         recent.loads.push_front(load);
         let size = access.value & !7;
-        let is_header =
-            access.size_bytes == 8 && access.address % 16 == 8 && size % 16 == 0 && !access.is_on_stack;
+        let is_header = access.size_bytes == 8
+            && access.address % 16 == 8
+            && size.is_multiple_of(16)
+            && !access.is_on_stack;
         if recent.awaits_chunk && is_header && (32..1 << 36).contains(&size) {
             recent.awaits_chunk = false;
             self.shadow.clear(access.address.wrapping_add(8), size - 8);
