@@ -120,7 +120,8 @@ fn until(study: &mut Command, gate: &Path, (moment, before): (Doing, usize)) -> 
 fn study(place: &Place, build: &str) -> Command {
     let out = place.root.path().join("out");
     let mut study = place.lineup(&["study", "--region", "work", "--calls", "1000", "--max-time", "60"]);
-    study.args(["--build", build]).arg("--out").arg(out).args(["--", "./program"]);
+    // However little the changed order saves.
+    study.args(["--least-share", "0", "--build", build]).arg("--out").arg(out).args(["--", "./program"]);
     study
 }
 

@@ -70,7 +70,14 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
     let summary = match (sealing::seal(&output, &recorded.journal, &runs.plan, &ending), &failure) {
         // The disk is still full; what stands in the file is whole all the same.
         (Err(_), Some(_)) => sealing::read(&output, &recorded.journal, &runs.plan)?,
-        (sealed, _) => sealed.doing_with(|| format!("the program {}", in_words(ending.exit)))?,
+        (sealed, _) => {
+            let sealed = sealed.doing_with(|| format!("the program {}", in_words(ending.exit)));
+            if sealed.is_err() {
+                // Ended before it could write anything: that it was told to end is the reason.
+                interrupts.check()?;
+            }
+            sealed?
+        }
     };
     let calls: u64 = summary.regions.iter().map(|region| region.recorded).sum();
     let kept =
