@@ -92,7 +92,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units())?;
     let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
-    stages.stage("working out a better layout; every candidate is compiled");
+    stages.stage("working out a better layout; the compiler judges every candidate");
     let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;
     let advice = lineup_advise::advise(
         &Usage::of_explained(&recorded),

@@ -85,7 +85,7 @@ impl Trials<'_> {
         let mut judge = BuildJudge::new(self.scratch, program, built, calls, self.interrupts)?;
         let mut rejected = None;
         loop {
-            self.stages.stage("working out a better layout; every candidate is compiled");
+            self.stages.stage("working out a better layout; the compiler judges every candidate");
             let usage = Usage::of_explained(&self.before.recorded);
             let types = self.before.recorded.types();
             let advice = lineup_advise::advise(&usage, types, self.sources, &options, &mut judge)?;
