@@ -2,6 +2,7 @@
 
 use crate::{Error, KernelSymbols};
 use lineup_model::abi::Machine;
+use lineup_model::entry_points::EntryPoints;
 use std::ops::Range;
 
 /// Names that matter on one machine. A name that ends in `*` stands for all that begin so.
@@ -63,55 +64,32 @@ const ARM: Names = Names {
     spins: &["osq_lock", "mutex_spin_on_owner"],
 };
 
-/// What a recorder must know of a kernel to tell its calls, interrupts and tasks apart. Addresses are link addresses.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EntryPoints {
-    /// The system call that marks the begin and the end of what is recorded.
-    pub marker: u64,
-    /// The lowest address of kernel code and data.
-    pub kernel_start: u64,
-    /// Size of a task's kernel stack, in bytes.
-    pub stack_bytes: u64,
-    /// Where interrupts enter.
-    pub interrupts: Vec<u64>,
-    /// Where exceptions enter.
-    pub exceptions: Vec<u64>,
-    /// Where system calls enter.
-    pub system_calls: Vec<u64>,
-    /// The function that changes tasks.
-    pub task_switch: Range<u64>,
-    /// Functions that spin for a lock.
-    pub spins: Vec<Range<u64>>,
-}
-
-impl EntryPoints {
-    /// Finds them by name.
-    ///
-    /// # Errors
-    /// When kernels for the machine are not recorded, or this kernel lacks a function without which nothing can be
-    /// told apart.
-    pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Error> {
-        let names = match machine {
-            Machine::X86_64 => &X86_64,
-            Machine::AArch64 => &AARCH64,
-            Machine::Arm => &ARM,
-            Machine::I386 => return Err(Error::NotRecordable { machine }),
-        };
-        let marker = names.markers.iter().find_map(|name| one(symbols, name));
-        let marker = marker.ok_or_else(|| Error::NoMarker { names: names.markers.join(", ") })?;
-        let task_switch =
-            one(symbols, names.task_switch).ok_or(Error::NoTaskSwitch { name: names.task_switch })?;
-        Ok(EntryPoints {
-            marker: marker.start,
-            kernel_start: names.kernel_start,
-            stack_bytes: names.stack_bytes,
-            interrupts: starts(symbols, names.interrupts),
-            exceptions: starts(symbols, names.exceptions),
-            system_calls: starts(symbols, names.system_calls),
-            task_switch,
-            spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
-        })
-    }
+/// Finds a kernel's entry points by name.
+///
+/// # Errors
+/// When kernels for the machine are not recorded, or this kernel lacks a function without which nothing can be
+/// told apart.
+pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Error> {
+    let names = match machine {
+        Machine::X86_64 => &X86_64,
+        Machine::AArch64 => &AARCH64,
+        Machine::Arm => &ARM,
+        Machine::I386 => return Err(Error::NotRecordable { machine }),
+    };
+    let marker = names.markers.iter().find_map(|name| one(symbols, name));
+    let marker = marker.ok_or_else(|| Error::NoMarker { names: names.markers.join(", ") })?;
+    let task_switch =
+        one(symbols, names.task_switch).ok_or(Error::NoTaskSwitch { name: names.task_switch })?;
+    Ok(EntryPoints {
+        marker: marker.start,
+        kernel_start: names.kernel_start,
+        stack_bytes: names.stack_bytes,
+        interrupts: starts(symbols, names.interrupts),
+        exceptions: starts(symbols, names.exceptions),
+        system_calls: starts(symbols, names.system_calls),
+        task_switch,
+        spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
+    })
 }
 
 fn one(symbols: &KernelSymbols, name: &str) -> Option<Range<u64>> {
@@ -153,7 +131,7 @@ mod tests {
             "osq_lock",
             "last",
         ]);
-        let found = EntryPoints::find(Machine::X86_64, &symbols).unwrap();
+        let found = find(Machine::X86_64, &symbols).unwrap();
         assert_eq!(found.marker, 0xffff_ffff_8100_0000);
         assert_eq!(found.task_switch, 0xffff_ffff_8100_0100..0xffff_ffff_8100_0200);
         assert_eq!(found.interrupts, [0xffff_ffff_8100_0200]);
@@ -166,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_kernel_without_the_marker_is_refused() {
-        let error = EntryPoints::find(Machine::X86_64, &symbols(&["__switch_to_asm"])).unwrap_err();
+        let error = find(Machine::X86_64, &symbols(&["__switch_to_asm"])).unwrap_err();
         assert!(error.to_string().contains("sethostname"), "{error}");
     }
 }

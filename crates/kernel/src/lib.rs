@@ -20,7 +20,6 @@ pub mod region_sets;
 mod scan;
 mod symbol;
 
-pub use entry_points::EntryPoints;
 pub use error::Error;
 pub use image::{Compression, Container, KernelImage};
 pub use kallsyms::KernelSymbols;

@@ -14,6 +14,7 @@ pub mod abi;
 pub mod access;
 mod containment;
 mod declaration;
+pub mod entry_points;
 pub mod executable;
 pub mod image;
 pub mod layout;

@@ -4,7 +4,7 @@
 //! An audit watches a whole program, and keeps counts by type and kind of evidence: it grows with neither accesses nor
 //! objects.
 
-use crate::plan::PlanError;
+use crate::plan::{PlanError, hex};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
@@ -175,7 +175,7 @@ impl Table {
             "global" => self.globals.push(global(words)?),
             "region" => {
                 let [start, end] = words else { return None };
-                self.regions.push(hexadecimal(start)?..hexadecimal(end)?);
+                self.regions.push(hex(start)?..hex(end)?);
             }
             "site" => {
                 let (pc, site) = site(words)?;
@@ -196,13 +196,9 @@ fn typed_byte(word: &str) -> Option<TypedByte> {
     Some(TypedByte { ty: ty.parse().ok()?, offset: offset.parse().ok()? })
 }
 
-fn hexadecimal(word: &str) -> Option<u64> {
-    u64::from_str_radix(word, 16).ok()
-}
-
 fn global(words: &[&str]) -> Option<Global> {
     let [start, size, ty] = words else { return None };
-    Some(Global { start: hexadecimal(start)?, size_bytes: size.parse().ok()?, ty: ty.parse().ok()? })
+    Some(Global { start: hex(start)?, size_bytes: size.parse().ok()?, ty: ty.parse().ok()? })
 }
 
 fn site(words: &[&str]) -> Option<(u64, Site)> {
@@ -210,7 +206,7 @@ fn site(words: &[&str]) -> Option<(u64, Site)> {
     let byte = |word: &str| if word == "-" { Some(None) } else { typed_byte(word).map(Some) };
     let size_bytes = size.parse().ok()?;
     let is_on_stack = *stack == "1";
-    Some((hexadecimal(pc)?, Site { load: byte(load)?, store: byte(store)?, size_bytes, is_on_stack }))
+    Some((hex(pc)?, Site { load: byte(load)?, store: byte(store)?, size_bytes, is_on_stack }))
 }
 
 impl Findings {
@@ -255,7 +251,7 @@ impl Findings {
                 *self.outside.entry(ty.parse().ok()?).or_default() += times;
             }
             [kind, times, bytes, pc, ref rest @ ..] => {
-                let evidence = evidence(kind, hexadecimal(pc)?, rest)?;
+                let evidence = evidence(kind, hex(pc)?, rest)?;
                 let (times, bytes): (u64, u64) = (times.parse().ok()?, bytes.parse().ok()?);
                 let amount = self.evidence.entry(evidence).or_default();
                 amount.times += times;

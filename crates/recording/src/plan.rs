@@ -159,7 +159,8 @@ fn unescape(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn hex(text: &str) -> Option<u64> {
+/// A number as plans and tables spell addresses.
+pub(crate) fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
@@ -425,6 +426,7 @@ fn mode_named(name: &str) -> Option<Mode> {
 mod tests {
     use super::*;
     use crate::system::Arm;
+    use lineup_model::entry_points::EntryPoints;
     use lineup_model::region::{RegionId, Regions};
 
     fn discovery() -> Discovery {
@@ -475,12 +477,15 @@ mod tests {
             follows_all: true,
             discovery: discovery(),
             system: Some(SystemPlan {
-                marker: 0xffff_ffff_8100_0000,
-                stack_bytes: 16 << 10,
-                interrupts: vec![1, 2],
-                task_switch: 0x10..0x40,
+                entries: EntryPoints {
+                    marker: 0xffff_ffff_8100_0000,
+                    stack_bytes: 16 << 10,
+                    interrupts: vec![1, 2],
+                    task_switch: 0x10..0x40,
+                    spins: vec![5..9, 12..20],
+                    ..EntryPoints::default()
+                },
                 flag_saves: vec![(0x10, 0x18), (0x40, 0x20)],
-                spins: vec![5..9, 12..20],
                 cpus: 2,
                 arms: vec![Arm::Untouched, Arm::PrefetchedCode],
                 interrupts_off: Some(RegionId(3)),

@@ -2,31 +2,17 @@
 
 use crate::header::Misses;
 use lineup_model::access::CallEnd;
+use lineup_model::entry_points::EntryPoints;
 use lineup_model::region::RegionId;
-use std::ops::Range;
 
 /// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SystemPlan {
-    /// The function whose first call starts the recording and whose second call ends it.
-    pub marker: u64,
-    /// Lowest address of kernel code.
-    pub kernel_start: u64,
-    /// Size and alignment of a kernel stack: what tells one task's stack from another's.
-    pub stack_bytes: u64,
-    /// Entries that hardware interrupts take.
-    pub interrupts: Vec<u64>,
-    /// Entries that exceptions take, and interrupts that cannot be masked.
-    pub exceptions: Vec<u64>,
-    /// Entries that system calls take.
-    pub system_calls: Vec<u64>,
-    /// The function that changes stacks from one task to another.
-    pub task_switch: Range<u64>,
+    /// Where it is entered.
+    pub entries: EntryPoints,
     /// Where the kernel saves its interrupt flag and turns interrupts off only if they are on: from the instruction that
     /// reads the flag to the one that turns them off, which may stand before it.
     pub flag_saves: Vec<(u64, u64)>,
-    /// Functions that wait for a lock by spinning.
-    pub spins: Vec<Range<u64>>,
     /// Virtual CPUs.
     pub cpus: u32,
     /// Instructions per two-to-the-power-of-this nanoseconds of the guest's time.

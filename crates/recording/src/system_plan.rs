@@ -1,15 +1,12 @@
 //! The lines of a plan that concern a whole system.
 
+use crate::plan::hex;
 use crate::system::{Arm, SystemPlan};
 use lineup_model::region::RegionId;
 use std::ops::Range;
 
 /// What every key here begins with.
 const PREFIX: &str = "system.";
-
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text, 16).ok()
-}
 
 fn range(text: &str) -> Option<Range<u64>> {
     let (start, end) = text.split_once('-')?;
@@ -20,19 +17,22 @@ impl SystemPlan {
     /// Calls `put` with every key and value.
     pub(crate) fn lines(&self, mut put: impl FnMut(&str, String)) {
         let mut put = |key: &str, value: String| put(&format!("{PREFIX}{key}"), value);
-        put("marker", format!("{:x}", self.marker));
-        put("kernel-start", format!("{:x}", self.kernel_start));
-        put("stack-bytes", self.stack_bytes.to_string());
+        put("marker", format!("{:x}", self.entries.marker));
+        put("kernel-start", format!("{:x}", self.entries.kernel_start));
+        put("stack-bytes", self.entries.stack_bytes.to_string());
         for (key, entries) in [
-            ("interrupt", &self.interrupts),
-            ("exception", &self.exceptions),
-            ("system-call", &self.system_calls),
+            ("interrupt", &self.entries.interrupts),
+            ("exception", &self.entries.exceptions),
+            ("system-call", &self.entries.system_calls),
         ] {
             entries.iter().for_each(|entry| put(key, format!("{entry:x}")));
         }
-        put("task-switch", format!("{:x}-{:x}", self.task_switch.start, self.task_switch.end));
+        put(
+            "task-switch",
+            format!("{:x}-{:x}", self.entries.task_switch.start, self.entries.task_switch.end),
+        );
         self.flag_saves.iter().for_each(|(read, mask)| put("flag-save", format!("{read:x}-{mask:x}")));
-        self.spins.iter().for_each(|spin| put("spin", format!("{:x}-{:x}", spin.start, spin.end)));
+        self.entries.spins.iter().for_each(|spin| put("spin", format!("{:x}-{:x}", spin.start, spin.end)));
         put("cpus", self.cpus.to_string());
         put("time-shift", self.time_shift.to_string());
         put("l2-cycles", self.latency.l2_cycles.to_string());
@@ -45,20 +45,20 @@ impl SystemPlan {
     /// Takes a line in; `None` when it is not one.
     pub(crate) fn accept(&mut self, key: &str, value: &str) -> Option<()> {
         match key.strip_prefix(PREFIX)? {
-            "marker" => self.marker = hex(value)?,
-            "kernel-start" => self.kernel_start = hex(value)?,
+            "marker" => self.entries.marker = hex(value)?,
+            "kernel-start" => self.entries.kernel_start = hex(value)?,
             "stack-bytes" => {
-                self.stack_bytes = value.parse().ok().filter(|bytes: &u64| bytes.is_power_of_two())?
+                self.entries.stack_bytes = value.parse().ok().filter(|bytes: &u64| bytes.is_power_of_two())?
             }
-            "interrupt" => self.interrupts.push(hex(value)?),
-            "exception" => self.exceptions.push(hex(value)?),
-            "system-call" => self.system_calls.push(hex(value)?),
-            "task-switch" => self.task_switch = range(value)?,
+            "interrupt" => self.entries.interrupts.push(hex(value)?),
+            "exception" => self.entries.exceptions.push(hex(value)?),
+            "system-call" => self.entries.system_calls.push(hex(value)?),
+            "task-switch" => self.entries.task_switch = range(value)?,
             "flag-save" => {
                 let Range { start, end } = range(value)?;
                 self.flag_saves.push((start, end));
             }
-            "spin" => self.spins.push(range(value)?),
+            "spin" => self.entries.spins.push(range(value)?),
             "cpus" => self.cpus = value.parse().ok()?,
             "time-shift" => self.time_shift = value.parse().ok()?,
             "l2-cycles" => self.latency.l2_cycles = value.parse().ok()?,

@@ -20,7 +20,7 @@ unsafe extern "C" fn on_translate_boot(id: PluginId, tb: *mut Tb) {
     // SAFETY: `tb` is valid for this callback, and a block has a first instruction.
     unsafe {
         let first = (system.api.block_insn)(tb, 0);
-        if !first.is_null() && (system.api.insn_vaddr)(first) == system.kernel.marker {
+        if !first.is_null() && (system.api.insn_vaddr)(first) == system.kernel.entries.marker {
             (system.api.block_exec)(tb, on_first_marker, NO_REGISTERS, id as usize as *mut c_void);
         }
     }

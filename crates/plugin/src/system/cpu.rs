@@ -233,7 +233,7 @@ impl Cpu {
         if self.keeps && self.noted_stack != start {
             self.noted_stack = start;
             if system.is_new_stack(start) {
-                let end = start.saturating_add(system.kernel.stack_bytes);
+                let end = start.saturating_add(system.kernel.entries.stack_bytes);
                 self.encoder.stack(&StackRange { thread: ThreadId(u32::from(self.index)), start, end });
             }
         }
@@ -471,5 +471,5 @@ impl Cpu {
 
 /// The stack that an address lies on, by its lowest address.
 fn stack_of(system: &System, address: u64) -> u64 {
-    address & !(system.kernel.stack_bytes.max(1) - 1)
+    address & !(system.kernel.entries.stack_bytes.max(1) - 1)
 }

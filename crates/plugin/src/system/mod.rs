@@ -169,7 +169,7 @@ impl System {
         let mut encoder = Encoder::new();
         encoder.image(&LoadedImage {
             path: self.plan.program.clone(),
-            start: self.kernel.kernel_start,
+            start: self.kernel.entries.kernel_start,
             end: u64::MAX,
             bias: 0,
             build_id: None,

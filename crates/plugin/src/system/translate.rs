@@ -69,7 +69,7 @@ impl System {
     /// A program's code is none: on Arm it may be in another instruction set.
     fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
         let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
-        let is_kernel = pc >= self.kernel.kernel_start && !is_vector;
+        let is_kernel = pc >= self.kernel.entries.kernel_start && !is_vector;
         is_kernel.then(|| isa::of(self.machine).privileged(bytes)).flatten()
     }
 
@@ -77,7 +77,8 @@ impl System {
     /// A read counts if interrupts are turned off next; others only look.
     fn find_flag_accesses(&self, insns: &mut [Insn], bytes: &[&[u8]]) {
         for index in 0..insns.len() {
-            let Some(insn) = insns.get(index).filter(|insn| insn.pc >= self.kernel.kernel_start) else {
+            let Some(insn) = insns.get(index).filter(|insn| insn.pc >= self.kernel.entries.kernel_start)
+            else {
                 continue;
             };
             let next = insns.get(index + 1).filter(|next| next.privileged == Some(Privileged::InterruptsOff));
@@ -123,9 +124,9 @@ impl System {
             size_bytes: insn.size_bytes,
             instructions: 1,
             repeats: is_alone && insn.decoded.repeats,
-            spins: self.kernel.spins.iter().any(|spin| spin.contains(&insn.pc)),
-            is_user: insn.pc < self.kernel.kernel_start,
-            is_landing: is_first && !self.uses_slots() && insn.pc >= self.kernel.kernel_start,
+            spins: self.kernel.entries.spins.iter().any(|spin| spin.contains(&insn.pc)),
+            is_user: insn.pc < self.kernel.entries.kernel_start,
+            is_landing: is_first && !self.uses_slots() && insn.pc >= self.kernel.entries.kernel_start,
             role: if is_first { self.role(insn.pc) } else { Role::Plain },
             entry: is_first.then(|| self.entries.get(&insn.pc).copied()).flatten(),
         }
@@ -134,12 +135,12 @@ impl System {
     fn role(&self, pc: u64) -> Role {
         let kernel = &self.kernel;
         match pc {
-            _ if pc < kernel.kernel_start => Role::User,
-            _ if pc == kernel.marker => Role::Marker,
-            _ if kernel.interrupts.contains(&pc) => Role::Interrupt,
-            _ if kernel.exceptions.contains(&pc) => Role::Exception,
-            _ if kernel.system_calls.contains(&pc) => Role::SystemCall,
-            _ if pc == kernel.task_switch.start => Role::Switch,
+            _ if pc < kernel.entries.kernel_start => Role::User,
+            _ if pc == kernel.entries.marker => Role::Marker,
+            _ if kernel.entries.interrupts.contains(&pc) => Role::Interrupt,
+            _ if kernel.entries.exceptions.contains(&pc) => Role::Exception,
+            _ if kernel.entries.system_calls.contains(&pc) => Role::SystemCall,
+            _ if pc == kernel.entries.task_switch.start => Role::Switch,
             _ => Role::Plain,
         }
     }
@@ -162,7 +163,7 @@ impl System {
         let site = DataSite {
             pc: insn.pc,
             next_pc: insn.pc + insn.size_bytes,
-            is_user: insn.pc < self.kernel.kernel_start,
+            is_user: insn.pc < self.kernel.entries.kernel_start,
             meaning: self.meaning(insn),
         };
         let callback = if site.meaning == Meaning::Plain { on_data } else { on_transfer };
@@ -186,21 +187,24 @@ impl System {
     }
 
     fn noted(&self, insn: &Insn) -> Option<Noted> {
-        let is_call =
-            !self.uses_slots() && insn.pc >= self.kernel.kernel_start && insn.decoded.flow == Flow::Call;
+        let is_call = !self.uses_slots()
+            && insn.pc >= self.kernel.entries.kernel_start
+            && insn.decoded.flow == Flow::Call;
         insn.privileged.map(Noted::Privileged).or(is_call.then_some(Noted::Call))
     }
 
     fn meaning(&self, insn: &Insn) -> Meaning {
-        let is_kernel = insn.pc >= self.kernel.kernel_start;
+        let is_kernel = insn.pc >= self.kernel.entries.kernel_start;
         match insn.decoded.flow {
             _ if !is_kernel => Meaning::Plain,
             _ if insn.privileged == Some(Privileged::InterruptReturn) => Meaning::InterruptReturn,
             Flow::Call if self.uses_slots() => Meaning::Call,
             Flow::Return if self.uses_slots() => Meaning::Return,
             _ if !insn.decoded.on_stack => Meaning::Plain,
-            _ if self.uses_slots() && self.kernel.task_switch.contains(&insn.pc) => Meaning::SwitchedStack,
-            _ if !self.uses_slots() && !self.kernel.task_switch.contains(&insn.pc) => Meaning::Stack,
+            _ if self.uses_slots() && self.kernel.entries.task_switch.contains(&insn.pc) => {
+                Meaning::SwitchedStack
+            }
+            _ if !self.uses_slots() && !self.kernel.entries.task_switch.contains(&insn.pc) => Meaning::Stack,
             _ => Meaning::Plain,
         }
     }

@@ -14,7 +14,7 @@ use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::machine::TIME_SHIFT;
 use lineup_kernel::region_sets::{self, INTERRUPTS_OFF};
-use lineup_kernel::{EntryPoints, KernelImage, KernelSymbols};
+use lineup_kernel::{KernelImage, KernelSymbols, entry_points};
 use lineup_model::abi::Abi;
 use lineup_model::region::Regions;
 use lineup_recording::plan::{Discovery, Plan, Task};
@@ -233,7 +233,7 @@ fn system_plan(
     symbols: &KernelSymbols,
     regions: &Regions,
 ) -> Result<SystemPlan> {
-    let entry_points = EntryPoints::find(kernel.machine, symbols)?;
+    let entries = entry_points::find(kernel.machine, symbols)?;
     let arms = if options.intervene.is_empty() { vec![Arm::Untouched] } else { options.intervene.clone() };
     if options.stream > 0 && (options.cpus > 1 || arms != [Arm::Untouched]) {
         bail!(
@@ -241,15 +241,8 @@ fn system_plan(
         );
     }
     Ok(SystemPlan {
-        marker: entry_points.marker,
-        kernel_start: entry_points.kernel_start,
-        stack_bytes: entry_points.stack_bytes,
-        interrupts: entry_points.interrupts,
-        exceptions: entry_points.exceptions,
-        system_calls: entry_points.system_calls,
-        task_switch: entry_points.task_switch,
+        entries,
         flag_saves: flag_saves::conditional(kernel, symbols),
-        spins: entry_points.spins,
         cpus: options.cpus,
         time_shift: TIME_SHIFT,
         latency: options.latency.unwrap_or_default(),
