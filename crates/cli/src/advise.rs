@@ -15,6 +15,7 @@ use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
+use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explained, Survey};
 use lineup_recording::Mode;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
@@ -76,8 +77,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             "--what-if goes with recordings of kernels; `lineup study` builds and records the changed program"
         );
     }
-    let program = recorded_program(&options.recording, &survey)?;
-    let recorded = explain::program(&options.recording, survey, &program, None, Default::default(), &stages)?;
+    let (program, known) = recorded_program(&options.recording, &survey)?;
+    let recorded =
+        explain::program(&options.recording, survey, &program, known, Default::default(), &stages)?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
     stages.stage("copying the sources");
@@ -151,15 +153,18 @@ fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-/// The program that was recorded, by the path at which it was mapped.
-fn recorded_program(recording: &Path, survey: &Survey) -> Result<PathBuf> {
+/// The program that was recorded, by the path at which it was mapped; with its debug info when that was read to find it.
+fn recorded_program(recording: &Path, survey: &Survey) -> Result<(PathBuf, Option<DebugInfo>)> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
     let started = mapped.into_iter().find(|path| path.file_name() == wanted);
-    let Some(program) = started.or_else(|| explain::program_with_regions(survey, Path::new("/"))) else {
-        bail!("{} does not say which program was recorded", recording.display());
-    };
-    Ok(program)
+    if let Some(program) = started {
+        return Ok((program, None));
+    }
+    match explain::program_with_regions(survey, Path::new("/")) {
+        Some((program, debug)) => Ok((program, Some(debug))),
+        None => bail!("{} does not say which program was recorded", recording.display()),
+    }
 }
 
 /// What is told beside the advice.

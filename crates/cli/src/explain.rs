@@ -174,12 +174,16 @@ pub(crate) fn program(
 }
 
 /// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is one.
-pub(crate) fn program_with_regions(survey: &Survey, folder: &Path) -> Option<PathBuf> {
+/// With its debug info.
+pub(crate) fn program_with_regions(survey: &Survey, folder: &Path) -> Option<(PathBuf, DebugInfo)> {
     let own = survey.images.iter().filter(|image| !image.is_shared_library());
     let own = own.map(|image| PathBuf::from(&image.path)).filter(|path| path.starts_with(folder));
-    let regions_in = |path: &PathBuf| companions::load(path).map_or(0, |debug| regions_in(&debug, survey));
-    let counted = own.map(|path| (regions_in(&path), path)).filter(|(regions, _)| *regions > 0);
-    counted.max_by_key(|(regions, _)| *regions).map(|(_, path)| path)
+    let counted = own.filter_map(|path| {
+        let debug = companions::load(&path).ok()?;
+        Some((regions_in(&debug, survey), path, debug))
+    });
+    let most = counted.filter(|(regions, ..)| *regions > 0).max_by_key(|(regions, ..)| *regions);
+    most.map(|(_, path, debug)| (path, debug))
 }
 
 /// Whether a program has any of the regions' functions.

@@ -40,6 +40,11 @@ impl Explained {
         self.program
     }
 
+    /// The program's debug info; `None` when it could not be read.
+    pub fn debug(&self) -> Option<&DebugInfo> {
+        self.debug.as_ref()
+    }
+
     /// The types of the program.
     pub fn types(&self) -> &Types {
         static NONE: LazyLock<Types> = LazyLock::new(Types::new);

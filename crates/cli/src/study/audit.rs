@@ -3,13 +3,12 @@
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::Variant;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::audit::{CodeTypes, TypeEvidence};
-use lineup_model::types::{TypeId, TypeKind};
-use lineup_study::companions;
+use lineup_model::types::TypeId;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, AuditRequest};
@@ -39,9 +38,10 @@ pub(crate) fn run(
     stages.stage("auditing the whole program while --audit runs it");
     let folder = &before.tree().path;
     let program = folder.join(before.program());
-    let debug = companions::load(&program)?;
+    let debug = before.recorded.debug();
+    let debug = debug.with_context(|| format!("--audit: {} has no debug information", program.display()))?;
     let regions: Vec<&str> = plan.regions.iter().map(|(_, region)| region.name.as_str()).collect();
-    let mut code = CodeTypes::of(&debug, &regions)?;
+    let mut code = CodeTypes::of(debug, &regions)?;
     let request = AuditRequest {
         folder,
         program: &program,
@@ -52,12 +52,12 @@ pub(crate) fn run(
     let (findings, remarks) = recorder::audit(&request, interrupts)?;
     let evidence = code.evidence(&findings);
     let outside = code.outside(&findings);
-    let outside = outside.into_iter().filter_map(|(ty, count)| Some((name(&debug, ty)?, count)));
+    let outside = outside.into_iter().filter_map(|(ty, count)| Some((name(debug, ty)?, count)));
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for (name, count) in outside {
         *sums.entry(name).or_default() += count;
     }
-    let held = of_types(&debug, evidence);
+    let held = of_types(debug, evidence);
     let mut summary =
         format!("{} processes of the whole program: {} types held", findings.processes, held.len());
     if findings.not_kept > 0 {
@@ -73,12 +73,7 @@ pub(crate) fn run(
 fn name(debug: &DebugInfo, ty: TypeId) -> Option<String> {
     let types = debug.types();
     let own = types.get(ty)?.name.as_deref();
-    let typedef = || {
-        let mut all = types.iter();
-        let is_typedef = |id| types.strip(id) == Some(ty);
-        all.find(|(id, other)| matches!(other.kind, TypeKind::Typedef(_)) && is_typedef(*id))
-            .and_then(|(_, other)| other.name.as_deref())
-    };
+    let typedef = || types.get(*types.typedefs_of(ty).first()?)?.name.as_deref();
     own.or_else(typedef).map(str::to_owned)
 }
 

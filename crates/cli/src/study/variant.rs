@@ -4,6 +4,7 @@ use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
+use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
@@ -90,18 +91,14 @@ impl Variant {
         outcome.notes.iter().for_each(|note| stages.line(note));
         let survey = explain::survey(&recording, stages)?;
         require_libraries_of_copy(&survey, scratch, &tree)?;
-        let program = studied(&survey, &subject, &tree)?;
-        if program != subject.program() {
-            keep(&folder, &program)?;
-        }
+        let (program, debug) = studied(&survey, subject, &tree, &folder)?;
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let debug = (program == subject.program()).then(|| subject.into_debug());
-        let recorded = explain::program(&recording, survey, &program, debug, options, stages)?;
+        let recorded = explain::program(&recording, survey, &program, Some(debug), options, stages)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
         Ok(Variant { tree, program, recorded, reading, conduct })
@@ -147,27 +144,29 @@ fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) ->
     }
 }
 
-/// The program that the study is about: the one that was named, or started, or started in turn.
-fn studied(survey: &Survey, subject: &Subject, tree: &Tree) -> Result<PathBuf> {
-    let own = subject.program().to_owned();
+/// The program that the study is about: the one that was named, or started, or started in turn; with its debug info.
+/// One that was started in turn is kept in `folder`, as the one that was named was before.
+fn studied(survey: &Survey, subject: Subject, tree: &Tree, folder: &Path) -> Result<(PathBuf, DebugInfo)> {
+    let own = subject.program();
     let is_mapped = survey.images.iter().any(|image| Path::new(&image.path) == own);
-    let own = Some(own).filter(|own| is_mapped && own.starts_with(&tree.path));
-    let found = match own {
-        Some(own) if explain::has_regions(subject.debug(), survey) => Some(own),
+    let is_studied = is_mapped && own.starts_with(&tree.path);
+    if !(is_studied && explain::has_regions(subject.debug(), survey)) {
         // Regions may lie in a library of the program.
-        own => explain::program_with_regions(survey, &tree.path).or(own),
-    };
-    let program = found.with_context(|| {
-        format!(
-            "no program that the build made has the functions; a study rebuilds the program, so it must be inside \
-             --source, and {} is not it",
-            subject.program().display()
-        )
-    })?;
-    if program == subject.program() {
-        subject.debug().require_debug_info().with_context(|| program.display().to_string())?;
+        match explain::program_with_regions(survey, &tree.path) {
+            Some((program, debug)) => {
+                keep(folder, &program)?;
+                return Ok((program, debug));
+            }
+            None if is_studied => {}
+            None => bail!(
+                "no program that the build made has the functions; a study rebuilds the program, so it must be inside \
+                 --source, and {} is not it",
+                own.display()
+            ),
+        }
     }
-    Ok(program)
+    subject.debug().require_debug_info().with_context(|| own.display().to_string())?;
+    Ok((own.to_owned(), subject.into_debug()))
 }
 
 /// Keeps the program in a folder of the results, beside its recording: the scratch copy it was built in goes away.
