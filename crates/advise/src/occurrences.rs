@@ -2,6 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::lex::{Kind, Lexed};
+use crate::sources::has_word;
 use crate::syntax::{text_of, visit};
 use std::ops::Range;
 use tree_sitter::Node;
@@ -48,10 +49,6 @@ pub(crate) fn of_variable(
         }
     }
     Ok(uses)
-}
-
-fn has_word(text: &str, name: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
 }
 
 fn is_in_asm(file: &File<'_>, offset: usize) -> bool {

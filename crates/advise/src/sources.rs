@@ -43,6 +43,16 @@ impl fmt::Display for SourcePlace {
     }
 }
 
+/// Whether a text has a name as a word of its own.
+pub fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = text.as_bytes();
+    text.match_indices(name).any(|(at, _)| {
+        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !is_part(bytes.get(at + name.len()))
+    })
+}
+
 impl Sources {
     /// Takes `(path, text)` pairs. Files whose extension is no C, C++ or assembly extension are left out, and so
     /// are those that [`is_hidden`].

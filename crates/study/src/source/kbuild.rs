@@ -5,7 +5,7 @@ use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
 use crate::progress::Progress;
 use crate::source::meaning::{Reading, Units, read, read_listed, unread};
-use lineup_advise::sources::Sources;
+use lineup_advise::sources::{Sources, has_word};
 use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -111,16 +111,6 @@ impl Kbuild {
         }
         chosen.into_iter().map(|unit| unit.command.clone()).collect()
     }
-}
-
-/// Whether a text has a name as a word of its own.
-fn has_word(text: &str, name: &str) -> bool {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let bytes = text.as_bytes();
-    text.match_indices(name).any(|(at, _)| {
-        !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
-            && !is_part(bytes.get(at + name.len()))
-    })
 }
 
 #[cfg(test)]
