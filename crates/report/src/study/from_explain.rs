@@ -256,11 +256,7 @@ fn draw_variables(
 
 /// The name of a typedef that stands for a type without a name of its own.
 fn typedef_of(types: &Types, id: TypeId) -> Option<&str> {
-    let names = types.iter().filter_map(|(typedef, ty)| match ty.kind {
-        TypeKind::Typedef(Some(_)) if types.strip(typedef) == Some(id) => ty.name.as_deref(),
-        _ => None,
-    });
-    names.min()
+    types.typedefs_of(id).iter().filter_map(|typedef| types.get(*typedef)?.name.as_deref()).min()
 }
 
 fn type_owner(types: &Types, id: TypeId) -> Owner {
