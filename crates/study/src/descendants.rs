@@ -50,15 +50,8 @@ impl Mark {
     }
 
     fn is_on(&self, pid: Pid) -> bool {
-        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-        let value = |variable: &[u8]| {
-            variable
-                .strip_prefix(self.name.as_bytes())
-                .and_then(|rest| rest.strip_prefix(b"="))
-                .map(<[u8]>::to_vec)
-        };
-        let found = environment.split(|byte| *byte == 0).find_map(value);
-        found.is_some_and(|found| found == self.value.as_bytes())
+        let wanted = [self.name.as_bytes(), b"=", self.value.as_bytes()].concat();
+        has_variable(pid, |variable| variable == wanted)
     }
 }
 
@@ -69,9 +62,7 @@ impl Descendants {
 
     /// Those that live, the leader of the group included.
     pub(crate) fn living(&self) -> Vec<Living> {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-        pids.filter_map(|pid| self.look_at(pid)).collect()
+        all().filter_map(|pid| self.look_at(pid)).collect()
     }
 
     /// What a process does; `None` when it is none of these, or has ended.
@@ -104,6 +95,18 @@ impl Descendants {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Every process of the system.
+pub(crate) fn all() -> impl Iterator<Item = Pid> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// Whether the environment that a process began with has such a variable, `NAME=VALUE`; not when we may not look.
+pub(crate) fn has_variable(pid: Pid, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
+    let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(is_wanted)
 }
 
 /// The group and the work of a process, from what follows its name, which may hold anything, in parentheses; `None` for one

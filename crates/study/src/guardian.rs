@@ -1,6 +1,7 @@
 //! A small process beside ours that cleans up when we are gone, however we ended: also after a kill that no process
 //! can catch. It ends what we started and removes our temporary folders.
 
+use crate::descendants;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Write};
@@ -150,15 +151,10 @@ fn is_marked(variable: &[u8], mark: &[u8]) -> bool {
 
 /// Ends every process with the mark but this one; whether there was any.
 fn end_marked(mark: &[u8]) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let own = rustix::process::getpid();
     let mut found = false;
-    for process in processes.flatten() {
-        let pid = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-        let Some(pid) = pid.filter(|pid| pid.unsigned_abs() != std::process::id()) else { continue };
-        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        if environment.split(|byte| *byte == 0).any(|variable| is_marked(variable, mark))
-            && let Some(pid) = Pid::from_raw(pid)
-        {
+    for pid in descendants::all().filter(|pid| *pid != own) {
+        if descendants::has_variable(pid, |variable| is_marked(variable, mark)) {
             found |= kill_process(pid, Signal::KILL).is_ok();
         }
     }
