@@ -16,7 +16,7 @@ use lineup_model::types::{SourceLocation, TypeId, TypeKind};
 use lineup_recording::audit::{
     Amount, Evidence, Findings, Global, Site as AuditSite, Table, TypeNumber, TypedByte,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// What is known of a program's code and variables.
@@ -153,13 +153,12 @@ impl<'a> CodeTypes<'a> {
     /// themselves, a type that is part of another.
     pub fn evidence(&mut self, findings: &Findings) -> Vec<TypeEvidence> {
         let mut all: Vec<TypeEvidence> = Vec::new();
+        let mut known = BTreeMap::new();
         for (evidence, amount) in &findings.evidence {
             for one in self.judge(evidence, *amount) {
-                let is_same = |known: &&mut TypeEvidence| {
-                    (known.ty, known.kind, &known.at, &known.because)
-                        == (one.ty, one.kind, &one.at, &one.because)
-                };
-                match all.iter_mut().find(is_same) {
+                let same = (one.ty, one.kind, one.at.clone(), one.because.clone());
+                let place = *known.entry(same).or_insert(all.len());
+                match all.get_mut(place) {
                     Some(known) => {
                         known.times += one.times;
                         known.bytes += one.bytes;
