@@ -146,12 +146,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         false => text::text(&report, options.top, files::text_style()),
     };
     files::print(&out)?;
-    if let Some(failure) = &outcome.failure {
-        let file = request.output.display();
-        bail!(
-            "the recording could not be written to its end: {failure}; what was written until then is kept in {file}"
-        );
-    }
+    outcome.require_whole(&request.output)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(Outcome::Done),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(Outcome::Done),

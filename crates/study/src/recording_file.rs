@@ -23,6 +23,16 @@ pub enum OutputError {
         /// What was named.
         output: String,
     },
+    /// Not everything could be written.
+    #[error(
+        "the recording could not be written to its end: {why}; what was written until then is kept in {output}"
+    )]
+    Unfinished {
+        /// What was named.
+        output: String,
+        /// What the system said.
+        why: String,
+    },
     /// The file cannot be written.
     #[error("cannot write the recording {output}")]
     Unwritable {

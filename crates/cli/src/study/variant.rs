@@ -198,6 +198,7 @@ fn record(
         streams: Streams::Captured,
     };
     let outcome = recorder::record(&request, subject, interrupts)?;
+    outcome.require_whole(output)?;
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),

@@ -1,11 +1,12 @@
 //! What is to be recorded.
 
 use crate::process::{Finished, Streams};
+use crate::recording_file::OutputError;
 use crate::run::Run;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Selection, Summary};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A recording to be made.
 #[derive(Clone, Debug)]
@@ -47,4 +48,16 @@ pub struct RecordOutcome {
     pub finished: Finished,
     /// What the user should know: functions inlined besides, blocks not seen.
     pub notes: Vec<String>,
+}
+
+impl RecordOutcome {
+    /// Refuses a recording in which calls are missing because they could not be written to `output`.
+    ///
+    /// # Errors
+    /// When it is one, which tells why.
+    pub fn require_whole(&self, output: &Path) -> Result<(), OutputError> {
+        self.failure
+            .clone()
+            .map_or(Ok(()), |why| Err(OutputError::Unfinished { output: output.display().to_string(), why }))
+    }
 }
