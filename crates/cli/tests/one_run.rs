@@ -290,6 +290,19 @@ fn a_program_without_end_is_ended_when_its_regions_have_their_calls() {
 }
 
 #[test]
+fn calls_between_the_last_one_that_was_asked_for_and_the_end_are_not_compared() {
+    let endless = READER.replace("while (fgets(line, sizeof line, stdin))", "for (;; usleep(100))");
+    let place =
+        Place::new(&endless.replace("#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"), &[]);
+    let mut study = place.lineup(&["study", "--json", "--region", "work", "--max-time", "2"]);
+    study.args(["--stop-after", "20", "--max-seconds", "1", "--", "./program"]);
+    let report = json(&study.output().expect("lineup runs"));
+    assert!(report["not_proven"].is_null() && !report["proof"].is_null(), "{:#}", report["not_proven"]);
+    assert!(report["patch"].is_object());
+    place.assert_clean();
+}
+
+#[test]
 fn a_client_drives_a_server_to_its_end() {
     let place = Place::new(SERVER, &[]);
     let mut record =

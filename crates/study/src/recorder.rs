@@ -5,6 +5,7 @@ mod emulator;
 mod pending;
 mod regions;
 mod request;
+mod rights;
 mod runs;
 mod sanitizer;
 mod sealing;
@@ -21,7 +22,7 @@ use crate::interrupt::Interrupts;
 use crate::recording_file;
 use emulator::Emulator;
 use lineup_recording::plan::{Discovery, Plan, Task};
-use lineup_recording::{Ending, Header, Mode, ProgramExit};
+use lineup_recording::{Ending, Header, Mode, ProgramExit, Selection};
 use runs::Runs;
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
@@ -92,15 +93,25 @@ fn header(request: &RecordRequest, subject: &Subject, emulator: &Emulator) -> Re
     let command = request.run.command.iter().map(|word| word.to_string_lossy().into_owned());
     let mut header = Header::new(subject.debug().abi(), command.collect());
     let mut notes = Vec::new();
+    notes.extend(rights::note(subject.program()));
     header.emulator = emulator.version.clone();
     header.mode = request.mode;
     header.regions = regions::find(&request.regions, subject, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
-    header.max_calls = request.max_calls;
-    header.selection = request.selection;
+    (header.max_calls, header.selection) = match request.stop_after {
+        Some(calls) => (Some(first_calls(calls, request)), Selection::First),
+        None => (request.max_calls, request.selection),
+    };
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = request.caches.iter().map(ToString::to_string).collect();
     Ok((header, notes))
+}
+
+/// How many of the first calls are kept when the program is ended after `stop_after` calls. The program makes some more
+/// until it is gone, another number each time: they are none of those that were asked for.
+fn first_calls(stop_after: u64, request: &RecordRequest) -> u64 {
+    let measured = stop_after.saturating_sub(request.warmup_calls).max(1);
+    request.max_calls.map_or(measured, |most| most.min(measured))
 }
 
 /// How a program ended, as in "the program …".

@@ -212,13 +212,20 @@ fn record(
 fn conduct(plan: &Plan, recorded: &Explained, finished: Finished) -> Conduct {
     Conduct {
         input: plan.input.content(),
-        calls: RegionCalls::of_explained(recorded),
+        calls: RegionCalls::of_explained(recorded).into_iter().map(|calls| asked_for(plan, calls)).collect(),
         ending: finished.ending,
         stdout: finished.stdout,
         stderr: finished.stderr,
         client_stdout: finished.client.map(|client| client.stdout),
         effects: ConductEffects::NotObserved("the program was recorded only".into()),
     }
+}
+
+/// Without the calls that a program made between the last one that was asked for and its end: how many these are
+/// differs from run to run.
+fn asked_for(plan: &Plan, calls: RegionCalls) -> RegionCalls {
+    let made = calls.made.map(|made| plan.stop_after.map_or(made, |most| made.min(most)));
+    RegionCalls { made, ..calls }
 }
 
 /// What leaves the processes of both variants, in runs of their own.
