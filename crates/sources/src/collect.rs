@@ -62,9 +62,14 @@ impl Collector<'_> {
     }
 
     fn flow(&mut self, values: &[Value], to: &Place) {
+        self.flow_at(values, to, 0);
+    }
+
+    /// The same, for what is stored so many pointers behind the place.
+    fn flow_at(&mut self, values: &[Value], to: &Place, level: i8) {
         for value in values {
-            if value.source != Source::Place(to.clone()) {
-                self.facts.flows.insert((value.clone(), to.clone()));
+            if value.source != Source::Place(to.clone()) || value.level != -level {
+                self.facts.flows.insert((value.clone().at_level(level), to.clone()));
             }
         }
     }
@@ -148,7 +153,7 @@ impl Collector<'_> {
                 all
             }
             Kind::InitList => {
-                self.initialise(id, node.ty, None);
+                self.initialise(id, node.ty, None, 0);
                 Vec::new()
             }
             Kind::SizeOf => self.inside_sizeof(id),
@@ -239,7 +244,7 @@ impl Collector<'_> {
         self.visit(rest);
         let place = self.tree.decl_of(id).map(|decl| Place::Variable(decl.usr.clone()));
         if self.tree.node(last).kind == Kind::InitList {
-            self.initialise(last, node.ty, place);
+            self.initialise(last, node.ty, place, 0);
             return Vec::new();
         }
         let values = self.kept(last);
@@ -281,7 +286,7 @@ impl Collector<'_> {
             DeclKind::Function => {
                 let signature = self.tree.ty(ty).spelling.clone();
                 self.facts.taken.insert((signature, usr.clone()));
-                vec![Value { source: Source::Function(usr), reach: Reach::Start }]
+                vec![Value { source: Source::Function(usr), reach: Reach::Start, level: 0 }]
             }
             _ if !self.holds_pointer(ty) => Vec::new(),
             DeclKind::Parameter(function, index) => {
@@ -320,8 +325,13 @@ impl Collector<'_> {
             for value in &mut values {
                 if !matches!(value.source, Source::Function(_)) {
                     value.reach = Reach::Address;
+                    value.level = value.level.saturating_add(1);
                 }
             }
+        }
+        // `&all[i]` reads no pointer.
+        if matches!(kind, Kind::Subscript | Kind::Deref) && self.reads_pointer(inner) {
+            values = values.into_iter().map(|value| value.at_level(1)).collect();
         }
         if let Some((record, name)) = self.member_named(inner) {
             values.push(Value::origin(Origin::MemberOf(record, name)));
@@ -340,7 +350,20 @@ impl Collector<'_> {
         let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
         let values = self.value(child);
         self.note_bytes(&values, child, id);
-        values
+        self.read_pointer(values, id)
+    }
+
+    /// Whether `*x` or `x[i]` reads a pointer.
+    fn reads_pointer(&self, id: NodeId) -> bool {
+        let ty = self.tree.node(id).ty;
+        self.holds_pointer(ty) && !matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function)
+    }
+
+    fn read_pointer(&self, values: Vec<Value>, id: NodeId) -> Vec<Value> {
+        match self.reads_pointer(id) {
+            true => values.into_iter().map(|value| value.at_level(-1)).collect(),
+            false => values,
+        }
     }
 
     /// A byte read or written through `pointer`.
@@ -360,7 +383,7 @@ impl Collector<'_> {
         self.note_past_end(base, index, id);
         let moved = self.moved(values, base, index, id);
         let holds = self.holds_pointer(tree.node(id).ty) || self.above_is_address();
-        if holds { moved } else { Vec::new() }
+        if holds { self.read_pointer(moved, id) } else { Vec::new() }
     }
 
     fn above_is_address(&self) -> bool {
@@ -395,8 +418,15 @@ impl Collector<'_> {
                 if tree.below(index).into_iter().any(is_whole) {
                     return Vec::new();
                 }
+                if let Some(shifted) = self.shifted(&values, pointer, index, at) {
+                    return vec![shifted];
+                }
                 let is_constant = literal.is_some() || tree.node(tree.bare(index)).value.is_some();
-                let reach = if is_constant { Reach::Fixed } else { Reach::Inside };
+                let reach = match is_constant {
+                    true if tree.node(at).is_minus => Reach::Before,
+                    true => Reach::Fixed,
+                    false => Reach::Inside,
+                };
                 values
                     .into_iter()
                     .map(|value| Value { reach: further(value.reach, reach), ..value })
@@ -491,7 +521,7 @@ impl Collector<'_> {
         let targets = self.value(left);
         for target in &targets {
             if let Source::Place(place) = &target.source {
-                self.flow(&values, place);
+                self.flow_at(&values, place, target.level.saturating_neg());
                 self.note_foreign_member(&values, right, place);
             }
         }
@@ -533,6 +563,8 @@ pub(crate) fn further(from: Reach, by: Reach) -> Reach {
         (Reach::Address, _) | (_, Reach::Address) => Reach::Address,
         (from, Reach::Start) => from,
         (Reach::Inside, _) => Reach::Inside,
+        (Reach::Start, by) => by,
+        (_, Reach::Before) | (Reach::Before, _) => Reach::Fixed,
         (_, by) => by,
     }
 }

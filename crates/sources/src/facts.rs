@@ -17,6 +17,8 @@ pub(crate) enum Place {
     Member(Name, Name),
     /// What one call gives, by the place of the call.
     Result(Name),
+    /// A pointer moved by `offsetof` of this record's member, by the place of the expression.
+    Shifted(Name, Name, Name),
 }
 
 /// What a pointer may point to.
@@ -30,8 +32,9 @@ pub(crate) enum Origin {
     Bytes(Name),
     /// What a function gave: its identity and its name.
     Foreign(Name, Name),
-    /// Memory that was allocated, by the place of the call that gave it.
-    Memory(Name),
+    /// Memory that was allocated, by the place of the call that gave it, and how many pointers lie between: 0 is a
+    /// pointer to it, 1 a pointer to a pointer to it.
+    Memory(Name, u8),
     /// A place that holds a pointer to an object of this record.
     Handle(Name),
 }
@@ -45,6 +48,8 @@ pub(crate) enum Reach {
     Inside,
     /// At an offset that is written as a number.
     Fixed,
+    /// Before it, at a distance that is written as a number.
+    Before,
     /// It is the address of the place itself.
     Address,
 }
@@ -62,15 +67,22 @@ pub(crate) enum Source {
 pub(crate) struct Value {
     pub(crate) source: Source,
     pub(crate) reach: Reach,
+    /// Pointers stored on the way less pointers read: `-1` of `*place`, 1 of `&place`.
+    pub(crate) level: i8,
 }
 
 impl Value {
     pub(crate) fn origin(origin: Origin) -> Value {
-        Value { source: Source::Origin(origin), reach: Reach::Start }
+        Value { source: Source::Origin(origin), reach: Reach::Start, level: 0 }
     }
 
     pub(crate) fn place(place: Place) -> Value {
-        Value { source: Source::Place(place), reach: Reach::Start }
+        Value { source: Source::Place(place), reach: Reach::Start, level: 0 }
+    }
+
+    /// The same, with pointers stored or read on the way.
+    pub(crate) fn at_level(self, by: i8) -> Value {
+        Value { level: self.level.saturating_add(by), ..self }
     }
 }
 
@@ -105,6 +117,8 @@ pub(crate) enum Act {
     Comes(Name),
     /// Used by assembly.
     Assembly,
+    /// A part of its bytes is copied, cleared or compared, when the pointer leads to a part.
+    Part,
     /// Its bytes are compared.
     Compared,
     /// Its start is taken for text.

@@ -129,6 +129,24 @@ impl Unit {
         None
     }
 
+    /// The names of the files that it was read from.
+    pub(crate) fn files(&self) -> Vec<String> {
+        extern "C" fn visit(
+            file: CXFile,
+            _stack: *mut CXSourceLocation,
+            _depth: c_uint,
+            found: CXClientData,
+        ) {
+            // SAFETY: `found` is the vector below, which outlives the call and is used by nothing else meanwhile; the
+            // file is one of the live unit.
+            unsafe { (*found.cast::<Vec<String>>()).push(text(clang_getFileName(file))) };
+        }
+        let mut found: Vec<String> = Vec::new();
+        // SAFETY: the unit is live, and `visit` is called only before this returns.
+        unsafe { clang_getInclusions(self.unit, visit, ptr::from_mut(&mut found).cast()) };
+        found
+    }
+
     /// The root of the syntax tree.
     pub(crate) fn root(&self) -> Cursor<'_> {
         // SAFETY: the unit is live.

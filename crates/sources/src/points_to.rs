@@ -6,6 +6,7 @@
 use crate::collect::{further, variadic};
 use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
 use crate::known;
+use crate::relation::{derives, lies_in};
 use crate::tree::{Name, OUTLIVES};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -20,12 +21,16 @@ type Arrival = (Pointed, Option<Name>);
 #[derive(Default, Debug)]
 pub(crate) struct PointsTo {
     at: HashMap<Place, BTreeSet<Pointed>>,
+    /// Memory that a call gave, and the memory inside the function that it is.
+    pub(crate) same_memory: BTreeSet<(Name, Name)>,
 }
 
 /// A way from one place to another.
 #[derive(Clone, Debug)]
 struct Way {
     reach: Reach,
+    /// Pointers stored less pointers read.
+    level: i8,
     to: Place,
     /// Into a parameter of this function.
     into: Option<Name>,
@@ -37,7 +42,7 @@ struct Way {
 
 impl Way {
     fn plain(reach: Reach, to: Place) -> Way {
-        Way { reach, to, into: None, out_of: None, is_any: false }
+        Way { reach, level: 0, to, into: None, out_of: None, is_any: false }
     }
 }
 
@@ -55,19 +60,37 @@ impl PointsTo {
         for (signature, function) in &facts.taken {
             ways.add_taken(signature, function);
         }
-        ways.follow()
+        ways.follow(facts)
+    }
+
+    /// What a function made and kept nowhere is, for each call, memory of its own.
+    fn own_memory(&mut self, origin: Origin, is_kept: bool, way: &Way) -> Origin {
+        match (&origin, &way.to) {
+            (Origin::Memory(inner, level), Place::Result(call))
+                if !is_kept && way.out_of.is_some() && inner != call =>
+            {
+                self.same_memory.insert((call.clone(), inner.clone()));
+                Origin::Memory(call.clone(), *level)
+            }
+            _ => origin,
+        }
     }
 
     /// What a value may point to.
     pub(crate) fn objects(&self, value: &Value) -> Vec<Pointed> {
         match &value.source {
-            Source::Origin(origin) => vec![(origin.clone(), value.reach, false)],
+            Source::Origin(origin) => {
+                let origins = at_level(origin, value.level).into_iter();
+                origins.map(|origin| (origin, value.reach, false)).collect()
+            }
             Source::Place(_) if value.reach == Reach::Address => Vec::new(),
             Source::Place(place) => {
                 let found = self.at.get(place).into_iter().flatten();
-                found
-                    .map(|(origin, reach, kept)| (origin.clone(), further(*reach, value.reach), *kept))
-                    .collect()
+                let moved = found.flat_map(|(origin, reach, kept)| {
+                    let origins = at_level(origin, value.level).into_iter();
+                    origins.map(|origin| (origin, further(*reach, value.reach), *kept))
+                });
+                moved.collect()
             }
             Source::Function(_) => Vec::new(),
         }
@@ -90,11 +113,103 @@ fn is_allocators_result(place: &Place) -> bool {
     usr.rsplit("@F@").next().is_some_and(known::gives_fresh_memory)
 }
 
+/// Pointers to pointers to memory that are told apart.
+const MOST_LEVELS: u8 = 3;
+
+/// What is found after so many pointers were stored (or read, when negative). What is read from an array of pointers is
+/// not the array. Of objects it is not told apart.
+fn at_level(origin: &Origin, level: i8) -> Vec<Origin> {
+    let Origin::Memory(block, known) = origin else { return vec![origin.clone()] };
+    let memory = |level: u8| Origin::Memory(block.clone(), level);
+    match known.checked_add_signed(level) {
+        None => Vec::new(),
+        // So far behind, it may be further still.
+        Some(now) if *known == MOST_LEVELS && level < 0 => (now..=MOST_LEVELS).map(memory).collect(),
+        Some(now) => vec![memory(now.min(MOST_LEVELS))],
+    }
+}
+
+/// Where a pointer leads that is moved by `offsetof` of a member: from an object that lies in the record to the record,
+/// from the record to its member.
+fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Name) -> (Origin, Reach) {
+    let to_record = || (Origin::Object(record.clone()), Reach::Start);
+    match &origin {
+        Origin::Object(object)
+            if reach == Reach::Start && (object == record || derives(facts, object, record)) =>
+        {
+            (Origin::MemberOf(record.clone(), member.clone()), Reach::Start)
+        }
+        Origin::Object(object) if reach == Reach::Start && lies_in(facts, object, record) => to_record(),
+        Origin::MemberOf(owner, _)
+            if reach == Reach::Start && (owner == record || lies_in(facts, owner, record)) =>
+        {
+            to_record()
+        }
+        _ => (origin, further(reach, Reach::Fixed)),
+    }
+}
+
 /// Parameters of one function that are followed when it is called through a pointer.
 const MOST_PARAMETERS: usize = 16;
 
-/// The parameters of each function that it gives back.
-type Through = BTreeMap<Name, BTreeSet<usize>>;
+/// The parameters of each function that it gives back, and how.
+type Through = BTreeMap<Name, BTreeMap<usize, BTreeSet<Passing>>>;
+
+/// What becomes of a pointer on the way through a function.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Passing {
+    reach: Reach,
+    level: i8,
+    /// It is moved by the offset of this record's member, before all else.
+    shift: Option<(Name, Name)>,
+}
+
+impl Default for Passing {
+    fn default() -> Self {
+        Passing { reach: Reach::Start, level: 0, shift: None }
+    }
+}
+
+impl Passing {
+    fn moved(&self, reach: Reach, level: i8) -> Passing {
+        // The address of a place leads to that place, one pointer further.
+        let reach = if reach == Reach::Address { Reach::Start } else { reach };
+        let most = MOST_LEVELS.cast_signed();
+        Passing {
+            reach: further(self.reach, reach),
+            level: self.level.saturating_add(level).clamp(-most, most),
+            shift: self.shift.clone(),
+        }
+    }
+
+    fn shifted(self, to: &Place) -> Passing {
+        let Place::Shifted(record, member, _) = to else { return self };
+        self.shifted_by(Some((record.clone(), member.clone())))
+    }
+
+    /// A second offset leads somewhere.
+    fn shifted_by(self, shift: Option<(Name, Name)>) -> Passing {
+        match (&self.shift, self.reach, &shift) {
+            (_, _, None) => self,
+            (None, Reach::Start, _) => Passing { shift, ..self },
+            _ => self.moved(Reach::Fixed, 0),
+        }
+    }
+
+    fn then(&self, next: &Passing) -> Passing {
+        self.clone().shifted_by(next.shift.clone()).moved(next.reach, next.level)
+    }
+}
+
+fn add_passings(through: &mut Through, function: &Name, index: usize, found: BTreeSet<Passing>) -> bool {
+    if found.is_empty() {
+        return false;
+    }
+    let own = through.entry(function.clone()).or_default().entry(index).or_default();
+    let before = own.len();
+    own.extend(found);
+    own.len() > before
+}
 
 #[derive(Default)]
 struct Ways {
@@ -106,19 +221,22 @@ impl Ways {
     fn add(&mut self, value: &Value, to: &Place, into: Option<Name>) {
         match &value.source {
             Source::Origin(origin) => {
-                self.starts.push((to.clone(), ((origin.clone(), value.reach, false), into)));
+                for origin in at_level(origin, value.level) {
+                    self.starts.push((to.clone(), ((origin, value.reach, false), into.clone())));
+                }
             }
             Source::Place(from) => {
                 // The address of a place: what is stored through it arrives there.
                 let reach = match value.reach {
                     Reach::Address => {
-                        let back = Way::plain(Reach::Start, from.clone());
+                        let level = value.level.saturating_neg();
+                        let back = Way { level, ..Way::plain(Reach::Start, from.clone()) };
                         self.from.entry(to.clone()).or_default().push(back);
                         Reach::Start
                     }
                     reach => reach,
                 };
-                let way = Way { into, ..Way::plain(reach, to.clone()) };
+                let way = Way { into, level: value.level, ..Way::plain(reach, to.clone()) };
                 self.from.entry(from.clone()).or_default().push(way);
             }
             Source::Function(_) => {}
@@ -127,7 +245,7 @@ impl Ways {
 
     fn add_call(&mut self, call: &Call, through: &Through) {
         for (at, values) in call.given.iter().enumerate() {
-            let gives_back = through.get(&call.function).is_some_and(|given| given.contains(&at));
+            let gives_back = through.get(&call.function).and_then(|given| given.get(&at));
             for value in values {
                 let parameter = Place::Parameter(call.function.clone(), at);
                 self.add(value, &parameter, Some(call.function.clone()));
@@ -135,14 +253,31 @@ impl Ways {
                     let further = Place::Variable(variadic(&call.function));
                     self.add(value, &further, None);
                 }
-                if gives_back {
-                    self.add(value, &call.result, None);
+                for passing in gives_back.into_iter().flatten() {
+                    self.add_passing(value, passing, &call.result);
                 }
             }
         }
         let out_of = Some(call.function.clone());
         let way = Way { out_of, ..Way::plain(Reach::Start, call.result.clone()) };
         self.from.entry(Place::Return(call.function.clone())).or_default().push(way);
+    }
+
+    /// What a function gives back of what it was given comes out at the call.
+    fn add_passing(&mut self, value: &Value, passing: &Passing, result: &Place) {
+        let Place::Result(name) = result else { return };
+        let passed = |value: &Value| {
+            let reach = further(value.reach, passing.reach);
+            Value { reach, ..value.clone().at_level(passing.level) }
+        };
+        match &passing.shift {
+            Some((record, member)) => {
+                let shifted = Place::Shifted(record.clone(), member.clone(), name.clone());
+                self.add(value, &shifted, None);
+                self.add(&passed(&Value::place(shifted)), result, None);
+            }
+            None => self.add(&passed(value), result, None),
+        }
     }
 
     /// What is given through a pointer to functions of a type arrives at every function that is used as one.
@@ -161,11 +296,13 @@ impl Ways {
     /// Which parameters a function may give back, also by the functions that it calls itself.
     fn through_functions(&self, facts: &Facts) -> Through {
         let mut through = Through::new();
-        let mut callers: HashMap<&Place, Vec<&Call>> = HashMap::new();
+        let mut callers: HashMap<&Place, Vec<(&Call, usize, &Value)>> = HashMap::new();
         for call in &facts.calls {
-            for value in call.given.iter().flatten() {
-                if let Source::Place(place) = &value.source {
-                    callers.entry(place).or_default().push(call);
+            for (at, values) in call.given.iter().enumerate() {
+                for value in values {
+                    if let Source::Place(place) = &value.source {
+                        callers.entry(place).or_default().push((call, at, value));
+                    }
                 }
             }
         }
@@ -176,16 +313,13 @@ impl Ways {
             let mut is_new = false;
             for parameter in &parameters {
                 let Place::Parameter(function, index) = parameter else { continue };
-                if self.comes_out(parameter, function, &callers, &through) {
-                    is_new |= through.entry(function.clone()).or_default().insert(*index);
-                }
+                let found = self.comes_out(parameter, function, &callers, &through);
+                is_new |= add_passings(&mut through, function, *index, found);
             }
             for (signature, function) in &facts.taken {
-                let given = through.get(function).cloned().unwrap_or_default();
-                let own = through.entry(signature.clone()).or_default();
-                let before = own.len();
-                own.extend(given);
-                is_new |= own.len() > before;
+                for (index, found) in through.get(function).cloned().unwrap_or_default() {
+                    is_new |= add_passings(&mut through, signature, index, found);
+                }
             }
             if !is_new {
                 return through;
@@ -193,51 +327,53 @@ impl Ways {
         }
     }
 
-    /// Whether what comes in by a parameter reaches the function's end without being kept in a member meanwhile.
+    /// How what comes in by a parameter reaches the function's end without being kept in a member meanwhile.
     fn comes_out(
         &self,
         parameter: &Place,
         function: &Name,
-        callers: &HashMap<&Place, Vec<&Call>>,
+        callers: &HashMap<&Place, Vec<(&Call, usize, &Value)>>,
         through: &Through,
-    ) -> bool {
+    ) -> BTreeSet<Passing> {
         let end = Place::Return(function.clone());
-        let mut seen: HashSet<&Place> = HashSet::new();
-        let mut work = vec![parameter];
-        while let Some(place) = work.pop() {
+        let mut found = BTreeSet::new();
+        let mut seen: HashSet<(&Place, Passing)> = HashSet::new();
+        let mut work = vec![(parameter, Passing::default())];
+        while let Some((place, passing)) = work.pop() {
             if *place == end {
-                return true;
-            }
-            if matches!(place, Place::Member(..)) || !seen.insert(place) {
+                found.insert(passing);
                 continue;
             }
-            work.extend(self.from.get(place).into_iter().flatten().map(|way| &way.to));
-            for call in callers.get(place).into_iter().flatten() {
-                let given = call.given.iter().enumerate();
-                let is_given = |values: &Vec<Value>| {
-                    values.iter().any(|value| value.source == Source::Place(place.clone()))
-                };
-                let mut back = given.filter(|(at, _)| {
-                    through.get(&call.function).is_some_and(|through| through.contains(at))
-                });
-                if back.any(|(_, values)| is_given(values)) {
-                    work.push(&call.result);
-                }
+            if matches!(place, Place::Member(..)) || !seen.insert((place, passing.clone())) {
+                continue;
+            }
+            for way in self.from.get(place).into_iter().flatten() {
+                work.push((&way.to, passing.moved(way.reach, way.level).shifted(&way.to)));
+            }
+            for (call, at, value) in callers.get(place).into_iter().flatten() {
+                let given = passing.moved(value.reach, value.level);
+                let back = through.get(&call.function).and_then(|through| through.get(at));
+                work.extend(back.into_iter().flatten().map(|back| (&call.result, given.then(back))));
             }
         }
-        false
+        found
     }
 
-    fn follow(mut self) -> PointsTo {
+    fn follow(mut self, facts: &Facts) -> PointsTo {
         let mut seen: HashSet<(Place, Arrival)> = HashSet::new();
         let mut points_to = PointsTo::default();
         let mut work = std::mem::take(&mut self.starts);
         while let Some((place, ((origin, reach, was_kept), inside))) = work.pop() {
-            let kept = was_kept || matches!(place, Place::Member(..));
+            let is_memory = matches!(origin, Origin::Memory(..));
+            let kept = was_kept || matches!(place, Place::Member(..)) || (is_memory && is_shared(&place));
             // In a member, or a variable of the whole program, an object has left the function it came in by.
             let inside = inside.filter(|_| !is_shared(&place));
-            // Every call of an allocator gives memory of its own.
-            if matches!(origin, Origin::Memory(_)) && is_allocators_result(&place) {
+            let (origin, reach) = match &place {
+                Place::Shifted(record, member, _) => shift(facts, origin, reach, record, member),
+                _ => (origin, reach),
+            };
+            // Every call of an allocator gives memory of its own, also from what it keeps.
+            if is_memory && kept && is_allocators_result(&place) {
                 continue;
             }
             if !seen.insert((place.clone(), ((origin.clone(), reach, kept), inside.clone()))) {
@@ -249,8 +385,12 @@ impl Ways {
                     continue;
                 }
                 let inside = way.into.clone().or_else(|| inside.clone().filter(|_| way.out_of.is_none()));
-                let pointed = (origin.clone(), further(reach, way.reach), kept || way.is_any);
-                work.push((way.to.clone(), (pointed, inside)));
+                let kept = kept || way.is_any || (is_memory && way.level < 0);
+                for now in at_level(&origin, way.level) {
+                    let now = points_to.own_memory(now, kept, way);
+                    let pointed = (now, further(reach, way.reach), kept);
+                    work.push((way.to.clone(), (pointed, inside.clone())));
+                }
             }
         }
         points_to

@@ -2,8 +2,10 @@
 
 mod decls;
 mod known;
+mod macros;
 
 pub(crate) use known::Known;
+use macros::Macros;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{
@@ -16,6 +18,9 @@ use std::path::{Component, Path, PathBuf};
 /// Reads the parts of a unit that stand in files below `root`, but for the functions of headers that are known.
 pub(crate) fn read(unit: &Unit, root: &Path, is_cpp: bool, known: Option<&Known>) -> Tree {
     let mut reader = Reader::new(root, known);
+    if known.is_none() {
+        reader.macros = Macros::of(unit.files());
+    }
     reader.tree.is_cpp = is_cpp;
     for cursor in unit.root().children() {
         reader.top_level(cursor);
@@ -54,6 +59,7 @@ struct Reader<'u, 'r> {
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
     known: Option<&'r Known>,
+    macros: Macros,
 }
 
 impl<'u, 'r> Reader<'u, 'r> {
@@ -71,6 +77,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             generic: 0,
             waiting: Vec::new(),
             known,
+            macros: Macros::default(),
         };
         reader.file(String::new());
         reader
@@ -103,6 +110,11 @@ impl<'u, 'r> Reader<'u, 'r> {
 
     /// Whether the file has this text there; a macro's name stands where its body came from.
     fn is_written(&mut self, site: Site, text: &str) -> bool {
+        self.line_from(site).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+    }
+
+    /// The line from there on.
+    fn line_from(&mut self, site: Site) -> Option<Vec<u8>> {
         let name = self.tree.files[site.file].clone();
         let lines = self.texts.entry(site.file).or_insert_with(|| {
             let text = std::fs::read(&*name).unwrap_or_default();
@@ -110,7 +122,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         });
         let line = (site.line as usize).checked_sub(1).and_then(|line| lines.get(line));
         let rest = line.and_then(|line| line.get((site.column as usize).checked_sub(1)?..));
-        rest.is_some_and(|rest| rest.starts_with(text.as_bytes()))
+        rest.map(<[u8]>::to_vec)
     }
 
     fn is_foreign(&mut self, cursor: Cursor<'u>) -> bool {
@@ -170,7 +182,12 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.generic += u32::from(is_generic);
         let value = self.constant(cursor, kind, ty);
         let id = self.tree.nodes.len();
-        self.tree.nodes.push(Node { kind, ty, decl, site, children: Vec::new(), value });
+        let is_moving = kind == Kind::Binary
+            && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
+            && !children.first().is_some_and(|left| begins_with_operator(*left));
+        let is_minus =
+            is_moving && self.line_from(site).is_some_and(|text| self.macros.is_subtraction(&text));
+        self.tree.nodes.push(Node { kind, ty, decl, site, children: Vec::new(), value, is_minus });
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
         for child in children {
             let node = self.node(child);
@@ -420,6 +437,15 @@ fn is_generic(cursor: Cursor<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// `a - b` in `a - b + c`, without parentheses around it.
+fn begins_with_operator(mut left: Cursor<'_>) -> bool {
+    while left.kind() == CXCursor_UnexposedExpr {
+        let Some(inner) = left.children().first().copied() else { return false };
+        left = inner;
+    }
+    left.kind() == CXCursor_BinaryOperator
 }
 
 /// What libclang has no kind for: implicit conversions, `offsetof`, designators.

@@ -30,7 +30,7 @@ pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     if record == other || !is_known(one) || !is_known(two) {
         return Relation::Harmless;
     }
-    if derives(facts, record, other, 0) || derives(facts, other, record, 0) {
+    if derives(facts, record, other) || derives(facts, other, record) {
         return Relation::Harmless;
     }
     if holds(one, other) || holds(two, record) {
@@ -48,9 +48,25 @@ pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
     }
 }
 
-fn derives(facts: &Facts, record: &Name, base: &Name, depth: u32) -> bool {
+/// A class that has the other among its base classes.
+pub(crate) fn derives(facts: &Facts, record: &Name, base: &Name) -> bool {
+    is_base(facts, record, base, 0)
+}
+
+/// An object of the record may be a member of `outer`, or of what lies in that.
+pub(crate) fn lies_in(facts: &Facts, record: &Name, outer: &Name) -> bool {
+    is_inside(facts, record, outer, 0)
+}
+
+fn is_inside(facts: &Facts, record: &Name, outer: &Name, depth: u32) -> bool {
+    let Some(found) = facts.records.get(outer).filter(|_| depth < DEPTH) else { return false };
+    let inside = found.members.iter().filter_map(|member| member.record.as_ref()).chain(&found.bases);
+    inside.into_iter().any(|inner| inner == record || is_inside(facts, record, inner, depth + 1))
+}
+
+fn is_base(facts: &Facts, record: &Name, base: &Name, depth: u32) -> bool {
     let Some(found) = facts.records.get(record).filter(|_| depth < DEPTH) else { return false };
-    found.bases.iter().any(|known| known == base || derives(facts, known, base, depth + 1))
+    found.bases.iter().any(|known| known == base || is_base(facts, known, base, depth + 1))
 }
 
 /// A union that has the record among its members.

@@ -58,6 +58,8 @@ pub(crate) struct Node {
     pub(crate) children: Vec<NodeId>,
     /// The value of integer literals, `sizeof` and `offsetof`, and of sizes given to calls.
     pub(crate) value: Option<i64>,
+    /// A subtraction, where that could be read from the text.
+    pub(crate) is_minus: bool,
 }
 
 /// What a node is.

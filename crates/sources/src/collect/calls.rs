@@ -85,7 +85,7 @@ impl Collector<'_> {
     pub(super) fn memory_given(&self, id: NodeId) -> Value {
         let site = self.tree.node(id).site;
         let place = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
-        Value::origin(Origin::Memory(place.into()))
+        Value::origin(Origin::Memory(place.into(), 0))
     }
 
     /// Functions that take text, and are given an object as if it were one.

@@ -5,14 +5,14 @@ use crate::facts::{Place, Saying};
 use crate::tree::{DeclKind, Kind, NodeId, RecordId, TypeId, TypeKind};
 
 impl Collector<'_> {
-    /// Walks an initialiser of type `ty` for `place`.
-    pub(super) fn initialise(&mut self, id: NodeId, ty: TypeId, place: Option<Place>) {
+    /// Walks an initialiser of type `ty` for `place`, or for an element of it: `level` pointers behind it.
+    pub(super) fn initialise(&mut self, id: NodeId, ty: TypeId, place: Option<Place>, level: i8) {
         let tree = self.tree;
         let node = tree.node(id);
         if node.kind != Kind::InitList {
             let values = self.kept(id);
             if let Some(place) = place {
-                self.flow(&values, &place);
+                self.flow_at(&values, &place, level);
                 self.note_foreign_member(&values, id, &place);
             }
             return;
@@ -29,7 +29,7 @@ impl Collector<'_> {
                 while let Some(child) = children.next() {
                     let inner = self.designated_value(child).unwrap_or(child);
                     self.skip_unbraced(inner, of, &mut children);
-                    self.initialise(inner, of, place.clone());
+                    self.initialise(inner, of, place.clone(), 1);
                 }
             }
             _ => self.visit(&node.children),
@@ -65,7 +65,7 @@ impl Collector<'_> {
                 Some(field) => {
                     self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
-                    self.initialise(value, field.ty, Some(place));
+                    self.initialise(value, field.ty, Some(place), 0);
                 }
                 None => drop(self.value(value)),
             }

@@ -36,6 +36,10 @@ impl Collector<'_> {
                 self.note_memory(id, argument, &size, rule);
             }
         }
+        for &at in &places {
+            let part = values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
+            self.act(&part, &Act::Part, id);
+        }
         let value = |at: usize| values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
         match rule {
             Rule::Copies { to, from, .. } => {
@@ -138,8 +142,11 @@ impl Collector<'_> {
             return;
         }
         for target in to.1 {
+            // A part copied into a part makes neither object the other.
+            let is_whole = |value: &Value| target.reach == Reach::Start || value.reach == Reach::Start;
+            let copied: Vec<Value> = from.1.iter().filter(|value| is_whole(value)).cloned().collect();
             if let Source::Place(place) = &target.source {
-                self.flow(from.1, place);
+                self.flow_at(&copied, place, target.level.saturating_neg());
             }
         }
         let as_record = |collector: &Self, record: Option<RecordId>| {

@@ -1,7 +1,7 @@
 //! `offsetof`, distances between members, and sizes in constants of an ABI.
 
 use super::Collector;
-use crate::facts::{Saying, Value};
+use crate::facts::{Place, Saying, Value};
 use crate::known;
 use crate::tree::{DeclKind, Kind, Name, NodeId, TypeKind};
 
@@ -14,6 +14,28 @@ impl Collector<'_> {
             Some((self.usr(record)?, decl.name.clone()))
         });
         members.into_iter().next()
+    }
+
+    /// `(char *)pointer - offsetof(T, member)`, or `+`: where that leads the objects say that come there.
+    pub(super) fn shifted(
+        &mut self,
+        values: &[Value],
+        pointer: NodeId,
+        index: NodeId,
+        at: NodeId,
+    ) -> Option<Value> {
+        let index = self.tree.uncast(index);
+        if self.tree.node(index).kind != Kind::OffsetOf {
+            return None;
+        }
+        let (record, member) = self.offset_member(index)?;
+        let site = self.tree.node(at).site;
+        let name = format!("{}:{}:{}", self.tree.files[site.file], site.line, site.column);
+        let place = Place::Shifted(record, member, name.into());
+        let mut moved = values.to_vec();
+        moved.extend(self.typed_object(self.tree.uncast(pointer)));
+        self.flow(&moved, &place);
+        Some(Value::place(place))
     }
 
     /// What is done with the offset decides.

@@ -3,7 +3,7 @@
 use super::Judge;
 use super::blocks::Blocks;
 use super::sayings::keep;
-use crate::facts::{Act, Origin, Reach, Shape, Source, Value, Where};
+use crate::facts::{Act, Origin, Reach, RecordFact, Shape, Source, Value, Where};
 use crate::known;
 use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
@@ -30,13 +30,15 @@ impl Judge<'_> {
                     continue;
                 }
                 match &origin {
-                    Origin::Memory(block) if !is_generic => memory.note(block, act, at),
-                    Origin::Memory(_) => {}
+                    // A pointer to it is not the memory, but leads others to it.
+                    Origin::Memory(_, 1..) if !is_given(act) => {}
+                    Origin::Memory(block, _) if !is_generic => memory.note(block, act, at),
+                    Origin::Memory(..) => {}
                     _ => self.act(&origin, reach, (value, act), is_generic, at),
                 }
             }
         }
-        for (record, reason, at) in memory.crossings() {
+        for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
     }
@@ -54,6 +56,9 @@ impl Judge<'_> {
 
     fn act(&mut self, origin: &Origin, reach: Reach, of: (&Value, &Act), is_generic: bool, at: &Where) {
         let (value, act) = of;
+        if reach == Reach::Before {
+            return self.before(origin, at);
+        }
         match (origin, act) {
             (Origin::Object(record), Act::As(Shape::Record(other), _)) => {
                 self.used_as_record(record, reach, other, is_generic, at);
@@ -99,6 +104,35 @@ impl Judge<'_> {
         }
     }
 
+    /// `(char *)x - 8`: what lies before the object in what holds it stays there, and so does the object.
+    fn before(&mut self, origin: &Origin, at: &Where) {
+        let facts = self.facts;
+        let keep_up_to = |found: &RecordFact, last: usize| {
+            let names: Vec<String> =
+                found.members[..=last].iter().map(|member| member.name.to_string()).collect();
+            if names.iter().any(String::is_empty) { Verdict::Refuse } else { Verdict::Keep(names) }
+        };
+        let mut held: Vec<(&Name, Verdict)> = Vec::new();
+        match origin {
+            Origin::Object(record) => {
+                for (outer, found) in &facts.records {
+                    let at = found.members.iter().rposition(|member| member.record.as_ref() == Some(record));
+                    held.extend(at.filter(|&at| at > 0).map(|at| (outer, keep_up_to(found, at))));
+                }
+            }
+            Origin::MemberOf(record, member) => {
+                let Some(found) = self.own(record) else { return };
+                let at = found.members.iter().position(|known| known.name == *member);
+                held.extend(at.filter(|&at| at > 0).map(|at| (record, keep_up_to(found, at))));
+            }
+            _ => {}
+        }
+        let reason = "what lies before one of its members is reached from that at a fixed distance";
+        for (record, verdict) in held {
+            self.find(record, verdict, UseKind::Offset, at, reason);
+        }
+    }
+
     fn object(&mut self, record: &Name, reach: Reach, value: &Value, act: &Act, at: &Where) {
         let (kind, reason) = match act {
             Act::Bytes => (UseKind::Bytes, "its bytes are read one by one".to_string()),
@@ -124,7 +158,10 @@ impl Judge<'_> {
             Act::Elsewhere(_, name) => {
                 (UseKind::Crossing, format!("{name} is a variable that is not defined here"))
             }
-            Act::Walk(..) | Act::As(..) | Act::AsHandle(..) | Act::Text => return,
+            Act::Part if reach == Reach::Fixed => {
+                (UseKind::PartialMemory, "bytes at a fixed offset of it are treated as one".to_string())
+            }
+            Act::Part | Act::Walk(..) | Act::As(..) | Act::AsHandle(..) | Act::Text => return,
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
     }
@@ -135,7 +172,7 @@ impl Judge<'_> {
             return self.find(record, Verdict::Harmless, UseKind::Cast, at, reason);
         }
         match reach {
-            Reach::Inside | Reach::Address => return,
+            Reach::Inside | Reach::Before | Reach::Address => return,
             Reach::Fixed if is_generic => return,
             Reach::Fixed => {
                 let reason = format!("{} is read at a fixed offset", self.name(other));
@@ -213,7 +250,7 @@ impl Judge<'_> {
                 );
                 self.find(record, Verdict::Refuse, UseKind::Offset, at, reason);
             }
-            Reach::Inside | Reach::Address => {}
+            Reach::Inside | Reach::Before | Reach::Address => {}
         }
     }
 
@@ -278,6 +315,11 @@ impl Judge<'_> {
         let reason = format!("a pointer to {member} is stepped through like an array of {spelling}");
         self.find(record, Verdict::Keep(names), UseKind::Walk, at, reason);
     }
+}
+
+/// What others get they may follow.
+fn is_given(act: &Act) -> bool {
+    matches!(act, Act::Given(..) | Act::GivenThrough(_) | Act::Leaves(_) | Act::Assembly)
 }
 
 /// A place where objects of several types come, such as a list's `void *`.

@@ -2,7 +2,7 @@
 
 use crate::facts::{Act, Shape, Where};
 use crate::tree::Name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is done with one block of memory.
 #[derive(Default)]
@@ -40,16 +40,26 @@ impl Blocks {
         self.blocks.entry(block.clone()).or_default().crossing.get_or_insert((crossing, at.clone()));
     }
 
-    /// The records whose bytes matter: record, reason, place.
-    pub(super) fn crossings(self) -> impl Iterator<Item = (Name, String, Where)> {
-        self.blocks.into_values().flat_map(|block| {
-            let (crossing, at) = block.crossing.unzip();
-            let reason = crossing.map(|crossing| format!("memory that is used as one {crossing}"));
-            let records = if reason.is_some() { block.used_as } else { Vec::new() };
-            records
-                .into_iter()
-                .zip(std::iter::repeat(reason.zip(at)))
-                .filter_map(|(record, found)| found.map(|(reason, at)| (record, reason, at)))
-        })
+    /// The records whose bytes matter: record, reason, place. Memory that a call gave is that which the called function
+    /// made: what matters of either matters of both, but not from one call to the next.
+    pub(super) fn crossings(&self, same: &BTreeSet<(Name, Name)>) -> Vec<(Name, String, Where)> {
+        let mut inside: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
+        for (outer, inner) in same {
+            inside.entry(outer).or_default().insert(inner);
+        }
+        let mut found = Vec::new();
+        for outer in self.blocks.keys().chain(inside.keys().copied()).cloned().collect::<BTreeSet<Name>>() {
+            let mut all: BTreeSet<&Name> = [&outer].into();
+            let mut work = vec![&outer];
+            while let Some(next) = work.pop() {
+                work.extend(inside.get(next).into_iter().flatten().filter(|&&inner| all.insert(inner)));
+            }
+            let blocks = || all.iter().filter_map(|name| self.blocks.get(*name));
+            let Some((crossing, at)) = blocks().find_map(|block| block.crossing.clone()) else { continue };
+            let reason = format!("memory that is used as one {crossing}");
+            let records = blocks().flat_map(|block| block.used_as.iter().cloned());
+            found.extend(records.map(|record| (record, reason.clone(), at.clone())));
+        }
+        found
     }
 }

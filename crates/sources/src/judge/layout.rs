@@ -1,7 +1,7 @@
 //! What the declarations alone say.
 
 use super::Judge;
-use crate::facts::{Member, RecordFact, Where};
+use crate::facts::{Member, RecordFact, Shape, Where};
 use crate::relation::common_members;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -26,10 +26,15 @@ impl Judge<'_> {
         self.common_leading();
     }
 
-    /// A block of which most members are volatile is a device's; single volatile members keep their place.
+    /// A block of which most members are volatile is a device's; single volatile members keep their place, but in a type
+    /// with pointers: no device has such, and its volatile members are there for signals and threads.
     fn volatile(&mut self, usr: &Name, record: &RecordFact) {
         let volatile: Vec<&Member> = record.members.iter().filter(|member| member.is_volatile).collect();
         if volatile.is_empty() {
+            return;
+        }
+        let has_pointers = record.members.iter().any(|member| member.shape == Shape::Pointer);
+        if has_pointers && volatile.len() * 2 <= record.members.len() {
             return;
         }
         let names = volatile.iter().map(|member| member.name.to_string()).collect();

@@ -1,0 +1,171 @@
+//! Which sign moves a pointer: libclang does not tell `+` from `-`, and shows a macro's text nowhere.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// The macros of a unit by name, each with the text of all its definitions.
+#[derive(Default, Debug)]
+pub(super) struct Macros {
+    bodies: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What follows a piece of an expression.
+enum Next<'t> {
+    /// A word, and what stands behind it.
+    Word(&'t [u8], &'t [u8]),
+    /// Something else that what is subtracted from may consist of.
+    Other(&'t [u8]),
+    Minus,
+    End,
+}
+
+impl Macros {
+    /// The macros that these files define, whether they do so under the unit's conditions or not.
+    pub(super) fn of(files: Vec<String>) -> Macros {
+        let mut macros = Macros::default();
+        for file in files {
+            macros.add(&std::fs::read(file).unwrap_or_default());
+        }
+        macros
+    }
+
+    fn add(&mut self, text: &[u8]) {
+        let mut lines = text.split(|&byte| byte == b'\n');
+        while let Some(line) = lines.next() {
+            let Some(rest) = line.trim_ascii_start().strip_prefix(b"#") else { continue };
+            let Some(rest) = rest.trim_ascii_start().strip_prefix(b"define") else { continue };
+            let (name, body) = word(rest.trim_ascii_start());
+            let known = self.bodies.entry(name.to_vec()).or_default();
+            known.extend(body);
+            let mut last = line;
+            while last.trim_ascii_end().ends_with(b"\\") {
+                let Some(next) = lines.next() else { break };
+                known.extend(next);
+                last = next;
+            }
+        }
+    }
+
+    /// Whether an expression that moves a pointer and starts here is a subtraction for certain.
+    pub(super) fn is_subtraction(&self, text: &[u8]) -> bool {
+        let (name, rest) = word(text);
+        match self.bodies.contains_key(name) {
+            // Its operator stands in the macro, in what that names, or in what it is given.
+            true => {
+                let given = behind_brackets(rest).map_or(rest, |behind| &rest[..rest.len() - behind.len()]);
+                let mut seen = BTreeSet::new();
+                !has_plus(given)
+                    && self.only_subtracts(name, &mut seen)
+                    && self.names_only_such(given, &mut seen)
+            }
+            false => self.minus_follows(text),
+        }
+    }
+
+    /// No `+` in a macro, nor in those that it names.
+    fn only_subtracts<'m>(&'m self, name: &'m [u8], seen: &mut BTreeSet<&'m [u8]>) -> bool {
+        let Some(body) = self.bodies.get(name) else { return true };
+        !seen.insert(name) || (!has_plus(body) && self.names_only_such(body, seen))
+    }
+
+    fn names_only_such<'m>(&'m self, text: &'m [u8], seen: &mut BTreeSet<&'m [u8]>) -> bool {
+        let is_separator = |byte: &u8| !is_word(*byte);
+        text.split(is_separator).filter(|name| !name.is_empty()).all(|name| self.only_subtracts(name, seen))
+    }
+
+    fn minus_follows(&self, mut text: &[u8]) -> bool {
+        loop {
+            text = match next(text) {
+                Next::Minus => return true,
+                Next::End => return false,
+                Next::Word(name, _) if self.bodies.contains_key(name) => return false,
+                Next::Word(_, rest) | Next::Other(rest) => rest,
+            };
+        }
+    }
+}
+
+fn next(text: &[u8]) -> Next<'_> {
+    match text {
+        [b'-', b'>', rest @ ..] | [b'-', b'-', rest @ ..] | [b'+', b'+', rest @ ..] => Next::Other(rest),
+        [b'-', ..] => Next::Minus,
+        [b'(' | b'[', ..] => behind_brackets(text).map_or(Next::End, Next::Other),
+        [byte, ..] if is_word(*byte) => {
+            let (name, rest) = word(text);
+            Next::Word(name, rest)
+        }
+        [byte, rest @ ..] if byte.is_ascii_whitespace() || b".&*".contains(byte) => Next::Other(rest),
+        _ => Next::End,
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The word at the start, and the rest.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|&byte| !is_word(byte)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn has_plus(text: &[u8]) -> bool {
+    text.contains(&b'+')
+}
+
+/// What stands behind the bracket that closes the one at the start.
+fn behind_brackets(text: &[u8]) -> Option<&[u8]> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth = depth.checked_sub(1)?,
+            b'"' | b'\'' | b';' => return None,
+            _ => {}
+        }
+        if depth == 0 {
+            return text.get(at + 1..).filter(|_| at > 0);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn macros() -> Macros {
+        let mut macros = Macros::default();
+        macros.add(
+            b"#define ROOM (sizeof(void *))\n#define extra(L)\t((void *)((char *)(L) - ROOM))\n\
+              #define NEXT(p) ((char *)(p) + 8)\n# define BACK(p) \\\n  (NEXT(p) \\\n - 16)\n#define PLUS +\n",
+        );
+        macros
+    }
+
+    #[test]
+    fn a_minus_that_is_written_is_one() {
+        for text in ["(char *)(L) - 8;", "p-8", "a->b[i - 1].c - 8", "&x->b - n", "f(a, b) - 1"] {
+            assert!(macros().is_subtraction(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "(char *)(L) + 8",
+            "p)-8",
+            "a->b[i - 1] + c - 8",
+            "p++ + 1",
+            "(a",
+            "",
+            "p = q - 8",
+            "p PLUS 4 - 1",
+        ] {
+            assert!(!macros().is_subtraction(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_macros_minus_is_one_where_no_plus_can_be_meant() {
+        assert!(macros().is_subtraction(b"extra(L1), 3 + 4"));
+        for text in ["extra(L + 1)", "NEXT(p) - 8", "BACK(p)", "extra(NEXT(p))"] {
+            assert!(!macros().is_subtraction(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Uses that look like a dependence on the order and are none, each beside the program that it must not be mistaken for.
+
+mod program;
+
+use lineup_sources::{Freedom, Verdict};
+use program::Program;
+
+/// The type `t` of the program is refused, for this reason.
+fn refused(text: &str, reason: &str) {
+    let checked = Program::c(text).check();
+    let ty = checked.named("t").next().expect("the type t");
+    let is_it = |used: &lineup_sources::Use| used.verdict == Verdict::Refuse && used.reason.contains(reason);
+    assert!(ty.uses.iter().any(is_it), "{text}\n{:#?}", ty.uses);
+}
+
+fn movable(text: &str) {
+    let checked = Program::c(text).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert_eq!(ty.freedom(), Freedom::Movable, "{text}\n{:#?}", ty.uses);
+}
+
+/// The type `t` keeps these members, for this reason.
+fn held(text: &str, members: &[&str], reason: &str) {
+    let checked = Program::c(text).check();
+    let ty = checked.named("t").next().expect("the type t");
+    let verdict = Verdict::Keep(members.iter().map(|name| name.to_string()).collect());
+    let is_it = |used: &lineup_sources::Use| used.verdict == verdict && used.reason.contains(reason);
+    assert!(ty.uses.iter().any(is_it), "{text}\n{:#?}", ty.uses);
+}
+
+const HEADERS: &str = "#include <stddef.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n";
+
+fn with_headers(text: &str) -> String {
+    format!("{HEADERS}{text}")
+}
+
+#[test]
+fn the_object_around_a_member_is_found_by_offsetof() {
+    let outer = "struct t { int a; long b; }; struct outer { char extra[8]; struct t in; };";
+    let own = "struct outer *f(struct t *x) { return (struct outer *)((unsigned char *)x - offsetof(struct outer, in)); }";
+    movable(&with_headers(&format!("{outer}{own}")));
+    let freed = "void f(struct t *x) { free((char *)x - offsetof(struct outer, in)); }";
+    movable(&with_headers(&format!("{outer}{freed}")));
+    let through = "static void *around(void *x) { return (char *)x - offsetof(struct outer, in); }
+        char f(struct t *x) { struct outer *o = around(x); return o->extra[0]; }";
+    movable(&with_headers(&format!("{outer}{through}")));
+}
+
+#[test]
+fn offsetof_of_another_type_is_a_fixed_offset() {
+    let text =
+        "struct in { int k, l; }; struct shadow { int a; struct in in; }; struct t { int a, k, l; long c; };
+        int f(struct t *x) { return ((struct in *)((char *)x + offsetof(struct shadow, in)))->l; }";
+    refused(&with_headers(text), "in is read at a fixed offset");
+    let beside = "struct in { int k; long l; }; struct t { int a; struct in in; };
+        char f(struct in *x) { return ((char *)x - offsetof(struct t, in))[5]; }";
+    refused(&with_headers(beside), "its bytes are read one by one");
+    let further = "struct in { int k, l; }; struct t { int a; struct in in; int b; };
+        int f(struct in *x) { return *(int *)((char *)x - offsetof(struct t, in) + 12); }";
+    refused(&with_headers(further), "int is read at a fixed offset");
+}
+
+#[test]
+fn what_lies_before_a_member_at_a_fixed_distance_stays_there() {
+    let types = "struct in { int k; long l; }; struct t { char extra[8]; struct in in; int z, y; };";
+    let reason = "what lies before one of its members";
+    let direct = "void f(struct in *x, char *to) { memcpy(to, (char *)x - 8, 8); }";
+    held(&with_headers(&format!("{types}{direct}")), &["extra", "in"], reason);
+    let by_macro = "#define ROOM (sizeof(void *))\n#define extra(x) ((void *)((char *)(x) - ROOM))\n
+        void f(struct in *x, char *to) { memcpy(to, extra(x), ROOM); }";
+    let text = with_headers(&format!("{types}\n{by_macro}"));
+    held(&text, &["extra", "in"], reason);
+    let inner = text.replace("struct t ", "struct outer ").replace("struct in ", "struct t ");
+    movable(&inner);
+    let after =
+        "struct t { int a, b; long c; }; void f(struct t *x, int *to) { memcpy(to, (char *)x + 4, 4); }";
+    refused(&with_headers(after), "bytes at a fixed offset");
+}
+
+/// A wrapper around an allocator whose name does not say so.
+const GROW: &str = "static void *grow(void *old, size_t n) { void *p = old ? realloc(old, n) : malloc(n); if (!p) abort(); return p; }
+    struct t { int k; long l; };";
+
+#[test]
+fn each_call_of_a_wrapper_gives_memory_of_its_own() {
+    let text = "void f(int fd) { char *bytes = grow(0, 64); bytes[0] = 1; read(fd, bytes, 64); }
+        long g(void) { struct t *x = grow(0, sizeof *x); x->k = 1; return x->l; }";
+    movable(&with_headers(&format!("{GROW}{text}")));
+    let nested = "static void *twice(size_t n) { return grow(0, 2 * n); }
+        void f(int fd) { char *bytes = twice(64); read(fd, bytes, 64); }
+        long g(void) { struct t *x = twice(sizeof *x); x->k = 1; return x->l; }";
+    movable(&with_headers(&format!("{GROW}{nested}")));
+}
+
+#[test]
+fn memory_that_a_wrapper_fills_or_keeps_is_the_same_outside() {
+    let filled = "static char *load(int fd) { char *p = grow(0, 64); read(fd, p, 64); return p; }
+        long g(int fd) { struct t *x = (struct t *)load(fd); return x->l; }";
+    refused(&with_headers(&format!("{GROW}{filled}")), "memory that is used as one is given to read()");
+    let kept = "static void *room(void) { static void *kept; if (!kept) kept = malloc(64); return kept; }
+        long f(int fd) { char *bytes = room(); return write(fd, bytes, 64); }
+        long g(void) { struct t *x = room(); x->k = 1; return x->l; }";
+    refused(&with_headers(&format!("{GROW}{kept}")), "memory that is used as one is given to write()");
+    let behind = "static void *room(void **at) { if (!*at) *at = malloc(64); return *at; }
+        static void *one;
+        long f(int fd) { char *bytes = room(&one); return write(fd, bytes, 64); }
+        long g(void) { struct t *x = room(&one); x->k = 1; return x->l; }";
+    refused(&with_headers(&format!("{GROW}{behind}")), "memory that is used as one is given to write()");
+    let header = "static char *made(void) { struct t *x = malloc(64); x->k = 1; return (char *)x; }
+        long f(int fd) { return write(fd, made(), 64); }";
+    refused(&with_headers(&format!("{GROW}{header}")), "write()");
+}
+
+#[test]
+fn an_array_of_pointers_is_not_what_they_point_to() {
+    let text = "struct all { struct t **items; char *bytes; }; 
+        void f(struct all *a, int fd) { a->bytes = grow(a->bytes, 64); a->bytes[1] = 2; read(fd, a->bytes, 64); }
+        long g(struct all *a) { a->items = grow(a->items, 64); a->items[0] = calloc(1, sizeof(struct t));
+                                struct t *x = (struct t *)(void *)a->items[0]; return x->l; }";
+    movable(&with_headers(&format!("{GROW}{text}")));
+    let same = "static void *item(void **items, int i) { return items[i]; }
+        long g(int fd) { void **items = malloc(64); items[1] = malloc(64); read(fd, items[1], 64);
+                         struct t *x = item(items, 1); return x->l; }";
+    refused(&with_headers(&format!("{GROW}{same}")), "memory that is used as one is given to read()");
+    let listed = "long g(int fd) { void *items[] = { 0, malloc(64) }; read(fd, items[1], 64);
+                                struct t *x = items[1]; return x->l; }";
+    refused(&with_headers(&format!("{GROW}{listed}")), "memory that is used as one is given to read()");
+    let out = "static void make(void **to) { *to = malloc(64); }
+        long g(int fd) { void *p; make(&p); read(fd, p, 64); struct t *x = p; return x->l; }";
+    refused(&with_headers(&format!("{GROW}{out}")), "memory that is used as one is given to read()");
+}
+
+#[test]
+fn a_volatile_member_beside_pointers_is_no_devices() {
+    movable("struct t { void *next; volatile int stop; int a, b; }; int f(struct t *x) { return x->stop; }");
+    held(
+        "struct t { int a, b; volatile int status; int c; }; int f(struct t *x) { return x->status; }",
+        &["status"],
+        "volatile members",
+    );
+}
