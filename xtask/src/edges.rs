@@ -12,7 +12,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-recording", &["lineup-model"]),
     ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),
     ("lineup-sources", &[]),
-    ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording"]),
+    ("lineup-follow", &["lineup-model", "lineup-recording"]),
+    ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording", "lineup-follow"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
     ("lineup-advise", &["lineup-model", "lineup-explain"]),
@@ -80,7 +81,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const HEAVY: &[(&str, &[&str])] = &[
     ("gimli", &["lineup-debuginfo"]),
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
-    ("iced-x86", &["lineup-explain", "lineup-plugin"]),
+    ("iced-x86", &["lineup-explain", "lineup-plugin"])
     ("capstone", &["lineup-explain"]),
     ("clang-sys", &["lineup-sources"]),
     ("tree-sitter", &["lineup-advise"]),

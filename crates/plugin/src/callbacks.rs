@@ -1,6 +1,5 @@
 //! What the emulator calls while the guest runs.
 
-use crate::blocks::{Block, Site, Special};
 use crate::ffi::PluginId;
 use crate::follow::Exec;
 use crate::guest::read_value;
@@ -13,7 +12,8 @@ use crate::syscalls::{
     ARCH_SET_FS, AT_FDCWD, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
 };
 use crate::thread::Thread;
-use crate::tracker::CallSite;
+use lineup_follow::blocks::{Block, Site, Special};
+use lineup_follow::tracker::CallSite;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
@@ -347,7 +347,7 @@ impl Recorder {
     /// A thread gets the base that the segment descriptor at this address holds, after the entry's number.
     fn note_descriptor(&self, thread: &mut Thread, descriptor: u64) {
         let host = descriptor.wrapping_add(4).wrapping_add(self.guest_base.load(Ordering::Relaxed));
-        if !host.is_multiple_of(4) || !crate::maps::is_readable(host) {
+        if !host.is_multiple_of(4) || !lineup_follow::maps::is_readable(host) {
             return;
         }
         // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.
@@ -386,7 +386,7 @@ impl Recorder {
     fn set_handler(&self, signal: u64, action: u64) {
         let pointer_bytes = self.plan.header.abi.pointer_bytes;
         let host = action.wrapping_add(self.guest_base.load(Ordering::Relaxed));
-        if !host.is_multiple_of(u64::from(pointer_bytes)) || !crate::maps::is_readable(host) {
+        if !host.is_multiple_of(u64::from(pointer_bytes)) || !lineup_follow::maps::is_readable(host) {
             return;
         }
         // SAFETY: checked to be mapped and aligned just now; the guest passes it to the kernel, so it keeps it mapped.

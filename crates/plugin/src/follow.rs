@@ -4,10 +4,10 @@
 //! What the guest asks for is left to the emulator when it cannot work (then the guest gets the kernel's word for it), and
 //! when the program cannot run under the emulator. That is noted, since its work and that of all it starts is lost.
 
-use crate::elf::Elf;
 use crate::guest::Memory;
 use crate::recorder::Recorder;
 use crate::syscalls::AT_FDCWD;
+use lineup_follow::elf;
 use lineup_model::access::ProcessId;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, MOST_INTERPRETERS, SANITIZERS};
 use lineup_recording::Unfollowed;
@@ -98,7 +98,7 @@ impl Recorder {
     fn why_not(&self, path: &OsStr) -> Option<Obstacle> {
         let Ok(file) = File::open(path) else { return Some(Obstacle::Fails) };
         let alone = |why: &str| Some(Obstacle::Alone(why.to_owned()));
-        let Some(machine) = Elf::open(&file).map(|elf| elf.machine()) else { return Some(Obstacle::Fails) };
+        let Some(machine) = elf::machine_of(&file) else { return Some(Obstacle::Fails) };
         let wanted = self.plan.header.abi;
         if machine != Some((wanted.machine, wanted.pointer_bytes)) {
             return alone(&format!("is no program for {}", wanted.machine));

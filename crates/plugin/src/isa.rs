@@ -7,37 +7,8 @@ mod x86;
 
 use crate::syscalls::{Call, ThreadBaseArgument};
 use crate::system::privileged::{FlagAccess, Privileged, Returned, Written};
+pub(crate) use lineup_follow::flow::{Flow, Insn};
 use lineup_model::abi::Machine;
-
-/// How control leaves a block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Flow {
-    /// Falls through, branches to a fixed place, or traps.
-    Plain,
-    /// Calls: control comes back to the instruction after it.
-    Call,
-    /// Returns to where a register or the stack says.
-    Return,
-    /// Jumps to where a register or memory says: a switch, a stub, a tail call.
-    Indirect,
-}
-
-/// What of an instruction matters to the recorder.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Insn {
-    /// How it passes control on.
-    pub(crate) flow: Flow,
-    /// An x86 string instruction under a repeat prefix: executed once per element.
-    pub(crate) repeats: bool,
-    /// Loads or stores several registers, each an access of its own.
-    pub(crate) multiple: bool,
-    /// Addresses memory through the stack pointer, as far as is easily told.
-    pub(crate) on_stack: bool,
-}
-
-impl Insn {
-    const PLAIN: Insn = Insn { flow: Flow::Plain, repeats: false, multiple: false, on_stack: false };
-}
 
 /// What must be understood of a machine beyond its [`lineup_model::machine::Description`]. To add a machine, implement it in a
 /// file of its own and name it in [`of`].

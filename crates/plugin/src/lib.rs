@@ -7,7 +7,7 @@
 //! * A callback belongs to one guest thread and touches that thread's state only; what threads share is behind locks
 //!   that translation and full blocks take, not execution.
 //! * The interface of QEMU 7.2 reads no registers. Returns are recognised by the slot of the return address (x86) or
-//!   by the return pc (Arm); see [`tracker`](crate).
+//!   by the return pc (Arm); see [`lineup_follow::tracker`].
 //! * What a callback points to is never freed: the emulator keeps the pointers.
 //! * Guest memory is read only where the guest itself just accessed it.
 //!
@@ -17,14 +17,11 @@
 //! [`lineup_recording::plan::Discovery`], every other run a recording.
 
 mod audit;
-mod blocks;
 mod callbacks;
 mod describe;
-mod elf;
 mod ffi;
 mod follow;
 mod guest;
-mod images;
 mod install;
 mod isa;
 mod journal;
@@ -32,14 +29,11 @@ mod kept_file;
 mod last_words;
 mod limits;
 mod link;
-mod maps;
 mod output;
 mod process;
 mod profile;
 mod recorder;
-mod selection;
 mod syscalls;
 mod system;
 mod thread;
-mod tracker;
 mod translate;

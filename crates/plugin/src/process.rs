@@ -5,7 +5,7 @@
 
 use crate::output::HeldOutput;
 use crate::recorder::{self, Ended, Recorder, Translation};
-use crate::selection::Taken;
+use lineup_follow::selection::Taken;
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
 

@@ -1,14 +1,15 @@
 //! The recorder of this process: what threads share, from installation to the last summary.
 
-use crate::blocks::{Block, Registry};
 use crate::ffi::Api;
-use crate::images::Images;
 use crate::journal::Journal;
 use crate::limits::{BLOCK_BYTES, MAX_THREADS};
 use crate::output::Output;
 use crate::profile::{self, Profile};
-use crate::selection::Picker;
-use crate::thread::{Entry, Manner, Thread};
+use crate::thread::{Own, Thread};
+use lineup_follow::blocks::{Block, Registry};
+use lineup_follow::images::Images;
+use lineup_follow::selection::Picker;
+use lineup_follow::thread::{Entry, Manner};
 use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::process::{AddressSpace, Origin, Process};
@@ -248,11 +249,11 @@ impl Recorder {
             self.lost_threads.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let mut thread = Thread::new(ThreadId(self.journal.thread()), self.manner());
+        let mut thread = Thread::new(ThreadId(self.journal.thread()), self.manner(), Own::default());
         self.threads_begun.fetch_add(1, Ordering::Relaxed);
         self.threads_alive.fetch_add(1, Ordering::Relaxed);
-        thread.profile = self.profile.as_ref().map(|profile| profile.thread(self.api));
-        profile::set_current(vcpu, thread.profile.as_deref_mut());
+        thread.own.profile = self.profile.as_ref().map(|profile| profile.thread(self.api));
+        profile::set_current(vcpu, thread.own.profile.as_deref_mut());
         let old = slot.swap(Box::into_raw(Box::new(thread)), Ordering::AcqRel);
         self.drop_thread(old, CallEnd::ThreadEnded);
     }
@@ -300,7 +301,7 @@ impl Recorder {
         }
         self.instructions.fetch_add(thread.instructions, Ordering::Relaxed);
         if let Some(profile) = &self.profile {
-            let instructions = profile.take(thread.profile);
+            let instructions = profile.take(thread.own.profile);
             self.instructions.fetch_add(instructions, Ordering::Relaxed);
         }
     }
@@ -324,14 +325,14 @@ impl Recorder {
 
     /// Writes what a thread packed.
     pub(crate) fn flush(&self, thread: &mut Thread) {
-        if let Some(slot) = &mut thread.slot {
+        if let Some(slot) = &mut thread.own.slot {
             slot.begin_writing();
         }
         self.write(&mut thread.encoder);
-        if let Some(slot) = &mut thread.slot {
+        if let Some(slot) = &mut thread.own.slot {
             slot.clear();
         }
-        thread.in_slot = 0;
+        thread.own.in_slot = 0;
         thread.written_at = Instant::now();
     }
 
@@ -349,13 +350,16 @@ impl Recorder {
         if !std::mem::take(&mut thread.has_packed_call) {
             return;
         }
-        if thread.slot.is_none() {
-            thread.slot = self.journal.slot();
+        if thread.own.slot.is_none() {
+            thread.own.slot = self.journal.slot();
         }
         let packed = thread.encoder.packed_bytes();
-        let fits =
-            thread.slot.as_mut().is_none_or(|slot| slot.append(&thread.encoder.packed()[thread.in_slot..]));
-        thread.in_slot = packed;
+        let fits = thread
+            .own
+            .slot
+            .as_mut()
+            .is_none_or(|slot| slot.append(&thread.encoder.packed()[thread.own.in_slot..]));
+        thread.own.in_slot = packed;
         if !fits || packed >= BLOCK_BYTES || thread.written_at.elapsed() >= LONGEST_WAIT {
             self.flush(thread);
         }
@@ -373,7 +377,9 @@ impl Recorder {
         thread.has_stack = true;
         let guest_base = self.guest_base.load(Ordering::Relaxed);
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        if let Some((start, end)) = crate::maps::mapping_around(&maps, address.wrapping_add(guest_base)) {
+        if let Some((start, end)) =
+            lineup_follow::maps::mapping_around(&maps, address.wrapping_add(guest_base))
+        {
             let (start, end) = (start.wrapping_sub(guest_base), end.wrapping_sub(guest_base));
             thread.encoder.stack(&StackRange { thread: thread.id, start, end });
         }
@@ -414,7 +420,9 @@ impl Recorder {
         self.note_process(Origin::Forked(parent));
         // SAFETY: called in the system call of that virtual CPU, whose callback has returned: no other reference lives.
         if let Some(thread) = unsafe { self.thread(vcpu) } {
-            thread.forked(ThreadId(self.journal.thread()));
+            // The other process's part of the journal stays as it is.
+            std::mem::forget(thread.own.slot.take());
+            thread.forked(ThreadId(self.journal.thread()), Own::default());
             thread.is_counted_inside = false;
         }
     }

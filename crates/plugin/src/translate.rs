@@ -1,12 +1,13 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
-use crate::blocks::{Block, BlockKey, BlockParts, Site};
 use crate::callbacks::{on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access};
 use crate::ffi::{self, INLINE_ADD, MemCallback, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::certain::Follower;
 use crate::isa::{self, Flow};
 use crate::profile::{Kind, Profile, chains};
 use crate::recorder::{self, Recorder, Translation};
+use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
+use lineup_follow::maps::guest_files;
 use lineup_model::abi::Machine;
 use lineup_model::access::CODE_GRANULE_BYTES;
 use lineup_recording::plan::BlockRoles;
@@ -97,7 +98,7 @@ impl Recorder {
             return;
         }
         let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
-        let fresh = translation.images.refresh(&maps, guest_base, &self.plan);
+        let fresh = translation.images.refresh(&guest_files(&maps), guest_base, &self.plan);
         translation.found_entries.extend(fresh.entries);
         let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));

@@ -14,8 +14,7 @@ mod seen;
 mod shadow;
 
 use crate::ffi::{Api, PluginId};
-use crate::images;
-use crate::maps;
+use lineup_follow::{images, maps};
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::Machine;
 use lineup_recording::audit::{Findings, Global, Site, Table, TypedByte};

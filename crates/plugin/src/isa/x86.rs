@@ -1,6 +1,6 @@
 //! x86, after the opcode maps of Intel's manual, volume 2, appendix A.
 
-use super::{Flow, Insn, InstructionSet};
+use super::{Insn, InstructionSet};
 use crate::syscalls::{Call, OF_BOTH_OLD, ThreadBaseArgument, look_up};
 use crate::system::privileged::Privileged;
 use iced_x86::{Decoder, DecoderError, DecoderOptions};
@@ -46,7 +46,7 @@ pub(super) const I386: X86 = X86 {
 
 impl InstructionSet for X86 {
     fn decode(&self, bytes: &[u8], _is_thumb: bool) -> Insn {
-        decode(bytes)
+        lineup_follow::flow::of_x86(bytes)
     }
 
     fn only_leaves(&self, bytes: &[u8], _is_thumb: bool) -> bool {
@@ -78,66 +78,9 @@ impl InstructionSet for X86 {
     }
 }
 
-fn decode(bytes: &[u8]) -> Insn {
-    let mut repeat = false;
-    let mut rest = bytes;
-    loop {
-        match rest {
-            [0xf2 | 0xf3, tail @ ..] => {
-                repeat = true;
-                rest = tail;
-            }
-            [0x66 | 0x67 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65 | 0x40..=0x4f, tail @ ..] => rest = tail,
-            _ => break,
-        }
-    }
-    let (flow, on_stack) = match rest {
-        [0xe8, ..] => (Flow::Call, true),
-        [0xc2 | 0xc3 | 0xca | 0xcb, ..] => (Flow::Return, true),
-        [0xff, modrm, ..] => match (modrm >> 3) & 7 {
-            2 | 3 => (Flow::Call, true),
-            4 | 5 => (Flow::Indirect, false),
-            // push with a memory operand
-            _ => (Flow::Plain, false),
-        },
-        // push and pop of a register
-        [0x50..=0x5f, ..] => (Flow::Plain, true),
-        _ => (Flow::Plain, false),
-    };
-    let string = matches!(rest.first(), Some(0x6c..=0x6f | 0xa4..=0xa7 | 0xaa..=0xaf));
-    Insn { flow, repeats: repeat && string, multiple: false, on_stack }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn flow(bytes: &[u8]) -> Flow {
-        decode(bytes).flow
-    }
-
-    #[test]
-    fn calls_returns_and_jumps_are_told_apart() {
-        assert_eq!(flow(&[0xe8, 1, 2, 3, 4]), Flow::Call);
-        assert_eq!(flow(&[0xff, 0xd0]), Flow::Call); // call *%rax
-        assert_eq!(flow(&[0x41, 0xff, 0xd4]), Flow::Call); // call *%r12
-        assert_eq!(flow(&[0xff, 0x15, 0, 0, 0, 0]), Flow::Call); // call *0(%rip)
-        assert_eq!(flow(&[0xff, 0x25, 0, 0, 0, 0]), Flow::Indirect); // jmp *0(%rip)
-        assert_eq!(flow(&[0xf2, 0xff, 0x25, 0, 0, 0, 0]), Flow::Indirect); // bnd jmp *0(%rip)
-        assert_eq!(flow(&[0xc3]), Flow::Return);
-        assert_eq!(flow(&[0xf3, 0xc3]), Flow::Return); // rep ret
-        assert_eq!(flow(&[0xff, 0x30]), Flow::Plain); // push (%rax)
-        assert_eq!(flow(&[0xeb, 0x10]), Flow::Plain);
-        assert_eq!(flow(&[0x0f, 0x84, 0, 0, 0, 0]), Flow::Plain);
-    }
-
-    #[test]
-    fn repeated_string_instructions_are_known() {
-        assert!(decode(&[0xf3, 0xa4]).repeats); // rep movsb
-        assert!(decode(&[0xf3, 0x48, 0xa5]).repeats); // rep movsq
-        assert!(!decode(&[0xa4]).repeats);
-        assert!(!decode(&[0xf3, 0xc3]).repeats);
-    }
 
     #[test]
     fn the_beginning_of_an_instruction_is_not_one() {

@@ -12,7 +12,7 @@
 //!
 //! Pure: fed with blocks and slots, it reports which calls ended how.
 
-use crate::isa::Flow;
+use crate::flow::Flow;
 use lineup_model::access::CallEnd;
 
 /// An activation of a function inside a region, the region's own first.
@@ -33,24 +33,27 @@ struct OpenCall {
 
 /// The call instruction that led to a region's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CallSite {
-    pub(crate) return_pc: u64,
+pub struct CallSite {
+    /// Where it returns to.
+    pub return_pc: u64,
     /// The slot of the return address, on x86.
-    pub(crate) slot: Option<u64>,
+    pub slot: Option<u64>,
 }
 
 /// What the tracker needs to know of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BlockFacts {
-    pub(crate) start: u64,
+pub struct BlockFacts {
+    /// Where it begins.
+    pub start: u64,
     /// Address after its last instruction.
-    pub(crate) end: u64,
-    pub(crate) flow: Flow,
+    pub end: u64,
+    /// How control leaves it.
+    pub flow: Flow,
 }
 
 /// What leaves activations without returning from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Leaving {
+pub enum Leaving {
     /// `longjmp` and its kin.
     Jump,
     /// The unwinder of C++ and its kin.
@@ -60,11 +63,11 @@ pub(crate) enum Leaving {
 }
 
 /// Calls that ended, innermost first.
-pub(crate) type Ended = Vec<CallEnd>;
+pub type Ended = Vec<CallEnd>;
 
 /// The open calls of one thread.
 #[derive(Default, Debug)]
-pub(crate) struct Tracker {
+pub struct Tracker {
     uses_slots: bool,
     activations: Vec<Activation>,
     calls: Vec<OpenCall>,
@@ -80,18 +83,19 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    pub(crate) fn new(uses_slots: bool) -> Self {
+    /// No call is open. `uses_slots` tells whether return addresses lie in memory.
+    pub fn new(uses_slots: bool) -> Self {
         Tracker { uses_slots, ..Tracker::default() }
     }
 
     /// True while a call of a region is open.
-    pub(crate) fn is_inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         !self.calls.is_empty()
     }
 
     /// True when control that went from `previous` to `next` may be the landing of `longjmp` or of an
     /// exception: it followed a register or the stack to no known return.
-    pub(crate) fn may_land(&self, previous: Flow, next: u64) -> bool {
+    pub fn may_land(&self, previous: Flow, next: u64) -> bool {
         let is_free = match previous {
             Flow::Return => !self.came_back,
             Flow::Indirect => true,
@@ -101,27 +105,27 @@ impl Tracker {
     }
 
     /// How many calls of this region are open.
-    pub(crate) fn depth_of(&self, region: u16) -> u32 {
+    pub fn depth_of(&self, region: u16) -> u32 {
         self.calls.iter().filter(|call| call.region == region).count() as u32
     }
 
     /// How many calls are open.
-    pub(crate) fn open_calls(&self) -> usize {
+    pub fn open_calls(&self) -> usize {
         self.calls.len()
     }
 
     /// The calls that ended since the last asking, innermost first.
-    pub(crate) fn take_ended(&mut self) -> Ended {
+    pub fn take_ended(&mut self) -> Ended {
         std::mem::take(&mut self.ended)
     }
 
     /// True when calls ended that were not yet asked for.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         !self.ended.is_empty()
     }
 
     /// Ends every open call.
-    pub(crate) fn end_all(&mut self, how: CallEnd) {
+    pub fn end_all(&mut self, how: CallEnd) {
         self.keep(0, how);
         self.landings.clear();
         self.leaving = None;
@@ -129,22 +133,22 @@ impl Tracker {
     }
 
     /// Activations that are open, the region's own included.
-    pub(crate) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.activations.len()
     }
 
     /// How calls end that are left without a return.
-    fn left(&self) -> CallEnd {
+    pub fn left(&self) -> CallEnd {
         if self.thread_ends { CallEnd::ThreadEnded } else { CallEnd::Abandoned }
     }
 
     /// True from the call of `longjmp` or the unwinder until it has come down.
-    pub(crate) fn is_leaving(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
 
     /// True when a `ret` just ended no activation that is known (x86): control left the regions unseen.
-    pub(crate) fn lost_return(&self, previous: Flow) -> bool {
+    pub fn lost_return(&self, previous: Flow) -> bool {
         self.uses_slots && previous == Flow::Return && !self.came_back
     }
 
@@ -161,13 +165,13 @@ impl Tracker {
     }
 
     /// True when control at a region's entry is no new call: a jump back to its first instruction.
-    pub(crate) fn is_loop(&self, region: u16, previous: Option<Flow>) -> bool {
+    pub fn is_loop(&self, region: u16, previous: Option<Flow>) -> bool {
         let top = self.activations.len().wrapping_sub(1);
         previous != Some(Flow::Call) && self.calls.iter().any(|call| call.region == region && call.at == top)
     }
 
     /// A call of a region begins. `site` is the call instruction that led there, when one did.
-    pub(crate) fn enter(&mut self, region: u16, site: Option<CallSite>) {
+    pub fn enter(&mut self, region: u16, site: Option<CallSite>) {
         if !self.is_inside() {
             self.activations.clear();
             self.activations.push(Activation {
@@ -179,7 +183,7 @@ impl Tracker {
     }
 
     /// A `call` inside a region stored its return address (x86).
-    pub(crate) fn called(&mut self, slot: u64, return_pc: u64) {
+    pub fn called(&mut self, slot: u64, return_pc: u64) {
         // The stack grows down: what lies at or below the new slot is no longer open.
         while let Some(top) = self.activations.last()
             && top.slot.is_some_and(|open| open <= slot)
@@ -192,7 +196,7 @@ impl Tracker {
     }
 
     /// A `ret` inside a region loaded `target` from `slot` (x86).
-    pub(crate) fn returned(&mut self, slot: u64, target: Option<u64>) {
+    pub fn returned(&mut self, slot: u64, target: Option<u64>) {
         self.came_back = false;
         if let Some(at) = self.activations.iter().rposition(|open| open.slot == Some(slot)) {
             let expected = self.activations[at].return_pc;
@@ -211,7 +215,7 @@ impl Tracker {
     }
 
     /// `setjmp` was entered inside a region.
-    pub(crate) fn set_landing(&mut self) {
+    pub fn set_landing(&mut self) {
         if let Some((Activation { return_pc: Some(pc), .. }, below)) = self.activations.split_last() {
             let landing = (*pc, below.len());
             if !self.landings.contains(&landing) {
@@ -221,7 +225,7 @@ impl Tracker {
     }
 
     /// `longjmp` or the unwinder was entered.
-    pub(crate) fn begin_leaving(&mut self, kind: Leaving) {
+    pub fn begin_leaving(&mut self, kind: Leaving) {
         self.thread_ends |= kind == Leaving::ThreadEnd;
         if self.leaving.is_none() {
             self.leaving = Some((kind, self.activations.len()));
@@ -229,7 +233,7 @@ impl Tracker {
     }
 
     /// Control went from `previous` to `next`, nothing in between.
-    pub(crate) fn step(&mut self, previous: BlockFacts, next: u64) {
+    pub fn step(&mut self, previous: BlockFacts, next: u64) {
         let jumped = matches!(previous.flow, Flow::Return | Flow::Indirect);
         if self.leaving.is_some() && jumped && self.land_at(next) || self.uses_slots {
             return;
@@ -263,7 +267,7 @@ impl Tracker {
     }
 
     /// `longjmp` comes down where `setjmp` returned, inside a region. True when it did.
-    pub(crate) fn land_at(&mut self, next: u64) -> bool {
+    pub fn land_at(&mut self, next: u64) -> bool {
         let Some(at) = self.landings.iter().rposition(|(pc, _)| *pc == next) else { return false };
         let open = self.landings[at].1;
         self.leaving = None;
@@ -274,7 +278,7 @@ impl Tracker {
     /// `longjmp` or an exception comes down in the middle of a function; `in_function` tells whether an
     /// instruction belongs to it. Inside a region an exception lands in the innermost activation of
     /// that function below the unwinder; anything else landed outside.
-    pub(crate) fn land_in(&mut self, in_function: impl Fn(u64) -> bool) {
+    pub fn land_in(&mut self, in_function: impl Fn(u64) -> bool) {
         let Some((kind, from)) = self.leaving.take() else { return };
         let top = from.min(self.activations.len());
         // The activation at i was called by the function of the activation below it.
@@ -289,7 +293,7 @@ impl Tracker {
 
     /// Blocks ran that are not watched, after `previous`. False when they show that control had left
     /// the regions; true when they were executed inside and are missing.
-    pub(crate) fn gap_is_inside(&mut self, previous: Flow) -> bool {
+    pub fn gap_is_inside(&mut self, previous: Flow) -> bool {
         if self.leaving.is_some() {
             self.end_all(self.left());
         } else if !self.uses_slots && previous == Flow::Return && self.activations.len() == 1 {

@@ -5,25 +5,32 @@
 
 /// One line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Mapping<'a> {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) permissions: &'a str,
-    pub(crate) offset: u64,
-    pub(crate) path: &'a str,
+pub struct Mapping<'a> {
+    /// Where it begins.
+    pub start: u64,
+    /// Address after its end.
+    pub end: u64,
+    /// What may be done with it, as the kernel writes it.
+    pub permissions: &'a str,
+    /// Which offset of the file it maps.
+    pub offset: u64,
+    /// The file; empty where it maps none.
+    pub path: &'a str,
 }
 
 /// Neighbouring mappings of one guest file, by its first.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct GuestFile {
-    pub(crate) path: String,
+pub struct GuestFile {
+    /// The file.
+    pub path: String,
     /// Where the first mapping lies in host memory, and which offset of the file it maps.
-    pub(crate) start: u64,
-    pub(crate) offset: u64,
+    pub start: u64,
+    /// Which offset of the file it maps.
+    pub offset: u64,
 }
 
 /// The lines that can be read.
-pub(crate) fn mappings(text: &str) -> impl Iterator<Item = Mapping<'_>> {
+pub fn mappings(text: &str) -> impl Iterator<Item = Mapping<'_>> {
     text.lines().filter_map(mapping)
 }
 
@@ -46,7 +53,18 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
 const MAX_GAP_BYTES: u64 = 0x2_0000;
 
 /// Files that the guest mapped from their beginning, in order of address.
-pub(crate) fn guest_files(text: &str) -> Vec<GuestFile> {
+pub fn guest_files(text: &str) -> Vec<GuestFile> {
+    files(text, |is_executable| !is_executable)
+}
+
+/// Files that a program mapped from their beginning and executes, in order of address: where it runs natively.
+pub fn native_files(text: &str) -> Vec<GuestFile> {
+    files(text, |is_executable| is_executable)
+}
+
+/// Files that were mapped from their beginning, in order of address; `is_wanted` is told whether any of their
+/// mappings can be executed.
+fn files(text: &str, is_wanted: impl Fn(bool) -> bool) -> Vec<GuestFile> {
     let mut files = Vec::new();
     let mut open: Option<(GuestFile, bool)> = None;
     let mut last_end = 0;
@@ -61,26 +79,26 @@ pub(crate) fn guest_files(text: &str) -> Vec<GuestFile> {
                 *any |= executable
             }
             _ => {
-                files.extend(open.take().filter(|(_, any)| !any).map(|(file, _)| file));
+                files.extend(open.take().filter(|(_, any)| is_wanted(*any)).map(|(file, _)| file));
                 let file =
                     GuestFile { path: mapping.path.to_owned(), start: mapping.start, offset: mapping.offset };
                 open = (mapping.offset == 0).then_some((file, executable));
             }
         }
     }
-    files.extend(open.filter(|(_, any)| !any).map(|(file, _)| file));
+    files.extend(open.filter(|(_, any)| is_wanted(*any)).map(|(file, _)| file));
     files
 }
 
 /// True when eight bytes at a host address can be read.
-pub(crate) fn is_readable(address: u64) -> bool {
+pub fn is_readable(address: u64) -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/self/maps") else { return false };
     let holds = |mapping: &Mapping<'_>| mapping.start <= address && address.saturating_add(8) <= mapping.end;
     mappings(&text).any(|mapping| holds(&mapping) && mapping.permissions.starts_with('r'))
 }
 
 /// The mapping that holds a host address.
-pub(crate) fn mapping_around(text: &str, address: u64) -> Option<(u64, u64)> {
+pub fn mapping_around(text: &str, address: u64) -> Option<(u64, u64)> {
     mappings(text).find(|mapping| (mapping.start..mapping.end).contains(&address)).map(|m| (m.start, m.end))
 }
 

@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Picks the calls of one region as they come.
 ///
 /// Calls spread over the run are those with the lowest positions (see [`spread_position`]). While it is not known how
-/// many calls will come, a call is taken when it is among the lowest so far, and may have to give way later: the command
-/// leaves such calls out at the end.
-pub(crate) struct Picker {
+/// many calls will come, a call is taken when it is among the lowest so far, and may have to give way later: the
+/// command leaves such calls out at the end.
+pub struct Picker {
     warmup_calls: u64,
     most: Option<u64>,
     selection: Selection,
@@ -21,11 +21,11 @@ pub(crate) struct Picker {
 }
 
 /// Positions of calls that were taken, highest first.
-pub(crate) type Taken = BinaryHeap<u64>;
+pub type Taken = BinaryHeap<u64>;
 
 impl Picker {
     /// `expected` is how often an earlier run called the region, 0 when there was none.
-    pub(crate) fn new(header: &Header, expected: u64) -> Self {
+    pub fn new(header: &Header, expected: u64) -> Self {
         let after_warmup = expected.saturating_sub(header.warmup_calls);
         Picker {
             warmup_calls: header.warmup_calls,
@@ -37,12 +37,20 @@ impl Picker {
     }
 
     /// True when the call of this number is recorded.
-    pub(crate) fn takes(&self, sequence: u64) -> bool {
+    pub fn takes(&self, sequence: u64) -> bool {
         let Some(number) = sequence.checked_sub(self.warmup_calls) else { return false };
         match (self.most, self.selection) {
             (None, _) => true,
             (Some(most), Selection::First) => number < most,
             (Some(most), Selection::Spread) => self.takes_position(spread_position(number), most),
+        }
+    }
+
+    /// No call at or above this position is recorded: it falls while calls come.
+    pub fn bound(&self) -> u64 {
+        match (self.most, self.selection) {
+            (Some(most), Selection::First) => most.saturating_add(1),
+            _ => self.bound.load(Ordering::Relaxed),
         }
     }
 
@@ -65,7 +73,7 @@ impl Picker {
     }
 
     /// Keeps others from picking.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Taken> {
+    pub fn lock(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

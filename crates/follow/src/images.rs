@@ -2,7 +2,7 @@
 
 use crate::blocks::{Linkage, Special};
 use crate::elf::{Elf, FunctionSymbol};
-use crate::maps;
+use crate::maps::GuestFile;
 use crate::tracker::Leaving;
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
@@ -36,17 +36,19 @@ const SPECIAL: &[(&str, Special)] = &[
 
 /// A function, by its place in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Function {
+pub struct Function {
     /// Name without a suffix such as `.cold`, so that split parts of a function compare equal.
-    pub(crate) name: String,
+    pub name: String,
     /// True for a part that was split off.
-    pub(crate) is_part: bool,
-    pub(crate) range: Range<u64>,
+    pub is_part: bool,
+    /// Where it lies.
+    pub range: Range<u64>,
 }
 
 /// One file.
-pub(crate) struct GuestImage {
-    pub(crate) loaded: LoadedImage,
+pub struct GuestImage {
+    /// Where it lies.
+    pub loaded: LoadedImage,
     /// In order of address.
     functions: Vec<FunctionSymbol>,
     /// Link addresses of the stubs of functions in other files.
@@ -55,7 +57,7 @@ pub(crate) struct GuestImage {
 
 impl GuestImage {
     /// Entries of the functions that give heap blocks back.
-    pub(crate) fn frees(&self) -> impl Iterator<Item = u64> {
+    pub fn frees(&self) -> impl Iterator<Item = u64> {
         let is_free = |symbol: &&FunctionSymbol| {
             SPECIAL.iter().any(|(name, special)| *special == Special::Free && *name == symbol.name)
         };
@@ -74,7 +76,7 @@ impl GuestImage {
 
 /// All files mapped now, and the addresses in them that matter, by runtime address.
 #[derive(Default)]
-pub(crate) struct Images {
+pub struct Images {
     all: Vec<GuestImage>,
     specials: HashMap<u64, Special>,
     entries: HashMap<u64, u16>,
@@ -91,18 +93,19 @@ pub(crate) struct Images {
 
 /// What a look at the maps brought.
 #[derive(Default)]
-pub(crate) struct Fresh {
-    pub(crate) images: Vec<LoadedImage>,
+pub struct Fresh {
+    /// Files that are new.
+    pub images: Vec<LoadedImage>,
     /// Entries found by symbol: region, image path, link address.
-    pub(crate) entries: Vec<(u16, String, u64)>,
+    pub entries: Vec<(u16, String, u64)>,
 }
 
 impl Images {
-    /// Takes in files that were mapped since the last look. `maps_text` is `/proc/self/maps`;
+    /// Takes in those of the mapped files that were not there at the last look;
     /// `guest_base` is what the emulator adds to a guest address.
-    pub(crate) fn refresh(&mut self, maps_text: &str, guest_base: u64, plan: &Plan) -> Fresh {
+    pub fn refresh(&mut self, files: &[GuestFile], guest_base: u64, plan: &Plan) -> Fresh {
         let mut fresh = Fresh::default();
-        for file in maps::guest_files(maps_text) {
+        for file in files {
             let start = file.start.wrapping_sub(guest_base);
             let known = |image: &GuestImage| image.loaded.path == file.path && image.loaded.start == start;
             if self.all.iter().any(known) {
@@ -187,16 +190,26 @@ impl Images {
                 == mapped
     }
 
-    pub(crate) fn special_at(&self, pc: u64) -> Option<Special> {
+    /// What begins at an address, when that matters.
+    pub fn special_at(&self, pc: u64) -> Option<Special> {
         self.specials.get(&pc).copied()
     }
 
-    pub(crate) fn entry_at(&self, pc: u64) -> Option<u16> {
+    /// The region whose entry lies at an address.
+    pub fn entry_at(&self, pc: u64) -> Option<u16> {
         self.entries.get(&pc).copied()
     }
 
+    /// Every entry: its address, its region, and the bytes of its function from there on.
+    pub fn entries(&self) -> Vec<(u64, u16, u64)> {
+        let size = |pc| self.function_at(pc).map_or(0, |function| function.range.end.saturating_sub(pc));
+        let mut entries: Vec<_> = self.entries.iter().map(|(pc, region)| (*pc, *region, size(*pc))).collect();
+        entries.sort_unstable();
+        entries
+    }
+
     /// Why the block at this address is to be watched, by what earlier runs found.
-    pub(crate) fn roles_at(&self, pc: u64) -> BlockRoles {
+    pub fn roles_at(&self, pc: u64) -> BlockRoles {
         let roles = self.roles.get(&pc).copied().unwrap_or_default();
         let function = self.inside.range(..=pc).next_back();
         match function.is_some_and(|(_, end)| pc < *end) {
@@ -206,7 +219,7 @@ impl Images {
     }
 
     /// What the block at this address is to the dynamic linker.
-    pub(crate) fn linkage_at(&self, pc: u64) -> Linkage {
+    pub fn linkage_at(&self, pc: u64) -> Linkage {
         match self.stubs.iter().find(|stubs| stubs.contains(&pc)) {
             Some(stubs) if stubs.start == pc => Linkage::Common,
             Some(_) => Linkage::Stub,
@@ -215,26 +228,27 @@ impl Images {
     }
 
     /// True inside the functions that give heap blocks back.
-    pub(crate) fn is_free(&self, pc: u64) -> bool {
+    pub fn is_free(&self, pc: u64) -> bool {
         self.frees.iter().any(|range| range.contains(&pc))
     }
 
     /// True at the first instruction of a function that gives heap blocks back.
-    pub(crate) fn is_free_entry(&self, pc: u64) -> bool {
+    pub fn is_free_entry(&self, pc: u64) -> bool {
         self.frees.iter().any(|range| range.start == pc)
     }
 
     /// The file that holds an address.
-    pub(crate) fn image_at(&self, address: u64) -> Option<&LoadedImage> {
+    pub fn image_at(&self, address: u64) -> Option<&LoadedImage> {
         self.all.iter().map(|image| &image.loaded).find(|image| image.contains(address))
     }
 
-    pub(crate) fn loaded(&self) -> impl Iterator<Item = &LoadedImage> {
+    /// All files.
+    pub fn loaded(&self) -> impl Iterator<Item = &LoadedImage> {
         self.all.iter().map(|image| &image.loaded)
     }
 
     /// The function whose symbol covers `pc`.
-    pub(crate) fn function_at(&self, pc: u64) -> Option<Function> {
+    pub fn function_at(&self, pc: u64) -> Option<Function> {
         let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
         let link = image.loaded.to_link(pc);
         let symbol = image.symbol_at(link)?;
@@ -252,7 +266,7 @@ impl Images {
 }
 
 /// Reads a file that the guest mapped from its beginning at `start`.
-pub(crate) fn open_image(path: &str, start: u64) -> Option<GuestImage> {
+pub fn open_image(path: &str, start: u64) -> Option<GuestImage> {
     let file = File::open(path).ok()?;
     let elf = Elf::open(&file)?;
     let segments = elf.segments();

@@ -47,6 +47,12 @@ pub(crate) struct FunctionSymbol {
     pub(crate) size_bytes: u64,
 }
 
+/// The machine that a file is for and the bytes of a pointer, where the machine is known; `None` when it is no ELF
+/// file.
+pub fn machine_of(file: &File) -> Option<Option<(Machine, u8)>> {
+    Elf::open(file).map(|elf| elf.machine())
+}
+
 /// An open ELF file.
 pub(crate) struct Elf<'a, S: Source + ?Sized> {
     source: &'a S,

@@ -1,0 +1,479 @@
+//! What one guest thread is doing: its open calls and what they touched. Fed by callbacks of that thread
+//! only, so nothing here is shared.
+
+use crate::blocks::{Block, Linkage, Site, Special};
+use crate::flow::Flow;
+use crate::tracker::{CallSite, Tracker};
+use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId};
+use lineup_model::process::AddressSpace;
+use lineup_model::region::RegionId;
+use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// A call of a region under way.
+#[derive(Debug)]
+struct OpenCall {
+    head: CallHead,
+    /// Where its accesses begin in [`Thread::accesses`].
+    first_access: usize,
+    granules: BTreeSet<u64>,
+    dropped: u64,
+    /// Goes into the recording; else only its instructions are counted.
+    kept: bool,
+}
+
+/// The dynamic linker at work inside a call.
+#[derive(Clone, Copy, Debug)]
+struct Binding {
+    /// Activations open when it began.
+    depth: usize,
+    /// It was reached; else control is in the stub still.
+    begun: bool,
+}
+
+/// What a thread does and does not do in this run.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// The return address lies in memory.
+    pub uses_slots: bool,
+    /// Every call instruction is seen, so that all open calls are known.
+    pub keeps_all_sites: bool,
+    /// Every call of a region is followed, recorded or not, and its size counted.
+    pub counts_sizes: bool,
+    /// How many regions there are.
+    pub regions: usize,
+    /// Accesses kept at most for a call.
+    pub max_accesses: usize,
+    /// Where its addresses belong.
+    pub space: AddressSpace,
+}
+
+/// One guest thread.
+pub struct Thread<Own = ()> {
+    /// What whoever follows the thread keeps with it.
+    pub own: Own,
+    /// Its number.
+    pub id: ThreadId,
+    manner: Manner,
+    /// Which calls are open.
+    pub tracker: Tracker,
+    /// The block executed last, among those with a callback.
+    pub last: Option<&'static Block>,
+    /// Calls seen that have not returned, outermost first: kept where every block is watched, else only the last.
+    sites: Vec<(CallSite, &'static Block)>,
+    /// The blocks left waiting by signal handlers that interrupted a recorded call.
+    handlers: Vec<Option<&'static Block>>,
+    open: Vec<OpenCall>,
+    /// Those of `open` that go into the recording.
+    open_kept: usize,
+    binding: Option<Binding>,
+    accesses: Vec<Access>,
+    /// Counts block executions, to tell pieces of one access from accesses of another turn.
+    turn: u64,
+    last_access_turn: u64,
+    /// Set between the entry of `free` and the load of the chunk header.
+    pub awaits_chunk: bool,
+    /// Where its stack is was written.
+    pub has_stack: bool,
+    /// Times that control went through blocks without callback inside a call, or left it so.
+    pub gaps: u64,
+    /// A call was left without a return since the last block began.
+    pub was_left: bool,
+    /// A call went into the encoder since this was last cleared.
+    pub has_packed_call: bool,
+    /// What the shared counter of blocks without watch stood at.
+    pub unwatched_seen: u64,
+    /// True when this thread is counted among those inside a region.
+    pub is_counted_inside: bool,
+    /// Instructions executed in blocks with a callback.
+    pub instructions: u64,
+    /// Counts of its calls, by region.
+    pub counts: Vec<RegionCounts>,
+    /// Sizes of all calls, where they are counted.
+    pub sizes: Vec<CallSizes>,
+    /// Packs its calls.
+    pub encoder: Encoder,
+    /// When its records were last written.
+    pub written_at: Instant,
+}
+
+/// What a region's entry needs from outside the thread.
+pub struct Entry {
+    /// Position among all calls of the region.
+    pub sequence: u64,
+    /// Position in the order of events.
+    pub at: u64,
+    /// The process that calls.
+    pub process: ProcessId,
+    /// It goes into the recording; else it is followed for its size alone.
+    pub kept: bool,
+}
+
+impl<Own> Thread<Own> {
+    /// One that has done nothing yet.
+    pub fn new(id: ThreadId, manner: Manner, own: Own) -> Self {
+        Thread {
+            own,
+            id,
+            manner,
+            tracker: Tracker::new(manner.uses_slots),
+            last: None,
+            sites: Vec::new(),
+            handlers: Vec::new(),
+            open: Vec::new(),
+            open_kept: 0,
+            binding: None,
+            accesses: Vec::new(),
+            turn: 0,
+            last_access_turn: 0,
+            awaits_chunk: false,
+            has_stack: false,
+            gaps: 0,
+            was_left: false,
+            has_packed_call: false,
+            unwatched_seen: 0,
+            is_counted_inside: false,
+            instructions: 0,
+            counts: vec![RegionCounts::default(); manner.regions],
+            sizes: vec![CallSizes::default(); if manner.counts_sizes { manner.regions } else { 0 }],
+            encoder: Encoder::of(manner.space),
+            written_at: Instant::now(),
+        }
+    }
+
+    /// The same thread in a process that was just forked off: what it has done belongs to the other process.
+    pub fn forked(&mut self, id: ThreadId, own: Own) {
+        let mut fresh = Thread::new(id, self.manner, own);
+        fresh.last = self.last;
+        fresh.sites = std::mem::take(&mut self.sites);
+        fresh.is_counted_inside = self.is_counted_inside;
+        *self = fresh;
+    }
+
+    /// True while accesses belong to a recorded call.
+    pub fn is_recording(&self) -> bool {
+        self.tracker.is_inside() && self.handlers.is_empty()
+    }
+
+    /// True while accesses go into the recording.
+    pub fn keeps_accesses(&self) -> bool {
+        self.open_kept > 0 && self.handlers.is_empty() && self.binding.is_none()
+    }
+
+    /// True while a signal handler runs that interrupted a recorded call.
+    pub fn is_in_handler(&self) -> bool {
+        !self.handlers.is_empty()
+    }
+
+    /// The call that leads to the entry control is at, with the block that made it.
+    pub fn call_site(&self) -> Option<(CallSite, &'static Block)> {
+        self.sites.last().copied()
+    }
+
+    /// A call instruction was executed.
+    pub fn push_site(&mut self, site: CallSite, block: &'static Block) {
+        if !self.manner.keeps_all_sites {
+            self.sites.clear();
+        }
+        if let Some(slot) = site.slot {
+            // The stack grows down: what lies at or below the new slot has been left.
+            while self.sites.last().is_some_and(|(open, _)| open.slot.is_some_and(|open| open <= slot)) {
+                self.sites.pop();
+            }
+        }
+        // Recursion without end would grow this without end; what is far down is never asked for.
+        if self.sites.len() >= 1 << 16 {
+            self.sites.drain(..1 << 15);
+        }
+        self.sites.push((site, block));
+    }
+
+    /// A return instruction loaded from `slot` (x86), or control came back to `return_pc` (Arm).
+    pub fn pop_site(&mut self, slot: Option<u64>, return_pc: Option<u64>) {
+        let matches = |site: &CallSite| match slot {
+            Some(slot) => site.slot == Some(slot),
+            None => Some(site.return_pc) == return_pc,
+        };
+        // Returns match the innermost call but for unwinding, which leaves few levels.
+        let near = self.sites.iter().rev().take(64).position(|(site, _)| matches(site));
+        if let Some(above) = near.filter(|_| self.manner.keeps_all_sites) {
+            self.sites.truncate(self.sites.len() - above - 1);
+        }
+    }
+
+    /// A block begins. Control came from [`Thread::last`] when `is_next`; else blocks ran in between that have no
+    /// callback. `in_function` tells whether an instruction belongs to the block's function; `is_middle`, whether the
+    /// block stands in the middle of another function than the one at an address, where only landings lead.
+    pub fn step(
+        &mut self,
+        block: &'static Block,
+        is_next: bool,
+        in_function: impl Fn(u64) -> bool,
+        is_middle: impl FnOnce(u64) -> bool,
+    ) {
+        let Some(previous) = self.last else { return };
+        if !self.is_recording() {
+            return;
+        }
+        if is_next {
+            self.follow_binding(previous, block);
+            if self.tracker.may_land(previous.facts.flow, block.facts.start)
+                && !self.tracker.land_at(block.facts.start)
+                && is_middle(previous.facts.start)
+            {
+                self.tracker.land_in(in_function);
+            }
+            if self.tracker.is_inside() {
+                self.tracker.step(previous.facts, block.facts.start);
+            }
+        } else {
+            self.step_over_gap(previous.facts.flow);
+        }
+        self.close_ended();
+    }
+
+    /// Blocks ran that have no callback.
+    fn step_over_gap(&mut self, previous: Flow) {
+        let is_lost = self.tracker.is_leaving() || self.tracker.lost_return(previous);
+        self.gaps += u64::from(is_lost);
+        if self.tracker.gap_is_inside(previous) {
+            self.miss();
+        }
+    }
+
+    /// A block ran inside whose accesses were not seen.
+    pub fn miss(&mut self) {
+        self.gaps += 1;
+        self.open.iter_mut().for_each(|call| call.head.missed_blocks += 1);
+    }
+
+    /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through
+    /// the common stub, and goes on to the function by a jump on the same level.
+    fn follow_binding(&mut self, previous: &Block, block: &Block) {
+        match &mut self.binding {
+            None if block.linkage == Linkage::Common => {
+                self.binding = Some(Binding { depth: self.tracker.depth(), begun: false });
+                // On Arm the stub is the same whether the function is known or not.
+                if previous.linkage == Linkage::Stub && self.manner.uses_slots {
+                    self.move_to_binding(previous);
+                }
+            }
+            None => {}
+            Some(binding) => {
+                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
+                let flow = previous.facts.flow;
+                let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
+                let is_jump = goes_on && self.tracker.depth() == binding.depth;
+                let is_over = (is_jump && binding.begun) || self.tracker.depth() < binding.depth;
+                binding.begun |= is_jump;
+                if is_over {
+                    self.binding = None;
+                }
+            }
+        }
+    }
+
+    /// The stub that led to the common one was executed only because the function was not known yet.
+    fn move_to_binding(&mut self, stub: &Block) {
+        for call in &mut self.open {
+            let moved = stub.instructions.min(call.head.instructions);
+            call.head.instructions -= moved;
+            call.head.binding_instructions += moved;
+        }
+        let least = self.open.last().map_or(0, |call| call.first_access);
+        while self.accesses.len() > least
+            && self.accesses.last().is_some_and(|last| (stub.facts.start..stub.facts.end).contains(&last.pc))
+        {
+            self.accesses.pop();
+        }
+    }
+
+    /// A region's entry was reached; `entry` is made when the call is to be recorded.
+    pub fn enter(&mut self, region: u16, site: Option<CallSite>, entry: impl FnOnce() -> Option<Entry>) {
+        if self.is_in_handler() {
+            if let Some(counts) = self.counts.get_mut(usize::from(region)) {
+                counts.in_handlers += 1;
+            }
+            return;
+        }
+        if self.tracker.is_loop(region, self.last_flow()) {
+            return;
+        }
+        let Some(Entry { sequence, at, process, kept }) = entry() else { return };
+        let depth = self.tracker.depth_of(region);
+        self.tracker.enter(region, site);
+        let head = CallHead {
+            region: RegionId(region),
+            process,
+            thread: self.id,
+            sequence,
+            entered_at: at,
+            end: CallEnd::Unfinished,
+            depth,
+            instructions: 0,
+            binding_instructions: 0,
+            missed_blocks: 0,
+        };
+        let first_access = self.accesses.len();
+        self.open_kept += usize::from(kept);
+        self.open.push(OpenCall { head, first_access, granules: BTreeSet::new(), dropped: 0, kept });
+    }
+
+    /// Counts a block that is executed inside.
+    pub fn execute(&mut self, block: &'static Block) {
+        match block.special {
+            Some(Special::SetJump) => self.tracker.set_landing(),
+            Some(Special::Leave(kind)) => self.tracker.begin_leaving(kind),
+            _ => {}
+        }
+        // The emulator executes a repeated string instruction once for each element, first at the end of the block that
+        // led to it and then as a block of its own: it is one instruction.
+        if block.repeats && self.last.is_some_and(|last| last.facts.end == block.facts.end) {
+            return;
+        }
+        self.turn += 1;
+        for call in &mut self.open {
+            if self.binding.is_some() {
+                call.head.binding_instructions += block.instructions;
+                continue;
+            }
+            call.head.instructions += block.instructions;
+            if call.kept {
+                call.granules.extend(block.granules.iter().copied());
+            }
+        }
+    }
+
+    /// Adds an access to all open calls; pieces of one access become one.
+    pub fn touch(
+        &mut self,
+        site: &Site,
+        address: u64,
+        size_bytes: u32,
+        kind: AccessKind,
+        value: Option<u64>,
+    ) {
+        let first = self.open.last().map_or(0, |call| call.first_access);
+        if !site.multiple
+            && self.last_access_turn == self.turn
+            && self.open.last().is_some_and(|call| call.dropped == 0)
+            && join(self.accesses.get_mut(first..).unwrap_or_default(), site.pc, address, size_bytes, kind)
+        {
+            return;
+        }
+        self.last_access_turn = self.turn;
+        let outermost = self.open.first().map_or(0, |call| call.first_access);
+        if self.accesses.len() - outermost >= self.manner.max_accesses {
+            self.open.iter_mut().for_each(|call| call.dropped += 1);
+            return;
+        }
+        self.accesses.push(Access { pc: site.pc, address, size_bytes, kind, value });
+    }
+
+    /// A `call` stored its return address (x86).
+    pub fn called(&mut self, slot: u64, return_pc: u64) {
+        if self.is_recording() {
+            self.tracker.called(slot, return_pc);
+            self.close_ended();
+        }
+    }
+
+    /// A `ret` loaded its target (x86).
+    pub fn returned(&mut self, slot: u64, target: Option<u64>) {
+        if self.is_recording() {
+            self.tracker.returned(slot, target);
+            self.close_ended();
+        }
+    }
+
+    /// A signal handler begins.
+    pub fn begin_handler(&mut self) {
+        if self.tracker.is_inside() {
+            self.handlers.push(self.last);
+        }
+    }
+
+    /// A signal handler returns.
+    pub fn end_handler(&mut self) {
+        if let Some(last) = self.handlers.pop() {
+            self.was_left = false;
+            self.last = last;
+        }
+    }
+
+    /// A signal handler is left by `longjmp`.
+    pub fn leave_handlers(&mut self) {
+        self.handlers.clear();
+    }
+
+    /// Ends every open call.
+    pub fn end_all(&mut self, how: CallEnd) {
+        self.handlers.clear();
+        self.binding = None;
+        self.tracker.end_all(how);
+        self.close_ended();
+    }
+
+    /// Control has left every open call without a return.
+    pub fn leave_all(&mut self) {
+        self.end_all(self.tracker.left());
+    }
+
+    fn close_ended(&mut self) {
+        if !self.tracker.has_ended() {
+            return;
+        }
+        for end in self.tracker.take_ended() {
+            self.was_left |= end == CallEnd::Abandoned;
+            let Some(call) = self.open.pop() else { continue };
+            self.close(call, end);
+        }
+        if self.open.is_empty() {
+            self.accesses.clear();
+            self.binding = None;
+        }
+    }
+
+    fn close(&mut self, call: OpenCall, end: CallEnd) {
+        let region = usize::from(call.head.region.0);
+        if let Some(sizes) = self.sizes.get_mut(region).filter(|_| end != CallEnd::Unfinished) {
+            sizes.add(call.head.instructions);
+        }
+        self.open_kept -= usize::from(call.kept);
+        if !call.kept {
+            return;
+        }
+        self.has_packed_call = true;
+        let accesses = self.accesses.get(call.first_access..).unwrap_or_default();
+        let granules: Vec<u64> = call.granules.into_iter().collect();
+        let kept = self.encoder.call(&CallHead { end, ..call.head }, accesses, &granules);
+        let was_cut = kept < accesses.len() || call.dropped > 0;
+        if let Some(counts) = self.counts.get_mut(region) {
+            counts.count_end(end);
+            counts.truncated += u64::from(was_cut);
+        }
+    }
+
+    /// The flow of the block executed last.
+    pub fn last_flow(&self) -> Option<Flow> {
+        self.last.map(|block| block.facts.flow)
+    }
+}
+
+/// Adds a piece to the access of the same instruction, one of the last two (a string instruction loads and stores in
+/// turn), that it continues upwards or downwards. False when there is none.
+fn join(accesses: &mut [Access], pc: u64, address: u64, size_bytes: u32, kind: AccessKind) -> bool {
+    let own = accesses.iter_mut().rev().take(2).take_while(|access| access.pc == pc);
+    for whole in own.filter(|access| access.kind == kind) {
+        let is_above = whole.address.wrapping_add(u64::from(whole.size_bytes)) == address;
+        let is_below = address.wrapping_add(u64::from(size_bytes)) == whole.address;
+        if is_above || is_below {
+            whole.address = if is_above { whole.address } else { address };
+            whole.size_bytes = whole.size_bytes.saturating_add(size_bytes);
+            whole.value = None;
+            return true;
+        }
+    }
+    false
+}
