@@ -4,7 +4,7 @@
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
-	cargo build --release -p lineup -p lineup-plugin
+	cargo build --release -p lineup -p lineup-plugin -p lineup-engine
 	scripts/demo
 
 # Every test.
@@ -14,7 +14,7 @@ test: setup-test
 
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
 test-kernel: setup-test
-	cargo build -p lineup -p lineup-plugin
+	cargo build -p lineup -p lineup-plugin -p lineup-engine
 	cargo test -p lineup --test kernel -- --ignored
 
 # The workspace's own rules.

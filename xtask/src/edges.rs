@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-sources", &[]),
     ("lineup-follow", &["lineup-model", "lineup-recording"]),
     ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording", "lineup-follow"]),
+    ("lineup-engine", &["lineup-recording"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
     ("lineup-advise", &["lineup-model", "lineup-explain"]),
@@ -43,6 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-cache",
             "lineup-debuginfo",
             "lineup-recording",
+            "lineup-follow",
             "lineup-sources",
             "lineup-kernel",
             "lineup-advise",
@@ -81,7 +83,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const HEAVY: &[(&str, &[&str])] = &[
     ("gimli", &["lineup-debuginfo"]),
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
-    ("iced-x86", &["lineup-explain", "lineup-plugin"])
+    ("iced-x86", &["lineup-explain", "lineup-plugin", "lineup-engine"]),
     ("capstone", &["lineup-explain"]),
     ("clang-sys", &["lineup-sources"]),
     ("tree-sitter", &["lineup-advise"]),

@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
@@ -23,7 +23,7 @@ use lineup_recording::{Mode, ProgramExit, Reader, Selection, Summary, Unfollowed
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, Subject, in_words};
+use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,6 +47,9 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
+    /// What records: the emulator, or on x86-64 the native engine, inside the program
+    #[arg(long, value_name = "ENGINE", default_value = "qemu", conflicts_with = "kernel")]
+    engine: EngineName,
     /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found by
     /// itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
@@ -83,6 +86,13 @@ pub(crate) struct Options {
     /// The program and its arguments
     #[arg(last = true, required_unless_present = "kernel", value_name = "PROGRAM")]
     command: Vec<OsString>,
+}
+
+/// What records.
+#[derive(Clone, Copy, ValueEnum)]
+enum EngineName {
+    Qemu,
+    Native,
 }
 
 /// What was recorded, as shown.
@@ -191,6 +201,10 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             leftovers: options.limits.leftovers(),
             ..Run::default()
         },
+        engine: match options.engine {
+            EngineName::Qemu => Engine::Emulator,
+            EngineName::Native => Engine::Native,
+        },
         regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,
@@ -222,6 +236,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 fn doing(request: &RecordRequest) -> String {
     let program = request.run.command.first().map_or(String::new(), |program| program.display().to_string());
     match request.mode {
+        _ if request.engine == Engine::Native => format!("recording {program} with the native engine"),
         Mode::TwoPass => format!("recording {program}: runs twice"),
         Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),
     }

@@ -38,6 +38,7 @@ mod event;
 mod frame;
 mod header;
 pub mod journal;
+pub mod native;
 pub mod plan;
 mod reader;
 mod sizes;

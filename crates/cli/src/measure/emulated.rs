@@ -6,7 +6,7 @@ use lineup_prove::metric::{Metric, Observed, Unit};
 use lineup_recording::{Mode, Selection};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
-use lineup_study::recorder::{RecordRequest, Subject, executable, record};
+use lineup_study::recorder::{Engine, RecordRequest, Subject, executable, record};
 use lineup_study::run::Run;
 
 /// How often the program is emulated: two equal counts show that they repeat.
@@ -19,6 +19,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
     run.command[0] = executable(program)?.into();
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let request = RecordRequest {
+        engine: Engine::Emulator,
         run,
         regions: Regions::default(),
         mode: Mode::WholeProgram,

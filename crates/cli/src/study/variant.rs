@@ -186,6 +186,7 @@ fn record(
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
     let request = RecordRequest {
+        engine: recorder::Engine::Emulator,
         run,
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },

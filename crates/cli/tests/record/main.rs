@@ -6,11 +6,15 @@ mod cachegrind;
 mod control;
 mod counts;
 mod durability;
+#[cfg(target_arch = "x86_64")]
+mod engines;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
 mod program;
 mod refusals;
+#[cfg(target_arch = "x86_64")]
+mod sequences;
 mod several;
 #[path = "../small_folder/mod.rs"]
 mod small_folder;

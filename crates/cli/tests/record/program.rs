@@ -87,7 +87,7 @@ fn recorder() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "lineup-plugin", "--manifest-path"]);
+        cargo.args(["build", "--quiet", "-p", "lineup-plugin", "-p", "lineup-engine", "--manifest-path"]);
         cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin/Cargo.toml"));
         if !cfg!(debug_assertions) {
             cargo.arg("--release");

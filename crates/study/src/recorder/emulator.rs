@@ -113,19 +113,24 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
 /// The recorder: named by `LINEUP_PLUGIN`, else beside this executable, where cargo puts both, else where packages
 /// put libraries.
 fn plugin() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("LINEUP_PLUGIN") {
+    beside_us(PLUGIN, "LINEUP_PLUGIN", "lineup-plugin")
+}
+
+/// A library of ours: named by a variable, else beside this executable or where packages put libraries. `package` is
+/// what is built for it.
+pub(super) fn beside_us(file: &str, variable: &str, package: &str) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(variable) {
         let path = PathBuf::from(path);
-        return path.canonicalize().doing_with(|| format!("LINEUP_PLUGIN names {}", path.display()));
+        return path.canonicalize().doing_with(|| format!("{variable} names {}", path.display()));
     }
     let own = std::env::current_exe().doing("finding this executable")?;
     let folder = own.parent().unwrap_or(Path::new("/"));
-    let places =
-        [folder.join(PLUGIN), folder.join("..").join(PLUGIN), folder.join("../lib/lineup").join(PLUGIN)];
+    let places = [folder.join(file), folder.join("..").join(file), folder.join("../lib/lineup").join(file)];
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         return Err(Error::Tool {
-            tool: format!("the recorder {PLUGIN}"),
+            tool: format!("the recorder {file}"),
             what: format!("is not beside {}", own.display()),
-            next: "build it with `cargo build -p lineup-plugin`, or name it with LINEUP_PLUGIN".into(),
+            next: format!("build it with `cargo build -p {package}`, or name it with {variable}"),
         });
     };
     found.canonicalize().doing_with(|| found.display().to_string())

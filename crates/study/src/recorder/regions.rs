@@ -86,6 +86,14 @@ pub(super) fn find_elsewhere(
     Ok(found_any)
 }
 
+/// Refuses a region that no file has, with names like it when the program has some.
+pub(super) fn check_known(name: &str, debug: &DebugInfo) -> Result<()> {
+    match debug.find_functions(name) {
+        FoundFunctions::Unknown { near } if !near.is_empty() => Err(unknown(name, &near)),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses regions that no run will ever enter.
 pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Subject) -> Result<()> {
     let mut silent = Vec::new();

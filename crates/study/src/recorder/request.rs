@@ -8,11 +8,22 @@ use lineup_model::region::Regions;
 use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::path::{Path, PathBuf};
 
+/// What records a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Engine {
+    /// The emulator, with the recorder in it.
+    Emulator,
+    /// The native engine, in the program itself.
+    Native,
+}
+
 /// A recording to be made.
 #[derive(Clone, Debug)]
 pub struct RecordRequest {
     /// The run to record; its command names the file of the program that is started.
     pub run: Run,
+    /// What records it.
+    pub engine: Engine,
     /// Functions to record; empty in whole-program mode.
     pub regions: Regions,
     /// How to record.

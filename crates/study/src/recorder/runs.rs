@@ -188,7 +188,7 @@ impl<'a> Runs<'a> {
 }
 
 /// How a run ended, as recordings say it.
-fn exit_of(finished: &Finished) -> ProgramExit {
+pub(super) fn exit_of(finished: &Finished) -> ProgramExit {
     match finished.ending {
         run::Ending::Exited(status) => ProgramExit::Exited(status),
         run::Ending::Killed(signal) => ProgramExit::Signaled(signal),

@@ -1,0 +1,240 @@
+//! The few instructions that the engine adds to a program's, as bytes. None of them changes flags.
+
+/// A general register, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Gpr(pub(crate) u8);
+
+pub(crate) const RAX: Gpr = Gpr(0);
+pub(crate) const RCX: Gpr = Gpr(1);
+pub(crate) const RSP: Gpr = Gpr(4);
+
+impl Gpr {
+    fn low(self) -> u8 {
+        self.0 & 7
+    }
+
+    fn high(self) -> u8 {
+        self.0 >> 3
+    }
+}
+
+/// An address: base, index with its scale, distance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    pub(crate) base: Option<Gpr>,
+    pub(crate) index: Option<(Gpr, u8)>,
+    pub(crate) distance: i32,
+}
+
+/// Code under construction. It holds no address of its own, so it can be put anywhere.
+#[derive(Default)]
+pub(crate) struct Code {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Code {
+    pub(crate) fn here(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn put_32(&mut self, value: i32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// An instruction with a register and a word of the thread's state.
+    fn with_slot(&mut self, opcode: u8, register: Gpr, slot: i32) {
+        self.put(&[0x64, 0x48 | register.high() << 2, opcode, register.low() << 3 | 4, 0x25]);
+        self.put_32(slot);
+    }
+
+    pub(crate) fn store_slot(&mut self, slot: i32, register: Gpr) {
+        self.with_slot(0x89, register, slot);
+    }
+
+    pub(crate) fn load_slot(&mut self, register: Gpr, slot: i32) {
+        self.with_slot(0x8b, register, slot);
+    }
+
+    /// Stores the lower half of a word of the thread's state.
+    fn store_slot_half(&mut self, slot: i32, value: u32) {
+        self.put(&[0x64, 0xc7, 0x04, 0x25]);
+        self.put_32(slot);
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn store_slot_value(&mut self, slot: i32, value: u64) {
+        self.store_slot_half(slot, value as u32);
+        self.store_slot_half(slot + 4, (value >> 32) as u32);
+    }
+
+    /// Loads a byte of the thread's state into `ecx`.
+    pub(crate) fn load_slot_byte_to_rcx(&mut self, slot: i32) {
+        self.put(&[0x64, 0x0f, 0xb6, 0x0c, 0x25]);
+        self.put_32(slot);
+    }
+
+    pub(crate) fn load_low_16_to_rcx(&mut self, register: Gpr) {
+        self.put(&[0x40 | register.high(), 0x0f, 0xb7, 0xc0 | 1 << 3 | register.low()]);
+    }
+
+    /// An instruction with a register and memory.
+    fn with_memory(&mut self, opcode: u8, register: u8, address: Address) {
+        let high = |register: Option<Gpr>| register.map_or(0, Gpr::high);
+        let index = address.index.map(|(index, _)| index);
+        self.put(&[0x48 | (register >> 3) << 2 | high(index) << 1 | high(address.base), opcode]);
+        let scale = address.index.map_or(0, |(_, scale)| scale.trailing_zeros() as u8);
+        let sib = scale << 6 | index.map_or(4, Gpr::low) << 3 | address.base.map_or(5, Gpr::low);
+        let mode = if address.base.is_some() { 0x80 } else { 0 };
+        self.put(&[mode | (register & 7) << 3 | 4, sib]);
+        self.put_32(address.distance);
+    }
+
+    pub(crate) fn lea(&mut self, register: Gpr, address: Address) {
+        self.with_memory(0x8d, register.0, address);
+    }
+
+    pub(crate) fn lea_plus(&mut self, register: Gpr, base: Gpr, distance: i32) {
+        self.lea(register, Address { base: Some(base), index: None, distance });
+    }
+
+    pub(crate) fn load(&mut self, register: Gpr, base: Gpr, distance: i32) {
+        self.with_memory(0x8b, register.0, Address { base: Some(base), index: None, distance });
+    }
+
+    pub(crate) fn store(&mut self, base: Gpr, distance: i32, register: Gpr) {
+        self.with_memory(0x89, register.0, Address { base: Some(base), index: None, distance });
+    }
+
+    /// Stores a word whose upper half repeats the highest bit of `value`.
+    pub(crate) fn store_value(&mut self, base: Gpr, distance: i32, value: i32) {
+        self.with_memory(0xc7, 0, Address { base: Some(base), index: None, distance });
+        self.put_32(value);
+    }
+
+    pub(crate) fn move_register(&mut self, to: Gpr, from: Gpr) {
+        self.put(&[0x48 | from.high() << 2 | to.high(), 0x89, 0xc0 | from.low() << 3 | to.low()]);
+    }
+
+    pub(crate) fn move_value(&mut self, register: Gpr, value: u64) {
+        match u32::try_from(value) {
+            Ok(value) => {
+                self.put(&[0x40 | register.high(), 0xb8 | register.low()]);
+                self.put(&value.to_le_bytes());
+            }
+            Err(_) => {
+                self.put(&[0x48 | register.high(), 0xb8 | register.low()]);
+                self.put(&value.to_le_bytes());
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, register: Gpr) {
+        self.put(&[0x40 | register.high(), 0x50 | register.low()]);
+    }
+
+    pub(crate) fn jump_to_slot(&mut self, slot: i32) {
+        self.put(&[0x64, 0xff, 0x24, 0x25]);
+        self.put_32(slot);
+    }
+
+    /// A jump to an address that stands behind it.
+    pub(crate) fn jump_far(&mut self, address: u64) {
+        self.put(&[0xff, 0x25, 0, 0, 0, 0]);
+        self.put(&address.to_le_bytes());
+    }
+
+    /// A jump whose distance is written later; where it stands. It lies within four aligned bytes when the code
+    /// begins at a multiple of four, so that it is written in one piece.
+    pub(crate) fn jump(&mut self) -> usize {
+        self.align_after(1);
+        self.put(&[0xe9]);
+        self.hole()
+    }
+
+    /// As [`Code::jump`], taken under a condition (the lower half of the opcode).
+    pub(crate) fn jump_if(&mut self, condition: u8) -> usize {
+        self.align_after(2);
+        self.put(&[0x0f, 0x80 | condition]);
+        self.hole()
+    }
+
+    fn align_after(&mut self, bytes: usize) {
+        while !(self.here() + bytes).is_multiple_of(4) {
+            self.put(&[0x90]);
+        }
+    }
+
+    fn hole(&mut self) -> usize {
+        self.put(&[0; 4]);
+        self.here() - 4
+    }
+
+    /// A short jump under a condition that is the opcode; where its distance stands.
+    pub(crate) fn jump_short(&mut self, opcode: &[u8]) -> usize {
+        self.put(opcode);
+        self.put(&[0]);
+        self.here() - 1
+    }
+
+    /// A short jump of this kind leads here.
+    pub(crate) fn land_short(&mut self, hole: usize) {
+        let distance = self.here() - (hole + 1);
+        debug_assert!(distance < 128);
+        self.bytes[hole] = distance as u8;
+    }
+
+    /// A jump leads here.
+    pub(crate) fn land(&mut self, hole: usize) {
+        self.land_at(hole, self.here());
+    }
+
+    /// A jump leads to this place.
+    pub(crate) fn land_at(&mut self, hole: usize, place: usize) {
+        let distance = (place as i64 - (hole as i64 + 4)) as i32;
+        self.bytes[hole..hole + 4].copy_from_slice(&distance.to_le_bytes());
+    }
+}
+
+/// `jrcxz`.
+pub(crate) const JRCXZ: &[u8] = &[0xe3];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    /// What an assembler calls the bytes.
+    fn shown(make: impl FnOnce(&mut Code)) -> Vec<iced_x86::Instruction> {
+        let mut code = Code::default();
+        make(&mut code);
+        Decoder::new(64, &code.bytes, DecoderOptions::NONE).iter().collect()
+    }
+
+    #[test]
+    fn every_register_is_reached() {
+        for number in (0..16).filter(|number| *number != 4) {
+            let register = Gpr(number);
+            let all = shown(|code| {
+                code.store_slot(-8, register);
+                code.lea(register, Address { base: Some(RSP), index: Some((register, 8)), distance: -3 });
+                code.load(register, register, 0);
+                code.move_value(register, 0x1234_5678_9abc_def0);
+                code.push(register);
+            });
+            assert_eq!(all.len(), 5, "{number}");
+            let full = iced_x86::Register::RAX as u32 + u32::from(number);
+            assert_eq!(all[0].op1_register() as u32, full);
+            assert_eq!(all[0].segment_prefix(), iced_x86::Register::FS);
+            assert_eq!(all[0].memory_displacement64() as i64, -8);
+            assert_eq!((all[1].op0_register() as u32, all[1].memory_index() as u32), (full, full));
+            assert_eq!((all[1].memory_base(), all[1].memory_index_scale()), (iced_x86::Register::RSP, 8));
+            assert_eq!((all[2].op0_register() as u32, all[2].memory_base() as u32), (full, full));
+            assert_eq!((all[3].op0_register() as u32, all[3].immediate64()), (full, 0x1234_5678_9abc_def0));
+            assert_eq!(all[4].op0_register() as u32, full);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Memory for code: written at one address and executed at another, so that none is both.
+
+use crate::system::File;
+
+/// Bytes of code at most.
+const BYTES: usize = 64 << 20;
+
+/// The memory.
+pub(crate) struct Cache {
+    _file: File,
+    written: *mut u8,
+    executed: *const u8,
+    used: usize,
+}
+
+// SAFETY: the mappings live as long as the process and are written under the engine's lock.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    /// Memory for code. `None` where the system forbids it.
+    pub(crate) fn new() -> Option<Cache> {
+        let file = File::in_memory(BYTES)?;
+        let written = file.map(None, BYTES, libc::PROT_READ | libc::PROT_WRITE, 0)?;
+        let executed = file.map(None, BYTES, libc::PROT_READ | libc::PROT_EXEC, 0)?;
+        Some(Cache { _file: file, written, executed, used: 0 })
+    }
+
+    /// Where code is executed.
+    pub(crate) fn range(&self) -> std::ops::Range<u64> {
+        self.executed as u64..self.executed as u64 + BYTES as u64
+    }
+
+    /// Puts code where it can be executed, and tells where that is.
+    pub(crate) fn put(&mut self, code: &[u8]) -> Option<u64> {
+        let at = self.used.next_multiple_of(16);
+        if at + code.len() > BYTES {
+            return None;
+        }
+        // SAFETY: within the mapping, as checked, and nobody executes it yet.
+        unsafe { self.written.add(at).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+        self.used = at + code.len();
+        Some(self.executed as u64 + at as u64)
+    }
+
+    /// Writes the distance of a jump that may be executed meanwhile: four aligned bytes, in one piece.
+    pub(crate) fn link(&mut self, hole: u64, target: u64) {
+        let at = (hole - self.executed as u64) as usize;
+        debug_assert!(at.is_multiple_of(4) && at + 4 <= self.used);
+        let distance = target.wrapping_sub(hole + 4) as u32;
+        // SAFETY: within the mapping and aligned, as every hole is.
+        unsafe { self.written.add(at).cast::<u32>().write_volatile(distance) };
+    }
+}

@@ -1,0 +1,309 @@
+//! The code between the program, the cache and the engine: made once, since it names the thread's slots by their
+//! distance.
+
+use crate::assembly::{Code, Gpr, RAX, RCX, RSP};
+use crate::slots::{BYTES, Slots, at, reason};
+use std::arch::global_asm;
+
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".balign 64",
+    "lineup_engine_slots:",
+    ".skip {bytes}",
+    ".popsection",
+    ".pushsection .text",
+    ".globl lineup_engine_slots_distance",
+    ".hidden lineup_engine_slots_distance",
+    "lineup_engine_slots_distance:",
+    "mov rax, qword ptr [rip + lineup_engine_slots@GOTTPOFF]",
+    "ret",
+    ".popsection",
+    bytes = const BYTES,
+);
+
+unsafe extern "C" {
+    fn lineup_engine_slots_distance() -> i64;
+}
+
+/// Distance of the slots from a thread's base: the same in all threads, since the loader gives a library that is
+/// there from the start its place in the block of every thread.
+pub(crate) fn slots_distance() -> i32 {
+    // SAFETY: takes nothing and changes `rax` alone.
+    unsafe { lineup_engine_slots_distance() as i32 }
+}
+
+/// This thread's slots.
+pub(crate) fn slots() -> *mut Slots {
+    let base: u64;
+    // SAFETY: the first word of a thread's block is its own address, by the ABI.
+    unsafe { std::arch::asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
+    base.wrapping_add_signed(i64::from(slots_distance())) as *mut Slots
+}
+
+/// The program's registers while the engine runs, as the gate puts them on the engine's stack.
+#[repr(C)]
+pub(crate) struct Registers {
+    pub(crate) flags: u64,
+    pub(crate) r15: u64,
+    pub(crate) r14: u64,
+    pub(crate) r13: u64,
+    pub(crate) r12: u64,
+    pub(crate) r11: u64,
+    pub(crate) r10: u64,
+    pub(crate) r9: u64,
+    pub(crate) r8: u64,
+    pub(crate) rdi: u64,
+    pub(crate) rsi: u64,
+    pub(crate) rbp: u64,
+    pub(crate) rbx: u64,
+    pub(crate) rdx: u64,
+    pub(crate) rcx: u64,
+    pub(crate) rax: u64,
+}
+
+/// In the order in which they are pushed.
+const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+/// x87, SSE, AVX, MPX and AVX-512. Protection keys are left as they are; so are matrices, which the engine does not
+/// use.
+const VECTOR_STATE: u32 = 0xff;
+/// Bytes of that state, rounded up.
+pub(crate) const VECTOR_BYTES: usize = 4096;
+
+/// What an entry's code needs to know of it.
+#[repr(C)]
+pub(crate) struct Entry {
+    /// The words of its region.
+    pub(crate) region: u64,
+    /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
+    pub(crate) multiplier: u64,
+    pub(crate) pc: u64,
+    pub(crate) region_number: u64,
+}
+
+/// Where what the code needs lies.
+pub(crate) struct Places {
+    pub(crate) slots: i32,
+    /// The engine's function.
+    pub(crate) engine: u64,
+    /// A byte that is 0 when nothing is to be recorded any more.
+    pub(crate) is_on: u64,
+    /// The stack and memory for vector state for threads that are not known yet, and their lock.
+    pub(crate) first_stack: u64,
+    pub(crate) first_vectors: u64,
+    pub(crate) first_lock: u64,
+}
+
+fn vectors(code: &mut Code, instruction: &[u8]) {
+    code.move_value(RAX, u64::from(VECTOR_STATE));
+    code.put(&[0x31, 0xd2]); // xor edx, edx
+    code.put(instruction);
+}
+
+fn compare_slot(code: &mut Code, slots: i32, distance: i32) {
+    code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[slot], 0
+    code.put(&(slots + distance).to_le_bytes());
+    code.put(&[0]);
+}
+
+/// The registers that [`unmask`] keeps, in the order of `kept`: what a system call takes and changes.
+pub(crate) const KEPT: [u8; 7] = [0, 1, 2, 6, 7, 10, 11];
+
+/// Puts the mask of signals back and goes on where the slot `scratch` says. From the system call on, where the second
+/// value points, signals are delivered.
+pub(crate) fn unmask(slots: i32) -> (Vec<u8>, usize) {
+    let mut code = Code::default();
+    let kept = |number: usize| slots + at!(kept) + 8 * number as i32;
+    KEPT.iter().enumerate().for_each(|(number, register)| code.store_slot(kept(number), Gpr(*register)));
+    code.store_slot_value(slots + at!(deferred), 0);
+    code.load_slot(Gpr(6), 0);
+    code.lea_plus(Gpr(6), Gpr(6), slots + at!(mask));
+    code.move_value(Gpr(7), libc::SIG_SETMASK as u64);
+    code.move_value(Gpr(2), 0);
+    code.move_value(Gpr(10), 8);
+    code.move_value(RAX, libc::SYS_rt_sigprocmask as u64);
+    code.put(&[0x0f, 0x05]);
+    let delivers = code.here();
+    KEPT.iter().enumerate().for_each(|(number, register)| code.load_slot(Gpr(*register), kept(number)));
+    code.jump_to_slot(slots + at!(scratch));
+    (code.bytes, delivers)
+}
+
+/// In place of a system call: calls a function with the registers, which makes it. Goes on at `back`.
+pub(crate) fn in_place_of_call(function: u64, back: u64) -> Vec<u8> {
+    const ROOM: i32 = VECTOR_BYTES as i32 + 64;
+    let mut code = Code::default();
+    code.lea_plus(RSP, RSP, -128);
+    PUSHED.iter().for_each(|register| code.push(Gpr(*register)));
+    code.put(&[0x9c, 0xfc]); // pushfq; cld
+    code.move_register(Gpr(5), RSP);
+    code.lea_plus(RSP, RSP, -ROOM);
+    code.put(&[0x48, 0x83, 0xe4, 0xc0]); // and rsp, -64
+    for word in 0..8 {
+        // What the processor expects of the state's head.
+        code.store_value(RSP, 512 + 8 * word, 0);
+    }
+    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x24, 0x24]); // xsave64 [rsp]
+    code.move_register(Gpr(7), Gpr(5));
+    code.move_value(RAX, function);
+    code.put(&[0xff, 0xd0]); // call rax
+    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x2c, 0x24]); // xrstor64 [rsp]
+    code.move_register(RSP, Gpr(5));
+    code.put(&[0x9d]); // popfq
+    for register in PUSHED.iter().rev() {
+        code.put(&[0x40 | register >> 3, 0x58 | register & 7]);
+    }
+    code.lea_plus(RSP, RSP, 128);
+    code.jump_far(back);
+    code.bytes
+}
+
+/// From the cache to the engine and back: the program's registers as they are, why in the slots. Also from where on
+/// in it a signal that comes must itself see to being delivered.
+pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
+    let mut code = Code::default();
+    let slot = |distance| places.slots + distance;
+    code.store_slot(slot(at!(stack)), RSP);
+    code.load_slot(RSP, slot(at!(own_stack)));
+    PUSHED.iter().for_each(|register| code.push(Gpr(*register)));
+    code.put(&[0x9c]); // pushfq
+    code.move_register(Gpr(7), RSP);
+    code.load_slot(Gpr(3), slot(at!(vectors)));
+    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x23]); // xsave64 [rbx]
+    code.put(&[0xfc]); // cld
+    code.move_value(RAX, places.engine);
+    code.put(&[0xff, 0xd0]); // call rax
+    let check = code.here();
+    compare_slot(&mut code, places.slots, at!(deferred));
+    let none = code.jump_short(&[0x74]);
+    code.load_slot(RAX, slot(at!(resume)));
+    code.store_slot(slot(at!(scratch)), RAX);
+    code.move_value(RAX, unmask);
+    code.store_slot(slot(at!(resume)), RAX);
+    code.land_short(none);
+    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x2b]); // xrstor64 [rbx]
+    code.put(&[0x9d]); // popfq
+    for register in PUSHED.iter().rev() {
+        code.put(&[0x40 | register >> 3, 0x58 | register & 7]); // pop
+    }
+    code.load_slot(RSP, slot(at!(stack)));
+    code.jump_to_slot(slot(at!(resume)));
+    (code.bytes, check)
+}
+
+/// Gives the first stack back, and goes on where the slot `after_first` says.
+pub(crate) fn release_first(places: &Places) -> Vec<u8> {
+    let mut code = Code::default();
+    code.store_slot(places.slots + at!(counter), RCX);
+    code.move_value(RCX, places.first_lock);
+    code.put(&[0xc7, 0x01, 0, 0, 0, 0]); // mov dword ptr [rcx], 0
+    code.load_slot(RCX, places.slots + at!(counter));
+    code.jump_to_slot(places.slots + at!(after_first));
+    code.bytes
+}
+
+/// To the program: nothing of the thread's slots is used after it is no longer busy.
+pub(crate) fn leave(slots: i32, pc: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.store_slot_value(slots + at!(busy), 0);
+    code.jump_far(pc);
+    code.bytes
+}
+
+/// Where every patched entry leads, with the [`Entry`] in `rax` and on the stack the address to go on natively at,
+/// the program's `rax` and 128 bytes that may be in use.
+pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    let slot = |distance: i32| (places.slots + distance).to_le_bytes();
+    code.put(&[0x51, 0x52]); // push rcx, rdx
+    code.move_register(RCX, RAX);
+    code.put(&[0x9f, 0x0f, 0x90, 0xc0, 0x50]); // lahf; seto al; push rax
+    code.move_value(Gpr(2), places.is_on);
+    code.put(&[0x80, 0x3a, 0]); // cmp byte ptr [rdx], 0
+    let off = code.jump_if(4);
+    code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]: the region's words
+    compare_slot(&mut code, places.slots, at!(busy));
+    let busy = code.jump_if(5);
+    let begins = code.here();
+    code.store_slot_value(places.slots + at!(busy), 1);
+    code.store_slot(places.slots + at!(entry), RCX);
+    code.put(&[0xb8, 1, 0, 0, 0]); // mov eax, 1
+    code.put(&[0xf0, 0x48, 0x0f, 0xc1, 0x02]); // lock xadd [rdx], rax
+    code.store_slot(places.slots + at!(sequence), RAX);
+    code.put(&[0x48, 0x2b, 0x42, 0x10]); // sub rax, [rdx + 16]: the warm-up
+    let warms_up = code.jump_if(2);
+    code.put(&[0x48, 0xff, 0xc0]); // inc rax
+    code.put(&[0x48, 0x0f, 0xaf, 0x41, 0x08]); // imul rax, [rcx + 8]
+    code.put(&[0x48, 0x3b, 0x42, 0x08]); // cmp rax, [rdx + 8]: the bound
+    let passed_over = code.jump_if(3);
+    code.put(&[0x48, 0x8b, 0x41, 0x10]); // mov rax, [rcx + 16]
+    code.store_slot(places.slots + at!(pc), RAX);
+    code.store_slot_value(places.slots + at!(reason), reason::ENTER);
+    compare_slot(&mut code, places.slots, at!(own_stack));
+    let known = code.jump_if(5);
+    code.move_value(Gpr(2), places.first_lock);
+    let again = code.here();
+    code.put(&[0xb8, 1, 0, 0, 0, 0x87, 0x02, 0x85, 0xc0]); // mov eax, 1; xchg [rdx], eax; test eax, eax
+    let got = code.jump_short(&[0x74]);
+    code.put(&[0xf3, 0x90]); // pause
+    let back = again as i64 - (code.here() as i64 + 2);
+    code.put(&[0xeb, back as u8]);
+    code.land_short(got);
+    code.move_value(RAX, places.first_stack);
+    code.store_slot(places.slots + at!(own_stack), RAX);
+    code.move_value(RAX, places.first_vectors);
+    code.store_slot(places.slots + at!(vectors), RAX);
+    code.land(known);
+    restore(&mut code);
+    code.put(&[0x48, 0x8d, 0x64, 0x24, 0x08]); // lea rsp, [rsp + 8]: the address
+    code.put(&[0x58]); // pop rax
+    code.lea_plus(RSP, RSP, 128);
+    code.jump_far(gate);
+    code.land(busy);
+    // A handler that was left by a jump has not come back: its stack pointer lies no lower than where it interrupted
+    // the call, and not on a stack of its own.
+    code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[busy], 2
+    code.put(&slot(at!(busy)));
+    code.put(&[2]);
+    let is_busy = code.jump_if(5);
+    // What the entry has pushed, and the 128 bytes.
+    code.lea_plus(RAX, RSP, 168);
+    code.put(&[0x64, 0x48, 0x3b, 0x04, 0x25]); // cmp rax, fs:[interrupted]
+    code.put(&slot(at!(interrupted)));
+    let is_below = code.jump_if(2);
+    code.move_register(RAX, RSP);
+    code.put(&[0x64, 0x48, 0x2b, 0x04, 0x25]); // sub rax, fs:[handlers_stack]
+    code.put(&slot(at!(handlers_stack)));
+    code.put(&[0x64, 0x48, 0x3b, 0x04, 0x25]); // cmp rax, fs:[handlers_stack_bytes]
+    code.put(&slot(at!(handlers_stack_bytes)));
+    let is_left = code.jump_if(3);
+    code.land_at(is_left, begins);
+    code.land(is_busy);
+    code.land(is_below);
+    code.put(&[0xf0, 0x48, 0xff, 0x42, 0x18]); // lock inc qword ptr [rdx + 24]: calls in handlers
+    let natively = code.jump();
+    code.land(warms_up);
+    code.land(passed_over);
+    code.store_slot_value(places.slots + at!(busy), 0);
+    code.land(natively);
+    code.land(off);
+    restore(&mut code);
+    code.put(&[0xc3]);
+    code.bytes
+}
+
+fn restore(code: &mut Code) {
+    code.put(&[0x58, 0x04, 0x7f, 0x9e, 0x5a, 0x59]); // pop rax; add al, 127; sahf; pop rdx; pop rcx
+}
+
+/// What a patched entry jumps to; what was there follows it.
+pub(crate) fn thunk(entry: u64, common: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.lea_plus(RSP, RSP, -128);
+    code.push(RAX);
+    code.move_value(RAX, entry);
+    code.put(&[0xff, 0x15, 2, 0, 0, 0, 0xeb, 8]); // call [rip + 2]; jmp over it
+    code.put(&common.to_le_bytes());
+    code.put(&[0x58]); // pop rax
+    code.lea_plus(RSP, RSP, 128);
+    code.bytes
+}

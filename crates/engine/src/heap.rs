@@ -1,0 +1,87 @@
+//! The engine's own allocator: the program's may be what is recorded.
+
+use crate::lock::Lock;
+use crate::system;
+use std::alloc::{GlobalAlloc, Layout};
+use std::ptr;
+
+/// Blocks of 16 bytes up to 64 KB, by powers of two; larger ones are mapped.
+const CLASSES: usize = 13;
+const SMALLEST_SHIFT: usize = 4;
+/// Mapped at once for small blocks.
+const PIECE_BYTES: usize = 1 << 20;
+
+struct Heap {
+    free: [*mut u8; CLASSES],
+    next: *mut u8,
+    end: *mut u8,
+}
+
+// SAFETY: the pointers are to memory of the heap alone, and the lock lets one thread at a time use them.
+unsafe impl Send for Heap {}
+
+/// The allocator.
+pub(crate) struct Allocator(Lock<Heap>);
+
+impl Allocator {
+    pub(crate) const fn new() -> Allocator {
+        let null = ptr::null_mut();
+        Allocator(Lock::new(Heap { free: [null; CLASSES], next: null, end: null }))
+    }
+}
+
+/// The class of a size; `None` for what is mapped.
+fn class(layout: Layout) -> Option<usize> {
+    let bytes = layout.size().max(layout.align()).max(1 << SMALLEST_SHIFT).next_power_of_two();
+    let class = bytes.trailing_zeros() as usize - SMALLEST_SHIFT;
+    (class < CLASSES).then_some(class)
+}
+
+impl Heap {
+    fn take(&mut self, class: usize) -> *mut u8 {
+        let first = self.free[class];
+        if !first.is_null() {
+            // SAFETY: a free block begins with the address of the next.
+            self.free[class] = unsafe { first.cast::<*mut u8>().read() };
+            return first;
+        }
+        let bytes = 1 << (class + SMALLEST_SHIFT);
+        // Blocks lie at multiples of their size.
+        let at = (self.next as usize).next_multiple_of(bytes);
+        if self.next.is_null() || at + bytes > self.end as usize {
+            let Some(piece) = system::memory(PIECE_BYTES) else { return ptr::null_mut() };
+            // SAFETY: within the piece.
+            (self.next, self.end) = (piece, unsafe { piece.add(PIECE_BYTES) });
+            return self.take_aligned(bytes);
+        }
+        self.take_aligned(bytes)
+    }
+
+    fn take_aligned(&mut self, bytes: usize) -> *mut u8 {
+        let at = self.next.wrapping_add((self.next as usize).next_multiple_of(bytes) - self.next as usize);
+        self.next = at.wrapping_add(bytes);
+        if self.next as usize > self.end as usize { ptr::null_mut() } else { at }
+    }
+}
+
+// SAFETY: blocks are disjoint, at multiples of a power of two that is no smaller than size and alignment; mapped ones
+// lie on pages.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match class(layout) {
+            Some(class) => self.0.with(|heap| heap.take(class)),
+            None => system::memory(layout.size()).unwrap_or(ptr::null_mut()),
+        }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match class(layout) {
+            Some(class) => self.0.with(|heap| {
+                // SAFETY: a block of this class, which is free from now on.
+                unsafe { block.cast::<*mut u8>().write(heap.free[class]) };
+                heap.free[class] = block;
+            }),
+            None => system::unmap(block, layout.size()),
+        }
+    }
+}

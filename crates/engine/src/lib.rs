@@ -1,0 +1,35 @@
+//! The native engine: loaded into a program, it records calls of watched functions.
+//!
+//! The entry of a watched function is patched. A call that is to be recorded goes on in a code cache, where every
+//! block of the program's code stands once more with instructions between its own that log it; when the call returns,
+//! the thread is native again. What was logged goes through memory to the command, see [`lineup_recording::native`]:
+//! nothing here understands it.
+//!
+//! Design constraints:
+//!
+//! * The program cannot tell: its registers, flags, red zone and vector state are its own at every instruction, and
+//!   what it pushes are its own addresses.
+//! * Nothing here calls the C library while the program runs, nor its allocator: the call that is recorded may be
+//!   theirs.
+//! * No memory is writable and executable at one place.
+//! * What cannot be translated is executed natively and told.
+
+mod assembly;
+mod slots;
+pub mod translate;
+
+mod cache;
+mod engine;
+mod gates;
+mod heap;
+mod lock;
+mod maps;
+mod patch;
+mod shared;
+mod signals;
+mod start;
+mod system;
+
+/// Nothing here takes memory from the program's allocator.
+#[global_allocator]
+static ALLOCATOR: heap::Allocator = heap::Allocator::new();

@@ -1,0 +1,98 @@
+//! The text of `/proc/self/maps`, as far as the engine needs it.
+
+use crate::system::File;
+use std::ops::Range;
+
+/// A mapping.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Mapping {
+    pub(crate) range: Range<u64>,
+    /// Code of a file, or of the kernel, that nothing writes to.
+    pub(crate) is_fixed_code: bool,
+    /// It maps a file.
+    pub(crate) is_of_file: bool,
+}
+
+/// All mappings now, in order of address.
+pub(crate) fn read() -> Vec<Mapping> {
+    let Some(file) = File::open(b"/proc/self/maps\0", libc::O_RDONLY) else { return Vec::new() };
+    let text = file.read_all();
+    String::from_utf8_lossy(&text).lines().filter_map(mapping).collect()
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let permissions = fields.next()?;
+    let path = fields.nth(3).unwrap_or_default();
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    let is_fixed_code = permissions.starts_with("r-x")
+        && (path.starts_with('/') && !path.starts_with("/memfd:") || path == "[vdso]");
+    Some(Mapping { range: address(start)?..address(end)?, is_fixed_code, is_of_file: path.starts_with('/') })
+}
+
+/// Free addresses for `bytes` that a jump from anywhere in `range` reaches.
+pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) -> Option<u64> {
+    // A jump goes 2^31 bytes; some are kept for what it jumps from.
+    const REACH: u64 = (1 << 31) - (1 << 24);
+    let lowest = range.end.saturating_sub(REACH).max(1 << 16);
+    let highest = range.start.saturating_add(REACH);
+    let ends = std::iter::once(lowest).chain(mappings.iter().map(|mapping| mapping.range.end));
+    let starts = |end: u64| mappings.iter().map(|mapping| mapping.range.start).find(|start| *start >= end);
+    let gaps = ends.map(|end| (end, starts(end).unwrap_or(1 << 47)));
+    let is_inside = |address: u64| mappings.iter().any(|mapping| mapping.range.contains(&address));
+    let mut fits = gaps.filter_map(|(low, high)| {
+        let at = if low < range.start {
+            high.min(highest).checked_sub(bytes)? & !0xfff
+        } else {
+            low.next_multiple_of(4096)
+        };
+        (at >= low.max(lowest) && at + bytes <= high.min(highest) && !is_inside(at)).then_some(at)
+    });
+    // The nearest: a program's heap grows from its end.
+    fits.rfind(|at| *at < range.start).or_else(|| room_above(mappings, range, bytes, highest))
+}
+
+fn room_above(mappings: &[Mapping], range: &Range<u64>, bytes: u64, highest: u64) -> Option<u64> {
+    let mut low = range.end;
+    for mapping in mappings.iter().filter(|mapping| mapping.range.end > range.end) {
+        // Far above the program, so that its heap has room to grow.
+        let at = (low + (1 << 28)).next_multiple_of(4096);
+        if mapping.range.start >= at + bytes && at + bytes <= highest {
+            return Some(at);
+        }
+        low = mapping.range.end;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_may_change_is_told_from_that_of_files() {
+        let fixed = |line| mapping(line).is_some_and(|mapping| mapping.is_fixed_code);
+        assert!(fixed("1000-2000 r-xp 00001000 08:01 11    /bin/true"));
+        assert!(fixed("7000-8000 r-xp 00000000 00:00 0    [vdso]"));
+        assert!(!fixed("1000-2000 rwxp 00001000 08:01 11    /bin/true"));
+        assert!(!fixed("1000-2000 r-xp 00000000 00:00 0"));
+        assert!(!fixed("1000-2000 r-xp 00000000 00:01 9 /memfd:jit (deleted)"));
+    }
+
+    fn at(start: u64, end: u64) -> Mapping {
+        Mapping { range: start..end, is_fixed_code: false, is_of_file: false }
+    }
+
+    #[test]
+    fn room_is_found_within_reach_of_a_jump() {
+        let program = 0x5555_0000_0000..0x5555_0001_0000;
+        let mappings = [at(program.start, program.end), at(0x7fff_0000_0000, 0x7fff_0001_0000)];
+        let found = room_near(&mappings, &program, 0x10000).unwrap();
+        assert!(found.abs_diff(program.end) < 1 << 31 && found.abs_diff(program.start) < 1 << 31);
+        let low = 0x40_0000..0x50_0000;
+        let found =
+            room_near(&[at(0x10000, 0x40_0000), at(low.start, low.end), at(1 << 46, 1 << 47)], &low, 0x10000);
+        assert!(found.is_some_and(|found| found >= low.end && found < 1 << 31));
+    }
+}

@@ -1,0 +1,158 @@
+//! The engine's side of the memory that it shares with the command, see [`lineup_recording::native`].
+
+use crate::system::{self, File};
+use lineup_recording::native::{
+    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, chunk, entry, region, state, word,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer tells when it is full.
+const CHUNK_STRIDE: usize = 1 << 24;
+
+/// The command counts on this often at least; it is gone when it does not.
+const PATIENCE_ROUNDS: u32 = 40_000;
+const ROUND_NS: i64 = 100_000;
+
+/// The memory.
+pub(crate) struct Shared {
+    head: *const AtomicU64,
+    definitions: *const AtomicU64,
+    notes: *const AtomicU64,
+    chunks: *mut u8,
+}
+
+// SAFETY: the mappings live as long as the process; words are atomic, and each chunk is one thread's at a time.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Maps the file that a terminated path names.
+    pub(crate) fn open(path: &[u8]) -> Option<Shared> {
+        let file = File::open(path, libc::O_RDWR)?;
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        let map = |bytes: u64, offset| {
+            file.map(None, bytes as usize, both, offset).map(|at| at.cast_const().cast())
+        };
+        let head = map(NOTES.start, 0)?;
+        let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
+        let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
+        let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
+        let chunks =
+            addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
+        for number in 0..chunk::COUNT {
+            let at = chunks as usize + number * CHUNK_STRIDE;
+            file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
+        }
+        let shared = Shared { head, definitions, notes, chunks };
+        (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
+    }
+
+    /// A word of the first pages.
+    pub(crate) fn word(&self, number: usize) -> &AtomicU64 {
+        assert!(number < word::FIRST_ENTRY + entry::MOST * entry::WORDS);
+        // SAFETY: within the mapping, as checked.
+        unsafe { &*self.head.add(number) }
+    }
+
+    /// The words of a region.
+    pub(crate) fn region(&self, number: u64) -> Option<&AtomicU64> {
+        let number = usize::try_from(number).ok().filter(|number| *number < region::MOST)?;
+        Some(self.word(word::FIRST_REGION + number * region::WORDS))
+    }
+
+    /// A word of an entry.
+    pub(crate) fn entry(&self, number: usize, field: usize) -> &AtomicU64 {
+        self.word(word::FIRST_ENTRY + number * entry::WORDS + field)
+    }
+
+    fn chunk(&self, number: usize, field: usize) -> &AtomicU64 {
+        self.word(word::FIRST_CHUNK + number * chunk::WORDS + field)
+    }
+
+    /// The next position in the order of events.
+    pub(crate) fn tick(&self) -> u64 {
+        self.word(word::CLOCK).fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes what a block is made of: its number, by which the log names it. `None` when there is no room left.
+    pub(crate) fn define(&self, definition: &Definition) -> Option<u32> {
+        let words = definition.to_words();
+        let room = (DEFINITIONS.end - DEFINITIONS.start) / 8;
+        // Number 0 names none.
+        let at = self.word(word::DEFINITIONS).fetch_add(words.len() as u64, Ordering::Relaxed) + 1;
+        if at + words.len() as u64 >= room {
+            return None;
+        }
+        for (word, place) in words.iter().zip(at..) {
+            // SAFETY: within the mapping, as checked.
+            unsafe { &*self.definitions.add(place as usize) }.store(*word, Ordering::Relaxed);
+        }
+        u32::try_from(at).ok()
+    }
+
+    /// Tells the user something; what does not fit is not told.
+    pub(crate) fn note(&self, text: &str) {
+        let words = text.len().div_ceil(8) as u64 + 1;
+        let at = self.word(word::NOTES).fetch_add(words, Ordering::Relaxed);
+        if (at + words) * 8 > NOTES.end - NOTES.start {
+            return;
+        }
+        let put = |place: u64, value: u64| {
+            // SAFETY: within the mapping, as checked.
+            unsafe { &*self.notes.add(place as usize) }.store(value, Ordering::Relaxed);
+        };
+        for (bytes, place) in text.as_bytes().chunks(8).zip(at + 1..) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            put(place, u64::from_le_bytes(word));
+        }
+        put(at, text.len() as u64);
+    }
+
+    /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads; `None` when
+    /// that is gone.
+    pub(crate) fn take_chunk(&self, thread: u64) -> Option<(usize, *mut u8)> {
+        let mut last_beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
+        let mut rounds = 0;
+        loop {
+            for number in 0..chunk::COUNT {
+                let is_ours = self
+                    .chunk(number, chunk::STATE)
+                    .compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok();
+                if is_ours {
+                    self.chunk(number, chunk::LENGTH).store(0, Ordering::Relaxed);
+                    let order = self.word(word::SUBMITTED).fetch_add(1, Ordering::Relaxed);
+                    self.chunk(number, chunk::ORDER).store(order, Ordering::Relaxed);
+                    self.chunk(number, chunk::THREAD).store(thread, Ordering::Release);
+                    return Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)));
+                }
+            }
+            system::sleep_ns(ROUND_NS);
+            let beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
+            rounds = if beat == last_beat { rounds + 1 } else { 0 };
+            last_beat = beat;
+            if rounds > PATIENCE_ROUNDS {
+                return None;
+            }
+        }
+    }
+
+    /// So many bytes of a chunk are whole records.
+    pub(crate) fn commit_chunk(&self, number: usize, bytes: u64) {
+        self.chunk(number, chunk::LENGTH).store(bytes, Ordering::Release);
+    }
+
+    /// Hands a chunk over.
+    pub(crate) fn submit_chunk(&self, number: usize, bytes: u64) {
+        self.commit_chunk(number, bytes);
+        self.chunk(number, chunk::STATE).store(chunk::IS_FULL, Ordering::Release);
+    }
+
+    /// The engine gives up, and says why.
+    pub(crate) fn give_up(&self, why: &str) {
+        self.note(why);
+        self.word(word::STATE).store(state::GAVE_UP, Ordering::Release);
+    }
+}

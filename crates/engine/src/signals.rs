@@ -1,0 +1,280 @@
+//! Signals. The kernel gets a handler of ours for each that the program handles; it shows the program's handler a
+//! context as it would be natively, wherever in the cache the thread is.
+//!
+//! In a block, marks tell where the program is and which of its registers lie in slots. While the engine itself runs,
+//! a signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
+//! goes on natively and the rest of the call is not recorded.
+
+use crate::engine::{self, Engine};
+use crate::gates::{self, KEPT, Registers};
+use crate::lock::Lock;
+use crate::slots::Slots;
+use crate::system;
+use crate::translate::{Held, Translated};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where code lies that signals are looked at for.
+pub(crate) struct Signals {
+    /// Puts the mask back, see [`gates::unmask`].
+    pub(crate) unmask: u64,
+    /// The part of it in which signals are delivered.
+    pub(crate) delivering: Range<u64>,
+    /// The part of the gate that leads back to the cache.
+    pub(crate) going_back: Range<u64>,
+    /// All of the cache.
+    pub(crate) cache: Range<u64>,
+    /// What patched entries jump to.
+    pub(crate) entry: Range<u64>,
+}
+
+/// What the kernel is told of a handler.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Action {
+    handler: u64,
+    flags: u64,
+    restorer: u64,
+    mask: u64,
+}
+
+const SIGNALS: usize = 65;
+/// `SIG_DFL` and `SIG_IGN`, above which handlers lie.
+const HIGHEST_CONSTANT: u64 = 1;
+
+/// What the program has set for a signal.
+struct Set {
+    handler: AtomicU64,
+    flags: AtomicU64,
+    mask: AtomicU64,
+}
+
+impl Set {
+    const fn new() -> Set {
+        Set { handler: AtomicU64::new(0), flags: AtomicU64::new(0), mask: AtomicU64::new(0) }
+    }
+
+    fn get(&self) -> [u64; 3] {
+        [&self.handler, &self.flags, &self.mask].map(|word| word.load(Ordering::Acquire))
+    }
+
+    fn put(&self, values: [u64; 3]) {
+        let words = [&self.handler, &self.flags, &self.mask];
+        words.into_iter().zip(values).for_each(|(word, value)| word.store(value, Ordering::Release));
+    }
+}
+
+/// The program's handlers, by signal.
+static HANDLERS: [Set; SIGNALS] = [const { Set::new() }; SIGNALS];
+/// Held while a handler is set.
+static SETTING: Lock<()> = Lock::new(());
+
+/// From a system call of the C library.
+///
+/// # Safety
+/// Only from [`gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn from_site(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut *registers };
+    registers.rcx = registers.r11;
+    set_handler(registers);
+}
+
+/// Does what the system call with these registers asks for, but that the kernel gets our handler.
+pub(crate) fn set_handler(registers: &mut Registers) {
+    let blocked = system::block_signals();
+    registers.rax = SETTING.with(|()| set(registers.rdi, registers.rsi, registers.rdx, registers.r10)) as u64;
+    system::restore_signals(blocked);
+}
+
+fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
+    let call = |new: u64| {
+        // SAFETY: the program's own system call; `new` is the program's or a copy with our handler.
+        unsafe { system::call(libc::SYS_rt_sigaction, [signal, new, old, size, 0, 0]) }
+    };
+    let Some(known) = HANDLERS.get(signal as usize).filter(|_| size == 8) else { return call(new) };
+    let before = known.get();
+    let ours = on_signal as *const () as u64;
+    let mut is_handled = false;
+    let result = match read(new) {
+        Some(action) if action.handler > HIGHEST_CONSTANT => {
+            // Set before the kernel knows it: a signal may come at once, on another thread.
+            known.put([action.handler, action.flags, action.mask]);
+            is_handled = true;
+            // Nothing interrupts ours until it knows where the program is.
+            let flags = action.flags | libc::SA_SIGINFO as u64;
+            let ours = Action { handler: ours, flags, mask: u64::MAX, ..action };
+            call(&raw const ours as u64)
+        }
+        _ => call(new),
+    };
+    if result != 0 && is_handled {
+        known.put(before);
+    }
+    if result == 0 && old != 0 {
+        let old = old as *mut Action;
+        // SAFETY: the kernel has just written there.
+        unsafe {
+            if (*old).handler == ours {
+                [(*old).handler, (*old).flags, (*old).mask] = before;
+            }
+        }
+    }
+    result
+}
+
+/// What a pointer of the program points to; `None` when it is null or cannot be read, which the kernel then tells.
+fn read(at: u64) -> Option<Action> {
+    let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    let bytes = size_of::<Action>();
+    let to = libc::iovec { iov_base: (&raw mut action).cast(), iov_len: bytes };
+    let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: bytes };
+    let arguments = [system::process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
+    // SAFETY: the kernel checks what cannot be read.
+    let read = unsafe { system::call(libc::SYS_process_vm_readv, arguments) };
+    (at != 0 && read == bytes as i64).then_some(action)
+}
+
+type Handler = unsafe extern "C-unwind" fn(i32, *mut libc::siginfo_t, *mut libc::ucontext_t);
+
+/// The kernel's handler for every signal that the program handles.
+unsafe extern "C-unwind" fn on_signal(
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    let Some(known) = HANDLERS.get(signal as usize) else { return };
+    let [handler, flags, mask] = known.get();
+    // SAFETY: set together with ours as the kernel's, from what the program gave the kernel as a handler.
+    let handler: Handler = unsafe { std::mem::transmute(handler as *const ()) };
+    let own = if flags & libc::SA_NODEFER as u64 == 0 { 1 << (signal - 1) } else { 0 };
+    // SAFETY: the kernel's context, whose mask has 64 bits.
+    let blocked = unsafe { (&raw const (*context).uc_sigmask).cast::<u64>().read() } | mask | own;
+    // SAFETY: this thread's own, and the kernel's context.
+    let (slots, registers) = unsafe { (&mut *gates::slots(), &mut (*context).uc_mcontext.gregs) };
+    let pc = registers[libc::REG_RIP as usize] as u64;
+    let engine = match engine::get() {
+        Some(engine) if slots.busy == 1 && !engine.signals.entry.contains(&pc) => engine,
+        _ => {
+            system::restore_signals(blocked);
+            // SAFETY: as the kernel would call it.
+            return unsafe { handler(signal, info, context) };
+        }
+    };
+    let Some(program) = program_state(engine, slots, registers) else {
+        // SAFETY: the kernel's context and siginfo.
+        return unsafe { defer(engine, slots, signal, info, context) };
+    };
+    let cached = std::mem::replace(registers, program);
+    slots.interrupted = program[libc::REG_RSP as usize] as u64;
+    // SAFETY: the kernel's context.
+    let stack = unsafe { &(*context).uc_stack };
+    (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
+    slots.busy = 2;
+    system::restore_signals(blocked);
+    // SAFETY: as the kernel would call it, with the context as it would be natively.
+    unsafe { handler(signal, info, context) };
+    system::block_signals();
+    // SAFETY: the kernel's context; the reference from before is not used after the call.
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    if *registers == program {
+        *registers = cached;
+        slots.busy = 1;
+    } else {
+        engine.lose_by_signal(slots);
+        slots.busy = 0;
+    }
+}
+
+type Gregs = [libc::greg_t; 23];
+
+/// The registers as the program has them; `None` while the engine runs.
+fn program_state(engine: &Engine, slots: &Slots, registers: &Gregs) -> Option<Gregs> {
+    let pc = registers[libc::REG_RIP as usize] as u64;
+    let mut program = *registers;
+    let mut set = |register: libc::c_int, value: u64| program[register as usize] = value as libc::greg_t;
+    if engine.signals.delivering.contains(&pc) {
+        for (register, value) in KEPT.iter().zip(slots.kept) {
+            set(GREGS[usize::from(*register)], value);
+        }
+        set(libc::REG_RIP, slots.resume_pc);
+        return Some(program);
+    }
+    if !engine.signals.cache.contains(&pc) {
+        return None;
+    }
+    if let Some(left) = engine.code.with(|code| code.left_at(pc)) {
+        set(libc::REG_RIP, left);
+        return Some(program);
+    }
+    let (start, block) = engine.code.with(|code| code.around(engine, pc))?;
+    let mark = block.marks.iter().rev().find(|mark| start + mark.offset as u64 <= pc)?;
+    let next = mark.pc.unwrap_or(slots.pc);
+    for (register, value) in held(mark.held, &block, slots, next) {
+        set(GREGS[usize::from(register)], value);
+    }
+    set(libc::REG_RIP, next);
+    Some(program)
+}
+
+/// The program's values of registers that lie in slots.
+fn held(held: Held, block: &Translated, slots: &Slots, next: u64) -> Vec<(u8, u64)> {
+    const RCX: u8 = 1;
+    let borrowed = [(block.borrowed.0, slots.first), (block.borrowed.1, slots.second)];
+    match held {
+        Held::Nothing => Vec::new(),
+        Held::Counter => vec![(RCX, slots.counter)],
+        Held::Borrowed => borrowed.to_vec(),
+        Held::Both => [&borrowed[..], &[(RCX, slots.counter)]].concat(),
+        Held::AfterSystemCall => vec![(RCX, next)],
+    }
+}
+
+/// The signal is sent again, and comes when the engine is done: until then all are blocked.
+unsafe fn defer(
+    engine: &Engine,
+    slots: &mut Slots,
+    signal: i32,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::ucontext_t,
+) {
+    // SAFETY: the kernel's context, whose mask has 64 bits.
+    let mask = unsafe { &mut *(&raw mut (*context).uc_sigmask).cast::<u64>() };
+    // SAFETY: takes nothing; sends a copy of the signal to ourselves.
+    unsafe {
+        let thread = system::call(libc::SYS_gettid, [0; 6]) as u64;
+        system::call(
+            libc::SYS_rt_tgsigqueueinfo,
+            [system::process(), thread, signal as u64, info as u64, 0, 0],
+        );
+    }
+    slots.mask = std::mem::replace(mask, u64::MAX);
+    slots.deferred = 1;
+    // SAFETY: as above.
+    let pc = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+    if engine.signals.going_back.contains(&pc) {
+        // The gate has looked already.
+        slots.scratch = slots.resume;
+        slots.resume = engine.signals.unmask;
+    }
+}
+
+/// The kernel's numbers of registers, by ours.
+const GREGS: [libc::c_int; 16] = [
+    libc::REG_RAX,
+    libc::REG_RCX,
+    libc::REG_RDX,
+    libc::REG_RBX,
+    libc::REG_RSP,
+    libc::REG_RBP,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+];

@@ -1,0 +1,86 @@
+//! What each thread of the program keeps for the engine: words at a fixed distance from the thread's base, which code
+//! in the cache reaches without a register.
+
+/// The words, as the assembly of [`crate::gates`] and code in the cache know them.
+#[repr(C)]
+pub(crate) struct Slots {
+    /// The program's values of the two registers that a block borrows.
+    pub(crate) first: u64,
+    pub(crate) second: u64,
+    /// The program's `rcx`, while it is borrowed.
+    pub(crate) counter: u64,
+    /// Where the next record of the log goes.
+    pub(crate) log: u64,
+    /// Where the program goes on.
+    pub(crate) pc: u64,
+    pub(crate) scratch: u64,
+    /// The table of places that indirect jumps lead to.
+    pub(crate) table: u64,
+    /// Minus where the outermost call's return address lies.
+    pub(crate) minus_base: u64,
+    /// Why the cache was left: see [`reason`].
+    pub(crate) reason: u64,
+    /// The link that is to lead to `pc` from now on, or 0.
+    pub(crate) link: u64,
+    /// The address of the gate out of the cache.
+    pub(crate) gate: u64,
+    /// Where the gate leads back to.
+    pub(crate) resume: u64,
+    /// The program's stack pointer while the engine runs.
+    pub(crate) stack: u64,
+    /// The top of the engine's stack, 0 before the thread is known.
+    pub(crate) own_stack: u64,
+    /// Where vector state is kept while the engine runs.
+    pub(crate) vectors: u64,
+    /// Not 0 while the thread is in the cache or the engine: 2 while a signal handler runs that interrupted it there.
+    pub(crate) busy: u64,
+    /// The entry that was reached, and the number of the call.
+    pub(crate) entry: u64,
+    pub(crate) sequence: u64,
+    /// The thread's [`crate::engine::Thread`].
+    pub(crate) thread: u64,
+    /// Where the program is when the gate goes back: what a signal handler is to see.
+    pub(crate) resume_pc: u64,
+    /// Not 0 when a signal came while the engine ran: it is sent again, and delivered when the engine is done.
+    pub(crate) deferred: u64,
+    /// Which signals were blocked when it came.
+    pub(crate) mask: u64,
+    /// Where the thread goes on after it was met for the first time.
+    pub(crate) after_first: u64,
+    /// The program's stack pointer when a signal handler interrupted it in the cache, and the handlers' own stack.
+    pub(crate) interrupted: u64,
+    pub(crate) handlers_stack: u64,
+    pub(crate) handlers_stack_bytes: u64,
+    /// The program's registers while that mask is put back, see [`crate::gates::unmask`].
+    pub(crate) kept: [u64; 7],
+}
+
+/// Distance of a word from the beginning.
+macro_rules! at {
+    ($field:ident) => {
+        std::mem::offset_of!(crate::slots::Slots, $field) as i32
+    };
+}
+pub(crate) use at;
+
+/// Bytes that the assembly sets aside.
+pub(crate) const BYTES: usize = 320;
+const _: () = assert!(size_of::<Slots>() <= BYTES);
+
+/// Why code in the cache hands over to the engine.
+pub(crate) mod reason {
+    /// Goes on at `pc`, which may have to be translated; `link` is set when a jump leads there.
+    pub(crate) const GO: u64 = 0;
+    /// An entry was reached natively, and the call is to be recorded.
+    pub(crate) const ENTER: u64 = 1;
+    /// An entry was reached inside a recorded call.
+    pub(crate) const INNER: u64 = 2;
+    /// The chunk of the log is full.
+    pub(crate) const FULL: u64 = 3;
+    /// The outermost call has ended.
+    pub(crate) const LEAVE: u64 = 4;
+    /// A system call comes next.
+    pub(crate) const SYSTEM_CALL: u64 = 5;
+    /// What comes next cannot be translated.
+    pub(crate) const LOST: u64 = 6;
+}

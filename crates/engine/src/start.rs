@@ -1,0 +1,186 @@
+//! The beginning: what the loader calls when the library is there, before the program's own code runs.
+
+use crate::cache::Cache;
+use crate::engine::{self, Blocks, Engine};
+use crate::gates::{self, Places, VECTOR_BYTES};
+use crate::lock::Lock;
+use crate::shared::Shared;
+use crate::signals::Signals;
+use crate::{patch, system};
+use lineup_recording::native::{VARIABLE, state, word};
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+/// How long the command is waited for.
+const ROUNDS: u32 = 100_000;
+const ROUND_NS: i64 = 100_000;
+const FIRST_STACK_BYTES: usize = 1 << 17;
+const _: () = assert!(VECTOR_BYTES < FIRST_STACK_BYTES);
+
+/// Held by a thread that is on the first stack.
+static FIRST_LOCK: AtomicU32 = AtomicU32::new(0);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *mut *mut c_char) = construct;
+
+extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environment: *mut *mut c_char) {
+    if environment.is_null() {
+        return;
+    }
+    // SAFETY: the loader passes the environment: strings, and null at the end.
+    let Some(named) = (unsafe { find(environment, VARIABLE) }) else { return };
+    // FILE:PROGRAM: another program, such as a shell that starts ours, hands both variables on.
+    let Some(colon) = named.iter().position(|byte| *byte == b':') else { return };
+    let (file, program) = (&named[..colon], &named[colon + 1..]);
+    if system::read_link(b"/proc/self/exe\0") != program {
+        return;
+    }
+    // SAFETY: as above.
+    unsafe { strip(environment) };
+    let mut path = file.to_vec();
+    path.push(0);
+    if let Some(shared) = Shared::open(&path) {
+        begin(shared);
+    }
+}
+
+/// The value of a variable.
+///
+/// # Safety
+/// The environment must be strings and end with null.
+unsafe fn find(environment: *mut *mut c_char, name: &str) -> Option<Vec<u8>> {
+    let mut at = environment;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while !(*at).is_null() {
+            let value = CStr::from_ptr(*at)
+                .to_bytes()
+                .strip_prefix(name.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="));
+            if let Some(value) = value {
+                return Some(value.to_vec());
+            }
+            at = at.add(1);
+        }
+    }
+    None
+}
+
+/// Takes our variables out, so that what the program starts is left alone. Libraries that others preload stay.
+///
+/// # Safety
+/// As for [`find`].
+unsafe fn strip(environment: *mut *mut c_char) {
+    const PRELOAD: &[u8] = b"LD_PRELOAD=";
+    let (mut from, mut to) = (environment, environment);
+    // SAFETY: the caller's promise; `to` never overtakes `from`.
+    unsafe {
+        while !(*from).is_null() {
+            let bytes = CStr::from_ptr(*from).to_bytes();
+            let is_ours = bytes.strip_prefix(VARIABLE.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+            let others = bytes.strip_prefix(PRELOAD).map(|list| list.iter().position(|byte| *byte == b':'));
+            match others {
+                _ if is_ours => {}
+                // We stand first.
+                Some(None) => {}
+                Some(Some(colon)) => {
+                    let others = (*from).add(PRELOAD.len() + colon + 1);
+                    std::ptr::copy(others, (*from).add(PRELOAD.len()), bytes.len() - PRELOAD.len() - colon);
+                    *to = *from;
+                    to = to.add(1);
+                }
+                None => {
+                    *to = *from;
+                    to = to.add(1);
+                }
+            }
+            from = from.add(1);
+        }
+        *to = std::ptr::null_mut();
+    }
+}
+
+fn begin(shared: Shared) {
+    let Some(parts) = parts() else {
+        return shared.give_up(
+            "the system allows no memory for code that is written at one address and executed at another",
+        );
+    };
+    shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
+    shared.word(word::STATE).store(state::ASKS, Ordering::Release);
+    let is_answered = || shared.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED;
+    let mut rounds = 0;
+    while !is_answered() && rounds < ROUNDS {
+        system::sleep_ns(ROUND_NS);
+        rounds += 1;
+    }
+    if !is_answered() {
+        return shared.give_up("the command did not answer");
+    }
+    let multiplier = shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
+    let Parts { slots, cache, gate, release_first, entry, is_on, signals } = parts;
+    let mut thread_key = 0;
+    // SAFETY: the key is ours; the function lives as long as the library, which is never unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(engine::end_thread)) } != 0
+        || thread_key >= 32
+    {
+        return shared.give_up("the C library has no room for what is kept of a thread");
+    }
+    let code = Lock::new(Blocks::new(cache));
+    let engine = Engine { shared, slots, gate, release_first, is_on, code, thread_key, signals };
+    let Some(engine) = engine::set(engine) else { return };
+    patch::all(engine, entry, multiplier);
+    patch::system_calls(engine);
+    engine.is_on.store(1, Ordering::Release);
+    engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+}
+
+/// What can be made before anything is asked for.
+struct Parts {
+    slots: i32,
+    cache: Cache,
+    gate: u64,
+    release_first: u64,
+    entry: u64,
+    is_on: &'static AtomicU8,
+    signals: Signals,
+}
+
+fn parts() -> Option<Parts> {
+    let mut cache = Cache::new()?;
+    let page = system::memory(4096)?;
+    if !system::wipe_on_fork(page, 4096) {
+        return None;
+    }
+    // SAFETY: zeroed memory of our own that is never given back.
+    let is_on = unsafe { &*page.cast::<AtomicU8>() };
+    let stack = system::memory(FIRST_STACK_BYTES)? as u64;
+    let slots = gates::slots_distance();
+    let places = Places {
+        slots,
+        engine: engine::hand_over as *const () as u64,
+        is_on: page as u64,
+        first_stack: stack + FIRST_STACK_BYTES as u64,
+        first_vectors: stack,
+        first_lock: FIRST_LOCK.as_ptr() as u64,
+    };
+    let (unmask, delivers) = gates::unmask(slots);
+    let unmask_bytes = unmask.len() as u64;
+    let unmask = cache.put(&unmask)?;
+    let (gate, check) = gates::gate(&places, unmask);
+    let gate_bytes = gate.len() as u64;
+    let gate = cache.put(&gate)?;
+    let signals = Signals {
+        unmask,
+        delivering: unmask + delivers as u64..unmask + unmask_bytes,
+        going_back: gate + check as u64 + 1..gate + gate_bytes,
+        cache: cache.range(),
+        entry: 0..0,
+    };
+    let release_first = cache.put(&gates::release_first(&places))?;
+    let entry_code = gates::entry(&places, gate);
+    let entry = cache.put(&entry_code)?;
+    let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };
+    Some(Parts { slots, cache, gate, release_first, entry, is_on, signals })
+}

@@ -1,0 +1,194 @@
+//! System calls, made without the C library: the program may replace its functions, and `errno` is the program's.
+
+use std::arch::asm;
+
+/// Makes a system call; errors are negative.
+///
+/// # Safety
+/// As for the call.
+pub(crate) unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
+    let [a, b, c, d, e, f] = arguments;
+    let result: i64;
+    // SAFETY: the caller's promise; the kernel changes `rcx` and `r11` alone besides.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// An open file, by its number.
+pub(crate) struct File(i32);
+
+impl File {
+    /// Opens what a terminated path names.
+    pub(crate) fn open(path: &[u8], flags: i32) -> Option<File> {
+        debug_assert!(path.ends_with(&[0]));
+        let flags = (flags | libc::O_CLOEXEC) as u64;
+        // SAFETY: the path is terminated.
+        let opened =
+            unsafe { call(libc::SYS_openat, [libc::AT_FDCWD as u64, path.as_ptr() as u64, flags, 0, 0, 0]) };
+        (opened >= 0).then_some(File(opened as i32))
+    }
+
+    /// Memory that is a file.
+    pub(crate) fn in_memory(bytes: usize) -> Option<File> {
+        let name = b"lineup-code\0";
+        // SAFETY: the name is terminated.
+        let made = unsafe {
+            call(libc::SYS_memfd_create, [name.as_ptr() as u64, u64::from(libc::MFD_CLOEXEC), 0, 0, 0, 0])
+        };
+        let file = (made >= 0).then_some(File(made as i32))?;
+        // SAFETY: our own file.
+        let sized = unsafe { call(libc::SYS_ftruncate, [file.0 as u64, bytes as u64, 0, 0, 0, 0]) };
+        (sized == 0).then_some(file)
+    }
+
+    /// Everything that can be read from it.
+    pub(crate) fn read_all(&self) -> Vec<u8> {
+        let mut all = vec![0; 1 << 14];
+        let mut length = 0;
+        loop {
+            if all.len() - length < 1 << 13 {
+                all.resize(2 * all.len(), 0);
+            }
+            let room = &mut all[length..];
+            // SAFETY: the room is ours.
+            let read = unsafe {
+                call(libc::SYS_read, [self.0 as u64, room.as_mut_ptr() as u64, room.len() as u64, 0, 0, 0])
+            };
+            if read <= 0 {
+                break;
+            }
+            length += read as usize;
+        }
+        all.truncate(length);
+        all
+    }
+
+    /// Writes at a place; true when all of it was.
+    pub(crate) fn write_at(&self, bytes: &[u8], at: u64) -> bool {
+        let arguments = [self.0 as u64, bytes.as_ptr() as u64, bytes.len() as u64, at, 0, 0];
+        // SAFETY: the bytes are readable.
+        let written = unsafe { call(libc::SYS_pwrite64, arguments) };
+        written == bytes.len() as i64
+    }
+
+    /// Maps it, at an address or where there is room.
+    pub(crate) fn map(
+        &self,
+        at: Option<usize>,
+        bytes: usize,
+        protection: i32,
+        offset: u64,
+    ) -> Option<*mut u8> {
+        let flags = libc::MAP_SHARED | if at.is_some() { libc::MAP_FIXED } else { 0 };
+        map(at.unwrap_or(0), bytes, protection, flags, self.0, offset)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: our own file.
+        unsafe { call(libc::SYS_close, [self.0 as u64, 0, 0, 0, 0, 0]) };
+    }
+}
+
+fn map(at: usize, bytes: usize, protection: i32, flags: i32, file: i32, offset: u64) -> Option<*mut u8> {
+    let arguments =
+        [at as u64, bytes as u64, protection as u64, flags as u64, i64::from(file) as u64, offset];
+    // SAFETY: a new mapping, or one over memory that the caller reserved.
+    let mapped = unsafe { call(libc::SYS_mmap, arguments) };
+    (mapped > 0).then_some(mapped as *mut u8)
+}
+
+/// Memory of our own, zeroed, where there is room.
+pub(crate) fn memory(bytes: usize) -> Option<*mut u8> {
+    map(
+        0,
+        bytes,
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        -1,
+        0,
+    )
+}
+
+/// As [`memory`], at exactly this address, if nothing lies there.
+pub(crate) fn memory_at(at: usize, bytes: usize) -> Option<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let mapped = map(at, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)?;
+    if mapped as usize == at {
+        return Some(mapped);
+    }
+    unmap(mapped, bytes);
+    None
+}
+
+/// Addresses without memory.
+pub(crate) fn addresses(bytes: usize) -> Option<*mut u8> {
+    map(0, bytes, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1, 0)
+}
+
+/// Gives back what was mapped.
+pub(crate) fn unmap(at: *mut u8, bytes: usize) {
+    // SAFETY: what the caller mapped, and nobody uses any more.
+    unsafe { call(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
+}
+
+/// Changes what may be done with memory of our own.
+pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
+    // SAFETY: the caller's own memory.
+    unsafe { call(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
+}
+
+/// Empties a page in processes that are forked off.
+pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller's own memory.
+    unsafe { call(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
+}
+
+/// Sleeps for so long.
+pub(crate) fn sleep_ns(ns: i64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: ns };
+    // SAFETY: the time is ours.
+    unsafe { call(libc::SYS_nanosleep, [&raw const time as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// The process.
+pub(crate) fn process() -> u64 {
+    // SAFETY: takes nothing.
+    unsafe { call(libc::SYS_getpid, [0; 6]) as u64 }
+}
+
+/// Blocks all signals of this thread; what was blocked before.
+pub(crate) fn block_signals() -> u64 {
+    let (all, mut before) = (u64::MAX, 0u64);
+    let arguments = [libc::SIG_SETMASK as u64, &raw const all as u64, &raw mut before as u64, 8, 0, 0];
+    // SAFETY: both sets are ours and have the kernel's size.
+    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    before
+}
+
+/// Blocks these signals alone.
+pub(crate) fn restore_signals(before: u64) {
+    // SAFETY: as above.
+    unsafe {
+        call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const before as u64, 0, 8, 0, 0])
+    };
+}
+
+/// What a symbolic link says, terminated path given.
+pub(crate) fn read_link(path: &[u8]) -> Vec<u8> {
+    let mut text = vec![0; 4096];
+    let arguments = [path.as_ptr() as u64, text.as_mut_ptr() as u64, text.len() as u64, 0, 0, 0];
+    // SAFETY: the path is terminated, the room is ours.
+    let length = unsafe { call(libc::SYS_readlink, arguments) };
+    text.truncate(usize::try_from(length).unwrap_or(0));
+    text
+}

@@ -1,0 +1,528 @@
+//! One block of the program's code, as it goes into the cache: every instruction as it was, and between them those that
+//! log it.
+//!
+//! A block borrows two registers that none of its instructions use: one holds where the log stands, the other
+//! addresses. Their values, and that of `rcx` where a jump must not touch the flags, lie in the thread's
+//! [`Slots`](crate::slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
+
+mod accesses;
+mod tail;
+
+use crate::assembly::{Code, Gpr, JRCXZ, RCX};
+use crate::slots::{at, reason};
+use accesses::{Place, Planned, Plans};
+use iced_x86::{
+    Code as Opcode, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory,
+    Register,
+};
+use lineup_recording::native::{DefinedAccess, Definition, Form};
+
+/// Instructions in a block at most.
+const MOST_INSTRUCTIONS: usize = 48;
+/// Words of the log that a block fills at most.
+const MOST_WORDS: usize = 400;
+
+/// A jump to another block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Where its distance stands in the code.
+    pub hole: usize,
+    /// Where it leads in the program.
+    pub target: u64,
+}
+
+/// What of the program's registers lies in the thread's slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// Nothing: all are as the program has them.
+    Nothing,
+    /// `rcx`.
+    Counter,
+    /// Those that the block borrows.
+    Borrowed,
+    /// Those and `rcx`.
+    Both,
+    /// Nothing, but `rcx` is as a system call at its own place would leave it.
+    AfterSystemCall,
+}
+
+/// Where the program is, from a place in a block's code on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// The place.
+    pub offset: usize,
+    /// The instruction that comes next; `None` when its address is in the thread's slot for that.
+    pub pc: Option<u64>,
+    /// Which registers are not the program's.
+    pub held: Held,
+}
+
+/// An instruction of which not everything is logged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unlogged {
+    /// Where it is.
+    pub pc: u64,
+    /// What it is called.
+    pub mnemonic: String,
+    /// It is executed natively, and what follows it.
+    pub is_lost: bool,
+}
+
+/// A block for the cache.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Translated {
+    /// Its code: may lie anywhere, at a multiple of four.
+    pub code: Vec<u8>,
+    /// Where it goes on when the engine has noted that an entry was reached.
+    pub body: usize,
+    /// Where the number of its definition stands in the code.
+    pub definition_hole: usize,
+    /// Jumps to other blocks; each leads to the engine at first.
+    pub links: Vec<Link>,
+    /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
+    pub link_holes: Vec<(usize, usize)>,
+    /// Where the system call at its end stands in the code: for one that goes on alone, and one that may return twice.
+    pub system_call: Option<(usize, usize)>,
+    /// Where the program is, in order of place.
+    pub marks: Vec<Mark>,
+    /// The registers that it borrows, by number: what `first` and `second` of the slots hold.
+    pub borrowed: (u8, u8),
+    /// What it is made of.
+    pub definition: Definition,
+    /// What of it is not logged.
+    pub unlogged: Vec<Unlogged>,
+}
+
+/// What a translation needs to know.
+pub struct Task<'a> {
+    /// The program's code from `pc` on, as far as it may be read.
+    pub bytes: &'a [u8],
+    /// Where the block begins.
+    pub pc: u64,
+    /// Distance of the thread's slots from its base.
+    pub slots: i32,
+    /// A watched function begins there.
+    pub is_entry: bool,
+}
+
+/// An instruction with what is to be logged of it.
+struct Step {
+    instruction: Instruction,
+    plans: Plans,
+}
+
+/// What ends a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ending {
+    /// It goes on with the next instruction.
+    Falls,
+    /// The last instruction passes control on.
+    Flow,
+    /// What comes next cannot be translated.
+    Lost,
+}
+
+struct Block<'a> {
+    task: &'a Task<'a>,
+    code: Code,
+    out: Translated,
+    steps: Vec<Step>,
+    ending: Ending,
+    /// Where the block ends in the program.
+    end: u64,
+    log: Gpr,
+    scratch: Gpr,
+    /// Words of the log so far.
+    words: usize,
+}
+
+/// Translates the block at the task's address.
+pub fn translate(task: &Task<'_>) -> Translated {
+    let mut most = MOST_INSTRUCTIONS;
+    loop {
+        match translate_at_most(task, most) {
+            Ok(translated) => return translated,
+            Err(whole) => most = whole,
+        }
+    }
+}
+
+/// As [`translate`], so many instructions at most. An error says how many can be moved with the registers that so many
+/// leave free.
+fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> {
+    let (steps, ending, lost, log, scratch) = read(task, most);
+    let end = steps.last().map_or(task.pc, |step| step.instruction.next_ip());
+    let mut block = Block {
+        task,
+        code: Code::default(),
+        out: Translated::default(),
+        steps,
+        ending,
+        end,
+        log,
+        scratch,
+        words: 1,
+    };
+    block.out.unlogged.extend(lost);
+    block.write()?;
+    block.out.borrowed = (log.0, scratch.0);
+    block.out.code = block.code.bytes;
+    Ok(block.out)
+}
+
+/// The general registers that an instruction uses, as bits.
+fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+    let info = factory.info(instruction);
+    let registers = info.used_registers().iter().map(|used| used.register());
+    registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
+}
+
+/// The general register that a register is part of.
+pub(crate) fn gpr(register: Register) -> Option<Gpr> {
+    (register.is_gpr()).then(|| Gpr((register.full_register() as u32 - Register::RAX as u32) as u8))
+}
+
+/// Two registers that are not among those used: where the log stands, and addresses. The second can be named by every
+/// instruction where possible.
+fn free(used: u16) -> Option<(Gpr, Gpr)> {
+    const FOR_ADDRESSES: [u8; 14] = [7, 6, 3, 5, 2, 0, 8, 9, 10, 11, 12, 13, 14, 15];
+    let is_free = |number: &u8| used & 1 << *number == 0;
+    let scratch = FOR_ADDRESSES.into_iter().find(is_free)?;
+    let log = FOR_ADDRESSES.into_iter().rev().find(|number| is_free(number) && *number != scratch)?;
+    Some((Gpr(log), Gpr(scratch)))
+}
+
+/// The instructions of the block, why it ends, what comes next if that cannot be translated, and the two registers.
+fn read(task: &Task<'_>, most: usize) -> (Vec<Step>, Ending, Option<Unlogged>, Gpr, Gpr) {
+    let mut decoder = Decoder::with_ip(64, task.bytes, task.pc, DecoderOptions::NONE);
+    let mut factory = InstructionInfoFactory::new();
+    let (mut steps, mut all_used, mut words) = (Vec::new(), 0, 1);
+    let (mut log, mut scratch) = (Gpr(15), Gpr(7));
+    let mut ending = Ending::Falls;
+    let mut lost = None;
+    while steps.len() < most && words < MOST_WORDS {
+        let instruction = decoder.decode();
+        if instruction.is_invalid() || !is_translatable(&instruction) {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        let with_this = all_used | used(&mut factory, &instruction);
+        let Some(registers) = free(with_this) else { break };
+        (log, scratch) = registers;
+        all_used = with_this;
+        let plans = accesses::plan(&mut factory, &instruction);
+        if plans.misses && instruction.flow_control() != FlowControl::Next {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        words += plans.words();
+        steps.push(Step { instruction, plans });
+        if instruction.flow_control() != FlowControl::Next {
+            ending = Ending::Flow;
+            break;
+        }
+    }
+    (steps, ending, lost, log, scratch)
+}
+
+fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
+    let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    Unlogged { pc: instruction.ip(), mnemonic, is_lost }
+}
+
+fn is_translatable(instruction: &Instruction) -> bool {
+    use Opcode::{
+        Call_rel32_64, Call_rm64, Jmp_rel8_64, Jmp_rel32_64, Jmp_rm64, Retnq, Retnq_imm16, Syscall,
+    };
+    let code = instruction.code();
+    match instruction.flow_control() {
+        FlowControl::Next => !matches!(
+            code,
+            Opcode::Wrfsbase_r32
+                | Opcode::Wrfsbase_r64
+                | Opcode::Wrgsbase_r32
+                | Opcode::Wrgsbase_r64
+                | Opcode::Enterq_imm16_imm8
+        ),
+        FlowControl::ConditionalBranch => {
+            instruction.is_jcc_short_or_near() && instruction.op0_kind() == iced_x86::OpKind::NearBranch64
+                || tail::is_counted(code)
+        }
+        FlowControl::UnconditionalBranch => matches!(code, Jmp_rel8_64 | Jmp_rel32_64),
+        FlowControl::IndirectBranch => code == Jmp_rm64,
+        FlowControl::Return => matches!(code, Retnq | Retnq_imm16),
+        FlowControl::Call => matches!(code, Call_rel32_64 | Syscall),
+        FlowControl::IndirectCall => code == Call_rm64,
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => false,
+    }
+}
+
+impl Block<'_> {
+    fn slot(&self, distance: i32) -> i32 {
+        self.task.slots + distance
+    }
+
+    fn write(&mut self) -> Result<(), usize> {
+        self.mark(Some(self.task.pc), Held::Nothing);
+        self.out.definition.start = self.task.pc;
+        self.out.definition.lengths = self.steps.iter().map(|step| step.instruction.len() as u8).collect();
+        let length = usize::try_from(self.end - self.task.pc).unwrap_or(0);
+        self.out.definition.code = self.task.bytes[..length].to_vec();
+        if self.task.is_entry {
+            self.leave_for(reason::INNER, self.task.pc);
+        }
+        self.out.body = self.code.here();
+        if self.ending == Ending::Lost {
+            self.leave_for(reason::LOST, self.task.pc);
+            return Ok(());
+        }
+        self.begin();
+        let steps = std::mem::take(&mut self.steps);
+        let (last, body) = match self.ending {
+            Ending::Flow => steps.split_last().map_or((None, &steps[..]), |(last, body)| (Some(last), body)),
+            Ending::Falls | Ending::Lost => (None, &steps[..]),
+        };
+        for (number, step) in body.iter().enumerate() {
+            if !self.step(number as u8, step) {
+                return Err(number);
+            }
+        }
+        match last {
+            Some(last) => self.finish(body.len() as u8, last),
+            None => {
+                self.give_back(Some(self.end));
+                let jump = self.code.jump();
+                self.links_to(&[(jump, self.end)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// From here on the program is at `pc`.
+    fn mark(&mut self, pc: Option<u64>, held: Held) {
+        self.out.marks.push(Mark { offset: self.code.here(), pc, held });
+    }
+
+    /// Hands over to the engine, with the program's registers as they are.
+    fn leave_for(&mut self, reason: u64, pc: u64) {
+        let (reason_slot, pc_slot, gate) = (self.slot(at!(reason)), self.slot(at!(pc)), self.slot(at!(gate)));
+        self.code.store_slot_value(pc_slot, pc);
+        self.code.store_slot_value(reason_slot, reason);
+        self.code.jump_to_slot(gate);
+    }
+
+    /// Sees to room in the log, borrows the registers and logs that the block runs.
+    fn begin(&mut self) {
+        let (log_slot, counter) = (self.slot(at!(log)), self.slot(at!(counter)));
+        self.code.store_slot(counter, RCX);
+        self.mark(Some(self.task.pc), Held::Counter);
+        // The third byte of the pointer counts what goes beyond a chunk's room, which begins at a multiple of 2^24.
+        self.code.load_slot_byte_to_rcx(log_slot + 2);
+        let has_room = self.code.jump_short(JRCXZ);
+        self.code.load_slot(RCX, counter);
+        self.mark(Some(self.task.pc), Held::Nothing);
+        self.leave_for(reason::FULL, self.task.pc);
+        self.code.land_short(has_room);
+        self.mark(Some(self.task.pc), Held::Counter);
+        self.code.load_slot(RCX, counter);
+        self.mark(Some(self.task.pc), Held::Nothing);
+        self.code.store_slot(self.slot(at!(first)), self.log);
+        self.code.store_slot(self.slot(at!(second)), self.scratch);
+        self.mark(Some(self.task.pc), Held::Borrowed);
+        self.code.load_slot(self.log, log_slot);
+        self.code.store_value(self.log, 0, 0);
+        self.out.definition_hole = self.code.here() - 4;
+    }
+
+    /// Where the next word of the log goes, from where the block's record begins.
+    fn next_word(&mut self) -> i32 {
+        self.words += 1;
+        8 * (self.words as i32 - 1)
+    }
+
+    /// The block's record is whole.
+    fn commit(&mut self) {
+        self.code.lea_plus(self.log, self.log, 8 * self.words as i32);
+        self.code.store_slot(self.slot(at!(log)), self.log);
+    }
+
+    /// The program's registers are its own again.
+    fn restore(&mut self) {
+        self.code.load_slot(self.log, self.slot(at!(first)));
+        self.code.load_slot(self.scratch, self.slot(at!(second)));
+    }
+
+    fn give_back(&mut self, pc: Option<u64>) {
+        self.commit();
+        self.restore();
+        self.mark(pc, Held::Nothing);
+    }
+
+    /// An instruction that passes control to the next. False when the free registers do not do for it.
+    fn step(&mut self, number: u8, step: &Step) -> bool {
+        self.mark(Some(step.instruction.ip()), Held::Borrowed);
+        let stores = self.log_before(number, step);
+        if !self.copy(&step.instruction) {
+            return false;
+        }
+        self.mark(Some(step.instruction.next_ip()), Held::Borrowed);
+        for (address, value) in stores {
+            self.code.load(self.scratch, self.log, address);
+            self.code.load(self.scratch, self.scratch, 0);
+            self.code.store(self.log, value, self.scratch);
+        }
+        for (register, word) in step.plans.repeated_ends() {
+            let word = 8 * (self.words - step.plans.words()) as i32 + word;
+            self.code.store(self.log, word, register);
+        }
+        true
+    }
+
+    /// Logs what is known before an instruction; where the addresses of stores stand whose values are to be logged
+    /// after it, and where those go.
+    fn log_before(&mut self, number: u8, step: &Step) -> Vec<(i32, i32)> {
+        let mut stores = Vec::new();
+        if step.plans.misses {
+            self.out.definition.misses_accesses = true;
+            self.out.unlogged.push(unlogged(&step.instruction, false));
+        }
+        for plan in &step.plans.all {
+            let accesses = plan.defined(number);
+            self.out.definition.accesses.extend(accesses);
+            if let Place::Repeated(register) = plan.place {
+                let word = self.next_word();
+                self.code.store(self.log, word, register);
+                self.next_word();
+                continue;
+            }
+            self.address(plan.place);
+            let address = self.next_word();
+            self.code.store(self.log, address, self.scratch);
+            if let Some(mask) = plan.mask {
+                mask.move_to(self.scratch, &mut self.code);
+                let elements = self.next_word();
+                self.code.store(self.log, elements, self.scratch);
+            }
+            if plan.is_load && plan.is_valued {
+                self.code.load(self.scratch, self.scratch, 0);
+                let value = self.next_word();
+                self.code.store(self.log, value, self.scratch);
+            }
+            if plan.is_store && plan.is_valued {
+                stores.push((address, self.next_word()));
+            }
+        }
+        stores
+    }
+
+    /// Puts an address into the register for addresses.
+    fn address(&mut self, place: Place) {
+        let is_of_thread = match place {
+            Place::Constant(address) => {
+                self.code.move_value(self.scratch, address);
+                false
+            }
+            Place::OfThread(distance) => {
+                self.code.move_value(self.scratch, distance as u64);
+                true
+            }
+            Place::Computed(address, is_of_thread) => {
+                self.code.lea(self.scratch, address);
+                is_of_thread
+            }
+            Place::Repeated(register) => {
+                self.code.move_register(self.scratch, register);
+                false
+            }
+        };
+        if is_of_thread {
+            // The first word of a thread's block is its own address.
+            self.code.load_slot(self.log, 0);
+            let sum = crate::assembly::Address {
+                base: Some(self.scratch),
+                index: Some((self.log, 1)),
+                distance: 0,
+            };
+            self.code.lea(self.scratch, sum);
+            self.code.load_slot(self.log, self.slot(at!(log)));
+        }
+    }
+
+    /// The instruction as it stands in the program; one that names its memory by its own place gets it in a register.
+    fn copy(&mut self, instruction: &Instruction) -> bool {
+        if !instruction.is_ip_rel_memory_operand() {
+            let start = (instruction.ip() - self.task.pc) as usize;
+            self.code.put(&self.task.bytes[start..start + instruction.len()]);
+            return true;
+        }
+        let mut moved = *instruction;
+        self.code.move_value(self.scratch, instruction.ip_rel_memory_address());
+        moved.set_memory_base(FULL_REGISTERS[usize::from(self.scratch.0)]);
+        moved.set_memory_displacement64(0);
+        moved.set_memory_displ_size(0);
+        let mut encoder = Encoder::new(64);
+        let is_encoded = encoder.encode(&moved, instruction.ip()).is_ok();
+        if is_encoded {
+            self.code.put(&encoder.take_buffer());
+        }
+        is_encoded
+    }
+}
+
+/// By number.
+const FULL_REGISTERS: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+impl Plans {
+    /// Registers that tell where a repeated instruction ended, and the words for it, counted from the instruction's
+    /// first.
+    fn repeated_ends(&self) -> impl Iterator<Item = (Gpr, i32)> {
+        let registers = self.all.iter().filter_map(|plan| match plan.place {
+            Place::Repeated(register) => Some(register),
+            _ => None,
+        });
+        registers.enumerate().map(|(number, register)| (register, 8 * (2 * number as i32 + 1)))
+    }
+}
+
+impl Planned {
+    /// As the definition names them: a load before a store.
+    fn defined(&self, instruction: u8) -> Vec<DefinedAccess> {
+        let access = |is_store, form| DefinedAccess {
+            instruction,
+            is_store,
+            form,
+            size_bytes: self.size_bytes,
+            element_bytes: self.mask.map_or(0, |mask| mask.element_bytes),
+        };
+        let first = match (self.place, self.is_valued) {
+            (Place::Repeated(_), _) => Form::Repeated,
+            _ if self.mask.is_some() => Form::Masked,
+            (_, true) => Form::Valued,
+            (_, false) => Form::Address,
+        };
+        let again = if self.is_valued { Form::AgainValued } else { Form::Again };
+        match (self.is_load, self.is_store) {
+            (true, true) => vec![access(false, first), access(true, again)],
+            (_, is_store) => vec![access(is_store, first)],
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The memory that the native engine, inside the program, shares with the command that reads its log.
+//!
+//! One file in memory, mapped by both. Words are 8 bytes, little endian. The engine writes what ran as words into
+//! chunks; the command reads full chunks, turns them into calls, and gives them back. What a block of code is made of
+//! stands once, as a [`Definition`], and is named by its place.
+
+use std::ops::Range;
+
+/// First word of the file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"LINEUPNE");
+
+/// Words of the first page, by their number.
+pub mod word {
+    /// [`super::MAGIC`], written by the command.
+    pub const MAGIC: usize = 0;
+    /// The order of events, over all threads.
+    pub const CLOCK: usize = 1;
+    /// The next thread's number.
+    pub const NEXT_THREAD: usize = 2;
+    /// Chunks handed over so far: gives each its place in their order.
+    pub const SUBMITTED: usize = 3;
+    /// Counts on while the command reads.
+    pub const HEARTBEAT: usize = 4;
+    /// See [`super::state`].
+    pub const STATE: usize = 5;
+    /// Bytes of definitions in use.
+    pub const DEFINITIONS: usize = 6;
+    /// Bytes of notes in use.
+    pub const NOTES: usize = 7;
+    /// Entries that the command asks for.
+    pub const ENTRIES: usize = 8;
+    /// The process that the engine is in.
+    pub const PROCESS: usize = 9;
+    /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
+    pub const MULTIPLIER: usize = 10;
+    /// Number of the first region: see [`super::region`].
+    pub const FIRST_REGION: usize = 64;
+    /// Number of the first chunk's state: see [`super::chunk`].
+    pub const FIRST_CHUNK: usize = 512;
+    /// Number of the first entry: see [`super::entry`].
+    pub const FIRST_ENTRY: usize = 1024;
+}
+
+/// How far the two sides have come.
+pub mod state {
+    /// The engine has started and waits for entries.
+    pub const ASKS: u64 = 1;
+    /// The command has written the entries.
+    pub const ANSWERED: u64 = 2;
+    /// The entries are patched, the program runs.
+    pub const RUNS: u64 = 3;
+    /// The engine gave up: a note says why. The program runs untouched.
+    pub const GAVE_UP: u64 = 4;
+}
+
+/// Words of a region.
+pub mod region {
+    /// Words of each.
+    pub const WORDS: usize = 4;
+    /// Calls counted.
+    pub const CALLS: usize = 0;
+    /// A call is recorded when its position lies below this.
+    pub const BOUND: usize = 1;
+    /// Calls left out at the start.
+    pub const WARMUP: usize = 2;
+    /// Calls in signal handlers that interrupted a recorded call.
+    pub const IN_HANDLERS: usize = 3;
+    /// Regions at most.
+    pub const MOST: usize = 64;
+}
+
+/// Words of a chunk of the log.
+pub mod chunk {
+    /// Words of each.
+    pub const WORDS: usize = 4;
+    /// 0 when it is free, else one of the below.
+    pub const STATE: usize = 0;
+    /// The thread that fills it.
+    pub const THREAD: usize = 1;
+    /// Its place in the order of chunks.
+    pub const ORDER: usize = 2;
+    /// Bytes in it that are whole records.
+    pub const LENGTH: usize = 3;
+    /// A thread fills it.
+    pub const IS_OWNED: u64 = 1;
+    /// It waits to be read.
+    pub const IS_FULL: u64 = 2;
+    /// Chunks.
+    pub const COUNT: usize = 64;
+    /// Bytes after which it is full; the last record may go beyond.
+    pub const FULL_BYTES: u64 = 1 << 16;
+    /// Bytes of each in the file.
+    pub const BYTES: u64 = 1 << 17;
+}
+
+/// Words of an entry that is to be watched.
+pub mod entry {
+    /// Words of each.
+    pub const WORDS: usize = 4;
+    /// Where it lies.
+    pub const ADDRESS: usize = 0;
+    /// The region's number.
+    pub const REGION: usize = 1;
+    /// Bytes of the function from there on.
+    pub const SIZE: usize = 2;
+    /// 0 until the engine answers, then one of [`super::Refusal`] or [`PATCHED`].
+    pub const ANSWER: usize = 3;
+    /// It is watched.
+    pub const PATCHED: u64 = 1;
+    /// Entries at most.
+    pub const MOST: usize = 1792;
+}
+
+/// Where notes lie in the file.
+pub const NOTES: Range<u64> = 1 << 16..1 << 17;
+/// Where definitions lie in the file.
+pub const DEFINITIONS: Range<u64> = 1 << 20..65 << 20;
+/// Where chunks lie in the file.
+pub const CHUNKS: u64 = 65 << 20;
+/// Bytes of the file.
+pub const FILE_BYTES: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
+
+/// The environment variable that names the file to the engine.
+pub const VARIABLE: &str = "LINEUP_ENGINE";
+
+/// Records that are no blocks: the upper half of their first word, whose lower half is 0.
+pub mod record {
+    /// A call of a region: region, number, position in the order of events, stack pointer, return address, thread base.
+    pub const ENTER: u32 = 1;
+    /// The thread has left the cache after its outermost call.
+    pub const LEAVE: u32 = 2;
+    /// A system call: number, the first four arguments, position in the order of events.
+    pub const SYSTEM_CALL: u32 = 3;
+    /// The thread goes on natively inside a call: the rest of it is not recorded.
+    pub const LOST: u32 = 4;
+    /// As [`ENTER`], inside a call that is recorded.
+    pub const INNER: u32 = 5;
+    /// Words of [`ENTER`], the first included.
+    pub const ENTER_WORDS: usize = 7;
+    /// Words of [`LEAVE`] and [`LOST`].
+    pub const LEAVE_WORDS: usize = 1;
+    /// Words of [`SYSTEM_CALL`].
+    pub const SYSTEM_CALL_WORDS: usize = 7;
+}
+
+/// What the log holds of an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Its address.
+    Address,
+    /// Its address and its value.
+    Valued,
+    /// Where a repeated instruction began and ended.
+    Repeated,
+    /// Nothing: it is where the access before was.
+    Again,
+    /// Its value: it is where the access before was.
+    AgainValued,
+    /// Its address, and which elements are accessed.
+    Masked,
+}
+
+impl Form {
+    /// Words in the log.
+    pub fn words(self) -> usize {
+        match self {
+            Form::Address | Form::AgainValued => 1,
+            Form::Valued | Form::Repeated | Form::Masked => 2,
+            Form::Again => 0,
+        }
+    }
+}
+
+const FORMS: [Form; 6] =
+    [Form::Address, Form::Valued, Form::Repeated, Form::Again, Form::AgainValued, Form::Masked];
+
+/// An access of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DefinedAccess {
+    /// The instruction, by its number in the block.
+    pub instruction: u8,
+    /// It stores.
+    pub is_store: bool,
+    /// What the log holds of it.
+    pub form: Form,
+    /// Bytes; of each element of a repeated instruction.
+    pub size_bytes: u32,
+    /// Bytes of an element, where elements are masked.
+    pub element_bytes: u8,
+}
+
+/// What a block is made of.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Definition {
+    /// Address of its first instruction.
+    pub start: u64,
+    /// Its instructions' bytes.
+    pub code: Vec<u8>,
+    /// Bytes of each instruction.
+    pub lengths: Vec<u8>,
+    /// Its accesses, in their order.
+    pub accesses: Vec<DefinedAccess>,
+    /// Some of its accesses are not in the log.
+    pub misses_accesses: bool,
+}
+
+impl Definition {
+    /// Its words.
+    pub fn to_words(&self) -> Vec<u64> {
+        let head = self.code.len() as u64
+            | (self.accesses.len() as u64) << 16
+            | u64::from(self.misses_accesses) << 32
+            | (self.lengths.len() as u64) << 40;
+        let access = |access: &DefinedAccess| {
+            let form = FORMS.iter().position(|form| *form == access.form).unwrap_or_default() as u64;
+            u64::from(access.instruction)
+                | u64::from(access.is_store) << 8
+                | form << 16
+                | u64::from(access.element_bytes) << 24
+                | u64::from(access.size_bytes) << 32
+        };
+        let mut words = vec![self.start, head];
+        words.extend(self.accesses.iter().map(access));
+        let padded = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        words.extend(self.code.chunks(8).map(padded));
+        words.extend(self.lengths.chunks(8).map(padded));
+        words
+    }
+
+    /// Reads [`Definition::to_words`]; `word` gives the word of a number. `None` when they are none.
+    pub fn read(word: impl Fn(usize) -> Option<u64>) -> Option<Definition> {
+        let (start, head) = (word(0)?, word(1)?);
+        let (code, accesses) = ((head & 0xffff) as usize, (head >> 16 & 0xffff) as usize);
+        let access = |number| {
+            let word: u64 = word(number)?;
+            Some(DefinedAccess {
+                instruction: word as u8,
+                is_store: word >> 8 & 1 != 0,
+                form: *FORMS.get((word >> 16 & 0xff) as usize)?,
+                size_bytes: (word >> 32) as u32,
+                element_bytes: (word >> 24) as u8,
+            })
+        };
+        let accesses: Option<Vec<_>> = (2..2 + accesses).map(access).collect();
+        let accesses = accesses?;
+        let bytes = |first: usize, length: usize| {
+            let words: Option<Vec<u64>> = (first..first + length.div_ceil(8)).map(&word).collect();
+            let mut bytes: Vec<u8> = words?.into_iter().flat_map(u64::to_le_bytes).collect();
+            bytes.truncate(length);
+            Some(bytes)
+        };
+        let first = 2 + accesses.len();
+        Some(Definition {
+            start,
+            code: bytes(first, code)?,
+            lengths: bytes(first + code.div_ceil(8), (head >> 40 & 0xff) as usize)?,
+            accesses,
+            misses_accesses: head >> 32 & 1 != 0,
+        })
+    }
+}
+
+/// Why an entry cannot be watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The function is shorter than a jump.
+    TooShort,
+    /// Its first bytes cannot be moved.
+    CannotMove,
+    /// Something jumps to its first bytes.
+    JumpedTo,
+    /// No memory near it.
+    NoRoom,
+}
+
+const REFUSALS: [(Refusal, &str); 4] = [
+    (Refusal::TooShort, "it is shorter than the five bytes of a jump"),
+    (Refusal::CannotMove, "its first instructions cannot be moved"),
+    (
+        Refusal::JumpedTo,
+        "its own code jumps to its first instructions, so that calls cannot be told from rounds",
+    ),
+    (Refusal::NoRoom, "there is no free memory near it"),
+];
+
+impl Refusal {
+    /// As an answer.
+    pub fn answer(self) -> u64 {
+        2 + REFUSALS.iter().position(|(refusal, _)| *refusal == self).unwrap_or_default() as u64
+    }
+
+    /// What an answer says; `None` when it refuses nothing.
+    pub fn of(answer: u64) -> Option<&'static str> {
+        REFUSALS.get(usize::try_from(answer.checked_sub(2)?).ok()?).map(|(_, why)| *why)
+    }
+}
+
+const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word::FIRST_CHUNK);
+const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_reads_back() {
+        let access = |instruction, form| DefinedAccess {
+            instruction,
+            is_store: form == Form::Again,
+            form,
+            size_bytes: 512,
+            element_bytes: 4,
+        };
+        let definition = Definition {
+            start: 0x7fff_1234_5678,
+            code: (0..21).collect(),
+            lengths: vec![3; 7],
+            accesses: vec![access(0, Form::Repeated), access(3, Form::Again), access(63, Form::Valued)],
+            misses_accesses: true,
+        };
+        let words = definition.to_words();
+        assert_eq!(Definition::read(|number| words.get(number).copied()), Some(definition));
+        assert_eq!(Definition::read(|number| words[..5].get(number).copied()), None);
+    }
+
+    #[test]
+    fn a_refusal_says_why() {
+        assert_eq!(Refusal::of(entry::PATCHED), None);
+        assert!(Refusal::of(Refusal::TooShort.answer()).is_some_and(|why| why.contains("five bytes")));
+        assert_eq!(Refusal::of(99), None);
+    }
+
+    #[test]
+    fn parts_of_the_file_do_not_overlap() {
+        let end = 8 * (word::FIRST_ENTRY + entry::MOST * entry::WORDS) as u64;
+        assert!(end <= NOTES.start && NOTES.end <= DEFINITIONS.start && DEFINITIONS.end <= CHUNKS);
+    }
+}

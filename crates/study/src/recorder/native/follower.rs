@@ -1,0 +1,476 @@
+//! The engine's log → calls in a recording.
+
+use super::memory::{Chunk, Memory};
+use crate::error::{Doing, Result};
+use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
+use lineup_follow::flow::{Flow, of_x86};
+use lineup_follow::images::Images;
+use lineup_follow::maps;
+use lineup_follow::selection::Picker;
+use lineup_follow::thread::{Entry, Manner, Thread};
+use lineup_follow::tracker::CallSite;
+use lineup_model::access::{
+    AccessKind, CODE_GRANULE_BYTES, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+};
+use lineup_model::process::{AddressSpace, Origin, Process};
+use lineup_recording::native::{DefinedAccess, Definition, Form, entry, record, region, state, word};
+use lineup_recording::plan::Plan;
+use lineup_recording::{Encoder, RegionCounts, Summary, Writer};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A thread's records are written when there are so many bytes.
+const BLOCK_BYTES: usize = 1 << 20;
+/// How long the log is left alone when there was nothing in it.
+const PAUSE: Duration = Duration::from_micros(300);
+/// The process of a recording that has one.
+const PROCESS: ProcessId = ProcessId(0);
+
+/// A block as the log names it.
+struct Known {
+    block: &'static Block,
+    definition: Definition,
+    /// By instruction.
+    sites: Vec<Site>,
+}
+
+/// An entry that was reached: its block comes next.
+#[derive(Clone, Copy)]
+struct Reached {
+    region: u16,
+    sequence: u64,
+    at: u64,
+    site: CallSite,
+}
+
+/// What is kept with a thread.
+#[derive(Default)]
+pub(super) struct Own {
+    reached: Option<Reached>,
+    has_base: bool,
+    /// The last that it did was a system call that ends its process.
+    ends_process: bool,
+}
+
+/// Turns the log into calls.
+pub(super) struct Follower<'a> {
+    memory: &'a Memory,
+    plan: &'a Plan,
+    writer: Writer<File>,
+    images: Images,
+    registry: Registry,
+    known: HashMap<u32, Known>,
+    threads: HashMap<u64, Thread<Own>>,
+    pickers: Vec<Picker>,
+    bounds: Vec<u64>,
+    begun: Instant,
+}
+
+impl<'a> Follower<'a> {
+    /// Starts the recording's file.
+    pub(super) fn new(memory: &'a Memory, plan: &'a Plan, output: &Path) -> Result<Self> {
+        let file = File::create(output).doing_with(|| format!("cannot write {}", output.display()))?;
+        let writer = Writer::new(file, &plan.header)?;
+        let regions = plan.header.regions.len();
+        let mut follower = Follower {
+            memory,
+            plan,
+            writer,
+            images: Images::default(),
+            registry: Registry::default(),
+            known: HashMap::new(),
+            threads: HashMap::new(),
+            pickers: (0..regions).map(|_| Picker::new(&plan.header, 0)).collect(),
+            bounds: vec![0; regions],
+            begun: Instant::now(),
+        };
+        for number in 0..regions {
+            memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
+            follower.publish_bound(number);
+        }
+        Ok(follower)
+    }
+
+    /// Reads the log until the program has ended, and to its end.
+    pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
+        let mut beat = 0;
+        loop {
+            let was_over = is_over.load(Ordering::Acquire);
+            beat += 1;
+            self.memory.set(word::HEARTBEAT, beat);
+            if self.memory.word(word::STATE) == state::ASKS {
+                self.answer()?;
+            }
+            let chunks = self.memory.chunks(was_over);
+            for chunk in &chunks {
+                self.read(chunk)?;
+            }
+            if was_over {
+                return Ok(());
+            }
+            if chunks.is_empty() {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Tells the engine where the entries are.
+    fn answer(&mut self) -> Result<()> {
+        self.look_at_images()?;
+        let entries = self.images.entries();
+        for (number, (address, region, size_bytes)) in entries.iter().take(entry::MOST).enumerate() {
+            self.memory.set_entry(number, *address, *region, *size_bytes);
+        }
+        self.note_process()?;
+        self.memory.set(word::ENTRIES, entries.len().min(entry::MOST) as u64);
+        self.memory.set(word::STATE, state::ANSWERED);
+        Ok(())
+    }
+
+    /// Writes who the program's process is.
+    fn note_process(&mut self) -> Result<()> {
+        let system_id = self.memory.word(word::PROCESS);
+        let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
+        let mut encoder = Encoder::new();
+        encoder.process(&Process {
+            id: PROCESS,
+            origin: Origin::Started,
+            system_id: u32::try_from(system_id).unwrap_or_default(),
+            began_at: 0,
+            program: program.to_string_lossy().into_owned(),
+        });
+        self.write(&mut encoder)
+    }
+
+    /// Takes in files that were mapped since the last look.
+    fn look_at_images(&mut self) -> Result<()> {
+        let maps = self.maps();
+        let fresh = self.images.refresh(&maps::native_files(&maps), 0, self.plan);
+        let mut encoder = Encoder::new();
+        fresh.images.iter().for_each(|image| encoder.image(image));
+        self.write(&mut encoder)
+    }
+
+    fn maps(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
+    }
+
+    fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
+        if encoder.packed_bytes() > 0 {
+            let block = encoder.seal()?;
+            self.writer.append(&block)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, chunk: &Chunk) -> Result<()> {
+        let words = self.memory.take(chunk);
+        let manner = Manner {
+            uses_slots: true,
+            keeps_all_sites: true,
+            counts_sizes: false,
+            regions: self.pickers.len(),
+            max_accesses: usize::try_from(self.plan.header.max_accesses).unwrap_or(usize::MAX),
+            space: AddressSpace(0),
+        };
+        let new = || Thread::new(ThreadId(chunk.thread as u32), manner, Own::default());
+        // Taken out while it is fed, since the follower is needed besides.
+        let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(new);
+        let mut rest = words.as_slice();
+        while let Some(used) = self.record(&mut thread, rest)? {
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        if thread.encoder.packed_bytes() >= BLOCK_BYTES {
+            self.write(&mut thread.encoder)?;
+        }
+        self.threads.insert(chunk.thread, thread);
+        (0..self.pickers.len()).for_each(|number| self.publish_bound(number));
+        Ok(())
+    }
+
+    /// Tells the engine from where on calls need not be recorded.
+    fn publish_bound(&mut self, number: usize) {
+        let bound = self.pickers[number].bound();
+        if self.bounds[number] != bound {
+            self.bounds[number] = bound;
+            self.memory.set_region(number, region::BOUND, bound);
+        }
+    }
+
+    /// Takes in the record at the beginning; how many words it has, `None` at the end.
+    fn record(&mut self, thread: &mut Thread<Own>, words: &[u64]) -> Result<Option<usize>> {
+        let Some(head) = words.first() else { return Ok(None) };
+        if *head as u32 != 0 {
+            return self.block(thread, *head as u32, &words[1..]);
+        }
+        Ok(match ((head >> 32) as u32, words) {
+            (
+                kind @ (record::ENTER | record::INNER),
+                [_, region, sequence, at, slot, return_pc, base, ..],
+            ) => {
+                if kind == record::ENTER {
+                    // A call that was left in a signal handler has not said so.
+                    thread.leave_all();
+                }
+                let site = CallSite { return_pc: *return_pc, slot: Some(*slot) };
+                let (region, sequence, at) = (*region as u16, *sequence, *at);
+                thread.own.reached = Some(Reached { region, sequence, at, site });
+                self.note_places(thread, *slot, *base);
+                Some(record::ENTER_WORDS)
+            }
+            (record::LEAVE, _) => {
+                thread.leave_all();
+                thread.last = None;
+                Some(record::LEAVE_WORDS)
+            }
+            (record::LOST, _) => {
+                if thread.is_recording() {
+                    thread.miss();
+                }
+                thread.end_all(CallEnd::Unfinished);
+                thread.last = None;
+                Some(record::LEAVE_WORDS)
+            }
+            (record::SYSTEM_CALL, [_, number, arguments @ ..]) if arguments.len() >= 5 => {
+                self.system_call(thread, *number as i64, arguments);
+                Some(record::SYSTEM_CALL_WORDS)
+            }
+            _ => None,
+        })
+    }
+
+    /// Notes where the thread's stack and its variables are, once.
+    fn note_places(&mut self, thread: &mut Thread<Own>, slot: u64, base: u64) {
+        if !std::mem::replace(&mut thread.own.has_base, true) {
+            thread.encoder.thread_base(base);
+        }
+        if !std::mem::replace(&mut thread.has_stack, true)
+            && let Some((start, end)) = maps::mapping_around(&self.maps(), slot)
+        {
+            thread.encoder.stack(&StackRange { thread: thread.id, start, end });
+        }
+    }
+
+    fn system_call(&mut self, thread: &mut Thread<Own>, number: i64, arguments: &[u64]) {
+        let at = arguments[4];
+        let unmapped = |thread: &mut Thread<Own>| {
+            thread.encoder.memory(&MemoryEvent {
+                at,
+                process: PROCESS,
+                thread: thread.id,
+                kind: MemoryEventKind::Unmapped,
+                address: arguments[0],
+                size_bytes: Some(arguments[1]),
+            });
+        };
+        match number {
+            libc::SYS_exit => thread.end_all(CallEnd::ThreadEnded),
+            libc::SYS_kill | libc::SYS_tgkill => {
+                let signal = if number == libc::SYS_kill { arguments[1] } else { arguments[2] };
+                thread.own.ends_process = [libc::SIGKILL, libc::SIGABRT].contains(&(signal as i32));
+            }
+            libc::SYS_exit_group => thread.end_all(CallEnd::ProcessEnded),
+            libc::SYS_munmap | libc::SYS_mremap => unmapped(thread),
+            libc::SYS_mmap if arguments[3] & libc::MAP_FIXED as u64 != 0 => unmapped(thread),
+            _ => {}
+        }
+    }
+
+    /// A block was executed; how many words its record has.
+    fn block(&mut self, thread: &mut Thread<Own>, number: u32, words: &[u64]) -> Result<Option<usize>> {
+        if !self.known.contains_key(&number) {
+            let Some(definition) = self.memory.definition(number) else { return Ok(None) };
+            if self.images.image_at(definition.start).is_none() {
+                self.look_at_images()?;
+            }
+            let known = self.know(definition);
+            self.known.insert(number, known);
+        }
+        let Some(known) = self.known.get(&number) else { return Ok(None) };
+        let block = known.block;
+        thread.own.ends_process = false;
+        self.begin(thread, block, known.definition.misses_accesses);
+        let mut used = 1;
+        let mut last_address = 0;
+        for access in &known.definition.accesses {
+            let Some(own) = words.get(used - 1..used - 1 + access.form.words()) else { return Ok(None) };
+            used += access.form.words();
+            let Some(site) = known.sites.get(usize::from(access.instruction)) else { continue };
+            let (address, size_bytes, value) = match (access.form, own) {
+                (Form::Repeated, [from, to]) => repeated(*from, *to, access.size_bytes),
+                (Form::Masked, [address, elements]) => masked(*address, *elements, access),
+                (Form::Valued, [address, value]) => (*address, access.size_bytes, Some(*value)),
+                (Form::AgainValued, [value]) => (last_address, access.size_bytes, Some(*value)),
+                (Form::Address, [address]) => (*address, access.size_bytes, None),
+                _ => (last_address, access.size_bytes, None),
+            };
+            last_address = address;
+            if size_bytes > 0 {
+                let kind = if access.is_store { AccessKind::Store } else { AccessKind::Load };
+                self.access(thread, site, block, (address, size_bytes), kind, value);
+            }
+        }
+        Ok(Some(used))
+    }
+
+    fn begin(&self, thread: &mut Thread<Own>, block: &'static Block, misses_accesses: bool) {
+        let start = block.facts.start;
+        let in_function = |pc| self.is_same_function(pc, start);
+        thread.step(block, true, in_function, |previous| self.is_in_the_middle(previous, start));
+        if let Some(reached) = thread.own.reached.take() {
+            self.enter(thread, reached);
+        }
+        if thread.is_recording() {
+            thread.execute(block);
+            if misses_accesses && thread.keeps_accesses() {
+                thread.miss();
+            }
+        }
+        thread.awaits_chunk = block.frees || (thread.awaits_chunk && block.is_in_free);
+        thread.last = Some(block);
+    }
+
+    fn enter(&self, thread: &mut Thread<Own>, reached: Reached) {
+        let Some(picker) = self.pickers.get(usize::from(reached.region)) else { return };
+        // Inside a recorded call a function may be reached by a jump: then what lies at the stack pointer is no call's.
+        let is_call =
+            !thread.is_recording() || thread.call_site().is_some_and(|(site, _)| site == reached.site);
+        let entry = || {
+            let Reached { sequence, at, .. } = reached;
+            picker.takes(sequence).then_some(Entry { sequence, at, process: PROCESS, kept: true })
+        };
+        thread.enter(reached.region, is_call.then_some(reached.site), entry);
+    }
+
+    fn access(
+        &self,
+        thread: &mut Thread<Own>,
+        site: &Site,
+        block: &'static Block,
+        (address, size_bytes): (u64, u32),
+        kind: AccessKind,
+        value: Option<u64>,
+    ) {
+        let value = value.filter(|_| address.is_multiple_of(8));
+        if thread.keeps_accesses() {
+            thread.touch(site, address, size_bytes, kind, value);
+        }
+        match (site.flow, kind) {
+            (Flow::Call, AccessKind::Store) => {
+                thread.push_site(CallSite { return_pc: site.next_pc, slot: Some(address) }, block);
+                thread.called(address, site.next_pc);
+            }
+            (Flow::Return, AccessKind::Load) => {
+                thread.pop_site(Some(address), None);
+                thread.returned(address, value);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_same_function(&self, one: u64, other: u64) -> bool {
+        let name = |pc| self.images.function_at(pc).map(|function| function.name);
+        name(one).is_some_and(|one| Some(one) == name(other))
+    }
+
+    /// True when `next` lies in the middle of another function than `previous`.
+    fn is_in_the_middle(&self, previous: u64, next: u64) -> bool {
+        let function = self.images.function_at(next);
+        let is_inner = function.is_some_and(|function| function.is_part || function.range.start != next);
+        is_inner && !self.is_same_function(previous, next)
+    }
+
+    fn know(&mut self, definition: Definition) -> Known {
+        let mut sites = Vec::new();
+        let mut granules: Vec<u64> = Vec::new();
+        let mut at = 0;
+        for length in definition.lengths.iter().map(|length| usize::from(*length)) {
+            let bytes = definition.code.get(at..at + length).unwrap_or_default();
+            let (pc, decoded) = (definition.start + at as u64, of_x86(bytes));
+            let next_pc = pc + length as u64;
+            let lines = pc / CODE_GRANULE_BYTES..=(next_pc - 1) / CODE_GRANULE_BYTES;
+            granules.extend(lines.map(|granule| granule * CODE_GRANULE_BYTES));
+            sites.push(Site {
+                pc,
+                guest_base: 0,
+                flow: decoded.flow,
+                next_pc,
+                multiple: false,
+                on_stack: decoded.on_stack,
+            });
+            at += length;
+        }
+        granules.dedup();
+        let start = definition.start;
+        let parts = BlockParts {
+            key: BlockKey {
+                start,
+                end: start + definition.code.len() as u64,
+                instructions: definition.lengths.len() as u64,
+                watched: true,
+                entry: self.images.entry_at(start),
+                handler: false,
+            },
+            flow: sites.last().map_or(Flow::Plain, |site| site.flow),
+            repeats: false,
+            special: self.images.special_at(start),
+            frees: false,
+            is_in_free: false,
+            linkage: self.images.linkage_at(start),
+            granules,
+        };
+        Known { block: parts.register(&mut self.registry), definition, sites }
+    }
+
+    /// Writes what has waited, and the counts.
+    pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<()> {
+        let mut counts = vec![RegionCounts::default(); self.pickers.len()];
+        let mut threads = std::mem::take(&mut self.threads);
+        for thread in threads.values_mut() {
+            let is_ended = thread.own.ends_process;
+            thread.end_all(if is_ended { CallEnd::ProcessEnded } else { CallEnd::Unfinished });
+            for (sum, own) in counts.iter_mut().zip(&thread.counts) {
+                sum.add(own);
+            }
+            self.write(&mut thread.encoder)?;
+        }
+        for (number, counts) in counts.iter_mut().enumerate() {
+            counts.seen = self.memory.region(number, region::CALLS);
+            counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
+        }
+        notes.extend(self.memory.notes());
+        let mut encoder = Encoder::new();
+        encoder.summary(&Summary {
+            process: PROCESS,
+            regions: counts,
+            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            threads: threads.len() as u64,
+            notes,
+            ..Summary::default()
+        });
+        self.write(&mut encoder)
+    }
+}
+
+/// From the first to the last element that was accessed.
+fn masked(address: u64, elements: u64, access: &DefinedAccess) -> (u64, u32, Option<u64>) {
+    let bytes = u32::from(access.element_bytes.max(1));
+    let all = access.size_bytes / bytes;
+    let elements = if all < 64 { elements & ((1 << all) - 1) } else { elements };
+    let (first, end) = (elements.trailing_zeros(), 64 - elements.leading_zeros());
+    match elements {
+        0 => (address, 0, None),
+        _ => (address + u64::from(first * bytes), (end - first) * bytes, None),
+    }
+}
+
+/// Where a repeated instruction accessed memory: from where it began to where it ended, upwards or downwards.
+fn repeated(from: u64, to: u64, element_bytes: u32) -> (u64, u32, Option<u64>) {
+    let is_up = to >= from;
+    let length = from.abs_diff(to);
+    let first = if is_up { from } else { to.wrapping_add(u64::from(element_bytes)) };
+    (first, u32::try_from(length).unwrap_or(u32::MAX), None)
+}

@@ -1,0 +1,137 @@
+//! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
+
+use crate::error::{Doing, Result};
+use lineup_recording::native::{
+    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, region, word,
+};
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+/// The memory.
+pub(super) struct Memory(File);
+
+/// A chunk of the log.
+pub(super) struct Chunk {
+    number: usize,
+    /// Its place in the order of chunks.
+    pub(super) order: u64,
+    /// The thread that filled it.
+    pub(super) thread: u64,
+}
+
+impl Memory {
+    /// Makes it.
+    pub(super) fn new() -> Result<Memory> {
+        let memory = rustix::fs::memfd_create("lineup-engine", MemfdFlags::CLOEXEC);
+        let file = File::from(memory.doing("making the engine's memory")?);
+        file.set_len(FILE_BYTES).doing("sizing the engine's memory")?;
+        let memory = Memory(file);
+        memory.set(word::MAGIC, MAGIC);
+        Ok(memory)
+    }
+
+    /// The path by which the engine opens it while this process lives.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+
+    fn at(&self, at: u64) -> u64 {
+        let mut bytes = [0; 8];
+        // The file has its whole length, so reading memory does not fail.
+        let _ = self.0.read_exact_at(&mut bytes, at);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// A word of the first pages.
+    pub(super) fn word(&self, number: usize) -> u64 {
+        self.at(8 * number as u64)
+    }
+
+    /// Sets a word of the first pages.
+    pub(super) fn set(&self, number: usize, value: u64) {
+        let _ = self.0.write_all_at(&value.to_le_bytes(), 8 * number as u64);
+    }
+
+    /// A word of a region.
+    pub(super) fn region(&self, number: usize, field: usize) -> u64 {
+        self.word(word::FIRST_REGION + number * region::WORDS + field)
+    }
+
+    /// Sets a word of a region.
+    pub(super) fn set_region(&self, number: usize, field: usize, value: u64) {
+        self.set(word::FIRST_REGION + number * region::WORDS + field, value);
+    }
+
+    /// Asks for an entry.
+    pub(super) fn set_entry(&self, number: usize, address: u64, region: u16, size_bytes: u64) {
+        let first = word::FIRST_ENTRY + number * entry::WORDS;
+        self.set(first + entry::ADDRESS, address);
+        self.set(first + entry::REGION, u64::from(region));
+        self.set(first + entry::SIZE, size_bytes);
+    }
+
+    /// The region of an entry.
+    pub(super) fn region_of(&self, number: usize) -> u64 {
+        self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::REGION)
+    }
+
+    /// What the engine answered to an entry.
+    pub(super) fn answer(&self, number: usize) -> u64 {
+        self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ANSWER)
+    }
+
+    /// Chunks that can be read, in their order; at the end those as well that threads were filling.
+    pub(super) fn chunks(&self, is_over: bool) -> Vec<Chunk> {
+        let mut states = vec![0; 8 * chunk::COUNT * chunk::WORDS];
+        let _ = self.0.read_exact_at(&mut states, 8 * word::FIRST_CHUNK as u64);
+        let word = |number: usize| {
+            let bytes = states[8 * number..8 * number + 8].try_into().unwrap_or_default();
+            u64::from_le_bytes(bytes)
+        };
+        let is_readable = |state| state == chunk::IS_FULL || (is_over && state == chunk::IS_OWNED);
+        let chunk = |number: usize| {
+            let field = |field| word(number * chunk::WORDS + field);
+            let chunk = || Chunk { number, order: field(chunk::ORDER), thread: field(chunk::THREAD) };
+            is_readable(field(chunk::STATE)).then(chunk)
+        };
+        let mut chunks: Vec<Chunk> = (0..chunk::COUNT).filter_map(chunk).collect();
+        chunks.sort_by_key(|chunk| chunk.order);
+        chunks
+    }
+
+    /// The words of a chunk, which is free after that.
+    pub(super) fn take(&self, chunk: &Chunk) -> Vec<u64> {
+        let first = word::FIRST_CHUNK + chunk.number * chunk::WORDS;
+        let length = self.word(first + chunk::LENGTH).min(chunk::BYTES);
+        let mut bytes = vec![0; length as usize];
+        let _ = self.0.read_exact_at(&mut bytes, CHUNKS + chunk.number as u64 * chunk::BYTES);
+        self.set(first + chunk::STATE, 0);
+        bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// What a block is made of.
+    pub(super) fn definition(&self, number: u32) -> Option<Definition> {
+        let words = (DEFINITIONS.end - DEFINITIONS.start) / 8;
+        Definition::read(|word| {
+            let place = u64::from(number).checked_add(word as u64).filter(|place| *place < words)?;
+            Some(self.at(DEFINITIONS.start + 8 * place))
+        })
+    }
+
+    /// What the engine has to say.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let end = (NOTES.start + 8 * self.word(word::NOTES)).min(NOTES.end);
+        let mut notes = Vec::new();
+        let mut at = NOTES.start;
+        while at < end {
+            let length = self.at(at).min(end - at);
+            let mut text = vec![0; length as usize];
+            let _ = self.0.read_exact_at(&mut text, at + 8);
+            notes.push(String::from_utf8_lossy(&text).into_owned());
+            at += 8 * (1 + length.div_ceil(8));
+        }
+        notes
+    }
+}
