@@ -2,7 +2,7 @@
 
 use crate::data_model::DataModel;
 use crate::error::AdviseError;
-use crate::figures;
+use crate::figures::{self, Layout};
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
 use crate::problem::{RecordedOffsets, Subject};
@@ -86,7 +86,10 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
     if align >= line_bytes {
         return None;
     }
-    let offsets = types.layout_offsets(subject.id)?;
+    let offsets_bits = types.layout_offsets(subject.id)?;
+    let size_bytes = types.size_bytes(subject.id)?;
+    let now = Layout { offsets_bits: offsets_bits.clone(), size_bytes };
+    let grown = Layout { offsets_bits, size_bytes: size_bytes.checked_next_multiple_of(line_bytes)? };
     let models = subject.models().ok()?;
     let demands = &models.models.first()?.demands;
     let aligned: Vec<Demand> = demands
@@ -95,8 +98,8 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
         .collect();
     let mut lines = Vec::new();
     for (id, region) in usage.regions.iter() {
-        let old = figures::region_lines(demands, id, &offsets);
-        let new = figures::region_lines(&aligned, id, &offsets);
+        let old = figures::region_lines(demands, id, &now);
+        let new = figures::region_lines(&aligned, id, &grown);
         for ((bytes, before), after) in [32, 64, 128].into_iter().zip(old).zip(new) {
             if before > 0.0 && bytes <= line_bytes {
                 let (region, data_model) = (region.name.clone(), usage.abi.data_model());

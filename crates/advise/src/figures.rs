@@ -1,8 +1,9 @@
 //! Lines per call, per region, line size and data model.
 
+use crate::neighbour::added_lines;
 use crate::problem::Models;
 use crate::proposal::{RegionLines, SizeChange};
-use crate::score::{Demand, Model, ONE, demand_lines};
+use crate::score::{Demand, Model, ONE};
 use crate::usage::Usage;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
@@ -14,12 +15,13 @@ pub(crate) struct Layout {
     pub(crate) size_bytes: u64,
 }
 
-/// Expected lines of 32, 64 and 128 bytes per call of a region.
-pub(crate) fn region_lines(demands: &[Demand], region: RegionId, offsets_bits: &[u64]) -> [f64; 3] {
+/// Expected lines of 32, 64 and 128 bytes per call of a region. A line that neighbours share counts once.
+pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Layout) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for demand in demands.iter().filter(|demand| demand.region == region) {
-        for (sum, count) in sums.iter_mut().zip(demand_lines(demand, offsets_bits)) {
-            *sum += demand.per_call as f64 / ONE as f64 * count as f64;
+        for (sum, count) in sums.iter_mut().zip(added_lines(demand, &layout.offsets_bits, layout.size_bytes))
+        {
+            *sum += demand.per_call as f64 / ONE as f64 * count;
         }
     }
     sums
@@ -40,8 +42,8 @@ pub(crate) fn compare(
             if !model.demands.iter().any(|demand| demand.region == id) {
                 continue;
             }
-            let old = region_lines(&model.demands, id, &before.offsets_bits);
-            let new = region_lines(&model.demands, id, &after.offsets_bits);
+            let old = region_lines(&model.demands, id, before);
+            let new = region_lines(&model.demands, id, after);
             for ((line, before), after) in LineSize::ALL.into_iter().zip(old).zip(new) {
                 let (region, line_bytes) = (region.name.clone(), line.bytes());
                 rows.push(RegionLines { region, data_model, line_bytes, before: Some(before), after });
@@ -73,17 +75,20 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Layout]) -> V
         let model = &models.models[model];
         let of_region = model.demands.iter().filter(|demand| demand.region == region);
         row.after = of_region
-            .map(|demand| {
-                demand.per_call as f64 / ONE as f64 * least_lines(model, demand, row.line_bytes) as f64
-            })
+            .map(|demand| demand.per_call as f64 / ONE as f64 * least_lines(model, demand, row.line_bytes))
             .sum();
     }
     rows
 }
 
-/// The lines that the bytes of a demand fill when nothing else lies between them.
-fn least_lines(model: &Model, demand: &Demand, line_bytes: u64) -> u64 {
-    touched_bits(model, demand).div_ceil(8).div_ceil(line_bytes)
+/// The lines that the bytes of a demand fill when nothing else lies between them. An object that has a neighbour may
+/// share its lines and needs the part of them that it fills.
+fn least_lines(model: &Model, demand: &Demand, line_bytes: u64) -> f64 {
+    let bytes = touched_bits(model, demand).div_ceil(8);
+    match demand.neighbour {
+        Some(_) => bytes as f64 / line_bytes as f64,
+        None => bytes.div_ceil(line_bytes) as f64,
+    }
 }
 
 /// The bits of an object that a demand touches, each once.
@@ -120,6 +125,7 @@ pub(crate) fn packed_offsets(model: &Model) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::placement::{self, Field, Lead};
+    use crate::score::demand_lines;
     use proptest::prelude::*;
 
     fn model() -> impl Strategy<Value = Model> {
@@ -140,8 +146,14 @@ mod tests {
                     (field, from, size - from)
                 };
                 let spans = hot.into_iter().map(span).collect();
-                let demand =
-                    Demand { region: RegionId(0), base: base * 8, per_call: ONE, weight: ONE, spans };
+                let demand = Demand {
+                    region: RegionId(0),
+                    base: base * 8,
+                    neighbour: None,
+                    per_call: ONE,
+                    weight: ONE,
+                    spans,
+                };
                 Model { fields, align_bytes: 8, demands: vec![demand], fixed_bits: Vec::new(), head_bits: 0 }
             },
         )
@@ -153,7 +165,7 @@ mod tests {
             let placed = placement::place(&model.fields, &order, 8).expect("small");
             let demand = &model.demands[0];
             for (line_bytes, lines) in [32, 64, 128].into_iter().zip(demand_lines(demand, &placed.offsets_bits)) {
-                prop_assert!(least_lines(&model, demand, line_bytes) <= lines);
+                prop_assert!(least_lines(&model, demand, line_bytes) <= lines as f64);
             }
         }
     }

@@ -286,6 +286,7 @@ impl Job<'_> {
                 let bytes = pattern.variables.iter().find(|(known, _)| known == variable);
                 patterns.extend(bytes.map(|(_, bytes)| ObjectPattern {
                     base_in_line: u8::try_from(before_bytes % 128).unwrap_or(0),
+                    neighbour_distance_bytes: None,
                     bytes: bytes.clone(),
                     occurrences: pattern.occurrences,
                 }));

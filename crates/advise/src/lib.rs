@@ -56,6 +56,7 @@ mod initialisers;
 mod lex;
 mod member_order;
 mod members;
+mod neighbour;
 mod occurrences;
 mod orders;
 mod own_lines;

@@ -198,10 +198,13 @@ fn potential(subject: &Subject<'_>, models: &Models) -> Vec<RegionLines> {
 
 /// True when packing the touched members, as if nothing forbade it, saves more than `least` primary lines per call of a region.
 fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least: f64) -> bool {
-    let packed =
-        |model: &crate::score::Model| Layout { offsets_bits: figures::packed_offsets(model), size_bytes: 0 };
-    let packed: Vec<Layout> = models.models.iter().map(packed).collect();
-    let rows = figures::compare(subject.usage, models, &present(models), &packed);
+    let present = present(models);
+    let packed = |(model, now): (&crate::score::Model, &Layout)| Layout {
+        offsets_bits: figures::packed_offsets(model),
+        size_bytes: now.size_bytes,
+    };
+    let packed: Vec<Layout> = models.models.iter().zip(&present).map(packed).collect();
+    let rows = figures::compare(subject.usage, models, &present, &packed);
     rows.iter().any(|row| row.line_bytes == primary_bytes && row.gain() > least)
 }
 

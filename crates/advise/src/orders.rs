@@ -160,7 +160,7 @@ fn is_unread(constraint: Constraint) -> bool {
 
 fn describe(one: &OrderProposal) -> Description {
     let minimal = match one.is_proven_minimal {
-        true => "No allowed order needs fewer lines.",
+        true => "No allowed order needs fewer lines for an object.",
         false => "Found by search: a better order is not excluded.",
     };
     let moved = one.moved.join(", ");

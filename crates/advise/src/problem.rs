@@ -2,6 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::{DataModel, Unexplained, counterpart};
+use crate::neighbour::Neighbour;
 use crate::placement;
 use crate::score::{Demand, Model, ONE, Problem, Span, Traffic, Unit};
 use crate::usage::Usage;
@@ -22,8 +23,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) usage: &'a Usage,
 }
 
-/// Region, base and spans: what makes two demands one.
-type DemandKey = (RegionId, u64, Vec<Span>);
+/// Region, base, neighbour and spans: what makes two demands one.
+type DemandKey = (RegionId, u64, Option<Neighbour>, Vec<Span>);
 
 /// The data models that could be worked out, and the members they could not place.
 pub(crate) struct Models {
@@ -102,6 +103,7 @@ impl<'a> Subject<'a> {
     /// What calls touch, seen under a data model; equal demands are added up.
     fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
         let mut merged: BTreeMap<DemandKey, (f64, f64)> = BTreeMap::new();
+        let recorded_bytes = self.types.size_bytes(self.id).unwrap_or(0);
         for used in &self.uses {
             let Some(region) = self.usage.regions.get(used.region) else { continue };
             for pattern in &used.patterns {
@@ -111,18 +113,20 @@ impl<'a> Subject<'a> {
                     .iter()
                     .map(|bytes| bytes.offset..bytes.offset.saturating_add(bytes.size_bytes));
                 let spans = self.spans(data_model, recorded_bits, bytes);
+                let distance = pattern.neighbour_distance_bytes;
+                let neighbour = distance.and_then(|distance| Neighbour::new(distance, recorded_bytes));
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
-                let sums: &mut (f64, f64) = merged.entry((used.region, base, spans)).or_default();
+                let sums: &mut (f64, f64) = merged.entry((used.region, base, neighbour, spans)).or_default();
                 *sums = (sums.0 + per_call, sums.1 + per_call * region.weight);
             }
         }
         let fixed_point = |value: f64| (value * ONE as f64).round() as u64;
         merged
             .into_iter()
-            .filter(|((_, _, spans), _)| !spans.is_empty())
-            .map(|((region, base, spans), (per_call, weight))| {
+            .filter(|((_, _, _, spans), _)| !spans.is_empty())
+            .map(|((region, base, neighbour, spans), (per_call, weight))| {
                 let (per_call, weight) = (fixed_point(per_call), fixed_point(weight));
-                Demand { region, base, per_call, weight, spans }
+                Demand { region, base, neighbour, per_call, weight, spans }
             })
             .collect()
     }

@@ -1,5 +1,6 @@
 //! How good an order is: expected lines per call, and what breaks ties.
 
+use crate::neighbour::Neighbour;
 use crate::placement::{self, Field, Placed};
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
@@ -15,6 +16,8 @@ pub(crate) struct Demand {
     pub(crate) region: RegionId,
     /// Where the object starts, modulo 128.
     pub(crate) base: u64,
+    /// The object before it that the call uses in the same way.
+    pub(crate) neighbour: Option<Neighbour>,
     /// Expected occurrences per call, in units of 2^-20.
     pub(crate) per_call: u64,
     /// The same times the region's weight.
@@ -213,11 +216,7 @@ fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
 /// Lines of 32, 64 and 128 bytes that one demand touches.
 pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
     let mut granules = Granules::default();
-    for &(field, offset, size) in &demand.spans {
-        let Some(bits) = offsets_bits.get(field) else { continue };
-        let start = demand.base.saturating_add(bits / 8).saturating_add(offset);
-        granules.add(start, size);
-    }
+    granules.add_demand(demand, offsets_bits);
     granules.counts()
 }
 
@@ -233,6 +232,13 @@ impl Granules {
         let run = LineSize::B32.lines(start, size_bytes).into_inner();
         if self.touched.last() != Some(&run) {
             self.touched.push(run);
+        }
+    }
+
+    pub(crate) fn add_demand(&mut self, demand: &Demand, offsets_bits: &[u64]) {
+        for &(field, offset, size) in &demand.spans {
+            let Some(bits) = offsets_bits.get(field) else { continue };
+            self.add(demand.base.saturating_add(bits / 8).saturating_add(offset), size);
         }
     }
 
@@ -291,6 +297,7 @@ mod tests {
         let demand = Demand {
             region: RegionId(0),
             base: 56,
+            neighbour: None,
             per_call: ONE,
             weight: ONE,
             spans: vec![(0, 0, 8), (1, 0, 8)],

@@ -173,7 +173,8 @@ impl<'a> Explainer<'a> {
                 parts: parts.collect(),
             });
         }
-        self.tallies.entry(call.region).or_default().end(call, tally);
+        let catalog = self.namer.catalog();
+        self.tallies.entry(call.region).or_default().end(call, tally, &|ty| catalog.size_bytes(ty));
         Ok(())
     }
 
@@ -376,9 +377,10 @@ impl<'a> Explainer<'a> {
     fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
         let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
         let in_variables = tally.objects_in_variables.sorted();
-        for ((ty, base), counted) in tally.objects.sorted().into_iter().chain(in_variables) {
-            by_type.entry(ty).or_default().push(ObjectPattern {
-                base_in_line: base,
+        for (place, counted) in tally.objects.sorted().into_iter().chain(in_variables) {
+            by_type.entry(place.ty).or_default().push(ObjectPattern {
+                base_in_line: place.base,
+                neighbour_distance_bytes: place.neighbour_distance_bytes,
                 bytes: counted.bytes,
                 occurrences: counted.occurrences,
             });

@@ -6,7 +6,7 @@ use crate::fields::leaves;
 use crate::namer::Namer;
 use crate::owner::{block_part, variable_ref, with_path};
 use crate::patterns::Counted;
-use crate::tally::{RegionTally, VariableKey};
+use crate::tally::{ObjectPlace, RegionTally, VariableKey};
 use lineup_model::line::LineSize;
 use lineup_model::usage::ByteUse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +85,7 @@ impl Sums {
 /// The lines of objects that a region touches, per type and place of the object in its line.
 pub fn object_lines(namer: &mut Namer<'_>, tally: &RegionTally, line: LineSize) -> Vec<LineUse> {
     let mut sums: BTreeMap<(Ty, u64, u64), Sums> = BTreeMap::new();
-    for ((ty, base), counted) in tally.objects.sorted() {
+    for (ObjectPlace { ty, base, .. }, counted) in tally.objects.sorted() {
         let base = u64::from(base) % line.bytes();
         let catalog = namer.catalog();
         let mut name =

@@ -18,6 +18,17 @@ const MAX_FOOTPRINTS: usize = 1000;
 /// A variable of an image, by the image's index.
 pub type VariableKey = (usize, VariableId);
 
+/// An object's type and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ObjectPlace {
+    /// Its type.
+    pub ty: Ty,
+    /// Its start in a line of 128 bytes.
+    pub base: u8,
+    /// See [`lineup_model::usage::ObjectPattern`].
+    pub neighbour_distance_bytes: Option<u64>,
+}
+
 /// Variables one call touched together, each with the bytes touched.
 pub type VariableSet = Vec<(VariableKey, Vec<(u64, u64)>)>;
 
@@ -36,11 +47,11 @@ pub struct RegionTally {
     pub(crate) coverage: Coverage,
     /// Unnamed accesses by program counter.
     pub(crate) unnamed: HashMap<u64, u64>,
-    /// Per type and place of the object in a 128-byte line: objects that no variable is or holds.
-    pub(crate) objects: Patterns<(Ty, u8)>,
+    /// Objects that no variable is or holds.
+    pub(crate) objects: Patterns<ObjectPlace>,
     /// The same of objects in variables. Their bytes are those of [`RegionTally::together`] and
     /// [`RegionTally::blocks`].
-    pub(crate) objects_in_variables: Patterns<(Ty, u8)>,
+    pub(crate) objects_in_variables: Patterns<ObjectPlace>,
     /// The same of threads' blocks of thread-local variables, by image.
     pub(crate) blocks: Patterns<(usize, u8)>,
     /// Where objects of each type lay.
@@ -99,8 +110,8 @@ impl RegionTally {
         }
     }
 
-    /// Ends a call.
-    pub fn end(&mut self, call: &Call, tally: CallTally) {
+    /// Ends a call. `size_of` tells the bytes of a type.
+    pub fn end(&mut self, call: &Call, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         self.calls += 1;
         self.abandoned += u64::from(call.end == CallEnd::Abandoned);
         self.missed_blocks += call.missed_blocks;
@@ -117,7 +128,7 @@ impl RegionTally {
                 code.push(distinct(&footprint.code, shrink));
             }
         }
-        self.add_patterns(tally);
+        self.add_patterns(tally, size_of);
         let is_room = self.footprints.len() < MAX_FOOTPRINTS;
         match self.footprints.get_mut(&footprint) {
             Some(calls) => *calls += 1,
@@ -128,8 +139,10 @@ impl RegionTally {
         }
     }
 
-    fn add_patterns(&mut self, tally: CallTally) {
+    fn add_patterns(&mut self, tally: CallTally, size_of: &dyn Fn(Ty) -> Option<u64>) {
         let mut variables: BTreeMap<VariableKey, Vec<ByteUse>> = BTreeMap::new();
+        // The parts are in order, so that the object before is the nearest one of the type.
+        let mut before: Option<(Ty, u64, Vec<ByteUse>)> = None;
         for (owner, touches) in tally.parts {
             let runs = touches.runs();
             match owner {
@@ -138,7 +151,13 @@ impl RegionTally {
                     let is_in_variable = tally.in_variables.contains(&owner);
                     let objects =
                         if is_in_variable { &mut self.objects_in_variables } else { &mut self.objects };
-                    objects.add(&(ty, (start % 128) as u8), &runs);
+                    let neighbour_distance_bytes = before
+                        .filter(|(other, _, used)| *other == ty && is_same_use(used, &runs))
+                        .map(|(_, other, _)| start - other)
+                        .filter(|distance| *distance <= size_of(ty).unwrap_or(0).saturating_add(128));
+                    let base = (start % 128) as u8;
+                    objects.add(&ObjectPlace { ty, base, neighbour_distance_bytes }, &runs);
+                    before = Some((ty, start, runs));
                 }
                 OwnerKey::Block(image, start) => {
                     self.blocks.add(&(image, (start % 128) as u8), &runs);
@@ -182,6 +201,12 @@ impl RegionTally {
     }
 }
 
+/// Whether the same bytes were touched.
+fn is_same_use(one: &[ByteUse], other: &[ByteUse]) -> bool {
+    let bytes = |run: &ByteUse| (run.offset, run.size_bytes);
+    one.iter().map(bytes).eq(other.iter().map(bytes))
+}
+
 /// Adds up equal runs.
 fn merged(mut runs: Vec<ByteUse>) -> Vec<ByteUse> {
     runs.sort_unstable();
@@ -217,4 +242,36 @@ fn distinct(granules: &[u64], granules_per_line: u64) -> u64 {
         last = Some(line);
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One call that loads eight bytes at each offset of the objects that start there.
+    fn patterns(objects: &[(Ty, u64, &[u64])]) -> Vec<(ObjectPlace, u64)> {
+        let mut tally = CallTally::default();
+        for (ty, start, offsets) in objects {
+            let touches = tally.parts.entry(OwnerKey::Object(*ty, *start)).or_default();
+            offsets.iter().for_each(|offset| touches.add(*offset, 8, false));
+        }
+        let mut region = RegionTally::default();
+        region.add_patterns(tally, &|_| Some(48));
+        region.objects.sorted().into_iter().map(|(place, counted)| (place, counted.occurrences)).collect()
+    }
+
+    #[test]
+    fn elements_that_are_used_alike_and_may_share_a_line_are_neighbours() {
+        let (item, other) = (Ty(0), Ty(1));
+        let array: Vec<(Ty, u64, &[u64])> =
+            (0..4).map(|index| (item, 1024 + 48 * index, &[0, 40][..])).collect();
+        let distances = |objects: &[(Ty, u64, &[u64])]| -> Vec<Option<u64>> {
+            patterns(objects).into_iter().map(|(place, _)| place.neighbour_distance_bytes).collect()
+        };
+        assert_eq!(distances(&array), [None, Some(48), Some(48), Some(48)]);
+        assert_eq!(distances(&[(item, 1024, &[0]), (item, 1072, &[8])]), [None, None], "other bytes");
+        assert_eq!(distances(&[(item, 1024, &[0]), (other, 1072, &[0])]), [None, None], "another type");
+        assert_eq!(distances(&[(item, 1024, &[0]), (item, 1024 + 177, &[0])]), [None, None], "too far");
+        assert_eq!(distances(&[(item, 1024, &[0]), (item, 1024 + 176, &[0])]), [None, Some(176)]);
+    }
 }

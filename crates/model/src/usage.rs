@@ -23,6 +23,9 @@ pub struct ByteUse {
 pub struct ObjectPattern {
     /// Runtime address of the object modulo 128: where it started in its line.
     pub base_in_line: u8,
+    /// Distance from the start of the object of this type before it, where the same call used that one in the same way and
+    /// the two are near enough to share a line of 128 bytes: elements of an array, for the most part.
+    pub neighbour_distance_bytes: Option<u64>,
     /// The bytes touched, sorted by offset, not overlapping.
     pub bytes: Vec<ByteUse>,
     /// How many pairs of a call and an object showed this pattern.

@@ -131,7 +131,7 @@ fn advice_reads_as_sentences() {
       checked: offsets read back from the compiler under the recorded data model, predicted for the other
 
     Proposal: reorder members — device (in the patch)
-    Moved in include/device.h: hot (8 bytes). No allowed order needs fewer lines.
+    Moved in include/device.h: hot (8 bytes). No allowed order needs fewer lines for an object.
     - hot: joins the line of next_event
     - side effect: what follows an object of it, in arrays and in types that hold it, moves by 8 bytes
       clockevents_program_event, LP64, 64 B lines: 2 → 1

@@ -1,0 +1,125 @@
+//! Objects of one type that lie side by side, as elements of an array do: they share lines.
+
+use crate::score::{Demand, Granules, demand_lines};
+
+/// The object before another one of its type.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Neighbour {
+    /// From its start to the start of the other, as recorded.
+    distance_bytes: u64,
+    /// The recorded size of the type.
+    size_bytes: u64,
+}
+
+impl Neighbour {
+    /// `None` for objects that overlap.
+    pub(crate) fn new(distance_bytes: u64, size_bytes: u64) -> Option<Self> {
+        (size_bytes > 0 && distance_bytes >= size_bytes).then_some(Neighbour { distance_bytes, size_bytes })
+    }
+
+    /// How far apart they are when the type has another size: elements of one array keep the number of elements between
+    /// them, others the bytes.
+    fn distance(self, size_bytes: u64) -> u64 {
+        match self.distance_bytes % self.size_bytes {
+            0 => (self.distance_bytes / self.size_bytes).saturating_mul(size_bytes),
+            _ => (self.distance_bytes - self.size_bytes).saturating_add(size_bytes),
+        }
+    }
+
+    /// Steps between the places in 128 bytes where elements of this size start. As many as were recorded while
+    /// the size is the recorded one.
+    fn step(self, size_bytes: u64) -> u64 {
+        if size_bytes == self.size_bytes || size_bytes == 0 {
+            128
+        } else {
+            1 << size_bytes.trailing_zeros().min(7)
+        }
+    }
+}
+
+/// Lines of 32, 64 and 128 bytes that one demand touches and that its neighbour does not touch already: for a whole array
+/// these add up to the distinct lines.
+pub(crate) fn added_lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {
+    let Some(neighbour) = demand.neighbour else {
+        return demand_lines(demand, offsets_bits).map(|count| count as f64);
+    };
+    let distance = neighbour.distance(size_bytes);
+    let step = neighbour.step(size_bytes);
+    let places = 128 / step;
+    let mut sums = [0.0; 3];
+    for place in 0..places {
+        // The neighbour lies in front, so the object is moved up by whole lines.
+        let base = (demand.base + place * step) % 128 + distance.next_multiple_of(128);
+        let one = |base: u64| Demand { base, ..demand.clone() };
+        let mut both = Granules::default();
+        for object in [one(base - distance), one(base)] {
+            both.add_demand(&object, offsets_bits);
+        }
+        let before = demand_lines(&one(base - distance), offsets_bits);
+        for ((sum, count), before) in sums.iter_mut().zip(both.counts()).zip(before) {
+            *sum += (count - before) as f64 / places as f64;
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::ONE;
+    use lineup_model::region::RegionId;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn element(base: u64, neighbour: Option<Neighbour>, spans: &[(usize, u64, u64)]) -> Demand {
+        Demand { region: RegionId(0), base, neighbour, per_call: ONE, weight: ONE, spans: spans.to_vec() }
+    }
+
+    #[test]
+    fn a_line_that_two_elements_share_is_counted_once() {
+        let beside = Neighbour::new(128, 128);
+        // A member on each of the lines 0 and 1, and one that reaches into the element behind.
+        let spans = [(0, 0, 8), (1, 0, 4), (2, 0, 8)];
+        let offsets = [64, 76 * 8, 120 * 8];
+        assert_eq!(demand_lines(&element(16, None, &spans), &offsets)[1], 3);
+        assert_eq!(added_lines(&element(16, beside, &spans), &offsets, 128)[1], 2.0);
+        assert_eq!(added_lines(&element(16, None, &spans), &offsets, 128)[1], 3.0);
+    }
+
+    #[test]
+    fn elements_that_shrink_start_at_other_places() {
+        let one = element(0, Neighbour::new(128, 128), &[(0, 0, 8)]);
+        assert_eq!(added_lines(&one, &[0], 128), [1.0; 3]);
+        // Of elements of 32 bytes two lie on a line of 64 and four on one of 128.
+        assert_eq!(added_lines(&one, &[0], 32), [1.0, 0.5, 0.25]);
+    }
+
+    #[test]
+    fn heap_objects_keep_the_bytes_between_them_and_overlapping_ones_are_no_neighbours() {
+        assert_eq!(Neighbour::new(48, 40).map(|heap| heap.distance(24)), Some(32));
+        assert_eq!(Neighbour::new(80, 40).map(|array| array.distance(24)), Some(48));
+        assert_eq!(Neighbour::new(8, 40), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_array_needs_the_lines_that_its_elements_add_up_to(
+            start in 0u64..16, units in 1u64..40, members in proptest::collection::btree_set(0u64..40, 1..6),
+        ) {
+            let (size, count) = (units * 8, 50);
+            let spans: Vec<(usize, u64, u64)> =
+                members.iter().filter(|unit| **unit < units).map(|unit| (0, unit * 8, 8)).collect();
+            prop_assume!(!spans.is_empty());
+            let base = start * 8;
+            let mut lines = BTreeSet::new();
+            let mut expected = 0.0;
+            for index in 0..count {
+                let at = base + index * size;
+                lines.extend(spans.iter().map(|(_, offset, _)| (at + offset) / 64));
+                let neighbour = Neighbour::new(size, size).filter(|_| index > 0);
+                expected += added_lines(&element(at % 128, neighbour, &spans), &[0], size)[1];
+            }
+            prop_assert_eq!(expected, lines.len() as f64);
+        }
+    }
+}
