@@ -338,7 +338,10 @@ fn user_space_header(found: &Found<'_>) -> Option<Binding> {
     is_shown.then(|| binding.because("a header for user space"))
 }
 
-/// `#pragma pack(n)` in force at the declaration.
+/// What `#pragma pack(push, 8)` says of a machine whose members need no more.
+const NATURAL_PACK: [&str; 3] = ["8", "16", "32"];
+
+/// `#pragma pack(n)` in force at the declaration, for an `n` that may press members together.
 fn pragma_pack(found: &Found<'_>) -> Option<Binding> {
     let mut in_force: Vec<usize> = Vec::new();
     for index in 0..found.declaration.close {
@@ -357,6 +360,10 @@ fn pragma_pack(found: &Found<'_>) -> Option<Binding> {
         }
     }
     let index = *in_force.last()?;
+    let mut words = found.lexed.str(index).split(|c: char| !c.is_alphanumeric());
+    if words.any(|word| NATURAL_PACK.contains(&word)) {
+        return None;
+    }
     let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
     Some(Binding::new(Constraint::Packed).at(&found.path, line).because("#pragma pack"))
 }

@@ -12,6 +12,7 @@ mod sizes;
 pub(crate) use convert::variadic;
 
 use crate::facts::{Act, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
+use crate::known;
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, Site, Tree, TypeId, TypeKind};
 
 /// The facts of one unit. A kernel calls nothing but itself, so that what a function takes by its type it knows by the
@@ -146,11 +147,9 @@ impl Collector<'_> {
             Kind::Step | Kind::CompoundAssign => self.step(id),
             Kind::Binary => self.binary(id),
             Kind::Conditional => {
-                let mut all = Vec::new();
-                for &child in children {
-                    all.extend(self.value(child));
-                }
-                all
+                let chosen = children.iter().map(|&child| self.value(child));
+                // The condition's value is not given.
+                chosen.skip(usize::from(children.len() == 3)).flatten().collect()
             }
             Kind::InitList => {
                 self.initialise(id, node.ty, None, 0);
@@ -203,6 +202,8 @@ impl Collector<'_> {
             let usr = decl.usr.clone();
             self.facts.defined.insert(usr.clone());
             self.function = Some(usr.clone());
+            let taken = decl.overrides.iter().map(|base| (base.clone(), usr.clone()));
+            self.facts.taken.extend(taken);
             // A method of a class template has the template in its name.
             let is_generic = decl.kind == DeclKind::Template || decl.usr.contains("@ST>");
             if is_generic && self.looks_at_bytes(id) {
@@ -307,7 +308,13 @@ impl Collector<'_> {
         self.visit(&node.children);
         let Some(decl) = tree.decl_of(id) else { return Vec::new() };
         let DeclKind::Field(record) = decl.kind else { return Vec::new() };
-        let Some(usr) = self.usr(record).filter(|_| self.holds_pointer(decl.ty)) else { return Vec::new() };
+        let Some(usr) = self.usr(record) else { return Vec::new() };
+        if !self.function.as_deref().is_some_and(known::keeps_memory) {
+            self.facts.looked_into.insert(usr.clone());
+        }
+        if !self.holds_pointer(decl.ty) {
+            return Vec::new();
+        }
         let mut values = vec![Value::place(Place::Member(usr, decl.name.clone()))];
         values.extend(self.bytes_of(decl.ty, &decl.name));
         values
@@ -466,6 +473,11 @@ impl Collector<'_> {
                 self.value(left);
                 let values = self.value(right);
                 self.moved(values, right, left, id)
+            }
+            // Nothing is assigned to a value: `a = b, c = d`.
+            (true, ..) if matches!(tree.node(tree.bare(left)).kind, Kind::Binary | Kind::Step) => {
+                self.value(left);
+                self.value(right)
             }
             (true, ..) => self.assign(left, right),
             (false, true, true) => {

@@ -119,8 +119,8 @@ pub(crate) enum Act {
     Assembly,
     /// A part of its bytes is copied, cleared or compared, when the pointer leads to a part.
     Part,
-    /// Its bytes are compared.
-    Compared,
+    /// Its bytes are compared; true when so many pointers are.
+    Compared(bool),
     /// Its start is taken for text.
     Text,
     /// Used as a place that holds a pointer to something else.
@@ -214,6 +214,8 @@ pub(crate) struct Call {
     pub(crate) given: Vec<Vec<Value>>,
     /// The parameters that the function names; what is given beyond them it reads one after another.
     pub(crate) named: usize,
+    /// Which of those beyond are written as pointers to characters.
+    pub(crate) texts: Vec<usize>,
     /// Where what it gives is.
     pub(crate) result: Place,
 }
@@ -232,6 +234,8 @@ pub(crate) struct Facts {
     pub(crate) taken: BTreeSet<(Name, Name)>,
     /// Templates that look at the bytes of what they are given.
     pub(crate) byte_templates: BTreeSet<Name>,
+    /// Records whose members are used outside of functions that give memory or take it back.
+    pub(crate) looked_into: BTreeSet<Name>,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -259,6 +263,7 @@ impl Facts {
         self.defined.extend(other.defined);
         self.taken.extend(other.taken);
         self.byte_templates.extend(other.byte_templates);
+        self.looked_into.extend(other.looked_into);
         self.exported.extend(other.exported);
     }
 }

@@ -128,6 +128,18 @@ pub(crate) fn ends_life(name: &str) -> bool {
     ["free", "dealloc", "release", "delete"].iter().any(|part| name.contains(part))
 }
 
+/// True for a function, by libclang's name, that gives memory or takes it back: what such functions make of memory that
+/// is free is theirs alone.
+pub(crate) fn keeps_memory(usr: &str) -> bool {
+    let name = plain_name(usr);
+    gives_fresh_memory(name) || ends_life(name)
+}
+
+/// The function in libclang's name of it.
+pub(crate) fn plain_name(usr: &str) -> &str {
+    usr.rsplit("@F@").next().unwrap_or(usr).split('#').next().unwrap_or(usr)
+}
+
 /// Members of the system's types that hold a cookie which comes back as it went.
 pub(crate) fn is_cookie(record: &str, member: &str) -> bool {
     matches!((record, member), ("epoll_data", "ptr") | ("epoll_data_t", "ptr") | ("sigval", "sival_ptr"))

@@ -208,6 +208,23 @@ impl<'u> Cursor<'u> {
         unsafe { clang_CXXMethod_isVirtual(self.raw) != 0 }
     }
 
+    /// The methods of base classes that a method takes the place of.
+    pub(crate) fn overridden(self) -> Vec<Cursor<'u>> {
+        let (mut first, mut count) = (ptr::null_mut(), 0);
+        // SAFETY: the cursor is of a live unit; both are written before the call returns, and `first` points to `count`
+        // cursors until it is disposed of, once.
+        unsafe {
+            clang_getOverriddenCursors(self.raw, &mut first, &mut count);
+            if first.is_null() {
+                return Vec::new();
+            }
+            let found = std::slice::from_raw_parts(first, count as usize);
+            let found = found.iter().filter_map(|&raw| self.with(raw)).collect();
+            clang_disposeOverriddenCursors(first);
+            found
+        }
+    }
+
     pub(crate) fn children(self) -> Vec<Cursor<'u>> {
         extern "C" fn visit(cursor: CXCursor, _: CXCursor, data: CXClientData) -> CXChildVisitResult {
             // SAFETY: `data` is the vector given below, which nobody else uses during the call.

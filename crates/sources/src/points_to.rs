@@ -110,7 +110,7 @@ fn is_shared(place: &Place) -> bool {
 /// What a function gives whose name says that it allocates.
 fn is_allocators_result(place: &Place) -> bool {
     let Place::Return(usr) = place else { return false };
-    usr.rsplit("@F@").next().is_some_and(known::gives_fresh_memory)
+    known::gives_fresh_memory(known::plain_name(usr))
 }
 
 /// Pointers to pointers to memory that are told apart.
@@ -139,6 +139,8 @@ fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Na
         {
             (Origin::MemberOf(record.clone(), member.clone()), Reach::Start)
         }
+        // An array of bytes among the record's members, by its name.
+        Origin::Bytes(array) if reach == Reach::Start && array == member => to_record(),
         Origin::Object(object) if reach == Reach::Start && lies_in(facts, object, record) => to_record(),
         Origin::MemberOf(owner, _)
             if reach == Reach::Start && (owner == record || lies_in(facts, owner, record)) =>
@@ -250,8 +252,8 @@ impl Ways {
                 let parameter = Place::Parameter(call.function.clone(), at);
                 self.add(value, &parameter, Some(call.function.clone()));
                 if at >= call.named {
-                    let further = Place::Variable(variadic(&call.function));
-                    self.add(value, &further, None);
+                    let further = variadic(&call.function, call.texts.contains(&at));
+                    self.add(value, &Place::Variable(further), None);
                 }
                 for passing in gives_back.into_iter().flatten() {
                     self.add_passing(value, passing, &call.result);
@@ -372,8 +374,14 @@ impl Ways {
                 Place::Shifted(record, member, _) => shift(facts, origin, reach, record, member),
                 _ => (origin, reach),
             };
-            // Every call of an allocator gives memory of its own, also from what it keeps.
-            if is_memory && kept && is_allocators_result(&place) {
+            // Every call of an allocator gives memory of its own, also from what it keeps, and what that was while it
+            // was free nobody else looks at.
+            let is_free = match &origin {
+                Origin::Memory(..) => kept,
+                Origin::Object(record) => !facts.looked_into.contains(record),
+                _ => false,
+            };
+            if is_free && is_allocators_result(&place) {
                 continue;
             }
             if !seen.insert((place.clone(), ((origin.clone(), reach, kept), inside.clone()))) {

@@ -170,6 +170,8 @@ pub(crate) struct Decl {
     pub(crate) parameters: usize,
     /// A method that other classes may define, too.
     pub(crate) is_virtual: bool,
+    /// The methods of the program's own classes that it takes the place of.
+    pub(crate) overrides: Vec<Name>,
     pub(crate) ty: TypeId,
     /// The function template that a function was made from.
     pub(crate) template: Option<Name>,

@@ -162,3 +162,19 @@ fn a_comparison_that_the_compiler_writes_follows_the_order() {
     assert_eq!(ty.freedom(), Freedom::Refused);
     assert!(ty.uses[0].reason.contains("compares objects in the order"), "{:#?}", ty.uses);
 }
+
+#[test]
+fn a_method_that_takes_the_place_of_anothers_is_looked_into() {
+    let base =
+        "struct pool { virtual void schedule(void (*)(void *), void *) = 0; virtual ~pool() = default; };
+        struct T { int a; long b; pool *p; };";
+    let work =
+        "static void run(void *x) { static_cast<T *>(x)->b = 1; } void f(T *x) { x->p->schedule(run, x); }";
+    let called = "struct own : pool { void schedule(void (*f)(void *), void *x) override { f(x); } };";
+    movable(&format!("{base}{called}{work}"));
+    let written = "#include <unistd.h>\nstruct pool { virtual void schedule(void (*)(void *), void *) = 0; virtual ~pool() = default; };
+        struct T { int a; long b; pool *p; };
+        struct own : pool { void schedule(void (*)(void *), void *x) override { write(1, x, 16); } };";
+    refused(&format!("{written}{work}"), "write()");
+    refused(&format!("{base}{work}"), "schedule()");
+}

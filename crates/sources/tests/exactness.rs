@@ -139,3 +139,81 @@ fn a_volatile_member_beside_pointers_is_no_devices() {
         "volatile members",
     );
 }
+
+#[test]
+fn what_a_condition_asks_is_not_what_is_chosen() {
+    let text = "static int known(char *p) { return p != 0; } struct t { int a; long b; };
+        struct t *one, *two; struct t *f(char *bytes) { bytes[0] = 1; return bytes ? one : two; }
+        long g(void) { char buffer[64]; return f(buffer)->b + known(buffer); }";
+    movable(&with_headers(text));
+    let chosen = "struct t { int a; long b; };
+        long g(int k) { char buffer[64]; char *p = k ? buffer : 0; return ((struct t *)p)->b; }";
+    refused(&with_headers(chosen), "objects are made from the bytes in buffer");
+}
+
+#[test]
+fn what_stands_before_a_comma_is_not_assigned_to() {
+    let text = "struct t { int a; long b; }; char *name(void); struct t *next(struct t *);
+        char f(struct t *x) { char *key; struct t *n; for (key = name(), n = next(x); key[0]; key = name()) x = n; return key[1]; }
+        char *name(void) { static char text[8]; return text; } struct t *next(struct t *x) { return x; }";
+    movable(&with_headers(text));
+    let assigned =
+        "struct t { int a; long b; }; int f(struct t *x) { char *a, *b; a = b = (char *)x; return a[4]; }";
+    refused(&with_headers(assigned), "its bytes are read one by one");
+}
+
+#[test]
+fn text_among_further_arguments_is_no_object() {
+    let pack = "#include <stdarg.h>\nstruct t { int a; long b; };
+        static struct t *pack(const char *how, ...) { va_list all; va_start(all, how); struct t *found = 0;
+            if (how[0] == 's') found = va_arg(all, char *) ? found : 0; else found = va_arg(all, struct t *); va_end(all); return found; }";
+    movable(&with_headers(&format!(
+        "{pack} long f(struct t *x) {{ char b[8]; b[0] = 1; pack(\"s\", b); return pack(\"o\", x)->b; }}"
+    )));
+    let read = "#include <stdarg.h>\nstruct t { int a; long b; };
+        static int first(int n, ...) { va_list all; va_start(all, n); char *p = va_arg(all, char *); va_end(all); return p[4]; }
+        int f(struct t *x) { return first(1, x); }";
+    refused(&with_headers(read), "its bytes are read one by one");
+}
+
+/// A list of free memory whose elements nobody but the allocator looks at.
+const POOL: &str = "union block { char room[8]; union block *link; }; static union block *pool[16];
+    static void *zmalloc(size_t n) { union block *p = pool[n / 8]; if (p) pool[n / 8] = p->link; else p = malloc(n); return p; }
+    static void zfree(void *x, size_t n) { ((union block *)x)->link = pool[n / 8]; pool[n / 8] = x; }
+    struct t { int k; long l; };";
+
+#[test]
+fn what_an_allocator_makes_of_free_memory_is_its_own() {
+    let text = "struct t *f(void) { struct t *x = zmalloc(sizeof *x); x->k = 1; return x; } void g(struct t *x) { zfree(x, sizeof *x); }";
+    movable(&with_headers(&format!("{POOL}{text}")));
+    let looked_into = format!("{POOL}{text} void *peek(int n) {{ return pool[n]->link; }}");
+    refused(&with_headers(&looked_into), "other members");
+    let shared = "struct head { long n; char c; }; static struct head one; struct t { int k; long l; };
+        static void *alloc_shared(void) { return &one; } long f(void) { one.n = 1; struct t *x = alloc_shared(); return x->l; }";
+    refused(&with_headers(shared), "other members");
+}
+
+#[test]
+fn pointers_that_are_compared_are_no_objects() {
+    let text = "struct t { int a; long b; }; struct other { long c; int d; }; struct cell { int kind; void *p; };
+        long f(struct cell *c) { return c->kind == 1 ? ((struct t *)c->p)->b : ((struct other *)c->p)->c; }
+        void g(struct cell *c, struct t *x, struct other *y) { if (x) c->p = x; else c->p = y; }
+        int same(struct cell *c, struct cell *d, size_t n) { return memcmp(c->p, d->p, n * sizeof(struct t *)); }";
+    movable(&with_headers(text));
+    let bytes = text.replace("n * sizeof(struct t *)", "n");
+    refused(&with_headers(&bytes), "its bytes are compared");
+    let own = "struct t { int a; long b; }; int same(struct t *x, struct t *y) { return memcmp(x, y, 2 * sizeof(void *)); }";
+    refused(&with_headers(own), "its bytes are compared");
+}
+
+#[test]
+fn an_array_that_memory_is_allocated_behind_stays_last() {
+    let text = "struct t { size_t length; unsigned references; char text[2]; };
+        struct t *f(size_t n) { struct t *x = (struct t *)malloc(n + sizeof(struct t) - 1); x->length = n; return x; }";
+    let checked = Program::c(&with_headers(text)).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert!(ty.uses.iter().any(|used| used.verdict == Verdict::Last("text".into())), "{:#?}", ty.uses);
+    movable(&with_headers(
+        "struct t { size_t length; char text[2]; int b; }; struct t *f(void) { return (struct t *)malloc(sizeof(struct t)); }",
+    ));
+}

@@ -117,7 +117,7 @@ impl Collector<'_> {
             // What is done with the bytes of an object that is given back concerns nobody any more.
             given.clear();
         }
-        let result = self.note_call(id, (decl.usr.clone(), decl.parameters), given);
+        let result = self.note_call(id, (decl.usr.clone(), decl.parameters), arguments, given);
         let ty = tree.node(id).ty;
         if !self.holds_pointer(ty) {
             return Vec::new();
@@ -146,8 +146,10 @@ impl Collector<'_> {
     fn pass_on_variadic(&mut self, decl: &Decl, argument: NodeId) {
         let is_list = self.tree.ty(self.tree.node(argument).ty).spelling.contains("__va_list");
         if let Some(function) = self.function.clone().filter(|_| is_list) {
-            let from = Value::place(Place::Variable(super::variadic(&function)));
-            self.flow(&[from], &Place::Variable(super::variadic(&decl.usr)));
+            for is_text in [false, true] {
+                let from = Value::place(Place::Variable(super::variadic(&function, is_text)));
+                self.flow(&[from], &Place::Variable(super::variadic(&decl.usr, is_text)));
+            }
         }
     }
 
@@ -201,21 +203,32 @@ impl Collector<'_> {
             given.push(values);
         }
         let Some(name) = self.signature(callee) else { return Vec::new() };
-        let result = self.note_call(id, (name, usize::MAX), given);
+        let result = self.note_call(id, (name, usize::MAX), arguments, given);
         match self.holds_pointer(self.tree.node(id).ty) {
             true => vec![Value::place(result)],
             false => Vec::new(),
         }
     }
 
-    fn note_call(&mut self, id: NodeId, called: (Name, usize), given: Vec<Vec<Value>>) -> Place {
+    fn note_call(
+        &mut self,
+        id: NodeId,
+        called: (Name, usize),
+        arguments: &[NodeId],
+        given: Vec<Vec<Value>>,
+    ) -> Place {
         let (function, named) = called;
         let site = self.tree.node(id).site;
         let file = &self.tree.files[site.file];
         // Calls that one macro makes share a line and a column.
         let name = format!("{file}:{}:{}:{function}", site.line, site.column);
         let result = Place::Result(name.into());
-        self.facts.calls.insert(Call { function, given, named, result: result.clone() });
+        let is_text = |at: &usize| {
+            let to = arguments.get(*at).and_then(|&argument| self.tree.pointee(self.tree.node(argument).ty));
+            to.is_some_and(|to| self.tree.ty(to).kind == TypeKind::Byte)
+        };
+        let texts = (named..given.len()).filter(is_text).collect();
+        self.facts.calls.insert(Call { function, given, named, texts, result: result.clone() });
         result
     }
 

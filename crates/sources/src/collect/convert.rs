@@ -17,7 +17,13 @@ impl Collector<'_> {
         let (from, to) = (tree.node(child).ty, tree.node(id).ty);
         if self.is_variadic_argument(child) {
             let function = self.function.clone().unwrap_or_else(|| "".into());
-            return vec![Value::place(Place::Variable(variadic(&function)))];
+            let mut found = vec![Value::place(Place::Variable(variadic(&function, false)))];
+            // What was given as text is not read as an object.
+            let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
+            if !is_object {
+                found.push(Value::place(Place::Variable(variadic(&function, true))));
+            }
+            return found;
         }
         let mut values = self.value(child);
         match (tree.pointee(from), tree.ty(to).kind) {
@@ -116,7 +122,8 @@ impl Collector<'_> {
     }
 }
 
-/// Where the arguments beyond the named ones of a function are.
-pub(crate) fn variadic(function: &str) -> crate::tree::Name {
-    format!("{function} (further arguments)").into()
+/// Where the arguments beyond the named ones of a function are: those that are texts, or the others.
+pub(crate) fn variadic(function: &str, is_text: bool) -> crate::tree::Name {
+    let what = if is_text { "texts" } else { "arguments" };
+    format!("{function} (further {what})").into()
 }

@@ -18,6 +18,8 @@ struct Size {
     choices: Vec<u64>,
     /// True when nothing in it is measured: a variable.
     is_unmeasured: bool,
+    /// True for a number of pointers.
+    is_in_pointers: bool,
 }
 
 impl Collector<'_> {
@@ -48,7 +50,7 @@ impl Collector<'_> {
             }
             Rule::Compares { .. } => {
                 for &at in &places {
-                    self.act(&value(at), &Act::Compared, id);
+                    self.act(&value(at), &Act::Compared(size.is_in_pointers), id);
                 }
                 Vec::new()
             }
@@ -71,6 +73,7 @@ impl Collector<'_> {
             let node = tree.node(below);
             size.is_unmeasured &=
                 !matches!(node.kind, Kind::SizeOf | Kind::OffsetOf | Kind::Member | Kind::Call);
+            size.is_in_pointers |= node.kind == Kind::SizeOf && self.measures_pointer(below);
             if node.kind == Kind::OffsetOf {
                 size.offsets.extend(self.offset_member(below));
             }
@@ -80,6 +83,16 @@ impl Collector<'_> {
             }
         }
         size
+    }
+
+    /// `sizeof(T *)`, of which libclang shows the name `T` alone.
+    fn measures_pointer(&self, id: NodeId) -> bool {
+        let tree = self.tree;
+        let node = tree.node(id);
+        let Some(&child) = node.children.first().filter(|_| node.value == Some(8)) else { return false };
+        let ty = tree.ty(tree.node(child).ty);
+        matches!(ty.kind, TypeKind::Pointer(_))
+            || (tree.node(child).kind == Kind::TypeRef && ty.size_bytes.is_some_and(|bytes| bytes != 8))
     }
 
     /// What a size says of the object, or the member, whose address is given with it.

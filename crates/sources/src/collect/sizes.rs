@@ -75,6 +75,13 @@ impl Collector<'_> {
         let is_number = |&id: &NodeId| tree.pointee(tree.node(id).ty).is_none();
         let numbers: Vec<NodeId> = arguments.into_iter().filter(is_number).collect();
         let sizes: Option<Vec<u64>> = numbers.iter().map(|&argument| self.size_given(argument)).collect();
+        // `malloc(length + sizeof *x - 1)`: an array at the end goes on behind the object.
+        let last = tree.records[record].fields.last();
+        let is_array = |ty: TypeId| matches!(tree.ty(ty).kind, TypeKind::Array(..));
+        if let Some(last) = last.filter(|last| sizes.is_none() && is_array(last.ty)) {
+            let (member, at) = (last.name.clone(), self.at(call));
+            self.facts.sayings.insert((usr.clone(), Saying::TailAllocated(member), at));
+        }
         let bytes = sizes.and_then(|sizes| sizes.into_iter().reduce(u64::saturating_mul));
         if let Some(bytes) = bytes.filter(|&bytes| bytes < whole) {
             let at = self.at(call);

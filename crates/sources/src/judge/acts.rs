@@ -29,6 +29,9 @@ impl Judge<'_> {
                 if kept && is_crowd && !matches!((act, reach), (Act::As(..), Reach::Start)) {
                     continue;
                 }
+                if is_generic && *act == Act::Compared(true) {
+                    continue;
+                }
                 match &origin {
                     // A pointer to it is not the memory, but leads others to it.
                     Origin::Memory(_, 1..) if !is_given(act) => {}
@@ -46,7 +49,10 @@ impl Judge<'_> {
     /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
     fn is_harmless(&self, act: &Act) -> bool {
         match act {
-            Act::Given(usr, name) => self.facts.defined.contains(usr) || known::ends_life(name),
+            // A method that others here take the place of is one of those.
+            Act::Given(usr, name) => {
+                self.facts.defined.contains(usr) || self.signatures.contains(usr) || known::ends_life(name)
+            }
             Act::GivenThrough(signature) => self.signatures.contains(signature),
             Act::Instantiated(template, _) => !self.facts.byte_templates.contains(template),
             Act::Elsewhere(variable, _) => self.facts.defined.contains(variable),
@@ -154,7 +160,7 @@ impl Judge<'_> {
             Act::Leaves(to) => (UseKind::Crossing, format!("its address goes to {to}")),
             Act::Comes(from) => (UseKind::Crossing, format!("it is filled from {from}")),
             Act::Assembly => (UseKind::Assembly, "assembly uses it".to_string()),
-            Act::Compared => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
+            Act::Compared(_) => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
             Act::Elsewhere(_, name) => {
                 (UseKind::Crossing, format!("{name} is a variable that is not defined here"))
             }

@@ -33,7 +33,7 @@ impl Blocks {
             Act::GivenThrough(_) => "is given to a function that is not compiled here".to_string(),
             Act::Leaves(to) => format!("goes to {to}"),
             Act::Bytes => "is read byte by byte".to_string(),
-            Act::Compared => "is compared byte by byte".to_string(),
+            Act::Compared(_) => "is compared byte by byte".to_string(),
             Act::Assembly => "is used by assembly".to_string(),
             _ => return,
         };

@@ -20,6 +20,14 @@ impl<'u> Reader<'u, '_> {
         let parameters = if kind == DeclKind::Function { cursor.arguments().len() } else { 0 };
         let kind_is_variable = kind == DeclKind::Variable;
         let is_virtual = cursor.is_virtual();
+        let mut overrides = Vec::new();
+        let mut work = if is_virtual { cursor.overridden() } else { Vec::new() };
+        while let Some(base) = work.pop() {
+            if !self.is_foreign(base) {
+                overrides.push(base.usr().into());
+            }
+            work.extend(base.overridden());
+        }
         let is_exported = kind == DeclKind::Function && cursor.is_exported();
         let outlives = kind == DeclKind::Variable && cursor.is_static();
         let usr = usr_of(cursor) + if outlives { OUTLIVES } else { "" };
@@ -33,6 +41,7 @@ impl<'u> Reader<'u, '_> {
             parameters,
             is_exported,
             is_virtual,
+            overrides,
             ty,
             template,
             class,
