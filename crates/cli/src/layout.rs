@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
 use lineup_model::layout::Layout;
 use lineup_model::line::LineSize;
 use lineup_model::types::TypeId;
+use lineup_report::text::TextStyle;
 use lineup_report::visible::many_lines;
 use lineup_study::progress::Progress;
 use rayon::prelude::*;
@@ -36,9 +37,13 @@ pub(crate) struct Options {
     /// Show a table instead of members, in this order
     #[arg(long, value_enum)]
     sort: Option<Sort>,
-    /// Show all types in full
-    #[arg(long, conflicts_with_all = ["types", "sort", "json", "diff"])]
+    /// Show all that was asked for, which a pipe always gets: without types, all types with their members; on a terminal else
+    /// what fits on one screen
+    #[arg(long, conflicts_with_all = ["sort", "json", "diff"])]
     full: bool,
+    /// Show every row of the table, which a pipe always gets
+    #[arg(long, conflicts_with_all = ["types", "full", "json", "diff"])]
+    all: bool,
     /// Print JSON (schema lineup.layout/1, or lineup.layout-diff/1 with --diff)
     #[arg(long)]
     json: bool,
@@ -101,14 +106,23 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         .collect();
     let is_table = (options.types.is_empty() && !options.full) || options.sort.is_some();
     if !options.json && !is_table {
-        files::print_all(&text::all(&subject, &layouts))?;
+        let texts = text::all(&subject, &layouts);
+        match files::text_style() {
+            style @ TextStyle::Terminal { .. } if !options.full => {
+                files::print(&text::first_screen(&texts.concat(), style))?;
+            }
+            _ => files::print_all(&texts)?,
+        }
         return Ok(Outcome::Done);
     }
     let output = if options.json {
         let document = json::document(options, &subject, &layouts);
         serde_json::to_string_pretty(&document).context("cannot write JSON")? + "\n"
     } else {
-        many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size))).into_owned()
+        let style = files::text_style();
+        let is_all = options.all || style == TextStyle::Plain;
+        let most = if is_all { usize::MAX } else { table::SCREEN_ROWS };
+        many_lines(&table::table(layouts, options.sort.unwrap_or(Sort::Size), most, style)).into_owned()
     };
     files::print(&output)?;
     Ok(Outcome::Done)

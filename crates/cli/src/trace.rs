@@ -7,8 +7,8 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_mapping::FileBytes;
-use lineup_report::text::TextStyle;
-use lineup_report::trace::{TracedRun, attribution_text, trace_page, trace_text};
+use lineup_report::text::{Extent, TextStyle};
+use lineup_report::trace::{TracedRun, attributions_text, trace_page, traces_text};
 use lineup_study::progress::Progress;
 use lineup_trace::attribution::{Attribution, attribute};
 use lineup_trace::estimate::Level;
@@ -57,7 +57,10 @@ struct Report {
     /// Name functions from this file: an ELF file, a kernel image, /proc/kallsyms or System.map [default: the recorded image]
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
-    /// Write to this file instead of the terminal
+    /// Print the whole text: every table and listing; else what fits on one screen
+    #[arg(long)]
+    full: bool,
+    /// Write to this file instead of the terminal: text in full
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -93,9 +96,17 @@ struct Explain {
     /// Confidence level of the intervals.
     #[arg(long, value_name = "LEVEL", default_value = "0.95", value_parser = level)]
     level: Level,
+    /// Print all regions; else those that fit on one screen.
+    #[arg(long)]
+    full: bool,
     /// Print JSON, the form lineup.explain-trace/1.
     #[arg(long)]
     json: bool,
+}
+
+/// How much is printed when all may have been asked for.
+fn extent(is_full: bool) -> Extent {
+    if is_full { Extent::All } else { Extent::FirstScreen }
 }
 
 fn tail(text: &str) -> Result<Tail> {
@@ -146,6 +157,14 @@ impl Report {
             _ => self.format,
         }
     }
+
+    /// For whom the text is, and how much of it. A file gets all.
+    fn text_style(&self) -> (TextStyle, Extent) {
+        match self.out {
+            Some(_) => (TextStyle::Plain, Extent::All),
+            None => (files::text_style(), extent(self.full)),
+        }
+    }
 }
 
 fn run_report(report: &Report) -> Result<Outcome> {
@@ -167,8 +186,8 @@ fn report_calls(report: &Report) -> Result<Outcome> {
     }
     let bytes = match report.format() {
         Format::Text => {
-            let style = if report.out.is_some() { TextStyle::Plain } else { files::text_style() };
-            lineup_report::calls::calls_text(&shown, style).into_bytes()
+            let (style, extent) = report.text_style();
+            lineup_report::calls::calls_text(&shown, style, extent).into_bytes()
         }
         Format::Json => json(&studied.analysis)?,
         Format::Csv => lineup_report::calls::calls_csv(&studied.runs).into_bytes(),
@@ -204,7 +223,8 @@ fn report_traces(report: &Report) -> Result<Outcome> {
     }
     let bytes = match report.format() {
         Format::Text => {
-            runs.iter().map(|run| trace_text(&run.label, &run.trace)).collect::<String>().into_bytes()
+            let (style, extent) = report.text_style();
+            traces_text(&runs, style, extent).into_bytes()
         }
         Format::Json => json(&summarise(single("JSON")?))?,
         Format::Csv => export::csv(single("CSV")?).into_bytes(),
@@ -255,7 +275,8 @@ fn run_explain(explain: &Explain) -> Result<Outcome> {
     if explain.json {
         write(None, &json(&serde_json::json!({ "schema": "lineup.explain-trace/1", "regions": found }))?)?;
     } else {
-        write(None, found.iter().map(attribution_text).collect::<String>().as_bytes())?;
+        let text = attributions_text(&found, files::text_style(), extent(explain.full));
+        write(None, text.as_bytes())?;
     }
     Ok(Outcome::Done)
 }

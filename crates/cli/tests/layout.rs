@@ -196,3 +196,29 @@ fn a_base_without_btf_is_refused_by_name() {
     let message = refused(&["layout", "--base", &base, &text(&image)]);
     assert!(message.contains("holds no BTF") && message.contains("base"), "{message}");
 }
+
+#[test]
+fn a_terminal_gets_a_screen_and_a_pipe_all() {
+    let program = Program::new();
+    let members: String = (0..80).map(|number| format!("int member{number};")).collect();
+    let types: String = (0..80).map(|number| format!("struct t{number} {{ int a; }} v{number};")).collect();
+    let object = program.compile("many", &format!("struct large {{ {members} }} l; {types}"), &["-g"]);
+    // `script` gives the command a terminal.
+    let at_terminal = |arguments: &str| {
+        let line = format!("{} layout {arguments}", env!("CARGO_BIN_EXE_lineup"));
+        let output = Command::new("script").args(["-qec", &line, "/dev/null"]).output();
+        String::from_utf8_lossy(&output.expect("script runs, of util-linux").stdout).into_owned()
+    };
+    for (arguments, all, more) in [
+        (object.clone(), "--all", "… 43 types more: --all"),
+        (format!("{object} large"), "--full", " lines more: --full"),
+    ] {
+        let first = at_terminal(&arguments);
+        assert!(first.lines().count() <= 40 && first.contains(more), "{first}");
+        let whole = at_terminal(&format!("{arguments} {all}"));
+        let piped = shown(&[&["layout"][..], &arguments.split(' ').collect::<Vec<_>>()].concat());
+        assert!(whole.lines().count() > 80 && !whole.contains(more), "{whole}");
+        assert_eq!(whole.replace('\r', "").lines().count(), piped.lines().count());
+    }
+    assert!(at_terminal(&format!("{object} large")).contains("/* size: 320,"));
+}

@@ -344,3 +344,31 @@ fn on_a_terminal_a_comparison_shows_how_many_of_its_runs_are_done() {
     let shown = String::from_utf8_lossy(&output.expect("script runs, of util-linux").stdout).into_owned();
     assert!(shown.contains("running the variants in turn") && shown.contains("/6"), "{shown:?}");
 }
+
+#[test]
+fn a_comparison_of_many_metrics_fits_on_a_screen_unless_all_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("result.txt");
+    let file_name = file.to_str().expect("a path of text");
+    let printing = |by: u32| {
+        let metrics: String =
+            (0..30).map(|n| format!("echo lineup-metric cost{n} {} units; ", n + by)).collect();
+        format!("sh -c '{metrics}'")
+    };
+    let (cheap, dear) = (printing(100), printing(105));
+    let text = |more: &[&str]| {
+        let arguments = ["compare", "-n", "2", "-w", "0", "--primary", "cost7", "--metric", "(x)"];
+        let output = lineup(&[&arguments, more, &[&cheap, &dear]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let first = text(&[]);
+    assert!(first.lines().count() <= 40, "{first}");
+    assert!(first.contains("cost7 (decides)") && first.contains("cost0  B: +5.00 %"), "{first}");
+    assert!(first.contains("lines more: --full"), "{first}");
+    for all in
+        [text(&["--full"]), { text(&["-o", file_name]) + &std::fs::read_to_string(&file).expect("it") }]
+    {
+        assert!(all.contains("median 134.") && all.lines().count() > 100, "{all}");
+    }
+}

@@ -75,7 +75,7 @@ fn values_of_a_running_program_are_shown_and_changed_and_its_trace_is_reported()
     assert_eq!(gone.status.code(), Some(2));
 
     let file = file.to_str().unwrap();
-    let report = text(&lineup(&["trace", "report", file]));
+    let report = text(&lineup(&["trace", "report", "--full", file]));
     assert!(report.contains("turn") && report.contains("#mark") && report.contains("lost: "), "{report}");
     let summary: serde_json::Value =
         serde_json::from_slice(&lineup(&["trace", "report", "--format", "json", file]).stdout).unwrap();

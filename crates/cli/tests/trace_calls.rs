@@ -87,7 +87,8 @@ fn a_recording_is_reported_in_every_form() {
     let symbols = put(folder.path(), "map", b"ffffffff81000000 T timer_entry\n");
     let (file, symbols) = (file.to_str().unwrap(), symbols.to_str().unwrap());
     let page = folder.path().join("page.html");
-    let shown = lineup(&["trace", "report", file, "--symbols", symbols, "--html", page.to_str().unwrap()]);
+    let shown =
+        lineup(&["trace", "report", "--full", file, "--symbols", symbols, "--html", page.to_str().unwrap()]);
     let report = text(&shown);
     assert!(shown.status.success(), "{report}");
     for words in ["busy", "timer", "irqs-off", "I-stall cycles 1.00", "timer_entry+0x4", "emptying the L1I"] {
@@ -103,7 +104,8 @@ fn a_recording_is_reported_in_every_form() {
     );
     let csv = lineup(&["trace", "report", file, "--symbols", symbols, "--csv"]);
     assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 301);
-    let only = text(&lineup(&["trace", "report", file, "--symbols", symbols, "--region", "irqs-off"]));
+    let only =
+        text(&lineup(&["trace", "report", "--full", file, "--symbols", symbols, "--region", "irqs-off"]));
     assert!(only.contains("== irqs-off") && !only.contains("== timer"), "{only}");
 }
 
@@ -111,7 +113,7 @@ fn a_recording_is_reported_in_every_form() {
 fn without_the_image_functions_are_shown_by_address_and_that_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = put(folder.path(), "busy.rec", &recording(Mode::System, 30));
-    let shown = lineup(&["trace", "report", file.to_str().unwrap()]);
+    let shown = lineup(&["trace", "report", "--full", file.to_str().unwrap()]);
     assert!(shown.status.success());
     assert!(
         text(&shown).contains("0xffffffff81000004") && text(&shown).contains("--symbols"),

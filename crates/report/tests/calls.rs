@@ -3,7 +3,7 @@
 mod measured;
 
 use lineup_report::calls::{Calls, calls_csv, calls_page, calls_text, high_water_listing, shown_by_default};
-use lineup_report::text::TextStyle;
+use lineup_report::text::{Extent, SCREEN_LINES, TextStyle};
 use lineup_tail::{Analysis, Run, analyse};
 use measured::HOSTILE;
 use scraper::{Html, Selector};
@@ -79,7 +79,7 @@ fn hostile_names_are_text_and_nothing_is_loaded() {
     );
     assert!(!page.contains("NaN") && !page.contains("inf,") && !page.contains("\"inf\""));
     for style in [TextStyle::Plain, TextStyle::Terminal { columns: 100 }] {
-        let text = with(&runs(), |calls| calls_text(calls, style));
+        let text = with(&runs(), |calls| calls_text(calls, style, Extent::All));
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.contains("\\u{1b}[2J"));
     }
     let csv = calls_csv(&runs());
@@ -155,4 +155,22 @@ fn the_json_form_has_the_documented_fields() {
     assert_eq!(json["schema"], "lineup.calls/1");
     assert_eq!(run["arms"][1]["arm"], "invalidated");
     assert_eq!(json["regions"][0]["name"], HOSTILE);
+}
+
+#[test]
+fn the_first_screen_has_at_most_40_lines_however_much_was_recorded() {
+    let many: Vec<Run> = (0..8).map(|number| measured::run(&format!("run {number}"), L2, true)).collect();
+    let is_short = |calls: &Calls<'_>| {
+        for style in [TextStyle::Plain, TextStyle::Terminal { columns: 80 }] {
+            let text = calls_text(calls, style, Extent::FirstScreen);
+            assert!(text.lines().count() <= SCREEN_LINES, "{text}");
+            assert!(text.contains("instructions vary by"), "{text}");
+            let fits = |line: &str| line.chars().count() <= 80;
+            assert!(style == TextStyle::Plain || text.lines().all(fits), "{text}");
+            let all = calls_text(calls, style, Extent::All);
+            assert!(all.contains("#mark") && !text.contains("#mark"), "{all}");
+        }
+    };
+    with(&runs(), is_short);
+    with(&many, is_short);
 }

@@ -1,6 +1,7 @@
 //! Reports on the tracer's traces: every figure with its table, and hostile names are text.
 
-use lineup_report::trace::{TracedRun, attribution_text, high_water_listing, trace_page, trace_text};
+use lineup_report::text::{Extent, SCREEN_LINES, TextStyle};
+use lineup_report::trace::{TracedRun, attributions_text, high_water_listing, trace_page, traces_text};
 use lineup_trace::attribution::{Attribution, attribute};
 use lineup_trace::estimate::Level;
 use lineup_trace::layout::mode;
@@ -104,8 +105,8 @@ fn hostile_names_are_text() {
     assert_eq!(count(&page, "script"), 0);
     assert!(page.contains("&lt;script&gt;") && page.contains("default-src 'none'"));
     let texts = [
-        trace_text(&hostile.label, &hostile.trace),
-        attribution_text(&causes(&hostile)[0]),
+        traces_text(std::slice::from_ref(&hostile), TextStyle::Plain, Extent::All),
+        attributions_text(&causes(&hostile), TextStyle::Plain, Extent::All),
         high_water_listing(&hostile.trace),
     ];
     for text in texts.iter().chain([&page]) {
@@ -143,4 +144,31 @@ fn an_empty_trace_is_a_page() {
     let page = trace_page(&[empty], &[]);
     assert!(count(&page, "#recorded") == 1 && count(&page, "figure") == 0, "{page}");
     assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn first_screens_have_at_most_40_lines_of_80_characters_however_much_was_traced() {
+    let long =
+        "std::_Hashtable<std::pair<const char*, size_t>, std::allocator<char> >::_M_insert_unique_node";
+    let screen = TextStyle::Terminal { columns: 80 };
+    for count in [1, 3, 60] {
+        let tried = run(long, &[Arm::None, Arm::FlushCode]);
+        let causes = vec![causes(&tried).remove(0); count];
+        let runs = vec![tried; count];
+        for style in [screen, TextStyle::Plain] {
+            let texts = [
+                traces_text(&runs, style, Extent::FirstScreen),
+                attributions_text(&causes, style, Extent::FirstScreen),
+            ];
+            for text in &texts {
+                assert!(text.lines().count() <= SCREEN_LINES, "{text}");
+                let fits =
+                    |line: &str| line.chars().count() <= 80 || line.split(' ').any(|word| word == long);
+                assert!(style == TextStyle::Plain || text.lines().all(fits), "{text}");
+            }
+            assert!(texts[0].contains("--full") && texts[0].contains("median"), "{}", texts[0]);
+        }
+        let all = traces_text(&runs, screen, Extent::All);
+        assert!(all.matches("wait ns").count() == 2 * count && all.contains("# start"), "{all}");
+    }
 }

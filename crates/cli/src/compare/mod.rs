@@ -7,6 +7,7 @@ mod markdown;
 mod printed_table;
 mod text;
 
+use crate::files::text_style;
 use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
 use crate::progress::Stages;
@@ -20,6 +21,7 @@ use lineup_prove::compare::{
 use lineup_prove::run::{Runner, Slot};
 use lineup_prove::schedule::Order;
 use lineup_report::html::{ComparisonPage, comparison_page};
+use lineup_report::text::{Extent, TextStyle};
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
 use lineup_study::background::Background;
@@ -105,7 +107,10 @@ pub(crate) struct Compare {
     seed: u64,
     #[command(flatten)]
     format: Format,
-    /// Write the result to a file instead of standard output.
+    /// Print every metric in full; else what fits on one screen.
+    #[arg(long)]
+    full: bool,
+    /// Write the result to a file instead of standard output: text in full.
     #[arg(short = 'o', long)]
     output: Option<PathBuf>,
     /// Also write an offline HTML page with the distributions, quantiles and the order of runs.
@@ -128,6 +133,17 @@ pub(crate) struct Report {
     collected: Collected,
     under: Option<String>,
     false_alarms: Option<FalseAlarms>,
+}
+
+impl Compare {
+    /// For whom the text is, and how much of it. A file gets all.
+    fn text_style(&self) -> (TextStyle, Extent) {
+        match self.output {
+            Some(_) => (TextStyle::Plain, Extent::All),
+            None if self.full => (text_style(), Extent::All),
+            None => (text_style(), Extent::FirstScreen),
+        }
+    }
 }
 
 /// Runs the command.
@@ -154,7 +170,10 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
         Format { json: true, .. } => json::render(&report)?,
         Format { csv: true, .. } => csv::render(&report),
         Format { markdown: true, .. } => markdown::render(&report),
-        _ => text::render(&report),
+        _ => {
+            let (style, extent) = compare.text_style();
+            text::render(&report, style, extent)
+        }
     };
     write_result(compare.output.as_deref(), &rendered)?;
     if let Some(path) = &compare.html {

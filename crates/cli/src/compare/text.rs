@@ -4,21 +4,58 @@ use super::Report;
 use crate::figures::{change, duration, grouped, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
 use lineup_prove::metric::Unit;
+use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::verdict::Verdict;
 use std::fmt::Write;
 
-pub(super) fn render(report: &Report) -> String {
+/// The result. Where it does not fit on a first screen, of the metrics that do not decide only the verdicts are told there.
+pub(super) fn render(report: &Report, style: TextStyle, extent: Extent) -> String {
+    let all = screen(&whole(report), style, Extent::All, "");
+    match extent {
+        Extent::FirstScreen if all.lines().count() > SCREEN_LINES => {
+            screen(&in_short(report), style, extent, MORE)
+        }
+        Extent::FirstScreen | Extent::All => all,
+    }
+}
+
+/// What shows the rest of a first screen.
+const MORE: &str = "--full";
+
+fn whole(report: &Report) -> String {
     let mut out = String::new();
     head(&mut out, report);
     for (index, metric) in report.comparison.metrics.iter().enumerate() {
-        variants(&mut out, metric, index == 0);
-        for contrast in &metric.contrasts {
-            let _ = writeln!(out, "    {}", sentence(metric, contrast, report.plan.margin));
-        }
-        out.push('\n');
+        in_full(&mut out, report, metric, index == 0);
     }
     tail(&mut out, report);
     out
+}
+
+/// The metric that decides in full, of the others a line for each variant that is held against the first.
+fn in_short(report: &Report) -> String {
+    let mut out = String::new();
+    head(&mut out, report);
+    let mut metrics = report.comparison.metrics.iter();
+    if let Some(primary) = metrics.next() {
+        in_full(&mut out, report, primary, true);
+    }
+    tail(&mut out, report);
+    for metric in metrics {
+        for contrast in &metric.contrasts {
+            let _ = writeln!(out, "  {}  {}", metric.name, sentence(metric, contrast, report.plan.margin));
+        }
+    }
+    let _ = writeln!(out, "  Means, quantiles, groups and what is not supported here: {MORE}");
+    out
+}
+
+fn in_full(out: &mut String, report: &Report, metric: &ComparedMetric, is_primary: bool) {
+    variants(out, metric, is_primary);
+    for contrast in &metric.contrasts {
+        let _ = writeln!(out, "    {}", sentence(metric, contrast, report.plan.margin));
+    }
+    out.push('\n');
 }
 
 fn head(out: &mut String, report: &Report) {

@@ -6,6 +6,7 @@ mod full;
 use lineup_debuginfo::spelled;
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{Coverage, PartUse, RegionExplanation, UnnamedIn};
+use lineup_report::text::{Extent, TextStyle, screen};
 use lineup_report::visible::one_line;
 use std::borrow::Cow;
 
@@ -26,7 +27,12 @@ pub(super) fn text(explanation: &Explanation, shape: Shape) -> String {
         true => full::lines(explanation, shape.top.unwrap_or(usize::MAX)),
         false => brief::lines(explanation, shape),
     };
-    lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+    let text: String = lines.into_iter().map(|line| line.trim_end().to_owned() + "\n").collect();
+    let style = match shape.columns.and_then(|columns| u16::try_from(columns).ok()) {
+        Some(columns) => TextStyle::Terminal { columns },
+        None => TextStyle::Plain,
+    };
+    screen(&text, style, Extent::All, "")
 }
 
 /// The name of a function as its source spells it.

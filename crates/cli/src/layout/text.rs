@@ -4,6 +4,7 @@ use super::Shown;
 use super::subject::Subject;
 use lineup_model::layout::{Gap, Layout, Row};
 use lineup_model::types::{Aggregate, AggregateKind, Language, MemberRole, Selector, TypeId, TypeKind};
+use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_report::visible::many_lines;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -34,6 +35,29 @@ pub(super) fn all(subject: &Subject, shown: &[Shown<'_>]) -> Vec<String> {
     };
     shown.par_chunks(AT_ONCE).enumerate().map(piece).collect()
 }
+
+/// What of declarations fits on a first screen. Of the last one that is begun, sizes and holes are told all the same.
+pub(super) fn first_screen(text: &str, style: TextStyle) -> String {
+    let text = screen(text, style, Extent::All, "");
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= SCREEN_LINES {
+        return text;
+    }
+    let is_end = |line: &&str| line.starts_with('}');
+    let end_after = |from: usize| lines.iter().skip(from).position(|line| is_end(&line)).map(|at| from + at);
+    let begins = |end: usize| lines[..end].iter().rposition(|line| line.trim_start().starts_with(SUMMARY));
+    // The summary of the declaration that the cut meets: from its sizes to its end.
+    let summary = end_after(SCREEN_LINES - 1).and_then(|end| Some((begins(end)?, end)));
+    let summary = summary.map_or(&[][..], |(from, end)| lines.get(from..=end).unwrap_or_default());
+    let head = (SCREEN_LINES - 1).saturating_sub(summary.len());
+    let left = lines.len().saturating_sub(head + summary.len());
+    let more = format!("… {left} lines more: --full");
+    let shown = lines.iter().take(head).copied().chain([more.as_str()]).chain(summary.iter().copied());
+    shown.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// How the figures of a declaration begin.
+const SUMMARY: &str = "/* size: ";
 
 /// The declaration with offsets, holes and line boundaries.
 fn full(subject: &Subject, shown: &Shown<'_>) -> String {
@@ -256,6 +280,7 @@ impl Printer<'_> {
             let _ = writeln!(self.out, "{pad}/* {text} */");
         };
         let (size, lines, members) = (layout.size_bytes, layout.lines(), layout.rows.len());
+        // `SUMMARY` names how this begins.
         note(format!("size: {size}, cachelines: {lines}, members: {members}"));
         if layout.holes() > 0 || layout.bit_holes() > 0 || layout.bit_field_bits() > 0 {
             let mut parts = vec![format!("sum members: {}", layout.member_bytes())];
@@ -307,4 +332,34 @@ fn indent(depth: usize) -> String {
 /// Large values lie in niches, where their bits say more than their digits.
 fn shown_value(value: i128) -> String {
     if value.unsigned_abs() < 1 << 31 { value.to_string() } else { format!("{value:#x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declaration(name: &str, members: usize) -> String {
+        let rows: String =
+            (0..members).map(|at| format!("        int m{at}; /* {} 4 */\n", 4 * at)).collect();
+        format!("struct {name} {{\n{rows}        /* size: {}, cachelines: 9 */\n}};\n", 4 * members)
+    }
+
+    #[test]
+    fn the_first_screen_has_forty_lines_at_most_and_the_figures_of_what_it_begins() {
+        let style = TextStyle::Terminal { columns: 80 };
+        let small = declaration("small", 37);
+        assert_eq!(first_screen(&small, style), small);
+        for (text, figures) in [
+            (declaration("large", 300), "/* size: 1200,"),
+            (declaration("small", 9) + &declaration("large", 300), "/* size: 1200,"),
+            (declaration("large", 100) + &declaration("other", 300), "/* size: 400,"),
+            ("int many;\n".repeat(90), "int many;"),
+        ] {
+            let shown = first_screen(&text, style);
+            assert_eq!(shown.lines().count(), SCREEN_LINES, "{shown}");
+            assert!(shown.contains(figures) && shown.contains(" lines more: --full"), "{shown}");
+            let all = text.lines().count();
+            assert!(shown.contains(&format!("… {} lines more", all - SCREEN_LINES + 1)), "{shown}");
+        }
+    }
 }

@@ -48,7 +48,7 @@ fn recorded_elsewhere(name: &str) -> (Recording, Value) {
     let (one, two) = (bench.folder.path().join("one.rec"), bench.folder.path().join("two.rec"));
     let bytes = |path| std::fs::read(path).expect("a recording");
     assert!(bytes(&one) == bytes(&two), "two runs of one command differ");
-    (read(&one), printed(&bench, &["trace", "report", "one.rec", "--region", "irqs-off"]))
+    (read(&one), printed(&bench, &["trace", "report", "--full", "one.rec", "--region", "irqs-off"]))
 }
 
 /// The tracked flag agrees with everything that shows the kernel's: interrupts, and what it does after a test of it.

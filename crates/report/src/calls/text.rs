@@ -3,7 +3,7 @@
 use super::findings::{coefficient, estimate};
 use super::{Calls, findings, high_water_listing};
 use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
-use crate::text::{Align, Table, TextStyle};
+use crate::text::{Align, Extent, Table, TextStyle, screen};
 use crate::visible::{many_lines, one_line};
 use lineup_tail::Metric;
 use lineup_tail::analysis::{RegionAnalysis, RegionRun};
@@ -11,8 +11,27 @@ use lineup_tail::distribution::Difference;
 use lineup_tail::second::SecondTail;
 use lineup_tail::spans::Spans;
 
-/// The whole report.
-pub fn calls_text(calls: &Calls<'_>, style: TextStyle) -> String {
+/// The report. The first screen has a row for each region and what the figures of those to be shown say; all of it also
+/// their tables and listings.
+pub fn calls_text(calls: &Calls<'_>, style: TextStyle, extent: Extent) -> String {
+    match extent {
+        Extent::FirstScreen => screen(&in_short(calls, style), style, extent, "--full"),
+        Extent::All => screen(&whole_text(calls, style), style, extent, ""),
+    }
+}
+
+fn in_short(calls: &Calls<'_>, style: TextStyle) -> String {
+    let mut out = String::new();
+    for facts in &calls.analysis.runs {
+        let label = one_line(&facts.label);
+        notes(facts).iter().for_each(|note| out.push_str(&format!("{label}: {note}\n")));
+    }
+    calls.regions().for_each(|region| out.push_str(&said(calls, region)));
+    out.push_str(&format!("\n{}", overview(calls, style)));
+    out
+}
+
+fn whole_text(calls: &Calls<'_>, style: TextStyle) -> String {
     let mut out = String::new();
     for facts in &calls.analysis.runs {
         out.push_str(&format!(
@@ -33,6 +52,13 @@ pub fn calls_text(calls: &Calls<'_>, style: TextStyle) -> String {
         out.push_str(&in_full(calls, region, style));
     }
     out
+}
+
+/// A region's name and what its figures say, in sentences.
+fn said(calls: &Calls<'_>, region: &RegionAnalysis) -> String {
+    let sentences = findings(calls, region);
+    let lines = sentences.iter().map(|sentence| format!("  {}\n", many_lines(sentence)));
+    format!("{}\n", one_line(&region.name)) + &lines.collect::<String>()
 }
 
 /// What is wrong with a recording, in sentences.

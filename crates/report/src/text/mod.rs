@@ -1,10 +1,12 @@
 //! Reports as text: tables for a terminal, plain columns for a pipe.
 
 mod first_screen;
+mod screen;
 mod study;
 mod table;
 mod wrap;
 
+pub use screen::{Extent, SCREEN_LINES, screen};
 pub use study::study_text;
 pub use table::{Align, Table};
 

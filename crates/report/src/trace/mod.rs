@@ -7,7 +7,7 @@ mod text;
 
 pub use listing::high_water_listing;
 pub use page::trace_page;
-pub use text::{attribution_text, trace_text};
+pub use text::{attributions_text, traces_text};
 
 use crate::visible::shortened;
 use lineup_trace::{Rung, Trace};

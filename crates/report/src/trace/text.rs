@@ -1,12 +1,14 @@
 //! A trace, and the causes of a region's tail, as text for a terminal.
 
-use super::high_water_listing;
+use super::{TracedRun, high_water_listing};
+use crate::figure::whole;
+use crate::text::{Align, Extent, Table, TextStyle, screen};
 use crate::visible::one_line;
 use lineup_stats::interval::IntervalEstimate;
+use lineup_trace::NameKind;
 use lineup_trace::attribution::{Attribution, Evidence};
 use lineup_trace::modes::Mode;
 use lineup_trace::summary::{Distribution, NameSummary, Summary, summarise};
-use lineup_trace::{NameKind, Trace};
 use std::fmt::Write as _;
 
 fn percent(share: &IntervalEstimate) -> String {
@@ -14,7 +16,7 @@ fn percent(share: &IntervalEstimate) -> String {
 }
 
 /// How much of a region's tail each cause makes up.
-pub fn attribution_text(found: &Attribution) -> String {
+fn attribution_text(found: &Attribution) -> String {
     let mut text = format!(
         "{}: {} calls without intervention; median {:.0} ns; the slowest {:.1} %, beyond {:.0} ns: mean {:.0} ns, each \
          counted up to {:.0} ns; counters: {:?}\n",
@@ -70,40 +72,63 @@ pub fn attribution_text(found: &Attribution) -> String {
     text
 }
 
-/// What a trace holds: losses, distributions, modes, new maxima.
-pub fn trace_text(label: &str, trace: &Trace) -> String {
+/// The causes of the tails of several regions. The first screen has those of the first regions.
+pub fn attributions_text(found: &[Attribution], style: TextStyle, extent: Extent) -> String {
+    let text: String = found.iter().map(attribution_text).collect();
+    screen(&text, style, extent, "--full, or one region: --region NAME")
+}
+
+/// What traces hold. The first screen has losses, the distributions of durations and their modes; all of it also waits,
+/// counters and the listing of new maxima.
+pub fn traces_text(runs: &[TracedRun], style: TextStyle, extent: Extent) -> String {
+    let text: String = runs.iter().map(|run| trace_text(run, style, extent)).collect();
+    let end = match extent {
+        Extent::FirstScreen => "Waits, counters and the listing of new maxima: --full\n",
+        Extent::All => "",
+    };
+    screen(&(text + end), style, extent, "--full")
+}
+
+fn trace_text(run: &TracedRun, style: TextStyle, extent: Extent) -> String {
+    let trace = &run.trace;
     let summary = summarise(trace);
     let mut text = format!(
         "{}: process {}, {} threads, counters: {:?}\n",
-        one_line(label),
+        one_line(&run.label),
         trace.pid,
         trace.threads.len(),
         trace.rung
     );
     text.push_str(&losses_text(&summary));
-    let _ = writeln!(
-        text,
-        "{:<24} {:<7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>10}",
-        "name", "kind", "count", "min", "median", "p90", "p99", "max"
-    );
-    for name in summary.names.iter().filter(|name| name.kind != NameKind::Mark) {
-        row(&mut text, name, "ns", &name.duration_ns);
-        if name.lock_wait_ns.quantiles.is_some_and(|quantiles| quantiles.max > 0) {
-            row(&mut text, name, "wait ns", &name.lock_wait_ns);
-        }
-        name.counters.iter().for_each(|(counter, values)| row(&mut text, name, counter, values));
-    }
+    text.push_str(&distributions(&summary, extent).render(style));
     for name in &summary.names {
         let Some(modes) = name.modes.as_deref() else { continue };
         let shown = one_line(&name.name);
         let _ = writeln!(text, "{}", modes_text(&shown, modes));
     }
     let listing = high_water_listing(trace);
-    if !listing.is_empty() {
+    if extent == Extent::All && !listing.is_empty() {
         text.push('\n');
         text.push_str(&listing);
     }
     text
+}
+
+fn distributions(summary: &Summary, extent: Extent) -> Table {
+    let words = ["name", "what"].map(|name| (name, Align::Left));
+    let numbers = ["count", "min", "median", "p90", "p99", "max"].map(|name| (name, Align::Right));
+    let mut table = Table::new(words.into_iter().chain(numbers));
+    for name in summary.names.iter().filter(|name| name.kind != NameKind::Mark) {
+        row(&mut table, name, "ns", &name.duration_ns);
+        if extent == Extent::FirstScreen {
+            continue;
+        }
+        if name.lock_wait_ns.quantiles.is_some_and(|quantiles| quantiles.max > 0) {
+            row(&mut table, name, "wait ns", &name.lock_wait_ns);
+        }
+        name.counters.iter().for_each(|(counter, values)| row(&mut table, name, counter, values));
+    }
+    table
 }
 
 fn modes_text(name: &str, modes: &[Mode]) -> String {
@@ -124,11 +149,11 @@ fn losses_text(summary: &Summary) -> String {
     )
 }
 
-fn row(text: &mut String, name: &NameSummary, what: &str, values: &Distribution) {
-    let (shown, what) = (one_line(&name.name), one_line(what));
+fn row(table: &mut Table, name: &NameSummary, what: &str, values: &Distribution) {
+    let words = [name.name.clone(), what.to_owned(), whole(values.count)];
     let numbers = match values.quantiles {
-        Some(q) => format!("{:>9} {:>9} {:>9} {:>9} {:>10}", q.min, q.median, q.p90, q.p99, q.max),
-        None => "not observed".to_owned(),
+        Some(q) => [q.min, q.median, q.p90, q.p99, q.max].map(whole),
+        None => ["not observed", "", "", "", ""].map(str::to_owned),
     };
-    let _ = writeln!(text, "{shown:<24} {what:<7} {:>10} {numbers}", values.count);
+    table.row(words.into_iter().chain(numbers));
 }

@@ -259,6 +259,30 @@ mod tests {
         }
     }
 
+    /// A word that is longer than a line stays whole.
+    #[test]
+    fn in_full_no_line_is_longer_than_the_terminal_but_for_a_long_word() {
+        let mut region = region(3);
+        let long = "market::book::a_very_long_structure_name_for_an_order_in_the_book<long>".repeat(2);
+        region.map.push(line(Some(&long), 0, &["one_member_of_it"; 20]));
+        let explanation = Explanation {
+            schema: "lineup.explain/1",
+            tells: Tells { whole_calls: false, values: true, memory: true },
+            line_bytes: 64,
+            coverage: Coverage::default(),
+            regions: vec![region],
+            shared_lines: Vec::new(),
+            threads: 1,
+            usage: Vec::new(),
+        };
+        let text = super::super::text(&explanation, Shape { is_full: true, top: None, columns: Some(80) });
+        let fits = |line: &str| line.chars().count() <= 80 || line.contains(&long);
+        assert!(text.lines().all(fits), "{text}");
+        let plain = super::super::text(&explanation, Shape { is_full: true, top: None, columns: None });
+        assert!(plain.split_whitespace().eq(text.split_whitespace()), "{text}");
+        assert!(plain.lines().count() < text.lines().count(), "{plain}");
+    }
+
     fn line(type_name: Option<&str>, number: u64, names: &[&str]) -> LineUse {
         let part = |(index, name): (usize, &&str)| PartUse {
             name: (*name).to_owned(),
