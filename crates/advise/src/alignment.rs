@@ -2,9 +2,10 @@
 
 use crate::data_model::DataModel;
 use crate::error::AdviseError;
-use crate::figures::{self, Layout};
+use crate::figures;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
+use crate::placement::Placed;
 use crate::problem::{RecordedOffsets, Subject};
 use crate::proposal::{ALIGN, Advice, AlignmentAdvice, RegionLines};
 use crate::score::Demand;
@@ -88,8 +89,8 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
     }
     let offsets_bits = types.layout_offsets(subject.id)?;
     let size_bytes = types.size_bytes(subject.id)?;
-    let now = Layout { offsets_bits: offsets_bits.clone(), size_bytes };
-    let grown = Layout { offsets_bits, size_bytes: size_bytes.checked_next_multiple_of(line_bytes)? };
+    let now = Placed { offsets_bits: offsets_bits.clone(), size_bytes };
+    let grown = Placed { offsets_bits, size_bytes: size_bytes.checked_next_multiple_of(line_bytes)? };
     let models = subject.models().ok()?;
     let demands = &models.models.first()?.demands;
     let aligned: Vec<Demand> = demands

@@ -3,7 +3,7 @@
 //! A program of one large file takes minutes to compile and a moment to parse. A candidate is therefore first checked by
 //! assertions behind the declaration, which the compiler judges without making code; the whole program is compiled once.
 
-use crate::figures::Layout;
+use crate::placement::Placed;
 use crate::problem::Subject;
 use crate::spelling::Spelling;
 use lineup_model::types::{Aggregate, Language, MemberRole, TypeId, Types};
@@ -40,9 +40,9 @@ impl Asserted {
         spelling: &Spelling,
         path: &str,
         field_order: &[usize],
-        [present, layout]: [&Layout; 2],
+        [present, layout]: [&Placed; 2],
     ) -> Self {
-        let shape = |order: &mut dyn Iterator<Item = usize>, layout: &Layout, present| Asserted {
+        let shape = |order: &mut dyn Iterator<Item = usize>, layout: &Placed, present| Asserted {
             path: path.to_owned(),
             name: Some(spelling.name.clone()),
             spelled: spelled(subject.types, subject.id, &spelling.name),

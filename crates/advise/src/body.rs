@@ -3,9 +3,9 @@
 use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::Found;
+use crate::language::SourceLanguage;
 use crate::lex::Kind;
 use crate::shape_rules;
-use crate::sources::SourceLanguage;
 use std::ops::Range;
 
 /// A unit of text that moves as one.

@@ -4,8 +4,8 @@
 //! above it, and those after it on its line. Everything else is a gap, and gaps stay where they are.
 
 use crate::declarator::{self, Shape};
+use crate::language::SourceLanguage;
 use crate::lex::{Kind, Lexed, Token};
-use crate::sources::SourceLanguage;
 use std::ops::Range;
 
 /// What a piece is.

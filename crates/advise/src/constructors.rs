@@ -1,7 +1,8 @@
 //! C++ constructors initialise members in declaration order: which members that holds in place, and how
 //! initialiser lists follow a new order.
 
-use crate::sources::{SourceLanguage, Sources};
+use crate::language::SourceLanguage;
+use crate::sources::Sources;
 use crate::syntax::{line_of, parts, text_of, visit};
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;

@@ -1,8 +1,9 @@
 //! Finding where a struct or class is declared.
 
 use crate::constraint::{Binding, Constraint};
+use crate::language::SourceLanguage;
 use crate::lex::{Kind, Lexed};
-use crate::sources::{SourceLanguage, Sources};
+use crate::sources::Sources;
 use lineup_model::types::SourceLocation;
 use std::ops::Range;
 

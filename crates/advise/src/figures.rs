@@ -1,6 +1,7 @@
 //! Lines per call, per region, line size and data model.
 
 use crate::neighbour::added_lines;
+use crate::placement::Placed;
 use crate::problem::Models;
 use crate::proposal::{RegionLines, SizeChange};
 use crate::score::{Demand, Model, ONE};
@@ -8,15 +9,8 @@ use crate::usage::Usage;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 
-/// Offsets of one data model and the size they end in.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Layout {
-    pub(crate) offsets_bits: Vec<u64>,
-    pub(crate) size_bytes: u64,
-}
-
 /// Expected lines of 32, 64 and 128 bytes per call of a region. A line that neighbours share counts once.
-pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Layout) -> [f64; 3] {
+pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Placed) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for demand in demands.iter().filter(|demand| demand.region == region) {
         for (sum, count) in sums.iter_mut().zip(added_lines(demand, &layout.offsets_bits, layout.size_bytes))
@@ -31,8 +25,8 @@ pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Layout
 pub(crate) fn compare(
     usage: &Usage,
     models: &Models,
-    before: &[Layout],
-    after: &[Layout],
+    before: &[Placed],
+    after: &[Placed],
 ) -> Vec<RegionLines> {
     let mut rows = Vec::new();
     for (id, region) in usage.regions.iter() {
@@ -53,7 +47,7 @@ pub(crate) fn compare(
     rows
 }
 
-pub(crate) fn sizes(models: &Models, before: &[Layout], after: &[Layout]) -> Vec<SizeChange> {
+pub(crate) fn sizes(models: &Models, before: &[Placed], after: &[Placed]) -> Vec<SizeChange> {
     let pairs = models.names.iter().zip(before).zip(after);
     pairs
         .map(|((&data_model, before), after)| SizeChange {
@@ -66,7 +60,7 @@ pub(crate) fn sizes(models: &Models, before: &[Layout], after: &[Layout]) -> Vec
 
 /// Lines per call as they are, and at the least that the touched bytes need: their number over the line size, for each
 /// object apart. No layout can undercut it, because an object's lines hold no more bytes than they have.
-pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Layout]) -> Vec<RegionLines> {
+pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> Vec<RegionLines> {
     let mut rows = compare(usage, models, now, now);
     for row in &mut rows {
         let model = models.names.iter().position(|name| *name == row.data_model);

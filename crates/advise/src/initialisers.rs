@@ -1,7 +1,8 @@
 //! Initialisers that give a type's members by position, and their rewriting to designated ones.
 
 use crate::constraint::{Binding, Constraint};
-use crate::sources::{SourceLanguage, Sources};
+use crate::language::SourceLanguage;
+use crate::sources::Sources;
 use crate::spelling::bare;
 use crate::syntax::{Site, SiteKind, line_of, node_at, parts, text_of};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};

@@ -53,6 +53,7 @@ mod gather_text;
 mod guarding;
 mod immediate;
 mod initialisers;
+mod language;
 mod lex;
 mod member_order;
 mod members;

@@ -7,11 +7,12 @@ use crate::constructors;
 use crate::contracts::{self, Lifts};
 use crate::declaration;
 use crate::error::AdviseError;
-use crate::figures::{self, Layout};
+use crate::figures;
 use crate::fixing::{self, Holds};
 use crate::initialisers;
 use crate::judge::Judge;
 use crate::options::Options;
+use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::{OrderProposal, Refusal, RegionLines};
 use crate::reasons;
@@ -182,11 +183,11 @@ fn gains(before: &Score, after: &Score, parts: usize) -> bool {
 }
 
 /// The layouts of the present order.
-fn present(models: &Models) -> Vec<Layout> {
+fn present(models: &Models) -> Vec<Placed> {
     let place = |model: &crate::score::Model| {
         let order: Vec<usize> = (0..model.fields.len()).collect();
         let placed = crate::placement::place(&model.fields, &order, model.align_bytes)?;
-        Some(Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
+        Some(placed)
     };
     models.models.iter().filter_map(place).collect()
 }
@@ -199,11 +200,11 @@ fn potential(subject: &Subject<'_>, models: &Models) -> Vec<RegionLines> {
 /// True when packing the touched members, as if nothing forbade it, saves more than `least` primary lines per call of a region.
 fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least: f64) -> bool {
     let present = present(models);
-    let packed = |(model, now): (&crate::score::Model, &Layout)| Layout {
+    let packed = |(model, now): (&crate::score::Model, &Placed)| Placed {
         offsets_bits: figures::packed_offsets(model),
         size_bytes: now.size_bytes,
     };
-    let packed: Vec<Layout> = models.models.iter().zip(&present).map(packed).collect();
+    let packed: Vec<Placed> = models.models.iter().zip(&present).map(packed).collect();
     let rows = figures::compare(subject.usage, models, &present, &packed);
     rows.iter().any(|row| row.line_bytes == primary_bytes && row.gain() > least)
 }
@@ -332,12 +333,10 @@ impl<'s> Plan<'s> {
         all
     }
 
-    fn layouts(&self, order: &[usize]) -> Vec<Layout> {
+    fn layouts(&self, order: &[usize]) -> Vec<Placed> {
         let place = |model| self.problem.place(model, order);
         let placed = self.problem.models.iter().filter_map(place);
-        placed
-            .map(|placed| Layout { offsets_bits: placed.offsets_bits, size_bytes: placed.size_bytes })
-            .collect()
+        placed.collect()
     }
 
     fn write_and_judge(

@@ -212,7 +212,7 @@ fn belongs_to_definition(parameters: Node<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::SourceLanguage;
+    use crate::language::SourceLanguage;
     use crate::syntax::parse;
 
     fn lines(text: &str) -> Result<Vec<u32>, String> {

@@ -1,7 +1,7 @@
 //! One source file and what is worked out from its text: each once, when it is first asked for.
 
+use crate::language::SourceLanguage;
 use crate::lex::{Lexed, Token};
-use crate::sources::SourceLanguage;
 use crate::syntax::{self, Site};
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
 //! Why a member lies where it does.
 
-use crate::figures::Layout;
+use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::Reason;
 use crate::score::{ONE, Problem};
@@ -17,12 +17,12 @@ pub(crate) fn explain(
     subject: &Subject<'_>,
     problem: &Problem,
     models: &Models,
-    (before, after): (&Layout, &Layout),
+    (before, after): (&Placed, &Placed),
     moved: &[usize],
 ) -> Vec<Reason> {
     let line = problem.primary.bytes();
     let line_of =
-        |layout: &Layout, field: usize| layout.offsets_bits.get(field).map_or(0, |bits| bits / 8 / line);
+        |layout: &Placed, field: usize| layout.offsets_bits.get(field).map_or(0, |bits| bits / 8 / line);
     let mut reasons = Vec::new();
     let mut fields: Vec<usize> = (0..subject.aggregate.members.len()).collect();
     fields.sort_by_key(|&field| after.offsets_bits.get(field));

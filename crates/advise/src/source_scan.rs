@@ -2,8 +2,9 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::statement_end;
+use crate::language::SourceLanguage;
 use crate::lex::Lexed;
-use crate::sources::{SourceLanguage, Sources};
+use crate::sources::Sources;
 use std::collections::BTreeSet;
 use std::ops::Range;
 

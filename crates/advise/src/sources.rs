@@ -1,5 +1,6 @@
 //! The user's source files, as values.
 
+use crate::language::{SourceLanguage, language_by_extension};
 use crate::lex::Lexed;
 use crate::parsed::Parsed;
 use crate::syntax::Site;
@@ -8,17 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use tree_sitter::Tree;
-
-/// The language a file is parsed as.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SourceLanguage {
-    /// C.
-    C,
-    /// C++.
-    Cpp,
-    /// Assembly: searched for names of types, never edited.
-    Assembly,
-}
 
 /// Source files by path relative to the source folder, with `/` between components. A copy shares the files, and what
 /// was found out about them.
@@ -152,16 +142,6 @@ fn components(path: &str) -> Vec<&str> {
         }
     }
     parts
-}
-
-fn language_by_extension(path: &str) -> Option<SourceLanguage> {
-    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
-    match extension {
-        "c" => Some(SourceLanguage::C),
-        "cc" | "cpp" | "cxx" | "C" | "hh" | "hpp" | "hxx" | "inl" | "ipp" => Some(SourceLanguage::Cpp),
-        "S" | "s" | "asm" => Some(SourceLanguage::Assembly),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

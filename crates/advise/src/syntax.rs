@@ -1,6 +1,6 @@
 //! Syntax trees of the sources, for questions of scope and structure.
 
-use crate::sources::SourceLanguage;
+use crate::language::SourceLanguage;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 

@@ -4,8 +4,8 @@ use crate::asserted::Asserted;
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::counterpart;
 use crate::error::AdviseError;
-use crate::figures::Layout;
 use crate::judge::{Compiled, Judge};
+use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::Check;
 use crate::reasons::member_name;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Layouts as the compiler confirmed them, and how far.
 pub(crate) struct Verified {
-    pub(crate) after: Vec<Layout>,
+    pub(crate) after: Vec<Placed>,
     pub(crate) check: Check,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn confirm(
     candidate: &Candidate<'_>,
     subject: &Subject<'_>,
     models: &Models,
-    predicted: Vec<Layout>,
+    predicted: Vec<Placed>,
 ) -> Result<Result<Verified, Binding>, AdviseError> {
     let Candidate { edited, spelling, field_order, asserted } = *candidate;
     match judge.declares(edited, asserted) {
@@ -65,7 +65,7 @@ fn hold_against(
     subject: &Subject<'_>,
     models: &Models,
     field_order: &[usize],
-    predicted: Vec<Layout>,
+    predicted: Vec<Placed>,
 ) -> Result<Verified, Binding> {
     let recorded = subject.usage.abi;
     let mut after = predicted;
@@ -100,7 +100,7 @@ fn read_back(
     spelling: &Spelling,
     subject: &Subject<'_>,
     field_order: &[usize],
-) -> Result<Layout, String> {
+) -> Result<Placed, String> {
     let aggregate = build.types.by_name().get(spelling.name.as_str()).and_then(|ids| {
         let complete = |id: &&lineup_model::types::TypeId| {
             build.types.aggregate(**id).is_some_and(|(_, aggregate)| !aggregate.is_declaration)
@@ -120,5 +120,5 @@ fn read_back(
         offsets_bits[field] = member.offset_bits.ok_or_else(|| member_name(subject.aggregate, field))?;
     }
     let size_bytes = build.types.size_bytes(id).unwrap_or(0);
-    Ok(Layout { offsets_bits, size_bytes })
+    Ok(Placed { offsets_bits, size_bytes })
 }

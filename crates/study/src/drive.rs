@@ -1,8 +1,9 @@
 //! A client beside a server: started when the server listens, and the server is ended when the client is done.
 
+use crate::child::{Course, Finished, Streams, Waiting};
 use crate::descendants::Descendants;
 use crate::error::{Doing, Error, Result};
-use crate::process::{Finished, Streams, Waiting};
+use crate::leftovers;
 use crate::run::{Drive, Run, Stopped};
 use lineup_prove::run::Ending;
 use rustix::process::Pid;
@@ -58,7 +59,8 @@ pub(crate) fn drive(
             )));
         }
     }
-    let client = client.finish(began)?;
+    let (wall, left_running) = leftovers::settle(&client, began, None)?;
+    let client = client.conclude(Course { wall, stopped: None, left_running, client: None })?;
     if client.ending != Ending::Exited(0) {
         let said = String::from_utf8_lossy(&client.stderr.head);
         let what = format!("the client `{line}` failed ({}): {}", client.ending, said.trim());

@@ -1,7 +1,7 @@
 //! Processes that still run when the first one has ended: waited for or ended, the same in every run of a program.
 
+use crate::child::Waiting;
 use crate::error::Result;
-use crate::process::Waiting;
 use crate::run::{IDLE, Leftovers};
 use std::time::{Duration, Instant};
 

@@ -5,6 +5,7 @@
 
 pub mod alias;
 pub mod background;
+mod child;
 pub mod companions;
 pub mod counters;
 mod descendants;

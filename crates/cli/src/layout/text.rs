@@ -44,7 +44,7 @@ pub(super) fn first_screen(text: &str, style: TextStyle) -> String {
         return text;
     }
     let is_end = |line: &&str| line.starts_with('}');
-    let end_after = |from: usize| lines.iter().skip(from).position(|line| is_end(&line)).map(|at| from + at);
+    let end_after = |from: usize| lines.iter().skip(from).position(is_end).map(|at| from + at);
     let begins = |end: usize| lines[..end].iter().rposition(|line| line.trim_start().starts_with(SUMMARY));
     // The summary of the declaration that the cut meets: from its sizes to its end.
     let summary = end_after(SCREEN_LINES - 1).and_then(|end| Some((begins(end)?, end)));
