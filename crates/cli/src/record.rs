@@ -101,6 +101,8 @@ struct Report {
     schema: &'static str,
     /// The recording.
     file: String,
+    /// What recorded it.
+    recorder: String,
     /// How the program ended.
     exit_status: Option<i32>,
     signal: Option<i32>,
@@ -258,6 +260,7 @@ fn report(
     Ok(Report {
         schema: "lineup.record/1",
         file: request.output.display().to_string(),
+        recorder: outcome.recorder.clone(),
         exit_status,
         signal,
         total_instructions: outcome.ending.total_instructions.or(summary.total_instructions),

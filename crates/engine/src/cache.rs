@@ -7,7 +7,6 @@ const BYTES: usize = 64 << 20;
 
 /// The memory.
 pub(crate) struct Cache {
-    _file: File,
     written: *mut u8,
     executed: *const u8,
     used: usize,
@@ -22,7 +21,7 @@ impl Cache {
         let file = File::in_memory(BYTES)?;
         let written = file.map(None, BYTES, libc::PROT_READ | libc::PROT_WRITE, 0)?;
         let executed = file.map(None, BYTES, libc::PROT_READ | libc::PROT_EXEC, 0)?;
-        Some(Cache { _file: file, written, executed, used: 0 })
+        Some(Cache { written, executed, used: 0 })
     }
 
     /// Where code is executed.

@@ -4,11 +4,13 @@ use crate::cache::Cache;
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::maps::{self, Mapping};
+use crate::processes::{self, New};
+use crate::restore::{self, Patch};
 use crate::shared::Shared;
 use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
-use crate::translate::{Task, Translated, translate};
+use crate::translate::{Task, Translated, Ways, translate};
 use lineup_recording::native::{chunk, record};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -49,13 +51,13 @@ pub(crate) struct Blocks {
     /// Addresses of blocks in the program, by where they begin in the cache.
     places: BTreeMap<u64, u64>,
     leaves: HashMap<u64, u64>,
-    /// System calls by what follows them: for those that go on alone, and those that may return twice.
-    calls: HashMap<u64, (u64, u64)>,
+    /// System calls by what follows them.
+    calls: HashMap<u64, Ways<u64>>,
     pub(crate) entries: HashSet<u64>,
     /// Instructions that a jump stands in place of, and where they are now.
     pub(crate) moved: HashMap<u64, u64>,
-    /// What stood where entries are patched.
-    pub(crate) originals: Vec<(u64, [u8; 5])>,
+    /// What stood where code is patched.
+    pub(crate) patches: Vec<Patch>,
     mappings: Vec<Mapping>,
 }
 
@@ -103,7 +105,7 @@ impl Blocks {
             calls: HashMap::new(),
             entries: HashSet::new(),
             moved: HashMap::new(),
-            originals: Vec::new(),
+            patches: Vec::new(),
             mappings: Vec::new(),
         }
     }
@@ -121,9 +123,9 @@ impl Blocks {
         // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
         // in a recorded call would have to be in it.
         let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, (end - pc) as usize) }.to_vec();
-        for (at, original) in &self.originals {
-            for (offset, byte) in original.iter().enumerate() {
-                let place = (at + offset as u64).wrapping_sub(pc) as usize;
+        for patch in &self.patches {
+            for (offset, byte) in patch.original.iter().enumerate() {
+                let place = (patch.pc + offset as u64).wrapping_sub(pc) as usize;
                 if let Some(there) = bytes.get_mut(place) {
                     *there = *byte;
                 }
@@ -163,9 +165,9 @@ impl Blocks {
         }
         let start = self.cache.put(&translated.code)?;
         self.links.extend(translated.links.iter().map(|link| start + link.hole as u64));
-        if let Some((alone, twice)) = translated.system_call {
+        if let Some(ways) = translated.system_call {
             let next = pc + translated.definition.code.len() as u64;
-            self.calls.insert(next, (start + alone as u64, start + twice as u64));
+            self.calls.insert(next, ways.map(|place| start + place as u64));
         }
         let block = Block { start, body: start + translated.body as u64 };
         self.places.insert(start, pc);
@@ -230,6 +232,7 @@ impl Engine {
             },
             reason::LEAVE => {
                 self.log(slots, &[u64::from(record::LEAVE) << 32]);
+                restore::finished_regions(self);
                 self.leave(slots, pc)
             }
             reason::LOST => self.lose(slots, pc),
@@ -393,9 +396,17 @@ impl Engine {
         })
     }
 
+    /// False when nothing is recorded any more, and in processes that were forked off.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed) != 0
+    }
+
     /// Memory is about to be unmapped. Other code may be mapped there later, of which the cache knows nothing: so
     /// nothing is recorded any more when it is code.
     fn notice_unmapped(&self, start: u64, bytes: u64) {
+        if !self.is_on() {
+            return;
+        }
         let signals = system::block_signals();
         let is_code = self.code.with(|code| code.has_blocks(start..start.saturating_add(bytes)));
         system::restore_signals(signals);
@@ -420,18 +431,16 @@ impl Engine {
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc, |block| block.start);
         }
-        let is_double = matches!(
-            registers.rax as i64,
-            libc::SYS_clone | libc::SYS_fork | libc::SYS_vfork | libc::SYS_clone3
-        );
+        let new = processes::before_call(self, registers);
         let signals = system::block_signals();
         let found = self.code.with(|code| code.calls.get(&slots.pc).copied());
         system::restore_signals(signals);
-        match found {
-            Some((_, twice)) if is_double => twice,
-            Some((alone, _)) => alone,
+        match (found, new) {
+            (Some(ways), New::Nothing) => ways.alone,
+            (Some(ways), New::Sharing) => ways.shared,
+            (Some(ways), New::Copy) => ways.forked,
             // The address of the instruction: two bytes before the next.
-            None => self.lose(slots, slots.pc - 2),
+            (None, _) => self.lose(slots, slots.pc - 2),
         }
     }
 }
@@ -453,7 +462,7 @@ pub(crate) unsafe extern "C" fn unmap_from_site(registers: *mut Registers) {
 
 /// A thread ends: what it had is given back.
 pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
-    let (Some(engine), false) = (get(), thread.is_null()) else { return };
+    let (Some(engine), false) = (get().filter(|engine| engine.is_on()), thread.is_null()) else { return };
     // SAFETY: this thread's own; it is not in the cache, since the C library calls this natively.
     let slots = unsafe { &mut *gates::slots() };
     if slots.thread != thread as u64 || slots.busy == 1 {

@@ -128,8 +128,9 @@ pub(crate) fn unmask(slots: i32) -> (Vec<u8>, usize) {
     (code.bytes, delivers)
 }
 
-/// In place of a system call: calls a function with the registers, which makes it. Goes on at `back`.
-pub(crate) fn in_place_of_call(function: u64, back: u64) -> Vec<u8> {
+/// In place of a system call: calls a function with the registers. The function makes the call, unless its number is
+/// given: then it is made after the function has returned, with the registers as they were. Goes on at `back`.
+pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8> {
     const ROOM: i32 = VECTOR_BYTES as i32 + 64;
     let mut code = Code::default();
     code.lea_plus(RSP, RSP, -128);
@@ -153,6 +154,10 @@ pub(crate) fn in_place_of_call(function: u64, back: u64) -> Vec<u8> {
         code.put(&[0x40 | register >> 3, 0x58 | register & 7]);
     }
     code.lea_plus(RSP, RSP, 128);
+    if let Some(number) = number {
+        code.move_value(RAX, u64::from(number));
+        code.put(&[0x0f, 0x05]);
+    }
     code.jump_far(back);
     code.bytes
 }

@@ -25,6 +25,8 @@ mod heap;
 mod lock;
 mod maps;
 mod patch;
+mod processes;
+mod restore;
 mod shared;
 mod signals;
 mod start;

@@ -11,6 +11,10 @@ pub(crate) struct Mapping {
     pub(crate) is_fixed_code: bool,
     /// It maps a file.
     pub(crate) is_of_file: bool,
+    /// The file, or what the kernel calls the memory.
+    pub(crate) path: String,
+    /// Which offset of the file it begins at.
+    pub(crate) offset: u64,
 }
 
 /// All mappings now, in order of address.
@@ -21,14 +25,21 @@ pub(crate) fn read() -> Vec<Mapping> {
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
-    let mut fields = line.split_ascii_whitespace();
+    let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
     let permissions = fields.next()?;
-    let path = fields.nth(3).unwrap_or_default();
+    let offset = fields.next()?;
+    let path = fields.nth(2).unwrap_or_default().trim_start();
     let address = |text| u64::from_str_radix(text, 16).ok();
     let is_fixed_code = permissions.starts_with("r-x")
         && (path.starts_with('/') && !path.starts_with("/memfd:") || path == "[vdso]");
-    Some(Mapping { range: address(start)?..address(end)?, is_fixed_code, is_of_file: path.starts_with('/') })
+    Some(Mapping {
+        range: address(start)?..address(end)?,
+        is_fixed_code,
+        is_of_file: path.starts_with('/'),
+        path: path.to_owned(),
+        offset: address(offset)?,
+    })
 }
 
 /// Free addresses for `bytes` that a jump from anywhere in `range` reaches.
@@ -81,7 +92,7 @@ mod tests {
     }
 
     fn at(start: u64, end: u64) -> Mapping {
-        Mapping { range: start..end, is_fixed_code: false, is_of_file: false }
+        Mapping { range: start..end, is_fixed_code: false, is_of_file: false, path: String::new(), offset: 0 }
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! Entries of watched functions: five bytes are replaced by a jump.
 
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::gates::{self, Entry};
 use crate::maps;
+use crate::restore::Patch;
 use crate::system::{self, File};
+use crate::{processes, signals};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
+    MemoryOperand, Mnemonic, Register,
 };
 use lineup_recording::native::{Refusal, entry, word};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// A jump's bytes.
-const JUMP_BYTES: u64 = 5;
+pub(crate) const JUMP_BYTES: u64 = 5;
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
@@ -34,8 +37,9 @@ pub(crate) fn all(engine: &Engine, common: u64, multiplier: u64) {
     let mut patches = Vec::new();
     for number in 0..entries {
         let read = |field| shared.entry(number, field).load(Ordering::Acquire);
-        let (pc, region, size) = (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE));
-        let answer = match prepare(engine, &mut near, pc, region, size, common, multiplier) {
+        let pc = read(entry::ADDRESS);
+        let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
+        let answer = match prepare(engine, &mut near, pc, about, common, multiplier) {
             Ok((target, moved)) => {
                 patches.push((number, pc, target, moved));
                 entry::PATCHED
@@ -57,15 +61,21 @@ pub(crate) fn all(engine: &Engine, common: u64, multiplier: u64) {
 }
 
 /// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
-/// handler and those that unmap memory.
+/// handler and those that unmap memory, and before they are made those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
-    lead(engine, libc::SYS_rt_sigaction as u8, crate::signals::from_site as *const () as u64);
-    lead(engine, libc::SYS_munmap as u8, crate::engine::unmap_from_site as *const () as u64);
+    lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
+    lead(engine, libc::SYS_munmap, engine::unmap_from_site as *const () as u64, false);
+    lead(engine, libc::SYS_clone, processes::before_clone as *const () as u64, true);
+    lead(engine, libc::SYS_execve, processes::before_exec as *const () as u64, true);
+    lead(engine, libc::SYS_execveat, processes::before_exec_at as *const () as u64, true);
 }
 
-/// Leads `mov eax, number; syscall` to a function, wherever it stands in the code of files.
-fn lead(engine: &Engine, number: u8, function: u64) {
-    let call = [0xb8, number, 0, 0, 0, 0x0f, 0x05];
+/// Leads `mov eax, number; syscall` to a function, wherever it stands in the code of files; `goes_on` when the call is
+/// made after the function.
+fn lead(engine: &Engine, number: i64, function: u64, goes_on: bool) {
+    let number = number as u32;
+    let mut call = [0xb8, 0, 0, 0, 0, 0x0f, 0x05];
+    call[1..5].copy_from_slice(&number.to_le_bytes());
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     for mapping in maps::read().into_iter().filter(|mapping| mapping.is_fixed_code && mapping.is_of_file) {
         let range = mapping.range;
@@ -75,7 +85,7 @@ fn lead(engine: &Engine, number: u8, function: u64) {
         };
         let sites = code.windows(call.len()).enumerate().filter(|(_, bytes)| *bytes == call);
         for site in sites.map(|(offset, _)| range.start + offset as u64).collect::<Vec<_>>() {
-            let code = gates::in_place_of_call(function, site + call.len() as u64);
+            let code = gates::in_place_of_call(function, goes_on.then_some(number), site + call.len() as u64);
             let near = maps::room_near(&maps::read(), &(site..site + JUMP_BYTES), 4096);
             let Some(at) = near.filter(|at| system::memory_at(*at as usize, 4096).is_some()) else {
                 continue;
@@ -96,7 +106,7 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
     let mut jump = [0xe9; JUMP_BYTES as usize];
     jump[1..].copy_from_slice(&(target.wrapping_sub(pc + JUMP_BYTES) as u32).to_le_bytes());
     engine.code.with(|code| {
-        code.originals.push((pc, original));
+        code.patches.push(Patch { pc, original });
         if !moved.is_empty() {
             code.entries.insert(pc);
         }
@@ -110,12 +120,11 @@ fn prepare(
     engine: &Engine,
     near: &mut Vec<Near>,
     pc: u64,
-    region: u64,
-    size: u64,
+    (region, size, room): (u64, u64, u64),
     common: u64,
     multiplier: u64,
 ) -> Result<(u64, Vec<(u64, u64)>), Refusal> {
-    let moved = moved(pc, size)?;
+    let moved = moved(pc, size, room)?;
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
@@ -126,8 +135,8 @@ fn prepare(
     let encoded = InstructionBlock::new(&moved, moved_to);
     let encoded = BlockEncoder::encode(64, encoded, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)
         .map_err(|_| Refusal::CannotMove)?;
-    // The last one is the jump back.
-    let places = moved.iter().zip(&encoded.new_instruction_offsets).take(moved.len() - 1);
+    // Those that were added have no address in the program.
+    let places = moved.iter().zip(&encoded.new_instruction_offsets).filter(|(moved, _)| moved.ip() != 0);
     let places =
         places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
     code.extend(encoded.code_buffer);
@@ -154,50 +163,157 @@ fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut
     Ok(&mut near[number])
 }
 
-/// The instructions that the jump replaces, and a jump back.
-fn moved(pc: u64, size: u64) -> Result<Vec<Instruction>, Refusal> {
-    // SAFETY: code of a mapped function; the command read its size from the file.
-    let bytes =
-        unsafe { std::slice::from_raw_parts(pc as *const u8, size.clamp(1, MOST_LOOKED_AT) as usize) };
+/// The instructions that the jump replaces, and how control goes on behind them.
+fn moved(pc: u64, size: u64, room: u64) -> Result<Vec<Instruction>, Refusal> {
+    // Without a size the function reaches as far as there is room.
+    let size = if size == 0 { room } else { size };
+    // An instruction has 15 bytes at most.
+    let bytes = size.max((JUMP_BYTES + 15).min(room)).clamp(1, MOST_LOOKED_AT);
+    // SAFETY: code of a mapped function; the command read its size from the file, and what follows it up to the next.
+    let bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, bytes as usize) };
+    displaced(bytes, pc, size)
+}
+
+/// As [`moved`], with the bytes of the function, and what follows it where that is shorter than a jump.
+fn displaced(bytes: &[u8], pc: u64, size: u64) -> Result<Vec<Instruction>, Refusal> {
+    let code = || Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut moved = Vec::new();
-    for instruction in &mut Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE) {
-        if instruction.is_invalid() {
-            return Err(Refusal::CannotMove);
-        }
+    let mut goes_on = true;
+    let mut ends_early = false;
+    let mut end = pc;
+    for instruction in &mut code() {
+        end = instruction.next_ip();
         match instruction.flow_control() {
-            FlowControl::Call
-            | FlowControl::IndirectCall
-            | FlowControl::Interrupt
-            | FlowControl::XbeginXabortXend => {
-                return Err(Refusal::CannotMove);
+            _ if instruction.is_invalid() => return Err(Refusal::CannotMove),
+            // Behind the function's end only what fills up to the next may be overwritten.
+            _ if instruction.ip() >= pc + size => {
+                let is_filler = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+                if goes_on || !is_filler {
+                    return Err(Refusal::TooShort);
+                }
+            }
+            // Reached by jumps alone, which are looked for below.
+            _ if !goes_on => ends_early = true,
+            FlowControl::Call | FlowControl::IndirectCall => {
+                moved.extend(call(&instruction, pc)?);
+                goes_on = false;
+            }
+            FlowControl::Interrupt | FlowControl::XbeginXabortXend => return Err(Refusal::CannotMove),
+            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+                moved.push(instruction);
+                goes_on = false;
             }
             _ => moved.push(instruction),
         }
-        if instruction.next_ip() - pc >= JUMP_BYTES {
+        if end - pc >= JUMP_BYTES {
             break;
         }
-        if matches!(
-            instruction.flow_control(),
-            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
-        ) {
-            return Err(Refusal::TooShort);
-        }
     }
-    let end = moved.last().map_or(pc, Instruction::next_ip);
     if end - pc < JUMP_BYTES {
         return Err(Refusal::TooShort);
     }
-    let is_target = |instruction: Instruction| {
+    let is_target = |instruction: &Instruction| {
         let target = instruction.near_branch_target();
         instruction.flow_control() != FlowControl::Call
             && target != 0
             && (pc..pc + JUMP_BYTES).contains(&target)
     };
-    if Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).iter().any(is_target) {
+    let own = usize::try_from(size).unwrap_or(usize::MAX).min(bytes.len());
+    let own = || Decoder::with_ip(64, &bytes[..own], pc, DecoderOptions::NONE);
+    // What stands behind an end so early may be reached through a table of addresses.
+    let is_way = |instruction: &Instruction| {
+        is_target(instruction) || ends_early && instruction.flow_control() == FlowControl::IndirectBranch
+    };
+    if own().iter().any(|instruction| is_way(&instruction)) {
         return Err(Refusal::JumpedTo);
     }
-    let back =
-        Instruction::with_branch(iced_x86::Code::Jmp_rel32_64, end).map_err(|_| Refusal::CannotMove)?;
-    moved.push(back);
+    if goes_on {
+        moved.push(
+            Instruction::with_branch(iced_x86::Code::Jmp_rel32_64, end).map_err(|_| Refusal::CannotMove)?,
+        );
+    }
     Ok(moved)
+}
+
+/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place.
+fn call(instruction: &Instruction, pc: u64) -> Result<Vec<Instruction>, Refusal> {
+    use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
+    let next = instruction.next_ip();
+    let cannot = |_| Refusal::CannotMove;
+    let jump = match instruction.code() {
+        // It returns behind what is overwritten.
+        _ if next < pc + JUMP_BYTES => return Err(Refusal::CannotMove),
+        Call_rel32_64 => Instruction::with_branch(Jmp_rel32_64, instruction.near_branch_target()),
+        Call_rm64 if instruction.is_ip_rel_memory_operand() => {
+            let mut jump = *instruction;
+            jump.set_code(Jmp_rm64);
+            jump.set_ip(0);
+            Ok(jump)
+        }
+        _ => return Err(Refusal::CannotMove),
+    };
+    let at = |distance| MemoryOperand::with_base_displ(Register::RSP, distance);
+    let half = |distance, half: u64| Instruction::with2(Mov_rm32_imm32, at(distance), half as u32);
+    let mut push = Instruction::with2(Lea_r64_m, Register::RSP, at(-8)).map_err(cannot)?;
+    push.set_ip(instruction.ip());
+    Ok(vec![
+        push,
+        half(0, next & 0xffff_ffff).map_err(cannot)?,
+        half(4, next >> 32).map_err(cannot)?,
+        jump.map_err(cannot)?,
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use iced_x86::Code::{
+        Jmp_rel32_64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_r32, Push_r64, Retnq, Test_rm32_r32, Xor_rm32_r32,
+    };
+
+    /// What is moved of a function of these bytes, of which the first `size` are its own.
+    fn codes(bytes: &[u8], size: u64) -> Result<Vec<iced_x86::Code>, Refusal> {
+        Ok(displaced(bytes, 0x1000, size)?.iter().map(|instruction| instruction.code()).collect())
+    }
+
+    #[test]
+    fn a_short_function_is_moved_when_only_filler_follows() {
+        let short = [0x89, 0xf8, 0xc3, 0x66, 0x90, 0x90]; // mov eax, edi; ret; nop
+        assert_eq!(codes(&short, 3).unwrap(), [Mov_rm32_r32, Retnq]);
+        assert_eq!(codes(&[0xc3, 0xcc, 0xcc, 0xcc, 0xcc], 1).unwrap(), [Retnq]);
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3, 0x31, 0xc0, 0xc3], 3), Err(Refusal::TooShort));
+        assert_eq!(codes(&[0x89, 0xf8, 0xc3], 3), Err(Refusal::TooShort));
+        // It goes on behind its end.
+        assert_eq!(codes(&[0x89, 0xf8, 0x90, 0x90, 0x90, 0x90], 2), Err(Refusal::TooShort));
+    }
+
+    #[test]
+    fn an_early_return_is_moved_when_nothing_leads_behind_it() {
+        let early = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xc3]; // test edi, edi; ret; xor eax, eax; ret
+        assert_eq!(codes(&early, 6).unwrap(), [Test_rm32_r32, Retnq]);
+        let led_to = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xeb, 0xfc]; // … jmp to the xor
+        assert_eq!(codes(&led_to, 7), Err(Refusal::JumpedTo));
+        let table = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xff, 0xe0]; // … jmp rax
+        assert_eq!(codes(&table, 7), Err(Refusal::JumpedTo));
+    }
+
+    #[test]
+    fn a_call_among_the_first_bytes_returns_to_where_it_did() {
+        let calls = [0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0x5b, 0xc3]; // push rbx; call 0x2000; pop rbx; ret
+        let moved = displaced(&calls, 0x1000, 8).unwrap();
+        let codes_of = |moved: &[Instruction]| moved.iter().map(Instruction::code).collect::<Vec<_>>();
+        assert_eq!(codes_of(&moved), [Push_r64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_imm32, Jmp_rel32_64]);
+        assert_eq!((moved[2].immediate32(), moved[4].near_branch_target()), (0x1006, 0x2000));
+        let indirect = [0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3]; // call rax returns into what is overwritten
+        assert_eq!(codes(&indirect, 6), Err(Refusal::CannotMove));
+    }
+
+    #[test]
+    fn what_its_own_code_jumps_to_is_refused() {
+        let round = [0xff, 0xcf, 0x90, 0x90, 0x90, 0x75, 0xf9, 0xc3]; // dec edi; …; jne to the beginning
+        assert_eq!(codes(&round, 8), Err(Refusal::JumpedTo));
+        let plain = [0x31, 0xc0, 0x31, 0xd2, 0x31, 0xff, 0xc3]; // three times xor, ret
+        assert_eq!(codes(&plain, 7).unwrap(), [Xor_rm32_r32, Xor_rm32_r32, Xor_rm32_r32, Jmp_rel32_64]);
+    }
 }

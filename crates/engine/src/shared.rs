@@ -2,7 +2,7 @@
 
 use crate::system::{self, File};
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, chunk, entry, region, state, word,
+    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, chunk, entry, note, region, state, word,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -93,6 +93,11 @@ impl Shared {
 
     /// Tells the user something; what does not fit is not told.
     pub(crate) fn note(&self, text: &str) {
+        self.tell(note::TEXT, text.as_bytes());
+    }
+
+    /// As [`Shared::note`], of any kind. Takes no memory and no lock.
+    pub(crate) fn tell(&self, kind: u64, text: &[u8]) {
         let words = text.len().div_ceil(8) as u64 + 1;
         let at = self.word(word::NOTES).fetch_add(words, Ordering::Relaxed);
         if (at + words) * 8 > NOTES.end - NOTES.start {
@@ -102,12 +107,17 @@ impl Shared {
             // SAFETY: within the mapping, as checked.
             unsafe { &*self.notes.add(place as usize) }.store(value, Ordering::Relaxed);
         };
-        for (bytes, place) in text.as_bytes().chunks(8).zip(at + 1..) {
+        for (bytes, place) in text.chunks(8).zip(at + 1..) {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
             put(place, u64::from_le_bytes(word));
         }
-        put(at, text.len() as u64);
+        put(at, text.len() as u64 | kind << 32);
+    }
+
+    /// This process is the one that is recorded: the first that asks. Others run untouched.
+    pub(crate) fn is_first(&self) -> bool {
+        self.word(word::STATE).compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads; `None` when

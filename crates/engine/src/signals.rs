@@ -177,7 +177,10 @@ unsafe extern "C-unwind" fn on_signal(
     system::block_signals();
     // SAFETY: the kernel's context; the reference from before is not used after the call.
     let registers = unsafe { &mut (*context).uc_mcontext.gregs };
-    if *registers == program {
+    if !engine.is_on() {
+        // Also in a process that the handler forked off: it goes on natively.
+        slots.busy = 0;
+    } else if *registers == program {
         *registers = cached;
         slots.busy = 1;
     } else {

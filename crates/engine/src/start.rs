@@ -7,7 +7,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{patch, system};
-use lineup_recording::native::{VARIABLE, state, word};
+use lineup_recording::native::{VARIABLE, note, state, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -41,7 +41,10 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     let mut path = file.to_vec();
     path.push(0);
     if let Some(shared) = Shared::open(&path) {
-        begin(shared);
+        match shared.is_first() {
+            true => begin(shared),
+            false => shared.tell(note::SECOND, program),
+        }
     }
 }
 
@@ -130,6 +133,7 @@ fn begin(shared: Shared) {
     let code = Lock::new(Blocks::new(cache));
     let engine = Engine { shared, slots, gate, release_first, is_on, code, thread_key, signals };
     let Some(engine) = engine::set(engine) else { return };
+    system::register_serializing();
     patch::all(engine, entry, multiplier);
     patch::system_calls(engine);
     engine.is_on.store(1, Ordering::Release);

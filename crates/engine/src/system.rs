@@ -79,6 +79,11 @@ impl File {
         written == bytes.len() as i64
     }
 
+    /// Maps a copy of a part of it, which can be written.
+    pub(crate) fn map_private(&self, bytes: usize, offset: u64) -> Option<*mut u8> {
+        map(0, bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE, self.0, offset)
+    }
+
     /// Maps it, at an address or where there is room.
     pub(crate) fn map(
         &self,
@@ -147,6 +152,27 @@ pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
     unsafe { call(libc::SYS_mprotect, [at as u64, bytes as u64, protection as u64, 0, 0, 0]) == 0 }
 }
 
+/// Puts memory of our own in the place of other memory, in one step for all threads.
+pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
+    // SAFETY: the caller's own memory, in place of what holds the same.
+    unsafe { call(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) == to as i64 }
+}
+
+/// Asks for the right to use [`serialize_threads`].
+pub(crate) fn register_serializing() {
+    const REGISTER: u64 = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE as u64;
+    // SAFETY: changes no memory.
+    unsafe { call(libc::SYS_membarrier, [REGISTER, 0, 0, 0, 0, 0]) };
+}
+
+/// Has every thread decode its next instructions anew. Where the system cannot, replacing a page has done it.
+pub(crate) fn serialize_threads() {
+    const SERIALIZE: u64 = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE as u64;
+    // SAFETY: changes no memory.
+    unsafe { call(libc::SYS_membarrier, [SERIALIZE, 0, 0, 0, 0, 0]) };
+}
+
 /// Empties a page in processes that are forked off.
 pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     // SAFETY: the caller's own memory.
@@ -181,6 +207,41 @@ pub(crate) fn restore_signals(before: u64) {
     unsafe {
         call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as u64, &raw const before as u64, 0, 8, 0, 0])
     };
+}
+
+/// Reads memory of this process that may not be readable; how many bytes could be read.
+pub(crate) fn read_memory(at: u64, into: &mut [u8]) -> usize {
+    let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let from = libc::iovec { iov_base: at as *mut libc::c_void, iov_len: into.len() };
+    let arguments = [process(), &raw const to as u64, 1, &raw const from as u64, 1, 0];
+    // SAFETY: the room is ours, and the kernel checks what cannot be read.
+    let read = unsafe { call(libc::SYS_process_vm_readv, arguments) };
+    usize::try_from(read).unwrap_or(0)
+}
+
+/// A word of memory that may not be readable.
+pub(crate) fn read_word(at: u64) -> Option<u64> {
+    let mut bytes = [0; 8];
+    (read_memory(at, &mut bytes) == bytes.len()).then(|| u64::from_le_bytes(bytes))
+}
+
+/// A terminated text in memory that may not be readable, as far as there is room.
+pub(crate) fn read_text(at: u64, into: &mut [u8]) -> &[u8] {
+    const PAGE_BYTES: u64 = 4096;
+    // What lies on the next page may not be there.
+    let here = ((PAGE_BYTES - at % PAGE_BYTES) as usize).min(into.len());
+    let mut length = read_memory(at, &mut into[..here]);
+    if length == here && !into[..here].contains(&0) {
+        length += read_memory(at + here as u64, &mut into[here..]);
+    }
+    let end = into[..length].iter().position(|byte| *byte == 0).unwrap_or(length);
+    &into[..end]
+}
+
+/// Whether a path, terminated, leads from a folder to a file that can be executed.
+pub(crate) fn is_executable(folder: u64, path: u64) -> bool {
+    // SAFETY: the kernel checks the path.
+    unsafe { call(libc::SYS_faccessat, [folder, path, libc::X_OK as u64, 0, 0, 0]) == 0 }
 }
 
 /// What a symbolic link says, terminated path given.

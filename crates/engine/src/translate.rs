@@ -22,6 +22,25 @@ const MOST_INSTRUCTIONS: usize = 48;
 /// Words of the log that a block fills at most.
 const MOST_WORDS: usize = 400;
 
+/// A system call by how it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ways<T> {
+    /// It returns once.
+    pub alone: T,
+    /// It returns in another thread, or in a process that borrows this one's memory, too: that goes on natively.
+    pub shared: T,
+    /// It returns in a process with a copy of this one's memory, too: that goes on natively, and nothing of the engine
+    /// is in use there.
+    pub forked: T,
+}
+
+impl<T> Ways<T> {
+    /// The same with other values.
+    pub fn map<U>(self, change: impl Fn(T) -> U) -> Ways<U> {
+        Ways { alone: change(self.alone), shared: change(self.shared), forked: change(self.forked) }
+    }
+}
+
 /// A jump to another block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
@@ -81,8 +100,8 @@ pub struct Translated {
     pub links: Vec<Link>,
     /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
     pub link_holes: Vec<(usize, usize)>,
-    /// Where the system call at its end stands in the code: for one that goes on alone, and one that may return twice.
-    pub system_call: Option<(usize, usize)>,
+    /// Where the system call at its end stands in the code.
+    pub system_call: Option<Ways<usize>>,
     /// Where the program is, in order of place.
     pub marks: Vec<Mark>,
     /// The registers that it borrows, by number: what `first` and `second` of the slots hold.

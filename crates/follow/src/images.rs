@@ -91,6 +91,19 @@ pub struct Images {
     canonical: HashMap<String, PathBuf>,
 }
 
+/// Where a region is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryPlace {
+    /// Address of the first instruction.
+    pub pc: u64,
+    /// The region's number.
+    pub region: u16,
+    /// Bytes of the function from there on; 0 when they are not known.
+    pub size_bytes: u64,
+    /// Bytes from there on up to the next function.
+    pub room_bytes: u64,
+}
+
 /// What a look at the maps brought.
 #[derive(Default)]
 pub struct Fresh {
@@ -200,12 +213,26 @@ impl Images {
         self.entries.get(&pc).copied()
     }
 
-    /// Every entry: its address, its region, and the bytes of its function from there on.
-    pub fn entries(&self) -> Vec<(u64, u16, u64)> {
+    /// Every entry, in order of address.
+    pub fn entries(&self) -> Vec<EntryPlace> {
         let size = |pc| self.function_at(pc).map_or(0, |function| function.range.end.saturating_sub(pc));
-        let mut entries: Vec<_> = self.entries.iter().map(|(pc, region)| (*pc, *region, size(*pc))).collect();
-        entries.sort_unstable();
+        let place = |(pc, region): (&u64, &u16)| EntryPlace {
+            pc: *pc,
+            region: *region,
+            size_bytes: size(*pc),
+            room_bytes: self.next_function(*pc).map_or(size(*pc), |next| next - *pc),
+        };
+        let mut entries: Vec<_> = self.entries.iter().map(place).collect();
+        entries.sort_unstable_by_key(|entry| entry.pc);
         entries
+    }
+
+    /// Where the next function begins in the file that holds an address.
+    fn next_function(&self, pc: u64) -> Option<u64> {
+        let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
+        let link = image.loaded.to_link(pc);
+        let after = image.functions.partition_point(|symbol| symbol.address <= link);
+        image.functions.get(after).map(|symbol| image.loaded.to_runtime(symbol.address))
     }
 
     /// Why the block at this address is to be watched, by what earlier runs found.

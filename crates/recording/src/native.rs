@@ -33,6 +33,10 @@ pub mod word {
     pub const PROCESS: usize = 9;
     /// What a call's number, counted from one after the warm-up, is multiplied with for its position.
     pub const MULTIPLIER: usize = 10;
+    /// Not 0 when entries are let be once as many calls were made as are wanted: later ones are not counted.
+    pub const LEAVES_AFTER_LAST: usize = 11;
+    /// Processes that were forked off.
+    pub const FORKED: usize = 12;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -51,12 +55,24 @@ pub mod state {
     pub const RUNS: u64 = 3;
     /// The engine gave up: a note says why. The program runs untouched.
     pub const GAVE_UP: u64 = 4;
+    /// The engine looks whether it can work.
+    pub const STARTS: u64 = 5;
+}
+
+/// Kinds of notes: the upper half of their first word, whose lower half is their length in bytes.
+pub mod note {
+    /// For the user to read.
+    pub const TEXT: u64 = 0;
+    /// The file of a program that a process becomes.
+    pub const EXEC: u64 = 1;
+    /// The file of the program, of which a second process runs.
+    pub const SECOND: u64 = 2;
 }
 
 /// Words of a region.
 pub mod region {
     /// Words of each.
-    pub const WORDS: usize = 4;
+    pub const WORDS: usize = 6;
     /// Calls counted.
     pub const CALLS: usize = 0;
     /// A call is recorded when its position lies below this.
@@ -65,6 +81,8 @@ pub mod region {
     pub const WARMUP: usize = 2;
     /// Calls in signal handlers that interrupted a recorded call.
     pub const IN_HANDLERS: usize = 3;
+    /// 1 when its entries are as they were, since no more calls are wanted.
+    pub const IS_OUT: usize = 4;
     /// Regions at most.
     pub const MOST: usize = 64;
 }
@@ -96,19 +114,21 @@ pub mod chunk {
 /// Words of an entry that is to be watched.
 pub mod entry {
     /// Words of each.
-    pub const WORDS: usize = 4;
+    pub const WORDS: usize = 5;
     /// Where it lies.
     pub const ADDRESS: usize = 0;
     /// The region's number.
     pub const REGION: usize = 1;
     /// Bytes of the function from there on.
     pub const SIZE: usize = 2;
+    /// Bytes from there on up to the next function.
+    pub const ROOM: usize = 4;
     /// 0 until the engine answers, then one of [`super::Refusal`] or [`PATCHED`].
     pub const ANSWER: usize = 3;
     /// It is watched.
     pub const PATCHED: u64 = 1;
     /// Entries at most.
-    pub const MOST: usize = 1792;
+    pub const MOST: usize = 1408;
 }
 
 /// Where notes lie in the file.
@@ -267,7 +287,7 @@ impl Definition {
 /// Why an entry cannot be watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The function is shorter than a jump.
+    /// The function is shorter than a jump, and another follows at once.
     TooShort,
     /// Its first bytes cannot be moved.
     CannotMove,
@@ -278,7 +298,7 @@ pub enum Refusal {
 }
 
 const REFUSALS: [(Refusal, &str); 4] = [
-    (Refusal::TooShort, "it is shorter than the five bytes of a jump"),
+    (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
     (
         Refusal::JumpedTo,

@@ -104,7 +104,8 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
         || format!("{calls} calls were recorded until then and are kept in {}", request.output.display());
     interrupts.check().doing_with(kept)?;
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
-    Ok(RecordOutcome { ending, summary, runs, failure, finished, notes })
+    let recorder = plan.header.emulator;
+    Ok(RecordOutcome { ending, summary, recorder, runs, failure, finished, notes })
 }
 
 /// What records, with its files.

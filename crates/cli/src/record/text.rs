@@ -40,7 +40,7 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     if let Some(status) = report.exit_status.filter(|status| *status != 0) {
         let _ = writeln!(out, "the program exited with status {status}");
     }
-    let _ = writeln!(out, "recording: {}", report.file);
+    let _ = writeln!(out, "recording: {}, by {}", report.file, report.recorder);
     out
 }
 

@@ -269,3 +269,23 @@ fn signal_handlers_see_the_program_as_it_is_natively() {
         50
     );
 }
+
+#[test]
+fn short_functions_and_those_that_begin_with_a_call_are_recorded() {
+    let source = r#"
+        #include <stdio.h>
+        extern int nothing(int x), begins(int x);
+        __asm__(".text\n.balign 16\n.globl nothing\n.type nothing,@function\nnothing: mov %edi,%eax\nret\n.size nothing,.-nothing\n"
+                ".balign 16\n.globl begins\n.type begins,@function\nbegins: call nothing\nadd $1,%eax\nret\n.size begins,.-begins\n.balign 16\n");
+        int main(void) {
+            int total = 0;
+            for (int i = 0; i < 10; i++) total += nothing(i) + begins(i);
+            printf("total %x\n", total);
+        }
+    "#;
+    let program = c(X86_64, source, &["-fcf-protection=none"]);
+    let regions = ["--region", "nothing", "--region", "begins"];
+    let (native, emulated) = both(&program, &regions);
+    assert_equal(&native, &emulated);
+    assert_eq!((native.calls().len(), native.value("total")), (30, 100));
+}

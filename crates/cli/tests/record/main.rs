@@ -11,6 +11,8 @@ mod engines;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
+#[cfg(target_arch = "x86_64")]
+mod native;
 mod program;
 mod refusals;
 #[cfg(target_arch = "x86_64")]

@@ -108,6 +108,8 @@ pub(crate) struct Recorded {
     pub(crate) recording: Recording,
     /// `name value` lines that the program printed, the values in hexadecimal.
     pub(crate) printed: HashMap<String, u64>,
+    /// All that was printed.
+    pub(crate) said: String,
 }
 
 impl Program {
@@ -129,7 +131,7 @@ impl Program {
         };
         let recording = read_all(&bytes).expect("a readable recording");
         assert_eq!(recording.damage, None);
-        Recorded { recording, printed: stdout.lines().filter_map(pair).collect() }
+        Recorded { recording, printed: stdout.lines().filter_map(pair).collect(), said: stdout }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The end of a block: how control goes on.
 
 use super::accesses::Place;
-use super::{Block, Held, Step};
+use super::{Block, Held, Step, Ways};
 use crate::assembly::{Address, Gpr, JRCXZ, RCX, RSP};
 use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
@@ -217,8 +217,15 @@ impl Block<'_> {
         self.mark(Some(next), Held::AfterSystemCall);
         self.code.move_value(RCX, next);
         let jump = self.code.jump();
-        // One that returns in another thread or process, too: that goes on natively.
-        let twice = self.code.here();
+        let (shared, after_shared) = self.twice(pc, next, false);
+        let (forked, after_forked) = self.twice(pc, next, true);
+        self.out.system_call = Some(Ways { alone, shared, forked });
+        self.links_to(&[(jump, next), (after_shared, next), (after_forked, next)]);
+    }
+
+    /// A system call that returns in another thread or process, too. Where it begins, and the jump behind it.
+    fn twice(&mut self, pc: u64, next: u64, has_own_slots: bool) -> (usize, usize) {
+        let begin = self.code.here();
         self.mark(Some(pc), Held::Nothing);
         self.code.put(&[0x0f, 0x05]);
         self.mark(Some(next), Held::AfterSystemCall);
@@ -228,8 +235,10 @@ impl Block<'_> {
         let other = self.code.jump();
         self.code.land_short(child);
         self.code.move_value(RCX, next);
+        if has_own_slots {
+            self.code.store_slot_value(self.slot(at!(busy)), 0);
+        }
         self.code.jump_far(next);
-        self.out.system_call = Some((alone, twice));
-        self.links_to(&[(jump, next), (other, next)]);
+        (begin, other)
     }
 }

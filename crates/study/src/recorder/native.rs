@@ -74,6 +74,11 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
         Selection::Spread => spread_position(0),
     };
     memory.set(word::MULTIPLIER, multiplier);
+    // Whoever waits for more calls has them counted.
+    let is_enough = plan.header.selection == Selection::First
+        && plan.header.max_calls.is_some()
+        && request.stop_after.is_none();
+    memory.set(word::LEAVES_AFTER_LAST, u64::from(is_enough));
     let mut follower = Follower::new(&memory, plan, task.output)?;
     let waiting = Waiting::start(&task.run(&memory)?, None, request.streams, interrupts)?;
     let begun = Instant::now();

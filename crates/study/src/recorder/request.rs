@@ -51,6 +51,8 @@ pub struct RecordOutcome {
     pub ending: Ending,
     /// The recorder's counts.
     pub summary: Summary,
+    /// What recorded it: the emulator as it names itself, or the native engine.
+    pub recorder: String,
     /// How often the program ran for it.
     pub runs: u32,
     /// Why not everything could be written: what stands in the file until then is whole.

@@ -13,9 +13,10 @@ use lineup_model::access::{
     AccessKind, CODE_GRANULE_BYTES, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
 use lineup_model::process::{AddressSpace, Origin, Process};
-use lineup_recording::native::{DefinedAccess, Definition, Form, entry, record, region, state, word};
+use lineup_model::region::RegionId;
+use lineup_recording::native::{DefinedAccess, Definition, Form, entry, note, record, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{Encoder, RegionCounts, Summary, Writer};
+use lineup_recording::{Encoder, RegionCounts, Summary, Unfollowed, Writer};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::Path;
@@ -121,8 +122,8 @@ impl<'a> Follower<'a> {
     fn answer(&mut self) -> Result<()> {
         self.look_at_images()?;
         let entries = self.images.entries();
-        for (number, (address, region, size_bytes)) in entries.iter().take(entry::MOST).enumerate() {
-            self.memory.set_entry(number, *address, *region, *size_bytes);
+        for (number, place) in entries.iter().take(entry::MOST).enumerate() {
+            self.memory.set_entry(number, place);
         }
         self.note_process()?;
         self.memory.set(word::ENTRIES, entries.len().min(entry::MOST) as u64);
@@ -441,6 +442,19 @@ impl<'a> Follower<'a> {
             counts.seen = self.memory.region(number, region::CALLS);
             counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
         }
+        let regions = self.plan.header.regions.iter();
+        let is_out = |id: RegionId| self.memory.region(usize::from(id.0), region::IS_OUT) != 0;
+        notes.extend(regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
+            format!(
+                "calls of {} after the last that was wanted ran untouched and were not counted",
+                region.name
+            )
+        }));
+        match self.memory.word(word::FORKED) {
+            0 => {}
+            1 => notes.push("a process was forked off; its calls are not recorded".into()),
+            many => notes.push(format!("{many} processes were forked off; their calls are not recorded")),
+        }
         notes.extend(self.memory.notes());
         let mut encoder = Encoder::new();
         encoder.summary(&Summary {
@@ -448,10 +462,24 @@ impl<'a> Follower<'a> {
             regions: counts,
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
             threads: threads.len() as u64,
+            unfollowed: self.unfollowed(),
             notes,
             ..Summary::default()
         });
         self.write(&mut encoder)
+    }
+}
+
+impl Follower<'_> {
+    /// Programs that ran unrecorded.
+    fn unfollowed(&self) -> Vec<Unfollowed> {
+        let why = |kind| match kind {
+            note::EXEC => Some("was started by exec, which the native engine does not follow"),
+            note::SECOND => Some("ran once more, and the native engine records the first process"),
+            _ => None,
+        };
+        let told = self.memory.told().into_iter();
+        told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
     }
 }
 

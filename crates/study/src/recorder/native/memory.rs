@@ -1,8 +1,9 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
 use crate::error::{Doing, Result};
+use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, region, word,
+    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, note, region, word,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -65,11 +66,12 @@ impl Memory {
     }
 
     /// Asks for an entry.
-    pub(super) fn set_entry(&self, number: usize, address: u64, region: u16, size_bytes: u64) {
+    pub(super) fn set_entry(&self, number: usize, place: &EntryPlace) {
         let first = word::FIRST_ENTRY + number * entry::WORDS;
-        self.set(first + entry::ADDRESS, address);
-        self.set(first + entry::REGION, u64::from(region));
-        self.set(first + entry::SIZE, size_bytes);
+        self.set(first + entry::ADDRESS, place.pc);
+        self.set(first + entry::REGION, u64::from(place.region));
+        self.set(first + entry::SIZE, place.size_bytes);
+        self.set(first + entry::ROOM, place.room_bytes);
     }
 
     /// The region of an entry.
@@ -120,16 +122,22 @@ impl Memory {
         })
     }
 
-    /// What the engine has to say.
+    /// What the engine has to say to the user.
     pub(super) fn notes(&self) -> Vec<String> {
+        self.told().into_iter().filter(|(kind, _)| *kind == note::TEXT).map(|(_, text)| text).collect()
+    }
+
+    /// What the engine has to say, with its kind: see [`note`].
+    pub(super) fn told(&self) -> Vec<(u64, String)> {
         let end = (NOTES.start + 8 * self.word(word::NOTES)).min(NOTES.end);
         let mut notes = Vec::new();
         let mut at = NOTES.start;
         while at < end {
-            let length = self.at(at).min(end - at);
+            let (kind, length) = (self.at(at) >> 32, self.at(at) & 0xffff_ffff);
+            let length = length.min(end - at);
             let mut text = vec![0; length as usize];
             let _ = self.0.read_exact_at(&mut text, at + 8);
-            notes.push(String::from_utf8_lossy(&text).into_owned());
+            notes.push((kind, String::from_utf8_lossy(&text).into_owned()));
             at += 8 * (1 + length.div_ceil(8));
         }
         notes

@@ -1,0 +1,122 @@
+//! What is the native engine's own: what it leaves alone, and what it tells of.
+
+use crate::program::{X86_64, c};
+
+#[test]
+fn entries_are_as_they_were_when_the_first_calls_are_recorded() {
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        static unsigned char before, after;
+        static volatile int over;
+        __attribute__((noinline, aligned(4096))) long hot(long x) { return x * 3 + (x >> 2); }
+        __attribute__((noinline, aligned(64))) long other(long x) { return x * 5 + (x >> 3); }
+        static void *work(void *argument) {
+            long sum = 0;
+            for (long i = 0; i < 300000; i++) sum += hot(i) + (i % 100 ? 0 : other(i));
+            return (void *)sum;
+        }
+        int main(void) {
+            before = *(volatile unsigned char *)hot;
+            unsigned char other_before = *(volatile unsigned char *)other;
+            pthread_t threads[4];
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            long total = 0;
+            for (int i = 0; i < 4; i++) { void *sum; pthread_join(threads[i], &sum); total += (long)sum; }
+            after = *(volatile unsigned char *)hot;
+            printf("total %lx\njump %x\nleft %x\nkept %x\n", total, before == 0xe9, after != 0xe9,
+                other_before == 0xe9 && *(volatile unsigned char *)other == 0xe9);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let regions = ["--region", "hot", "--engine", "native", "--first", "--calls", "50"];
+    let alone = program.record(&regions);
+    assert_eq!(alone.calls().len(), 50);
+    assert_eq!(["jump", "left", "kept"].map(|name| alone.value(name)), [1, 1, 0]);
+    assert!(alone.said.contains("ran untouched and were not counted"), "{}", alone.said);
+    // Too few calls of the other: its entry, on the same page, stays.
+    let both = program.record(&[&regions[..], &["--region", "other", "--warmup", "20000"]].concat());
+    assert_eq!(["jump", "left", "kept"].map(|name| both.value(name)), [1, 1, 1]);
+    assert_eq!(both.value("total"), alone.value("total"));
+}
+
+#[test]
+fn processes_and_programs_that_are_started_run_untouched_and_are_told_of() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <pthread.h>
+        #include <signal.h>
+        #include <spawn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        extern char **environ;
+        static volatile int over, handled;
+        static void handler(int signal) { handled++; }
+        __attribute__((noinline)) long hot(long x) {
+            char *block = malloc(64 + x % 1000);
+            block[x % 64] = x;
+            signal(SIGUSR2, x % 2 ? handler : SIG_IGN);
+            munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+            long result = block[x % 64] + x;
+            free(block);
+            return result;
+        }
+        static int child(void) {
+            long sum = 0;
+            for (long i = 0; i < 20; i++) sum += hot(i);
+            signal(SIGUSR1, handler);
+            raise(SIGUSR1);
+            return handled == 1 && sum > 0 ? 7 : 8;
+        }
+        __attribute__((noinline)) int forks(int how) {
+            int status = 0;
+            pid_t made = fork();
+            if (made == 0) _exit(child());
+            waitpid(made, &status, 0);
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+        }
+        static void *work(void *argument) {
+            long sum = 0;
+            for (long i = 0; !over; i++) sum += hot(i);
+            return (void *)sum;
+        }
+        static void from_handler(int signal) {
+            if (fork() == 0) _exit(child());
+        }
+        __attribute__((noinline)) int interrupted(void) { raise(SIGALRM); return 5; }
+        int main(void) {
+            pthread_t threads[3];
+            for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
+            int good = 0;
+            for (int i = 0; i < 60; i++) good += forks(i) == 7;
+            signal(SIGALRM, from_handler);
+            int status = 0, spawned = 0;
+            good += interrupted() == 5 && wait(&status) > 0 && WEXITSTATUS(status) == 7;
+            for (int i = 0; i < 5; i++) {
+                char *arguments[] = {"true", 0};
+                pid_t made;
+                if (posix_spawn(&made, "/bin/true", 0, 0, arguments, environ) == 0 && waitpid(made, &status, 0) == made) spawned += status == 0;
+            }
+            pid_t made = vfork();
+            if (made == 0) { execl("/bin/true", "true", (char *)0); _exit(1); }
+            waitpid(made, &status, 0);
+            spawned += status == 0;
+            over = 1;
+            for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+            printf("good %x\nspawned %x\n", good, spawned);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let regions = ["hot", "forks", "interrupted"].map(|region| ["--region", region]).concat();
+    let recorded = program.record(&[&["--engine", "native", "--calls", "300"], regions.as_slice()].concat());
+    assert_eq!(["good", "spawned"].map(|name| recorded.value(name)), [61, 6]);
+    assert!(recorded.said.contains("61 processes were forked off"), "{}", recorded.said);
+    assert!(
+        recorded.said.contains("not recorded: /bin/true, started 6 times: it was started by exec"),
+        "{}",
+        recorded.said
+    );
+}

@@ -1,0 +1,88 @@
+//! Processes and programs that the program starts: they run untouched, and the user is told of them.
+//!
+//! Nothing here takes memory or a lock: a process that was forked off has one thread, and what the others held then stays
+//! held in it.
+
+use crate::engine::{self, Engine};
+use crate::gates::Registers;
+use crate::system;
+use lineup_recording::native::{note, word};
+use std::sync::atomic::Ordering;
+
+/// What a system call makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum New {
+    Nothing,
+    /// A thread, or a process that borrows this one's memory.
+    Sharing,
+    /// A process with a copy of this one's memory.
+    Copy,
+}
+
+/// What a system call with these registers will make; told to the user when it is a process or another program.
+pub(crate) fn before_call(engine: &Engine, registers: &Registers) -> New {
+    let flags = match registers.rax as i64 {
+        libc::SYS_clone => registers.rdi,
+        libc::SYS_clone3 => system::read_word(registers.rdi).unwrap_or(libc::CLONE_VM as u64),
+        libc::SYS_fork => 0,
+        libc::SYS_vfork => libc::CLONE_VM as u64,
+        libc::SYS_execve => {
+            tell_exec(engine, libc::AT_FDCWD as u64, registers.rdi);
+            return New::Nothing;
+        }
+        libc::SYS_execveat => {
+            tell_exec(engine, registers.rdi, registers.rsi);
+            return New::Nothing;
+        }
+        _ => return New::Nothing,
+    };
+    if flags & libc::CLONE_VM as u64 != 0 {
+        return New::Sharing;
+    }
+    engine.shared.word(word::FORKED).fetch_add(1, Ordering::Relaxed);
+    New::Copy
+}
+
+/// Before the C library makes a process.
+///
+/// # Safety
+/// Only from [`crate::gates::in_place_of_call`], with the registers of the system call.
+pub(crate) unsafe extern "C" fn before_clone(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    unsafe { before(registers, libc::SYS_clone) };
+}
+
+/// Before the C library replaces the program.
+///
+/// # Safety
+/// As for [`before_clone`].
+pub(crate) unsafe extern "C" fn before_exec(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    unsafe { before(registers, libc::SYS_execve) };
+}
+
+/// As [`before_exec`], for a path in a folder.
+///
+/// # Safety
+/// As for [`before_clone`].
+pub(crate) unsafe extern "C" fn before_exec_at(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    unsafe { before(registers, libc::SYS_execveat) };
+}
+
+unsafe fn before(registers: *mut Registers, number: i64) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut *registers };
+    registers.rax = number as u64;
+    if let Some(engine) = engine::get() {
+        before_call(engine, registers);
+    }
+}
+
+/// Tells of the program at a path, when there is one that can be run.
+fn tell_exec(engine: &Engine, folder: u64, path: u64) {
+    if system::is_executable(folder, path) {
+        let mut text = [0; 1024];
+        engine.shared.tell(note::EXEC, system::read_text(path, &mut text));
+    }
+}

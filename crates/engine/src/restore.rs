@@ -1,0 +1,163 @@
+//! Takes jumps out of entries when no more calls are wanted, while other threads execute them.
+//!
+//! The pages of an entry are replaced as a whole, by a fresh mapping of the same part of the same file: the kernel does
+//! that in one step for all threads. What other patches there are on these pages is written to the new ones before. Code
+//! that a jump leads to stays where it is, for threads that are in it.
+
+use crate::engine::Engine;
+use crate::maps::{self, Mapping};
+use crate::patch::JUMP_BYTES;
+use crate::system::{self, File};
+use lineup_recording::native::{entry, region, word};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const PAGE_BYTES: u64 = 4096;
+const MOST_REGIONS: usize = 64;
+const _: () = assert!(region::MOST <= MOST_REGIONS);
+
+/// Regions whose entries have been taken out, as bits.
+static OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Lets the entries of every region be as they were of which as many calls were made as are wanted. Called when a
+/// recorded call has ended.
+pub(crate) fn finished_regions(engine: &Engine) {
+    let shared = &engine.shared;
+    if shared.word(word::LEAVES_AFTER_LAST).load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    for number in 0..region::MOST as u64 {
+        let Some(calls) = shared.region(number) else { continue };
+        let of = |field: usize| shared.word(word::FIRST_REGION + number as usize * region::WORDS + field);
+        // The bound lies one above the last call that is wanted.
+        let wanted = of(region::BOUND).load(Ordering::Relaxed);
+        let last = of(region::WARMUP).load(Ordering::Relaxed).saturating_add(wanted.saturating_sub(1));
+        let is_enough = wanted > 0 && calls.load(Ordering::Relaxed) >= last;
+        if is_enough && OUT.fetch_or(1 << number, Ordering::Relaxed) & 1 << number == 0 {
+            let blocked = system::block_signals();
+            let is_out = take_out(engine, number);
+            system::restore_signals(blocked);
+            of(region::IS_OUT).store(u64::from(is_out), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether all entries of a region are as they were.
+fn take_out(engine: &Engine, number: u64) -> bool {
+    let shared = &engine.shared;
+    let entries = (shared.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
+    let is_own = |entry: &usize| {
+        let read = |field| shared.entry(*entry, field).load(Ordering::Relaxed);
+        read(entry::REGION) == number && read(entry::ANSWER) == entry::PATCHED
+    };
+    let address = |entry: usize| shared.entry(entry, entry::ADDRESS).load(Ordering::Relaxed);
+    let own: Vec<u64> = (0..entries).filter(is_own).map(address).collect();
+    let maps = maps::read();
+    let is_out = |pc: &u64| {
+        engine.code.with(|code| {
+            let patches = &mut code.patches;
+            let Some(at) = patches.iter().position(|patch| patch.pc == *pc) else { return false };
+            let is_out = replace(&maps, patches, at);
+            if is_out {
+                patches.remove(at);
+            }
+            is_out
+        })
+    };
+    let all = own.iter().filter(|pc| is_out(pc)).count() == own.len();
+    // Other processors may have decoded what was there.
+    system::serialize_threads();
+    all
+}
+
+/// A jump in place of code.
+pub(crate) struct Patch {
+    pub(crate) pc: u64,
+    pub(crate) original: [u8; JUMP_BYTES as usize],
+}
+
+impl Patch {
+    fn range(&self) -> Range<u64> {
+        self.pc..self.pc + JUMP_BYTES
+    }
+
+    /// The original bytes of those of its places that lie in `pages`, by their offset there.
+    fn in_pages(&self, pages: &Range<u64>) -> impl Iterator<Item = (usize, u8)> {
+        let places = self.range().zip(self.original);
+        let inside: Vec<_> = places.filter(|(place, _)| pages.contains(place)).collect();
+        let start = pages.start;
+        inside.into_iter().map(move |(place, byte)| ((place - start) as usize, byte))
+    }
+}
+
+/// Replaces the pages of one patch by their file's, with all other patches in them.
+fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
+    let range = patches[number].range();
+    let pages = range.start & !(PAGE_BYTES - 1)..range.end.next_multiple_of(PAGE_BYTES);
+    let holds = |mapping: &&Mapping| mapping.range.start <= pages.start && pages.end <= mapping.range.end;
+    let Some(mapping) = maps.iter().find(holds).filter(|mapping| mapping.is_of_file) else { return false };
+    let mut path = mapping.path.clone().into_bytes();
+    path.push(0);
+    let offset = mapping.offset + (pages.start - mapping.range.start);
+    let bytes = (pages.end - pages.start) as usize;
+    let Some(fresh) = File::open(&path, libc::O_RDONLY).and_then(|file| file.map_private(bytes, offset))
+    else {
+        return false;
+    };
+    // SAFETY: mapped just now, ours alone, and as long as that; a file that was cut off since it was mapped would have
+    // taken the program's code with it.
+    let new = unsafe { std::slice::from_raw_parts_mut(fresh, bytes) };
+    // SAFETY: code that is mapped readable, as the kernel has told.
+    let old = unsafe { std::slice::from_raw_parts(pages.start as *const u8, bytes) };
+    let is_same = is_same_but_for_patches(new, old, patches, &pages);
+    if is_same {
+        let others = patches.iter().enumerate().filter(|(other, _)| *other != number);
+        for (place, _) in others.flat_map(|(_, patch)| patch.in_pages(&pages)) {
+            new[place] = old[place];
+        }
+    }
+    let is_moved = is_same
+        && system::protect(fresh, bytes, libc::PROT_READ | libc::PROT_EXEC)
+        && system::move_over(fresh, bytes, pages.start);
+    if !is_moved {
+        system::unmap(fresh, bytes);
+    }
+    is_moved
+}
+
+/// Whether the file holds what is in memory, with the original bytes where patches are: nobody else has changed it.
+fn is_same_but_for_patches(file: &[u8], memory: &[u8], patches: &[Patch], pages: &Range<u64>) -> bool {
+    let mut unpatched = memory.to_vec();
+    for (place, byte) in patches.iter().flat_map(|patch| patch.in_pages(pages)) {
+        unpatched[place] = byte;
+    }
+    unpatched == file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_somebody_else_changed_are_left_alone() {
+        let pages = 0x1000..0x2000;
+        let file: Vec<u8> = (0..4096).map(|byte| byte as u8).collect();
+        let original = [0xfe, 0xff, 0, 1, 2];
+        let patch = Patch { pc: 0x10fe, original };
+        let mut memory = file.clone();
+        memory[0xfe..0x103].copy_from_slice(&[0xe9, 5, 5, 5, 5]);
+        assert!(is_same_but_for_patches(&file, &memory, &[patch], &pages));
+        memory[0x300] ^= 1;
+        let patch = Patch { pc: 0x10fe, original };
+        assert!(!is_same_but_for_patches(&file, &memory, &[patch], &pages));
+    }
+
+    #[test]
+    fn a_patch_on_two_pages_is_part_of_both() {
+        let patch = Patch { pc: 0x1ffe, original: [1, 2, 3, 4, 5] };
+        let on = |pages: Range<u64>| patch.in_pages(&pages).collect::<Vec<_>>();
+        assert_eq!(on(0x1000..0x2000), [(0xffe, 1), (0xfff, 2)]);
+        assert_eq!(on(0x2000..0x3000), [(0, 3), (1, 4), (2, 5)]);
+        assert_eq!(on(0x1000..0x3000).len(), 5);
+    }
+}
