@@ -105,7 +105,7 @@ fn of_type(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Optio
             if before > 0.0 && bytes <= line_bytes {
                 let (region, data_model) = (region.name.clone(), usage.abi.data_model());
                 let before = Some(before);
-                lines.push(RegionLines { region, data_model, line_bytes: bytes, before, after });
+                lines.push(RegionLines { id, region, data_model, line_bytes: bytes, before, after });
             }
         }
     }

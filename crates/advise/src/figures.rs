@@ -40,7 +40,7 @@ pub(crate) fn compare(
             let new = region_lines(&model.demands, id, after);
             for ((line, before), after) in LineSize::ALL.into_iter().zip(old).zip(new) {
                 let (region, line_bytes) = (region.name.clone(), line.bytes());
-                rows.push(RegionLines { region, data_model, line_bytes, before: Some(before), after });
+                rows.push(RegionLines { id, region, data_model, line_bytes, before: Some(before), after });
             }
         }
     }
@@ -64,10 +64,8 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> V
     let mut rows = compare(usage, models, now, now);
     for row in &mut rows {
         let model = models.names.iter().position(|name| *name == row.data_model);
-        let region = usage.regions.id_of(&row.region);
-        let (Some(model), Some(region)) = (model, region) else { continue };
-        let model = &models.models[model];
-        let of_region = model.demands.iter().filter(|demand| demand.region == region);
+        let Some(model) = model.and_then(|model| models.models.get(model)) else { continue };
+        let of_region = model.demands.iter().filter(|demand| demand.region == row.id);
         row.after = of_region
             .map(|demand| demand.per_call as f64 / ONE as f64 * least_lines(model, demand, row.line_bytes))
             .sum();

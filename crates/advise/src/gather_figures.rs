@@ -119,8 +119,7 @@ fn arrange(usage: &Usage, types: &Types, options: &Options, order: Vec<Candidate
         };
         for row in gathered.rows(usage, abi) {
             let is_primary = abi == usage.abi && row.line_bytes == options.primary.bytes();
-            let region = usage.regions.id_of(&row.region).and_then(|id| usage.regions.get(id));
-            let weight = region.map_or(0.0, |region| region.weight);
+            let weight = usage.regions.get(row.id).map_or(0.0, |region| region.weight);
             gain += if is_primary { row.gain() * weight } else { 0.0 };
             lines.push(row);
         }
@@ -167,6 +166,7 @@ impl Gathered<'_> {
             }
             for ((line, before), after) in LineSize::ALL.into_iter().zip(before).zip(after) {
                 rows.push(RegionLines {
+                    id: used.region,
                     region: region.name.clone(),
                     data_model: abi.data_model(),
                     line_bytes: line.bytes(),

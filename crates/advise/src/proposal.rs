@@ -2,6 +2,7 @@
 
 use crate::asserted::Asserted;
 use crate::constraint::Binding;
+use lineup_model::region::RegionId;
 use lineup_model::types::Types;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,6 +10,9 @@ use std::collections::BTreeMap;
 /// Expected lines per call of one region, at one line size under one data model.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RegionLines {
+    /// The region's number.
+    #[serde(skip)]
+    pub id: RegionId,
     /// The region's function.
     pub region: String,
     /// `LP64` or `ILP32`.
@@ -211,7 +215,10 @@ pub const IMMEDIATE_VALUE: KindName = KindName { slug: "immediate-value", words:
 /// What a proposal saves in one region, beside what the region needs in all.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Worth {
-    /// The region.
+    /// The region's number.
+    #[serde(skip)]
+    pub id: RegionId,
+    /// The region's function.
     pub region: String,
     /// Lines per call saved at the line size that decides; negative when more are needed.
     pub lines_saved: f64,

@@ -10,20 +10,17 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
     let recorded = usage.abi.data_model();
     let decides = lines.iter().filter(|row| row.line_bytes == primary_bytes && row.data_model == recorded);
     let worth = |row: &RegionLines| {
-        let region = usage.regions.id_of(&row.region)?;
-        let of_lines = usage.scale(region).lines(primary_bytes).filter(|lines| *lines > 0.0);
-        Some(Worth {
+        let of_lines = usage.scale(row.id).lines(primary_bytes).filter(|lines| *lines > 0.0);
+        Worth {
+            id: row.id,
             region: row.region.clone(),
             lines_saved: row.gain(),
             of_lines,
             share: of_lines.map(|lines| row.gain() / lines),
-        })
+        }
     };
-    let mut all: Vec<Worth> =
-        decides.filter_map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
-    all.sort_by(|a, b| {
-        b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)).then(a.region.cmp(&b.region))
-    });
+    let mut all: Vec<Worth> = decides.map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
+    all.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)).then(a.id.cmp(&b.id)));
     all
 }
 

@@ -149,6 +149,12 @@ impl<'a> Catalog<'a> {
         types.size_bytes(described.id)
     }
 
+    /// True when a pointer to a scalar is of the type of the member at an offset of a type.
+    pub fn holds_scalar(&mut self, (ty, offset): (Ty, u64), size_bytes: u64, scalar: Ty) -> bool {
+        let field = self.field(ty, offset, size_bytes).filter(|field| field.members == 1);
+        field.and_then(|field| field.leaf).is_some_and(|leaf| self.is_same_scalar(ty, leaf, scalar))
+    }
+
     /// True when a member of this type in the table of `outer`, or an element of it, is a scalar like `scalar`: as
     /// wide, and a pointer, a float or an integer alike.
     pub fn is_same_scalar(&self, outer: Ty, member: TypeId, scalar: Ty) -> bool {

@@ -177,6 +177,12 @@ pub struct Named {
 }
 
 impl Named {
+    /// What library code touches, by the name of that code.
+    pub(crate) fn in_library(name: Name) -> Self {
+        let is_named = matches!(name, Name::Library { symbol: Some(_), .. });
+        Named::new(name, if is_named { Evidence::Code } else { Evidence::None })
+    }
+
     pub(crate) fn new(name: Name, evidence: Evidence) -> Self {
         Self { name, evidence }
     }

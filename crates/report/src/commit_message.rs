@@ -81,6 +81,7 @@ mod tests {
             after: Some(after),
         };
         let region = RegionReport {
+            id: lineup_model::region::RegionId(0),
             name: "walk".into(),
             weight: 1.0,
             calls_recorded: 1,

@@ -7,13 +7,22 @@ use lineup_advise::proposal::{
     Advice, AlignmentAdvice, Check, GatherProposal, ImmediateAdvice, LoadsPerCall, OrderProposal, Reason,
     Refusal, RegionLines, SizeChange, SplitAdvice,
 };
+use lineup_model::region::RegionId;
 use lineup_report::html::study_page;
 use lineup_report::study::{OffsetCheck, ProposalStatus, StudyReport};
 use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeMap;
 
-fn lines(region: &str, before: Option<f64>, after: f64) -> RegionLines {
-    RegionLines { region: region.into(), data_model: "LP64", line_bytes: 64, before, after }
+/// Lines of a region by its number in the sample.
+fn lines(id: u16, before: Option<f64>, after: f64) -> RegionLines {
+    RegionLines {
+        id: RegionId(id),
+        region: format!("region {id}"),
+        data_model: "LP64",
+        line_bytes: 64,
+        before,
+        after,
+    }
 }
 
 fn advice() -> Advice {
@@ -25,7 +34,7 @@ fn advice() -> Advice {
         field_order: vec![1, 0],
         moved: vec!["hot".into()],
         moved_bytes: 8,
-        lines: vec![lines("clockevents_program_event", Some(2.0), 1.0), lines("gone", Some(9.0), 1.0)],
+        lines: vec![lines(1, Some(2.0), 1.0), lines(7, Some(9.0), 1.0)],
         sizes: vec![SizeChange { data_model: "LP64", before_bytes: 128, after_bytes: 120 }],
         is_proven_minimal: true,
         check: Check::Compiled,
@@ -40,7 +49,7 @@ fn advice() -> Advice {
         path: "clock.c".into(),
         variables: vec!["cd".into(), "mask".into()],
         reordered_types: vec!["clock_data".into()],
-        lines: vec![lines("clockevents_adjust_all_freqs", None, 1.0)],
+        lines: vec![lines(0, None, 1.0)],
         sizes: vec![],
         check: Check::CompiledRecordedOnly,
         notes: vec![],
@@ -73,7 +82,7 @@ fn advice() -> Advice {
         refusals: vec![Refusal {
             owner: "packet".into(),
             constraints: vec![Binding::new(Constraint::Packed)],
-            lines: vec![lines("clockevents_program_event", Some(3.0), 1.0)],
+            lines: vec![lines(1, Some(3.0), 1.0)],
         }],
         already_good: vec!["list_head".into()],
         ..Advice::none(64)
@@ -175,4 +184,18 @@ fn advice_from_one_thread_or_processor_says_that_it_saw_one() {
         let says = |text: &String| text.contains("calls of one thread (of a kernel: one CPU) were recorded");
         assert_eq!(said.each_ref().map(says), [is_said; 2], "{threads}");
     }
+}
+
+/// Functions of two programs, and static functions of two files, may share a name.
+#[test]
+fn regions_of_one_name_get_their_own_figures() {
+    let mut report = StudyReport::new("advised");
+    report.regions = sample::study().regions;
+    report.regions.iter_mut().for_each(|region| region.name = "step".into());
+    let mut advice = advice();
+    advice.refusals[0].lines = vec![lines(1, Some(3.0), 1.0), lines(0, Some(8.0), 2.0)];
+    report.add_advice(&advice);
+    let gains: Vec<(usize, f64)> =
+        report.refusals[0].gains.iter().map(|gain| (gain.region, gain.after)).collect();
+    assert_eq!(gains, [(1, 1.0), (0, 2.0)]);
 }

@@ -6,10 +6,11 @@ use super::proposal::{
 use super::{NotObserved, StudyReport};
 use lineup_advise::constraint::Binding;
 use lineup_advise::proposal::{self, Advice, Check, Description, RegionLines};
+use lineup_model::region::RegionId;
 
 impl StudyReport {
-    /// Takes over what is proposed and what is refused. The regions have to be in the report already: they are
-    /// found by name, and lines of a region that the report does not have are left out.
+    /// Takes over what is proposed and what is refused. The regions have to be in the report already: lines of a region that
+    /// the report does not have are left out.
     pub fn add_advice(&mut self, advice: &Advice) {
         let proposals: Vec<Proposal> =
             advice.descriptions.iter().chain(&advice.too_little).map(|one| self.proposal(one)).collect();
@@ -42,10 +43,14 @@ impl StudyReport {
         }
     }
 
+    fn position(&self, region: RegionId) -> Option<usize> {
+        self.regions.iter().position(|known| known.id == region)
+    }
+
     fn gains(&self, lines: &[RegionLines]) -> Vec<Gain> {
         let gain = |one: &RegionLines| {
             Some(Gain {
-                region: self.regions.iter().position(|region| region.name == one.region)?,
+                region: self.position(one.id)?,
                 data_model: one.data_model.to_owned(),
                 line_bytes: u32::try_from(one.line_bytes).ok()?,
                 before: one.before,
@@ -72,7 +77,7 @@ impl StudyReport {
 
     fn worth(&self, one: &proposal::Worth) -> Option<Worth> {
         Some(Worth {
-            region: self.regions.iter().position(|region| region.name == one.region)?,
+            region: self.position(one.id)?,
             lines_saved: one.lines_saved,
             of_lines: one.of_lines,
             share: one.share,

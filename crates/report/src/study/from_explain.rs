@@ -39,6 +39,7 @@ impl RegionReport {
             }),
         };
         Self {
+            id: before.id,
             name: before.name.clone(),
             weight: before.weight,
             calls_recorded: before.calls,

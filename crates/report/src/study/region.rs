@@ -1,5 +1,6 @@
 //! What the recorded calls of a region did.
 
+use lineup_model::region::RegionId;
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -7,6 +8,9 @@ use std::collections::BTreeMap;
 /// A region: a function whose calls were recorded.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RegionReport {
+    /// Its number in the recording's table of regions.
+    #[serde(skip)]
+    pub id: RegionId,
     /// Its name.
     pub name: String,
     /// Its weight among the regions.

@@ -110,6 +110,7 @@ fn regions() -> Vec<RegionReport> {
     let spread = |min, median, max| Some(Quantiles { min, median, max });
     vec![
         RegionReport {
+            id: RegionId(0),
             name: "clockevents_adjust_all_freqs".into(),
             weight: 1.0,
             calls_recorded: 2000,
@@ -131,6 +132,7 @@ fn regions() -> Vec<RegionReport> {
             }],
         },
         RegionReport {
+            id: RegionId(1),
             name: "clockevents_program_event".into(),
             weight: 1.0,
             calls_recorded: 128_000,

@@ -1,0 +1,99 @@
+//! What the code says of an access: the analysis of its function, and which of an instruction's operands it is.
+
+use super::{Namer, Seen};
+use crate::access_context::AccessContext;
+use crate::analysis::{Place, Site, World, analyse};
+use crate::error::ExplainError;
+use lineup_model::access::Access;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+impl Namer<'_> {
+    /// What the code says of an access.
+    pub(super) fn seen(
+        &mut self,
+        access: &Access,
+        context: &mut AccessContext,
+    ) -> Result<Seen, ExplainError> {
+        let sites = self.sites_at(access.pc)?;
+        let same_kind = || sites.iter().filter(|site| site.kind == access.kind);
+        let total: u64 = same_kind().map(|site| u64::from(site.size_bytes)).sum();
+        let into = context.before(access, total);
+        let size = access.size_bytes;
+        let mut fitting = same_kind().filter(|site| site.size_bytes == size || site.size_bytes == 0);
+        let place = match (same_kind().count(), fitting.next(), fitting.next()) {
+            (0, ..) => Place::Unknown,
+            (1, ..) => {
+                return Ok(Seen {
+                    into,
+                    place: same_kind().next().map_or(Place::Unknown, |site| site.place),
+                });
+            }
+            (_, Some(only), None) => only.place,
+            _ => return Ok(self.of_several(&sites, access, into)),
+        };
+        Ok(Seen { into: 0, place })
+    }
+
+    /// Which of several operands: the adjacent ones of a multiple store count as one; else the one that
+    /// the address can belong to.
+    pub(super) fn of_several(&self, sites: &[Site], access: &Access, into: u64) -> Seen {
+        let mut same_kind = sites.iter().filter(|site| site.kind == access.kind);
+        let Some(first) = same_kind.next() else { return Seen { into: 0, place: Place::Unknown } };
+        let is_stack = |site: &Site| matches!(site.place, Place::Stack(_));
+        if matches!((first.place, same_kind.next().map(|site| site.place)), (Place::Object(a), Some(Place::Object(b))) if a.target == b.target)
+            || sites.iter().all(is_stack)
+        {
+            return Seen { into, place: first.place };
+        }
+        let on_stack = self.is_on_stack(access.address);
+        let mut possible = sites.iter().filter(|site| site.kind == access.kind && is_stack(site) == on_stack);
+        match (possible.next(), possible.next()) {
+            (Some(only), None) => Seen { into: 0, place: only.place },
+            _ => Seen { into: 0, place: Place::Unknown },
+        }
+    }
+
+    pub(super) fn sites_at(&mut self, pc: u64) -> Result<Rc<[Site]>, ExplainError> {
+        let Some(place) = self.images.at(pc) else { return Ok(Rc::from([])) };
+        if let Some(known) = self.sites.get(&place) {
+            return Ok(known.clone());
+        }
+        self.analyse_at(place.0, place.1)?;
+        Ok(self.sites.entry(place).or_insert_with(|| Rc::from([])).clone())
+    }
+
+    /// What every instruction of every function of the first image accesses, by address.
+    pub(crate) fn all_sites(&mut self) -> Result<HashMap<u64, Rc<[Site]>>, ExplainError> {
+        let entries =
+            self.images.get(0).map(|image| image.functions.iter().filter_map(|one| one.entry()).collect());
+        for entry in Option::<Vec<u64>>::unwrap_or_default(entries) {
+            self.analyse_at(0, entry)?;
+        }
+        Ok(self.sites.iter().map(|((_, link), sites)| (*link, sites.clone())).collect())
+    }
+
+    /// Analyses the function that covers a program counter, once.
+    pub(super) fn analyse_at(&mut self, image: usize, link: u64) -> Result<(), ExplainError> {
+        let Some(described) = self.images.get(image) else { return Ok(()) };
+        let Some(number) = described.functions.iter().position(|function| function.contains(link)) else {
+            return Ok(());
+        };
+        if !self.analysed.insert((image, number)) {
+            return Ok(());
+        }
+        let Some(function) = described.functions.get(number) else { return Ok(()) };
+        let mut world = World {
+            images: self.images.all(),
+            catalog: &mut self.catalog,
+            globals: &self.globals,
+            blocks: &self.blocks,
+            names: &mut self.names,
+            results: &self.results,
+            results_by_name: &self.results_by_name,
+        };
+        let found = analyse(&mut world, image, function)?;
+        self.sites.extend(found.into_iter().map(|(link, sites)| ((image, link), Rc::from(sites))));
+        Ok(())
+    }
+}
