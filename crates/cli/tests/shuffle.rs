@@ -155,6 +155,30 @@ fn tables_of_values_by_position_follow_the_members_or_hold_them() {
     assert!(seeds.iter().any(|seed| seed["shuffled"] == 2), "{json}");
 }
 
+/// Fails only when neither type begins as it is declared.
+const TOGETHER: &str = r#"
+#include <stddef.h>
+struct one { long a; int b; };
+struct two { long c; int d; };
+struct one x; struct two y;
+int main(void) { return offsetof(struct one, a) != 0 && offsetof(struct two, c) != 0 && x.a + y.c == 0; }
+"#;
+
+#[test]
+fn types_that_fail_only_together_are_named_as_that() {
+    let folder = Folder::of(TOGETHER);
+    let output = folder.shuffle(&["--test", "./program", "--seeds", "12"]);
+    let json = json(&output);
+    let seeds = json["seeds"].as_array().expect("seeds");
+    let failures: Vec<&Value> = seeds.iter().flat_map(|seed| seed["failures"].as_array()).flatten().collect();
+    assert_eq!(failures.len(), 2, "{json}");
+    for (failure, other) in failures.iter().zip(["two", "one"]) {
+        assert_eq!(failure["together"], serde_json::json!([other]), "{failure}");
+        assert_eq!(failure["pair"], serde_json::json!([]), "{failure}");
+    }
+    assert_eq!(output.status.code(), Some(1));
+}
+
 #[test]
 fn a_test_that_fails_by_itself_tells_nothing() {
     let output = Folder::new().shuffle(&["--test", "echo broken; false"]);

@@ -200,6 +200,8 @@ pub(crate) struct RecordFact {
     pub(crate) is_union: bool,
     pub(crate) is_foreign: bool,
     pub(crate) at: Where,
+    /// Other files that declare it with the same members: copies of a header.
+    pub(crate) copies: BTreeSet<Name>,
     pub(crate) size_bytes: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) bases: Vec<Name>,
@@ -250,6 +252,13 @@ impl Facts {
                     known.names.push(name);
                 }
             }
+            if known.at.file != record.at.file
+                && !record.members.is_empty()
+                && known.members == record.members
+            {
+                known.copies.insert(record.at.file.clone());
+            }
+            known.copies.extend(record.copies);
             if known.members.is_empty() && !record.members.is_empty() {
                 (known.members, known.size_bytes, known.bases) =
                     (record.members, record.size_bytes, record.bases);

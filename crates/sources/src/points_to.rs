@@ -393,7 +393,7 @@ impl Ways {
                     continue;
                 }
                 let inside = way.into.clone().or_else(|| inside.clone().filter(|_| way.out_of.is_none()));
-                let kept = kept || way.is_any || (is_memory && way.level < 0);
+                let kept = kept || if is_memory { way.level < 0 } else { way.is_any };
                 for now in at_level(&origin, way.level) {
                     let now = points_to.own_memory(now, kept, way);
                     let pointed = (now, further(reach, way.reach), kept);

@@ -100,3 +100,20 @@ fn a_unit_that_crashes_clang_does_not_end_the_check() {
         assert_eq!(checked.named("u").next().expect("u").freedom(), Freedom::Movable);
     }
 }
+
+#[test]
+fn a_type_in_a_copied_header_is_refused() {
+    let header = "struct t { int a; long b; };";
+    let files = [
+        ("src/own.h", header),
+        ("out/own.h", header),
+        ("src/a.c", "#include \"own.h\"\nlong f(struct t *x) { return x->b; }"),
+        ("b.c", "#include <own.h>\nint g(struct t *x) { return x->a; }"),
+    ];
+    let checked = Program::of(&files, &["cc -c src/a.c", "cc -Iout -c b.c"]).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert_eq!(ty.freedom(), Freedom::Refused);
+    assert!(ty.uses.iter().any(|used| used.reason.contains("an edit changes one")), "{:#?}", ty.uses);
+    let checked = Program::of(&files, &["cc -c src/a.c", "cc -Isrc -c b.c"]).check();
+    assert_eq!(checked.named("t").next().expect("the type t").freedom(), Freedom::Movable);
+}

@@ -93,6 +93,18 @@ fn each_call_of_a_wrapper_gives_memory_of_its_own() {
 }
 
 #[test]
+fn an_allocator_behind_a_pointer_gives_memory_of_its_own() {
+    let text = "static void *plain(void *o, int n) { return malloc(n); } struct stream { void *(*make)(void *, int); void *o; };
+        struct t { int k; long l; char *room; };
+        struct t *f(struct stream *s) { s->make = plain; struct t *x = s->make(s->o, sizeof *x); x->room = s->make(s->o, 64); x->room[3] = 1;
+                                        return x; }
+        long g(struct stream *s, int fd) { return write(fd, f(s)->room, 64); }";
+    movable(&with_headers(text));
+    let same = text.replace("write(fd, f(s)->room, 64)", "write(fd, (char *)f(s), 64)");
+    refused(&with_headers(&same), "write()");
+}
+
+#[test]
 fn memory_that_a_wrapper_fills_or_keeps_is_the_same_outside() {
     let filled = "static char *load(int fd) { char *p = grow(0, 64); read(fd, p, 64); return p; }
         long g(int fd) { struct t *x = (struct t *)load(fd); return x->l; }";

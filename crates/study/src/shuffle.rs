@@ -41,6 +41,8 @@ pub struct Failure {
     pub type_name: String,
     /// The units of the declaration whose order mattered; empty when no pair alone did.
     pub pair: Vec<String>,
+    /// The other types without whose new orders the test passes: all of them are held.
+    pub together: Vec<String>,
     /// What the build or the test said.
     pub words: String,
 }
@@ -78,7 +80,8 @@ pub fn run_seed(
             let pair = find_pair(ground, options, trials, culprit)?;
             let type_name = culprit.movable.type_name.clone();
             options.meaning.types.push(held(&type_name, &pair, seed));
-            outcome.failures.push(Failure { type_name, pair, words: words.clone() });
+            let together = names.iter().filter(|name| **name != type_name).cloned().collect();
+            outcome.failures.push(Failure { type_name, pair, together, words: words.clone() });
         }
         dealt.retain(|one| !names.contains(&one.movable.type_name));
     }

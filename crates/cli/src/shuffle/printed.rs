@@ -50,6 +50,7 @@ struct JsonFailure<'a> {
     #[serde(rename = "type")]
     name: &'a str,
     pair: &'a [String],
+    together: &'a [String],
     words: &'a str,
 }
 
@@ -78,6 +79,7 @@ impl Found {
                 .map(|failure| JsonFailure {
                     name: &failure.type_name,
                     pair: &failure.pair,
+                    together: &failure.together,
                     words: &failure.words,
                 })
                 .collect(),
@@ -126,6 +128,14 @@ impl Found {
                             text,
                             "  {}: the test fails when {two} stands before {one}",
                             failure.type_name
+                        )
+                    }
+                    _ if !failure.together.is_empty() => {
+                        writeln!(
+                            text,
+                            "  {}: the test fails only together with {}; which of them it is was not found, all are held",
+                            failure.type_name,
+                            failure.together.join(", ")
                         )
                     }
                     _ => writeln!(text, "  {}: the test fails in this order", failure.type_name),

@@ -24,6 +24,7 @@ impl Collector<'_> {
             is_union: record.is_union,
             is_foreign: record.is_foreign,
             at,
+            copies: BTreeSet::new(),
             size_bytes: record.size_bytes,
             members: record.fields.iter().map(|field| self.member_fact(field)).collect(),
             bases: record.bases.iter().filter_map(|&base| self.usr(base)).collect(),

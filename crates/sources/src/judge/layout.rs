@@ -18,12 +18,28 @@ impl Judge<'_> {
         let facts = self.facts;
         for (usr, record) in &facts.records {
             self.volatile(usr, record);
+            self.copied(usr, record);
             match record.is_union {
                 true => self.union(record),
                 false => self.trailing(usr, record),
             }
         }
         self.common_leading();
+    }
+
+    /// A header that the build copied is read in both places; an edit changes one.
+    fn copied(&mut self, usr: &Name, record: &RecordFact) {
+        if let Some(copy) = record.copies.first().filter(|_| !record.is_foreign && !record.names.is_empty()) {
+            let short = |path: &Name| {
+                path.rsplit('/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/")
+            };
+            let reason = format!(
+                "it is declared in {} and in {}, and an edit changes one",
+                short(&record.at.file),
+                short(copy)
+            );
+            self.find(usr, Verdict::Refuse, UseKind::Exported, &record.at, reason);
+        }
     }
 
     /// A block of which most members are volatile is a device's; single volatile members keep their place, but in a type
