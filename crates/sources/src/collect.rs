@@ -27,6 +27,9 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
     collector.facts
 }
 
+/// Stands for the name of a record's first member, which not every unit knows.
+pub(crate) const FIRST: &str = "(first)";
+
 struct Collector<'t> {
     tree: &'t Tree,
     is_kernel: bool,
@@ -357,7 +360,21 @@ impl Collector<'_> {
         let Some(&child) = self.tree.node(id).children.first() else { return Vec::new() };
         let values = self.value(child);
         self.note_bytes(&values, child, id);
-        self.read_pointer(values, id)
+        match self.first_pointer(child, id) {
+            Some(first) => vec![first],
+            None => self.read_pointer(values, id),
+        }
+    }
+
+    /// `*(void **)object`: what the object's first member holds.
+    fn first_pointer(&self, pointer: NodeId, read: NodeId) -> Option<Value> {
+        let record = self.record_behind(self.tree.uncast(pointer)).filter(|_| self.reads_pointer(read))?;
+        let first = self.tree.records[record].fields.first();
+        let is_known = self.tree.records[record].is_complete;
+        if is_known && !first.is_some_and(|first| self.holds_pointer(first.ty)) {
+            return None;
+        }
+        Some(Value::place(Place::Member(self.usr(record)?, FIRST.into())))
     }
 
     /// Whether `*x` or `x[i]` reads a pointer.

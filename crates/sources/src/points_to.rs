@@ -3,7 +3,7 @@
 //! What is given to a function and comes out of it again (`realloc`, a list's `void *`) comes out at the call that gave
 //! it, not at every call of the function.
 
-use crate::collect::{further, variadic};
+use crate::collect::{FIRST, further, variadic};
 use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
 use crate::known;
 use crate::relation::{derives, lies_in};
@@ -52,6 +52,12 @@ impl PointsTo {
         let mut ways = Ways::default();
         for (value, to) in &facts.flows {
             ways.add(value, to, None);
+        }
+        for (usr, record) in &facts.records {
+            if let Some(first) = record.members.first() {
+                let to = Place::Member(usr.clone(), FIRST.into());
+                ways.add(&Value::place(Place::Member(usr.clone(), first.name.clone())), &to, None);
+            }
         }
         let through = ways.through_functions(facts);
         for call in &facts.calls {
@@ -105,6 +111,12 @@ fn is_shared(place: &Place) -> bool {
         Place::Variable(usr) => !usr.contains("@F@") || usr.ends_with(OUTLIVES),
         _ => false,
     }
+}
+
+/// What a function gives that moves memory: what it was given, at the call that gave it.
+fn is_reallocators(place: &Place) -> bool {
+    let (Place::Return(usr) | Place::Parameter(usr, _)) = place else { return false };
+    known::plain_name(usr).to_ascii_lowercase().contains("realloc")
 }
 
 /// What a function gives whose name says that it allocates.
@@ -315,7 +327,10 @@ impl Ways {
             let mut is_new = false;
             for parameter in &parameters {
                 let Place::Parameter(function, index) = parameter else { continue };
-                let found = self.comes_out(parameter, function, &callers, &through);
+                let mut found = self.comes_out(parameter, function, &callers, &through);
+                if is_reallocators(parameter) {
+                    found.insert(Passing::default());
+                }
                 is_new |= add_passings(&mut through, function, *index, found);
             }
             for (signature, function) in &facts.taken {
@@ -378,7 +393,9 @@ impl Ways {
             // was free nobody else looks at.
             let is_free = match &origin {
                 Origin::Memory(..) => kept,
-                Origin::Object(record) => !facts.looked_into.contains(record),
+                Origin::Object(record) => {
+                    !facts.looked_into.contains(record) || (kept && is_reallocators(&place))
+                }
                 _ => false,
             };
             if is_free && is_allocators_result(&place) {

@@ -28,6 +28,13 @@ fn held(text: &str, members: &[&str], reason: &str) {
     assert!(ty.uses.iter().any(is_it), "{text}\n{:#?}", ty.uses);
 }
 
+fn held_first(text: &str) {
+    let checked = Program::c(text).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert_eq!(ty.freedom(), Freedom::Pinned, "{text}\n{:#?}", ty.uses);
+    assert!(ty.uses.iter().any(|used| used.verdict == Verdict::First), "{text}\n{:#?}", ty.uses);
+}
+
 const HEADERS: &str = "#include <stddef.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n";
 
 fn with_headers(text: &str) -> String {
@@ -203,6 +210,29 @@ fn what_an_allocator_makes_of_free_memory_is_its_own() {
     let shared = "struct head { long n; char c; }; static struct head one; struct t { int k; long l; };
         static void *alloc_shared(void) { return &one; } long f(void) { one.n = 1; struct t *x = alloc_shared(); return x->l; }";
     refused(&with_headers(shared), "other members");
+}
+
+#[test]
+fn what_moves_memory_gives_it_back_to_whom_it_was_from() {
+    let text = "struct entry { struct entry *next; void *memory; }; static struct entry *all; struct t { int k; long l; };
+        void *tracking_realloc(void *p, size_t n) { struct entry *e; for (e = all; e; e = e->next) if (e->memory == p) break;
+            if (!e) { e = malloc(sizeof *e); e->next = all; all = e; e->memory = p; } e->memory = realloc(p, n); return e->memory; }
+        int *grown(int *x) { x = tracking_realloc(x, 64); x[3] = 1; return x + 2; }";
+    let own = "struct t *more(struct t *x) { return tracking_realloc(x, 4 * sizeof *x); }";
+    movable(&with_headers(&format!("{text}{own}")));
+    let other = "int *numbers(struct t *x) { int *all = tracking_realloc(x, 4 * sizeof *x); return all + 3; }
+        int second(struct t *x) { return numbers(x)[1]; }";
+    refused(&with_headers(&format!("{text}{other}")), "stepped through as an array of int");
+}
+
+#[test]
+fn what_a_first_member_points_to_is_not_the_object() {
+    let text = "struct data { int a; long b; }; struct t { void *user; int c; long d; };
+        void set(struct t *x, struct data *d) { x->user = d; } long f(struct t *x) { return ((struct data *)*(void **)x)->b; }";
+    held_first(&with_headers(text));
+    let written = "struct outer { void *user; long k; }; struct t { int a; long b; };
+        void set(struct outer *x, struct t *d) { x->user = d; } long f(struct outer *x, int fd) { return write(fd, *(void **)x, 16); }";
+    refused(&with_headers(written), "write()");
 }
 
 #[test]
