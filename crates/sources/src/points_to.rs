@@ -4,7 +4,7 @@
 //! it, not at every call of the function.
 
 use crate::collect::{FIRST, further, variadic};
-use crate::facts::{Call, Facts, Origin, Place, Reach, Source, Value};
+use crate::facts::{Act, Call, Facts, Origin, Place, Reach, Shape, Source, Value, Where};
 use crate::known;
 use crate::relation::{derives, lies_in};
 use crate::tree::{Name, OUTLIVES};
@@ -308,7 +308,7 @@ impl Ways {
     }
 
     /// Which parameters a function may give back, also by the functions that it calls itself.
-    fn through_functions(&self, facts: &Facts) -> Through {
+    fn through_functions<'f>(&self, facts: &'f Facts) -> Through {
         let mut through = Through::new();
         let mut callers: HashMap<&Place, Vec<(&Call, usize, &Value)>> = HashMap::new();
         for call in &facts.calls {
@@ -323,12 +323,17 @@ impl Ways {
         let mut parameters: BTreeSet<&Place> = callers.keys().copied().collect();
         parameters.extend(self.from.keys());
         parameters.retain(|place| matches!(place, Place::Parameter(..)));
+        let as_record = |(value, act, _): &'f (Value, Act, Where)| match (&value.source, act) {
+            (Source::Place(place), Act::As(Shape::Record(_), _)) => Some(place),
+            _ => None,
+        };
+        let typed: HashSet<&Place> = facts.acts.iter().filter_map(as_record).collect();
         loop {
             let mut is_new = false;
             for parameter in &parameters {
                 let Place::Parameter(function, index) = parameter else { continue };
                 let mut found = self.comes_out(parameter, function, &callers, &through);
-                if is_reallocators(parameter) {
+                if is_reallocators(parameter) && !typed.contains(parameter) {
                     found.insert(Passing::default());
                 }
                 is_new |= add_passings(&mut through, function, *index, found);

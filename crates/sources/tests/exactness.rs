@@ -220,6 +220,12 @@ fn what_moves_memory_gives_it_back_to_whom_it_was_from() {
         int *grown(int *x) { x = tracking_realloc(x, 64); x[3] = 1; return x + 2; }";
     let own = "struct t *more(struct t *x) { return tracking_realloc(x, 4 * sizeof *x); }";
     movable(&with_headers(&format!("{text}{own}")));
+    let beside = text
+        .replace("tracking_realloc(void *p", "tracking_realloc(struct t *o, void *p")
+        .replace("ing_realloc(x,", "ing_realloc(0, x,");
+    movable(&with_headers(&format!(
+        "struct t;{beside} int *h(struct t *o, int *x) {{ x = tracking_realloc(o, x, 64); x[3] = o->k; return x + 2; }}"
+    )));
     let other = "int *numbers(struct t *x) { int *all = tracking_realloc(x, 4 * sizeof *x); return all + 3; }
         int second(struct t *x) { return numbers(x)[1]; }";
     refused(&with_headers(&format!("{text}{other}")), "stepped through as an array of int");
