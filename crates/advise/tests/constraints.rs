@@ -10,7 +10,7 @@ use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::{Language, TypeId, Types};
+use lineup_model::types::{AggregateKind, Language, Type, TypeId, TypeKind, Types};
 use lineup_model::usage::{ByteUse, ObjectPattern, TypeUse};
 use pahole::Folder;
 use std::collections::BTreeSet;
@@ -37,9 +37,15 @@ impl Case {
 
     /// Advice when every call touches these members of one object.
     fn advise(&mut self, hot: &[&str]) -> Advice {
+        self.advise_of(hot, |_| ())
+    }
+
+    /// The same of a type that debug information describes otherwise.
+    fn advise_of(&mut self, hot: &[&str], change: impl FnOnce(&mut Type)) -> Advice {
         self.folder.write(&Default::default());
         let mut types: Types = self.folder.types(Abi::X86_64).expect("compiles");
         let id = types.by_name()["rec"][0];
+        change(types.get_mut(id).expect("known"));
         types.get_mut(id).expect("known").language = self.language;
         let (_, aggregate) = types.aggregate(id).expect("a struct");
         let mut bytes: Vec<ByteUse> = aggregate
@@ -326,4 +332,17 @@ fn members_that_kernels_declare_by_macros_move_whole() {
     for line in last.lines() {
         assert!(new.contains(&format!("{line}\n")), "{line}: {new}");
     }
+}
+
+#[test]
+fn a_union_and_an_instance_of_a_template_are_refused() {
+    let text = "struct rec { long a; char cold[200]; long b; };\nstruct rec r;\n";
+    let union = |ty: &mut Type| match &mut ty.kind {
+        TypeKind::Aggregate(aggregate) => aggregate.kind = AggregateKind::Union,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&Case::c(text).advise_of(&["a", "b"], union)), Constraint::Union);
+    let instance = |ty: &mut Type| ty.name = Some("rec<int>".into());
+    assert_eq!(refused(&Case::cpp(text).advise_of(&["a", "b"], instance)), Constraint::UnclearSource);
+    assert!(Case::c(text).advise(&["a", "b"]).refusals.is_empty());
 }

@@ -1,7 +1,7 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
 use crate::advice_options::{AdviceOptions, ReportOptions};
-use crate::explain;
+use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::commit_message;
@@ -15,11 +15,11 @@ use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
-use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explained, Survey};
 use lineup_recording::Mode;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_report::text::study_text;
+use lineup_study::companions::DebugInfos;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::judge::BuildJudge;
@@ -68,18 +68,18 @@ pub(crate) struct Options {
 /// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    let survey = explain::survey(&options.recording, &stages)?;
-    if survey.header.mode == Mode::System {
-        return run_kernel(options, survey, &stages);
+    let surveyed = explain::survey(&options.recording, &stages)?;
+    if surveyed.survey.header.mode == Mode::System {
+        return run_kernel(options, surveyed, &stages);
     }
     if options.what_if.is_some() {
         bail!(
             "--what-if goes with recordings of kernels; `lineup study` builds and records the changed program"
         );
     }
-    let (program, known) = recorded_program(&options.recording, &survey)?;
-    let recorded =
-        explain::program(&options.recording, survey, &program, known, Default::default(), &stages)?;
+    let mut known = DebugInfos::default();
+    let program = recorded_program(&options.recording, &surveyed.survey, &mut known)?;
+    let recorded = explain::program(surveyed, &program, known, Default::default(), &stages)?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
     stages.stage("copying the sources");
@@ -116,12 +116,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 /// The same for a kernel: nothing is compiled, and without sources the declarations are written out from the types.
-fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outcome> {
+fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<Outcome> {
+    let survey = &surveyed.survey;
     let kernel = survey.images.first().map(|image| PathBuf::from(&image.path));
     let kernel = kernel.with_context(|| format!("{} names no kernel", options.recording.display()))?;
     let word = |index: usize| survey.header.command.get(index).cloned().unwrap_or_default();
     let words = [word(0), word(1)];
-    let recorded = explain::program(&options.recording, survey, &kernel, None, Default::default(), stages)?;
+    let recorded = explain::program(surveyed, &kernel, DebugInfos::default(), Default::default(), stages)?;
     if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
@@ -153,18 +154,14 @@ fn run_kernel(options: &Options, survey: Survey, stages: &Stages) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-/// The program that was recorded, by the path at which it was mapped; with its debug info when that was read to find it.
-fn recorded_program(recording: &Path, survey: &Survey) -> Result<(PathBuf, Option<DebugInfo>)> {
+/// The program that was recorded, by the path at which it was mapped.
+fn recorded_program(recording: &Path, survey: &Survey, known: &mut DebugInfos) -> Result<PathBuf> {
     let wanted = survey.header.command.first().map(Path::new).and_then(Path::file_name);
     let mapped = survey.images.iter().map(|image| PathBuf::from(&image.path));
     let started = mapped.into_iter().find(|path| path.file_name() == wanted);
-    if let Some(program) = started {
-        return Ok((program, None));
-    }
-    match explain::program_with_regions(survey, Path::new("/")) {
-        Some((program, debug)) => Ok((program, Some(debug))),
-        None => bail!("{} does not say which program was recorded", recording.display()),
-    }
+    started
+        .or_else(|| explain::program_with_regions(survey, Path::new("/"), known))
+        .with_context(|| format!("{} does not say which program was recorded", recording.display()))
 }
 
 /// What is told beside the advice.

@@ -14,8 +14,9 @@ use lineup_explain::{Explained, Explanation, Survey};
 use lineup_model::line::LineSize;
 use lineup_recording::{Reader, RecordingError};
 use lineup_report::text::TextStyle;
-use lineup_study::companions::{self, DiskCompanions};
+use lineup_study::companions::{self, DebugInfos, DiskCompanions};
 use lineup_study::progress::Progress;
+use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +79,7 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
 /// Runs `lineup explain`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    let survey = survey(&options.recording, &stages)?;
+    let surveyed = survey(&options.recording, &stages)?;
     let wanted = lineup_explain::Options {
         line_size: options.line_size,
         caches: options.caches.clone(),
@@ -86,8 +87,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         program_seconds: options.seconds,
         ..lineup_explain::Options::default()
     };
-    let debug = debug_infos(&options.recording, &survey, None, &stages);
-    let explanation = explain(&options.recording, &survey, &debug, wanted, &stages)?;
+    let debug = surveyed.debug_infos(&mut DebugInfos::default(), &stages);
+    let explanation = surveyed.explain(&debug, wanted, &stages)?;
     stages.end();
     let explanation = select(explanation, &options.regions)?;
     let out = if options.json {
@@ -103,87 +104,88 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn open<'s>(path: &Path, stages: &'s Stages) -> Result<Reader<BufReader<ReadInStage<'s>>>, RecordingError> {
-    Reader::new(BufReader::new(ReadInStage::new(lineup_mapping::open(path)?, stages)))
+/// A recording that was read through. Its file stays open: every pass over the calls reads the same bytes.
+pub(crate) struct Surveyed {
+    path: PathBuf,
+    file: File,
+    /// Everything but the calls.
+    pub(crate) survey: Survey,
 }
 
 /// Reads everything of a recording but its calls. What follows damage is left out, which is told.
-pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Survey> {
+pub(crate) fn survey(path: &Path, stages: &Stages) -> Result<Surveyed> {
+    let name = || path.display().to_string();
     stages.stage(&format!("reading {}, in MiB", path.display()));
-    let survey = Survey::read(open(path, stages).with_context(|| path.display().to_string())?);
+    let file = lineup_mapping::open(path).with_context(name)?;
+    let survey = Survey::read(reader(&file, stages).with_context(name)?);
     if let Some(damage) = &survey.damage {
         stages.line(&format!("lineup: {}: {damage}; what stands before is used", path.display()));
     }
     if survey.calls == 0 {
         bail!("{}: no call was recorded; check that the program calls the regions", path.display());
     }
-    Ok(survey)
+    Ok(Surveyed { path: path.to_owned(), file, survey })
 }
 
-/// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
-/// study keeps the program that it built.
-/// `known` is the debug info of one of them, by its position, that was read before.
-fn debug_infos(
-    recording: &Path,
-    survey: &Survey,
-    mut known: Option<(usize, DebugInfo)>,
-    stages: &Stages,
-) -> Vec<Option<DebugInfo>> {
-    let kept = |image: &Path| {
-        let beside = recording.parent()?.join(image.file_name()?);
-        (!image.exists() && beside.is_file()).then_some(beside)
-    };
-    let mut read = |(index, image): (usize, &Path)| match known.take_if(|(known, _)| *known == index) {
-        Some((_, info)) => Some(info),
-        None => debug_info(kept(image).as_deref().unwrap_or(image), stages),
-    };
-    let images = survey.images.iter().map(|image| Path::new(&image.path));
-    images.enumerate().map(&mut read).collect()
+/// Reads an open recording from its start.
+fn reader<'s>(file: &File, stages: &'s Stages) -> Result<Reader<BufReader<ReadInStage<'s>>>, RecordingError> {
+    Reader::new(BufReader::new(ReadInStage::new(file.try_clone()?, stages)))
 }
 
-/// Names every access of a surveyed recording.
-fn explain(
-    path: &Path,
-    survey: &Survey,
-    debug: &[Option<DebugInfo>],
-    wanted: lineup_explain::Options,
-    stages: &Stages,
-) -> Result<Explanation> {
-    stages.stage(&format!("naming the accesses in {}, in MiB", path.display()));
-    Ok(survey.explain(debug, wanted, || open(path, stages))?)
+impl Surveyed {
+    /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
+    /// study keeps the program that it built. What was read before is taken from `known`.
+    fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
+        let kept = |image: &Path| {
+            let beside = self.path.parent()?.join(image.file_name()?);
+            (!image.exists() && beside.is_file()).then_some(beside)
+        };
+        let images = self.survey.images.iter().map(|image| Path::new(&image.path));
+        let read = |image: &Path| debug_info(kept(image).as_deref().unwrap_or(image), stages);
+        images.map(|image| known.take_or(image, || read(image))).collect()
+    }
+
+    /// Names every access: two passes over the calls.
+    fn explain(
+        &self,
+        debug: &[Option<DebugInfo>],
+        wanted: lineup_explain::Options,
+        stages: &Stages,
+    ) -> Result<Explanation> {
+        stages.stage(&format!("naming the accesses in {}, in MiB", self.path.display()));
+        Ok(self.survey.explain(debug, wanted, || reader(&self.file, stages))?)
+    }
 }
 
-/// Explains a surveyed recording of the program at this path.
-/// `known` is the program's debug info when it was read before.
+/// Explains a surveyed recording of the program at this path. `known` is debug info that was read before.
 pub(crate) fn program(
-    recording: &Path,
-    survey: Survey,
+    surveyed: Surveyed,
     program: &Path,
-    known: Option<DebugInfo>,
+    mut known: DebugInfos,
     options: lineup_explain::Options,
     stages: &Stages,
 ) -> Result<Explained> {
-    let position = survey.images.iter().position(|image| Path::new(&image.path) == program);
+    let position = surveyed.survey.images.iter().position(|image| Path::new(&image.path) == program);
     let program = position.with_context(|| {
-        let (recording, program) = (recording.display(), program.display());
+        let (recording, program) = (surveyed.path.display(), program.display());
         format!("{recording} holds no trace of {program}; was it recorded with another path?")
     })?;
-    let mut debug = debug_infos(recording, &survey, known.map(|known| (program, known)), stages);
-    let explanation = explain(recording, &survey, &debug, options, stages)?;
-    Ok(Explained::new(survey, explanation, program, debug.swap_remove(program)))
+    let mut debug = surveyed.debug_infos(&mut known, stages);
+    let explanation = surveyed.explain(&debug, options, stages)?;
+    Ok(Explained::new(surveyed.survey, explanation, program, debug.swap_remove(program)))
 }
 
 /// The program whose functions the regions are, by the path at which it was mapped: one below `folder`, when there is one.
-/// With its debug info.
-pub(crate) fn program_with_regions(survey: &Survey, folder: &Path) -> Option<(PathBuf, DebugInfo)> {
+pub(crate) fn program_with_regions(
+    survey: &Survey,
+    folder: &Path,
+    infos: &mut DebugInfos,
+) -> Option<PathBuf> {
     let own = survey.images.iter().filter(|image| !image.is_shared_library());
     let own = own.map(|image| PathBuf::from(&image.path)).filter(|path| path.starts_with(folder));
-    let counted = own.filter_map(|path| {
-        let debug = companions::load(&path).ok()?;
-        Some((regions_in(&debug, survey), path, debug))
-    });
-    let most = counted.filter(|(regions, ..)| *regions > 0).max_by_key(|(regions, ..)| *regions);
-    most.map(|(_, path, debug)| (path, debug))
+    let counted = own.filter_map(|path| Some((regions_in(infos.of(&path)?, survey), path)));
+    let most = counted.filter(|(regions, _)| *regions > 0).max_by_key(|(regions, _)| *regions);
+    most.map(|(_, path)| path)
 }
 
 /// Whether a program has any of the regions' functions.

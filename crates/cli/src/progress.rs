@@ -5,6 +5,7 @@ use lineup_report::visible;
 use lineup_study::progress::Progress;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,8 @@ impl Stages {
     }
 }
 
-/// A file whose reading is shown as the progress of the stage under way, in MiB.
+/// A file whose reading is shown as the progress of the stage under way, in MiB. Others may read the same open file beside
+/// it: each has its own place in it.
 pub(crate) struct ReadInStage<'s> {
     file: File,
     stages: &'s Stages,
@@ -65,7 +67,7 @@ impl<'s> ReadInStage<'s> {
 
 impl Read for ReadInStage<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.file.read(buffer)?;
+        let count = self.file.read_at(buffer, self.read_bytes)?;
         let before = self.read_bytes >> 20;
         self.read_bytes += count as u64;
         if self.read_bytes >> 20 != before {

@@ -268,3 +268,20 @@ fn variables_of_which_only_the_symbol_is_known_are_on_the_line_map() {
     assert!(line.is_shared);
     assert_eq!(region.coverage.named, Some(1.0));
 }
+
+/// A recording may be large: it is gone through as often as naming needs, which is once for what is not a call and twice for
+/// the calls, and never all in memory.
+#[test]
+fn calls_are_read_twice_after_all_else_was_read_once() {
+    let program = program();
+    let recording = recording(&program, &[(0, 0x10_0000), (0, 0x10_0020)]);
+    let survey = Survey::read(Reader::new(recording.as_slice()).unwrap());
+    let debug = DebugInfo::parse(program.bytes.clone(), &mut NoCompanions).unwrap();
+    let opened = std::cell::Cell::new(0);
+    let open = || {
+        opened.set(opened.get() + 1);
+        Reader::new(recording.as_slice())
+    };
+    let explanation = survey.explain(&[Some(debug)], Options::default(), open).unwrap();
+    assert_eq!((explanation.regions[0].calls, opened.get()), (2, 2));
+}

@@ -164,4 +164,17 @@ mod tests {
         assert_eq!(metrics[1].per_run.len(), 3);
         assert_eq!(metrics[1].values(), Err(Absence::NotPrinted));
     }
+
+    #[test]
+    fn the_smallest_share_is_that_of_the_run_that_counted_least() {
+        let metric = |shares: &[f64]| Metric {
+            name: "cycles".into(),
+            unit: Unit::Events,
+            per_run: std::iter::once(Observed::Value(7.0))
+                .chain(shares.iter().map(|share| Observed::Scaled { value: 1.0, share: *share }))
+                .collect(),
+        };
+        assert_eq!(metric(&[0.9, 0.25, 0.5]).smallest_share(), Some(0.25));
+        assert_eq!(metric(&[]).smallest_share(), None);
+    }
 }

@@ -98,10 +98,30 @@ mod tests {
         let difference = |a: &[u8], b: &[u8]| Output::of(a).difference(&Output::of(b));
         assert_eq!(difference(b"same", b"same"), None);
         assert_eq!(difference(b"a\nb", b"a\nc").unwrap(), "first different byte at offset 2, line 2");
+        assert_eq!(difference(b"aa\nbb", b"aa\nbc").unwrap(), "first different byte at offset 4, line 2");
         assert_eq!(difference(b"ab", b"abc").unwrap(), "2 bytes against 3");
         let long = vec![b'x'; 2 * HEAD_BYTES];
         let mut other = long.clone();
         other[2 * HEAD_BYTES - 1] = b'y';
         assert_eq!(difference(&long, &other).unwrap(), "they part after the first 4096 bytes");
+    }
+
+    /// Fails once in this way, then gives two bytes and ends.
+    struct Failing(Option<io::ErrorKind>, &'static [u8]);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.take() {
+                Some(kind) => Err(kind.into()),
+                None => self.1.read(buffer),
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_that_a_signal_interrupts_is_repeated_and_other_failures_are_told() {
+        let read = |kind| Output::read(&mut Failing(Some(kind), b"ab"));
+        assert_eq!(read(io::ErrorKind::Interrupted).unwrap(), Output::of(b"ab"));
+        assert_eq!(read(io::ErrorKind::BrokenPipe).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

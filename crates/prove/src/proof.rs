@@ -118,16 +118,7 @@ impl Proof {
     /// Lines and time in one sentence, such as `fewer lines (−1.00 per call), no end-to-end gain
     /// (within 1 %)`.
     pub fn conclusion(&self) -> String {
-        format!("{}, {}", self.lines_in_words(), self.time_in_words())
-    }
-
-    fn lines_in_words(&self) -> String {
-        match self.lines_difference {
-            None => "no region compared".into(),
-            Some(difference) if difference < 0.0 => format!("fewer lines (−{:.2} per call)", -difference),
-            Some(difference) if difference > 0.0 => format!("more lines (+{difference:.2} per call)"),
-            Some(_) => "as many lines as before".into(),
-        }
+        format!("{}, {}", lines_in_words(self.lines_difference), self.time_in_words())
     }
 
     fn time_in_words(&self) -> String {
@@ -152,6 +143,16 @@ impl Proof {
                 100.0 * time.judgement.smallest_detectable
             ),
         }
+    }
+}
+
+/// How many lines a call needs more or fewer.
+fn lines_in_words(difference: Option<f64>) -> String {
+    match difference {
+        None => "no region compared".into(),
+        Some(difference) if difference < 0.0 => format!("fewer lines (−{:.2} per call)", -difference),
+        Some(difference) if difference > 0.0 => format!("more lines (+{difference:.2} per call)"),
+        Some(_) => "as many lines as before".into(),
     }
 }
 
@@ -269,5 +270,22 @@ impl Session<'_> {
             unlike = first.difference(&result).map(|difference| OutputNotRepeatable { variant, difference });
         }
         Ok((result, unlike))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_told_with_their_sign() {
+        let said = [Some(-1.5), Some(0.25), Some(0.0), None].map(lines_in_words);
+        let expected = [
+            "fewer lines (−1.50 per call)",
+            "more lines (+0.25 per call)",
+            "as many lines as before",
+            "no region compared",
+        ];
+        assert_eq!(said, expected);
     }
 }

@@ -1,7 +1,8 @@
 //! Which effects make two variants differ, and which are left out since they differ from run to run.
 
 use lineup_prove::effects::{
-    Call, CallSite, Content, Effects, FileKind, FileLeft, ProcessPath, RepeatedEffects, Stream, Target,
+    Call, CallList, CallSite, Content, Effects, FileKind, FileLeft, KEPT_ARGUMENT_BYTES, KEPT_CALLS,
+    ProcessPath, RepeatedEffects, Stream, Target,
 };
 use lineup_prove::run::Ending;
 
@@ -167,4 +168,38 @@ fn what_could_not_be_observed_is_kept() {
     before.not_observed.insert("what goes through io_uring".into());
     let agreement = twice(&before).agreement(&twice(&prints(b""))).unwrap();
     assert_eq!(agreement.not_observed().iter().next().unwrap(), "what goes through io_uring");
+}
+
+#[test]
+fn calls_are_kept_up_to_their_limit_and_counted_beyond_it() {
+    let mut calls = CallList::default();
+    (0..KEPT_CALLS + 3).for_each(|_| calls.push(Call::new("request", b"")));
+    assert_eq!((calls.kept().len(), calls.count()), (KEPT_CALLS, KEPT_CALLS as u64 + 3));
+}
+
+#[test]
+fn arguments_that_differ_beyond_the_bytes_that_are_kept_are_different() {
+    let argument = |last: u8| [&[1; KEPT_ARGUMENT_BYTES][..], &[last; 8]].concat();
+    let said = difference(&requests(&[&argument(2)]), &requests(&[&argument(3)]));
+    assert!(said.contains("ioctl"), "{said}");
+}
+
+#[test]
+fn kinds_of_what_is_left_behind_are_told() {
+    let words = [FileKind::File, FileKind::Folder, FileKind::Link, FileKind::Special, FileKind::Gone]
+        .map(FileKind::word);
+    assert_eq!(words, ["file", "folder", "symbolic link", "special file", "removed"]);
+}
+
+#[test]
+fn streams_are_told_apart_by_where_they_go() {
+    let mut effects = prints(b"out");
+    let process = effects.processes.entry(ProcessPath::root()).or_default();
+    let stream = |text: &[u8]| Stream { written_by: ["write"].into(), content: Content::of(text) };
+    process.streams.insert(Target::Path("/dev/x".into()), stream(b"to a device"));
+    process.streams.insert(Target::StandardError, stream(b"a complaint"));
+    let agreement = twice(&effects).agreement(&twice(&effects)).unwrap();
+    let mut compared = agreement.compared().to_vec();
+    compared.sort();
+    assert_eq!(compared, ["1 written stream", "exit status", "standard error", "standard output"]);
 }

@@ -3,6 +3,7 @@
 use crate::error::{Doing, Error, Result};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo, Releasable};
 use lineup_mapping::FileBytes;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -90,4 +91,61 @@ pub fn load(program: &Path) -> Result<DebugInfo> {
     let debug = DebugInfo::parse(read(program)?, &mut DiskCompanions::of(program))
         .map_err(|cause| Error::DebugInfo { file: format!("cannot read {}", program.display()), cause })?;
     Ok(debug)
+}
+
+/// Debug information of files, each read once however often it is asked for.
+#[derive(Default)]
+pub struct DebugInfos {
+    read: BTreeMap<PathBuf, Option<DebugInfo>>,
+}
+
+impl DebugInfos {
+    /// That of a file; `None` when it cannot be read.
+    pub fn of(&mut self, file: &Path) -> Option<&DebugInfo> {
+        self.of_with(file, || load(file).ok())
+    }
+
+    fn of_with(&mut self, file: &Path, read: impl FnOnce() -> Option<DebugInfo>) -> Option<&DebugInfo> {
+        self.read.entry(file.to_owned()).or_insert_with(read).as_ref()
+    }
+
+    /// Adds what was read already.
+    pub fn add(&mut self, file: &Path, debug: DebugInfo) {
+        self.read.insert(file.to_owned(), Some(debug));
+    }
+
+    /// That of a file, to be kept; read as given when it was not read yet.
+    pub fn take_or(&mut self, file: &Path, read: impl FnOnce() -> Option<DebugInfo>) -> Option<DebugInfo> {
+        self.read.remove(file).flatten().or_else(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Something with debug information: this test itself.
+    fn own() -> PathBuf {
+        std::env::current_exe().expect("a test has a file")
+    }
+
+    #[test]
+    fn a_file_is_read_once_however_often_it_is_asked_for() {
+        let mut infos = DebugInfos::default();
+        let (mut reads, mut failures) = (0, 0);
+        for _ in 0..3 {
+            let found = infos.of_with(&own(), || {
+                reads += 1;
+                load(&own()).ok()
+            });
+            assert!(found.is_some());
+            let none = infos.of_with(Path::new("/nowhere"), || {
+                failures += 1;
+                None
+            });
+            assert!(none.is_none());
+        }
+        assert!(infos.take_or(&own(), || unreachable!("it was read")).is_some());
+        assert_eq!((reads, failures), (1, 1));
+    }
 }

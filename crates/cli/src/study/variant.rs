@@ -4,11 +4,11 @@ use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
-use lineup_debuginfo::DebugInfo;
 use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
 use lineup_recording::{Mode, ProgramExit};
+use lineup_study::companions::DebugInfos;
 use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
@@ -89,16 +89,18 @@ impl Variant {
             false => outcome.context("the program that is started is not inside --source")?,
         };
         outcome.notes.iter().for_each(|note| stages.line(note));
-        let survey = explain::survey(&recording, stages)?;
-        require_libraries_of_copy(&survey, scratch, &tree)?;
-        let (program, debug) = studied(&survey, subject, &tree, &folder)?;
+        let surveyed = explain::survey(&recording, stages)?;
+        require_libraries_of_copy(&surveyed.survey, scratch, &tree)?;
+        let own = subject.program().to_owned();
+        let mut infos = subject.into_debug_infos();
+        let program = studied(&surveyed.survey, &own, &mut infos, &tree, &folder)?;
         let options = Options {
             line_size: plan.line(),
             caches: plan.caches.clone(),
             pressure_bytes: plan.pressures.clone(),
             ..Options::default()
         };
-        let recorded = explain::program(&recording, survey, &program, Some(debug), options, stages)?;
+        let recorded = explain::program(surveyed, &program, infos, options, stages)?;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
         Ok(Variant { tree, program, recorded, reading, conduct })
@@ -144,18 +146,23 @@ fn require_libraries_of_copy(survey: &Survey, scratch: &Scratch, tree: &Tree) ->
     }
 }
 
-/// The program that the study is about: the one that was named, or started, or started in turn; with its debug info.
+/// The program that the study is about: `own`, the one that was named or started, or one that was started in turn.
 /// One that was started in turn is kept in `folder`, as the one that was named was before.
-fn studied(survey: &Survey, subject: Subject, tree: &Tree, folder: &Path) -> Result<(PathBuf, DebugInfo)> {
-    let own = subject.program();
+fn studied(
+    survey: &Survey,
+    own: &Path,
+    infos: &mut DebugInfos,
+    tree: &Tree,
+    folder: &Path,
+) -> Result<PathBuf> {
     let is_mapped = survey.images.iter().any(|image| Path::new(&image.path) == own);
     let is_studied = is_mapped && own.starts_with(&tree.path);
-    if !(is_studied && explain::has_regions(subject.debug(), survey)) {
+    if !(is_studied && infos.of(own).is_some_and(|debug| explain::has_regions(debug, survey))) {
         // Regions may lie in a library of the program.
-        match explain::program_with_regions(survey, &tree.path) {
-            Some((program, debug)) => {
+        match explain::program_with_regions(survey, &tree.path, infos) {
+            Some(program) => {
                 keep(folder, &program)?;
-                return Ok((program, debug));
+                return Ok(program);
             }
             None if is_studied => {}
             None => bail!(
@@ -165,8 +172,10 @@ fn studied(survey: &Survey, subject: Subject, tree: &Tree, folder: &Path) -> Res
             ),
         }
     }
-    subject.debug().require_debug_info().with_context(|| own.display().to_string())?;
-    Ok((own.to_owned(), subject.into_debug()))
+    if let Some(debug) = infos.of(own) {
+        debug.require_debug_info().with_context(|| own.display().to_string())?;
+    }
+    Ok(own.to_owned())
 }
 
 /// Keeps the program in a folder of the results, beside its recording: the scratch copy it was built in goes away.

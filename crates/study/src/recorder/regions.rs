@@ -1,7 +1,6 @@
 //! Region names → entries.
 
 use super::Subject;
-use crate::companions;
 use crate::error::{Error, Result};
 use lineup_debuginfo::{DebugInfo, FoundFunctions};
 use lineup_model::region::{Region, RegionId, Regions};
@@ -56,13 +55,13 @@ pub(super) fn find_elsewhere(
         return Ok(false);
     }
     let own = subject.mapped_text()?;
-    let others = discovery.images.iter().filter(|image| **image != own);
-    let others: Vec<(&String, DebugInfo)> =
-        others.filter_map(|image| Some((image, companions::load(Path::new(image)).ok()?))).collect();
+    let others: Vec<&String> = discovery.images.iter().filter(|image| **image != own).collect();
+    let mut infos = subject.others();
     let mut found_any = false;
     let find = |(id, region): (RegionId, &Region)| -> Result<Region> {
         let mut region = region.clone();
-        for (image, debug) in others.iter().filter(|_| is_nowhere(id, &region)) {
+        for image in others.iter().filter(|_| is_nowhere(id, &region)) {
+            let Some(debug) = infos.of(Path::new(image)) else { continue };
             match debug.find_functions(&region.name) {
                 FoundFunctions::OutOfLine(functions) => {
                     region.entries = functions.iter().map(|function| function.entry).collect();
@@ -101,7 +100,7 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
         if discovery.calls.get(usize::from(id.0)).copied().unwrap_or(0) > 0 {
             continue;
         }
-        if let Some(Unfollowed { program, why }) = unfollowed_with(discovery, &region.name) {
+        if let Some(Unfollowed { program, why }) = unfollowed_with(discovery, &region.name, subject) {
             let name = &region.name;
             return Err(Error::Region(format!(
                 "{name} is a function of {program}, which is not recorded: it {why}"
@@ -131,10 +130,11 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
 }
 
 /// The first program that ran unrecorded and has a function of this name.
-fn unfollowed_with<'d>(discovery: &'d Discovery, name: &str) -> Option<&'d Unfollowed> {
+fn unfollowed_with<'d>(discovery: &'d Discovery, name: &str, subject: &Subject) -> Option<&'d Unfollowed> {
     let has = |unfollowed: &&Unfollowed| {
-        let debug = companions::load(Path::new(&unfollowed.program));
-        debug.is_ok_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
+        let mut infos = subject.others();
+        let debug = infos.of(Path::new(&unfollowed.program));
+        debug.is_some_and(|debug| matches!(debug.find_functions(name), FoundFunctions::OutOfLine(_)))
     };
     discovery.unfollowed.iter().find(has)
 }

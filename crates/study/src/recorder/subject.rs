@@ -1,11 +1,12 @@
 //! What is recorded: the program that is started, and the one whose functions the regions are.
 
 use super::sanitizer;
-use crate::companions;
+use crate::companions::{self, DebugInfos};
 use crate::error::{Doing, Error, Result};
 use crate::run::Run;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, MOST_INTERPRETERS};
+use std::cell::{RefCell, RefMut};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,6 +20,8 @@ pub struct Subject {
     /// The file whose functions the regions are.
     program: PathBuf,
     debug: DebugInfo,
+    /// That of other files in which functions were looked for.
+    others: RefCell<DebugInfos>,
 }
 
 impl Subject {
@@ -37,8 +40,11 @@ impl Subject {
             check(&program)?;
         }
         let debug = companions::load(&program)?;
+        let mut others = DebugInfos::default();
         if program != started {
-            let machine = companions::load(&started)?.abi().machine;
+            let other = companions::load(&started)?;
+            let machine = other.abi().machine;
+            others.add(&started, other);
             if machine != debug.abi().machine {
                 let own = debug.abi().machine;
                 let why = format!(
@@ -48,7 +54,7 @@ impl Subject {
                 return Err(Error::file(program, why));
             }
         }
-        Ok(Subject { command, program, debug })
+        Ok(Subject { command, program, debug, others: RefCell::new(others) })
     }
 
     /// Files that no recording may replace.
@@ -77,9 +83,16 @@ impl Subject {
         &self.debug
     }
 
-    /// Its debug information, to be kept.
-    pub fn into_debug(self) -> DebugInfo {
-        self.debug
+    /// Debug information of other files that ran.
+    pub(super) fn others(&self) -> RefMut<'_, DebugInfos> {
+        self.others.borrow_mut()
+    }
+
+    /// All debug information that was read, to be kept: its own, and that of other files in which functions were looked for.
+    pub fn into_debug_infos(self) -> DebugInfos {
+        let mut infos = self.others.into_inner();
+        infos.add(&self.program, self.debug);
+        infos
     }
 }
 

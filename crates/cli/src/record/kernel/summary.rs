@@ -1,7 +1,7 @@
 //! The figures of a recorded kernel.
 
 use lineup_model::access::CallEnd;
-use lineup_recording::{Counts, MeasuredCall, Recording, SystemPlan};
+use lineup_recording::{CallSizes, Counts, MeasuredCall, Recording, SystemPlan};
 use serde::Serialize;
 
 /// What was recorded (schema `lineup.record-kernel/1`).
@@ -120,6 +120,12 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
     if system.interrupts_while_off + system.flag.failed_checks > 0 {
         notes.push("spans with interrupts off are not exact: the tracked flag was found to be wrong".into());
     }
+    for (id, region) in recording.header.regions.iter() {
+        let all = recording.measured.iter().filter(|call| call.region == id);
+        let kept = recording.calls.iter().filter(|call| call.region == id);
+        let all = all.map(|call| call.own.instructions);
+        notes.extend(unlike_the_rest(&region.name, all, kept.map(|call| call.instructions)));
+    }
     let shows_flag = system.flag.checks > 0;
     let names = recording.header.regions.iter().enumerate();
     Report {
@@ -166,9 +172,47 @@ fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
     }
 }
 
+/// What is said of a region whose kept calls, the first ones, are not like all of its calls: what is explained of their
+/// accesses then need not hold for the others. Of calls their instructions are taken.
+fn unlike_the_rest(
+    name: &str,
+    all: impl Iterator<Item = u64>,
+    kept: impl Iterator<Item = u64>,
+) -> Option<String> {
+    let mut sizes = CallSizes::default();
+    all.for_each(|instructions| sizes.add(instructions));
+    let mut kept: Vec<u64> = kept.collect();
+    kept.sort_unstable();
+    let median = *kept.get(kept.len() / 2)?;
+    let mean = kept.iter().map(|instructions| *instructions as f64).sum::<f64>() / kept.len() as f64;
+    if kept.len() as u64 >= sizes.calls() || sizes.is_like(median as f64, mean) {
+        return None;
+    }
+    let (all_median, all_mean) = (sizes.median()?, sizes.mean()?);
+    Some(format!(
+        "{name}: the {} calls whose accesses are kept are its first ones and not like all {}: median {median} instructions, \
+         over all {all_median}; mean {mean:.0}, over all {all_mean:.0}; keep more with --calls, or pass over more with --warmup",
+        kept.len(),
+        sizes.calls()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kept_calls_that_are_not_like_all_are_told() {
+        let all = || (0..100).map(|number| if number < 20 { 500 } else { 800 });
+        let told = unlike_the_rest("tick", all(), all().take(20)).expect("they differ");
+        assert!(
+            told.contains("the 20 calls") && told.contains("median 500 instructions, over all 800"),
+            "{told}"
+        );
+        assert_eq!(unlike_the_rest("tick", all(), all()), None, "all are kept");
+        assert_eq!(unlike_the_rest("tick", all().skip(20), all().skip(90)), None, "they are alike");
+        assert_eq!(unlike_the_rest("tick", all(), all().take(0)), None, "none is kept, so none is explained");
+    }
 
     #[test]
     fn quantiles_are_values_that_occurred() {
