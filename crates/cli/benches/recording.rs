@@ -8,14 +8,16 @@
 //! where a second processor is free.
 
 mod setup;
+#[path = "setup/timing.rs"]
+mod timing;
 
 use lineup_recording::{Event, Reader};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use wait4::Wait4;
+use std::process::Command;
+use std::time::Duration;
+use timing::{Took, measure, median};
 
 const ROUNDS: usize = 5;
 const CACHES: [&str; 3] = ["l1i=32K,8,64", "l1d=32K,8,64", "l2=1M,16,64"];
@@ -38,39 +40,9 @@ fn main() {
     lua(&lineup, folder.path());
 }
 
-/// What a run took.
-#[derive(Clone, Copy)]
-struct Took {
-    wall: Duration,
-    /// User and system time of the command and of what it waited for.
-    processor: Duration,
-}
-
 /// Wall time of one run, whose output is thrown away.
 fn time(command: &[&str], folder: &Path, package: &str) -> Duration {
     measure(command, folder, package).wall
-}
-
-fn measure(command: &[&str], folder: &Path, package: &str) -> Took {
-    let begun = Instant::now();
-    let mut child = Command::new(command[0])
-        .args(&command[1..])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| {
-            panic!("cannot run {}: {error}; install it: apt install {package}", command[0])
-        });
-    let run = child.wait4().expect("waiting for a command");
-    assert!(run.status.success(), "{command:?} failed");
-    Took { wall: begun.elapsed(), processor: run.rusage.utime + run.rusage.stime }
-}
-
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
 }
 
 fn region(lineup: &Path, folder: &Path) {

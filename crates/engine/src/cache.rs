@@ -41,6 +41,16 @@ impl Cache {
         Some(self.executed as u64 + at as u64)
     }
 
+    /// Has a block's place lead to other code from now on: eight aligned bytes, in one piece.
+    pub(crate) fn lead(&mut self, from: u64, to: u64) {
+        let at = (from - self.executed as u64) as usize;
+        debug_assert!(at.is_multiple_of(8) && at + 8 <= self.used);
+        let mut jump = [0xe9, 0, 0, 0, 0, 0x90, 0x90, 0x90];
+        jump[1..5].copy_from_slice(&(to.wrapping_sub(from + 5) as u32).to_le_bytes());
+        // SAFETY: within the mapping and aligned, as every block is; blocks are longer than that.
+        unsafe { self.written.add(at).cast::<u64>().write_volatile(u64::from_le_bytes(jump)) };
+    }
+
     /// Writes the distance of a jump that may be executed meanwhile: four aligned bytes, in one piece.
     pub(crate) fn link(&mut self, hole: u64, target: u64) {
         let at = (hole - self.executed as u64) as usize;

@@ -4,6 +4,7 @@ use crate::cache::Cache;
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::maps::{self, Mapping};
+use crate::patch;
 use crate::processes::{self, New};
 use crate::restore::{self, Patch};
 use crate::shared::Shared;
@@ -11,7 +12,7 @@ use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
 use crate::translate::{Task, Translated, Ways, translate};
-use lineup_recording::native::{chunk, record};
+use lineup_recording::native::{chunk, record, word};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -29,6 +30,8 @@ pub(crate) struct Engine {
     pub(crate) slots: i32,
     pub(crate) gate: u64,
     pub(crate) release_first: u64,
+    /// Where patched entries lead.
+    pub(crate) entry: u64,
     /// One byte, which is 0 in processes that are forked off.
     pub(crate) is_on: &'static AtomicU8,
     pub(crate) code: Lock<Blocks>,
@@ -41,6 +44,8 @@ pub(crate) struct Engine {
 pub(crate) struct Block {
     start: u64,
     body: u64,
+    /// Where its code ends in the program.
+    end: u64,
 }
 
 /// Blocks, and what they are made from.
@@ -59,16 +64,21 @@ pub(crate) struct Blocks {
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
     mappings: Vec<Mapping>,
+    /// Memory for code near entries.
+    pub(crate) near: Vec<patch::Near>,
 }
 
 /// What the engine keeps of a thread.
 pub(crate) struct Thread {
     number: u64,
-    chunk: usize,
-    chunk_start: u64,
+    /// The chunk that it fills, and where that begins; `None` between calls when there are few.
+    chunk: Option<(usize, u64)>,
     stack: *mut u8,
     table: *mut u8,
 }
+
+/// Set once it was told that there is no room for more code.
+static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
 
@@ -107,6 +117,7 @@ impl Blocks {
             moved: HashMap::new(),
             patches: Vec::new(),
             mappings: Vec::new(),
+            near: Vec::new(),
         }
     }
 
@@ -155,7 +166,12 @@ impl Blocks {
             engine.shared.note(&format!("{} at {:#x} {what}", unlogged.mnemonic, unlogged.pc));
         }
         if translated.definition_hole > 0 {
-            let number = engine.shared.define(&translated.definition)?;
+            let Some(number) = engine.shared.define(&translated.definition) else {
+                engine
+                    .shared
+                    .note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+                return None;
+            };
             let hole = translated.definition_hole;
             translated.code[hole..hole + 4].copy_from_slice(&number.to_le_bytes());
         }
@@ -163,16 +179,29 @@ impl Blocks {
             translated.code[*low..*low + 4].copy_from_slice(&(number as u32).to_le_bytes());
             translated.code[*high..*high + 4].copy_from_slice(&((number >> 32) as u32).to_le_bytes());
         }
-        let start = self.cache.put(&translated.code)?;
+        let Some(start) = self.cache.put(&translated.code) else {
+            engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+            return None;
+        };
         self.links.extend(translated.links.iter().map(|link| start + link.hole as u64));
         if let Some(ways) = translated.system_call {
             let next = pc + translated.definition.code.len() as u64;
             self.calls.insert(next, ways.map(|place| start + place as u64));
         }
-        let block = Block { start, body: start + translated.body as u64 };
+        let end = pc + (translated.definition.code.len() as u64).max(1);
+        let block = Block { start, body: start + translated.body as u64, end };
         self.places.insert(start, pc);
         self.blocks.insert(pc, block.clone());
         Some(block)
+    }
+
+    /// Whether any code that was looked at lies in a range.
+    fn is_code(&self, range: &Range<u64>) -> bool {
+        self.blocks_in(range).next().is_some()
+            || self.entries.iter().any(|pc| range.contains(pc))
+            || self.mappings.iter().any(|mapping| {
+                mapping.is_fixed_code && mapping.range.start < range.end && range.start < mapping.range.end
+            })
     }
 
     fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64) -> Translated {
@@ -187,9 +216,29 @@ impl Blocks {
         (address < start + translated.code.len() as u64).then_some((start, translated))
     }
 
-    /// True when code in this range stands in the cache.
-    fn has_blocks(&self, range: Range<u64>) -> bool {
-        self.blocks.range(range).next().is_some()
+    /// Forgets code that is unmapped: other code may be mapped there later. What leads to a block leads to the engine
+    /// from now on, which looks for the new one.
+    fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
+        self.mappings.clear();
+        let gone: Vec<(u64, Block)> = self.blocks_in(range).map(|(pc, block)| (*pc, block.clone())).collect();
+        for (pc, block) in &gone {
+            self.blocks.remove(pc);
+            self.places.remove(&block.start);
+            self.leaves.remove(pc);
+            if let Some(again) = self.cache.put(&gates::again(engine.slots, *pc)) {
+                self.cache.lead(block.start, again);
+            }
+        }
+        self.entries.retain(|pc| !range.contains(pc));
+        self.moved.retain(|pc, _| !range.contains(pc));
+        self.patches.retain(|patch| !range.contains(&patch.pc));
+        engine.shared.forget_entries(range);
+    }
+
+    /// Blocks of code in a range; one may reach into it from before.
+    fn blocks_in(&self, range: &Range<u64>) -> impl Iterator<Item = (&u64, &Block)> {
+        let (first, start) = (range.start.saturating_sub(MOST_CODE_BYTES), range.start);
+        self.blocks.range(first..range.end).filter(move |(_, block)| block.end > start)
     }
 
     /// Where code that leaves the cache leads.
@@ -220,7 +269,7 @@ impl Engine {
         let resume = match slots.reason {
             reason::ENTER => {
                 is_first = slots.thread == 0;
-                match (!is_first || self.begin_thread(slots)) && self.enter(slots) {
+                match (!is_first || self.begin_thread(slots)) && self.has_chunk(slots) && self.enter(slots) {
                     true => self.find(slots, pc, |block| block.body),
                     false => self.leave(slots, pc),
                 }
@@ -233,7 +282,9 @@ impl Engine {
             reason::LEAVE => {
                 self.log(slots, &[u64::from(record::LEAVE) << 32]);
                 restore::finished_regions(self);
-                self.leave(slots, pc)
+                let leave = self.leave(slots, pc);
+                self.share_chunk(slots);
+                leave
             }
             reason::LOST => self.lose(slots, pc),
             reason::SYSTEM_CALL => self.system_call(slots, registers),
@@ -273,22 +324,46 @@ impl Engine {
     /// A thread is met for the first time. False when there is no memory for it.
     fn begin_thread(&self, slots: &mut Slots) -> bool {
         let (Some(stack), Some(table)) = (system::memory(STACK_BYTES), system::memory(TABLE_BYTES)) else {
+            // The stack of threads that are not known is used under its lock alone.
+            slots.own_stack = 0;
             return false;
         };
-        let number =
-            self.shared.word(lineup_recording::native::word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
-        let Some((chunk, start)) = self.shared.take_chunk(number) else { return false };
-        let thread = Thread { number, chunk, chunk_start: start as u64, stack, table };
+        let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
+        let thread = Thread { number, chunk: None, stack, table };
         slots.own_stack = stack as u64 + STACK_BYTES as u64;
         slots.vectors = stack as u64;
         slots.table = table as u64;
         slots.gate = self.gate;
-        slots.log = start as u64;
         slots.thread = Box::into_raw(Box::new(thread)) as u64;
         // SAFETY: the key is ours; it belongs to the first 32, for which the C library keeps room in every thread, so
         // that nothing is allocated.
         unsafe { libc::pthread_setspecific(self.thread_key, slots.thread as *const libc::c_void) };
         true
+    }
+
+    /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
+    fn has_chunk(&self, slots: &mut Slots) -> bool {
+        const MOST_ROUNDS: u32 = 2_000;
+        let Some(thread) = self.thread(slots) else { return false };
+        if thread.chunk.is_none() {
+            let taken = self.shared.take_chunk(thread.number, MOST_ROUNDS);
+            thread.chunk = taken.map(|(number, start)| (number, start as u64));
+            let Some((_, start)) = thread.chunk else {
+                self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+                return false;
+            };
+            slots.log = start;
+        }
+        true
+    }
+
+    /// The thread's call has ended: others may need its chunk.
+    fn share_chunk(&self, slots: &Slots) {
+        if let Some(thread) = self.thread(slots).filter(|_| self.shared.is_scarce())
+            && let Some((chunk, start)) = thread.chunk.take()
+        {
+            self.shared.submit_chunk(chunk, slots.log - start);
+        }
     }
 
     fn enter(&self, slots: &mut Slots) -> bool {
@@ -349,17 +424,18 @@ impl Engine {
     /// Hands the thread's chunk over and takes another.
     fn next_chunk(&self, slots: &mut Slots) -> bool {
         let Some(thread) = self.thread(slots) else { return false };
-        self.shared.submit_chunk(thread.chunk, slots.log - thread.chunk_start);
-        match self.shared.take_chunk(thread.number) {
-            Some((chunk, start)) => {
-                (thread.chunk, thread.chunk_start) = (chunk, start as u64);
-                slots.log = thread.chunk_start;
+        let Some((chunk, start)) = thread.chunk else { return false };
+        self.shared.submit_chunk(chunk, slots.log - start);
+        match self.shared.take_chunk(thread.number, u32::MAX) {
+            Some((number, start)) => {
+                thread.chunk = Some((number, start as u64));
+                slots.log = start as u64;
                 true
             }
             None => {
                 self.is_on.store(0, Ordering::Relaxed);
                 // What is written from now on is overwritten.
-                slots.log = thread.chunk_start;
+                slots.log = start;
                 false
             }
         }
@@ -367,8 +443,8 @@ impl Engine {
 
     /// What is logged up to here can be read.
     fn commit(&self, slots: &Slots) {
-        if let Some(thread) = self.thread(slots) {
-            self.shared.commit_chunk(thread.chunk, (slots.log - thread.chunk_start).min(chunk::BYTES));
+        if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk) {
+            self.shared.commit_chunk(chunk, (slots.log - start).min(chunk::BYTES));
         }
     }
 
@@ -401,23 +477,43 @@ impl Engine {
         self.is_on.load(Ordering::Relaxed) != 0
     }
 
-    /// Memory is about to be unmapped. Other code may be mapped there later, of which the cache knows nothing: so
-    /// nothing is recorded any more when it is code.
+    /// Memory is about to be unmapped. Other code may be mapped there later.
     fn notice_unmapped(&self, start: u64, bytes: u64) {
         if !self.is_on() {
             return;
         }
         let signals = system::block_signals();
-        let is_code = self.code.with(|code| code.has_blocks(start..start.saturating_add(bytes)));
+        let range = start..start.saturating_add(bytes).checked_next_multiple_of(4096).unwrap_or(u64::MAX);
+        self.code.with(|code| {
+            if code.is_code(&range) {
+                code.forget(self, &range);
+            }
+        });
         system::restore_signals(signals);
-        if is_code && self.is_on.swap(0, Ordering::Relaxed) != 0 {
-            self.shared.note(&format!("code at {start:#x} was unmapped: nothing was recorded after that"));
+    }
+
+    /// A file was mapped to be executed: entries may lie in it.
+    fn notice_mapped(&self, protection: u64, file: u64, result: i64) {
+        let is_code = protection & libc::PROT_EXEC as u64 != 0 && (file as i32) >= 0 && result > 0;
+        if !is_code || !self.is_on() {
+            return;
+        }
+        self.shared.word(word::MAPPED).fetch_add(1, Ordering::Release);
+        if self.shared.word(word::LOOKS_FOR_MORE).load(Ordering::Relaxed) != 0 {
+            let signals = system::block_signals();
+            LOOKING.with(|()| patch::more(self));
+            system::restore_signals(signals);
         }
     }
 
     fn system_call(&self, slots: &mut Slots, registers: &mut Registers) -> u64 {
-        if registers.rax as i64 == libc::SYS_munmap {
-            self.notice_unmapped(registers.rdi, registers.rsi);
+        match registers.rax as i64 {
+            libc::SYS_munmap => self.notice_unmapped(registers.rdi, registers.rsi),
+            // What was there is unmapped.
+            libc::SYS_mmap if registers.r10 & libc::MAP_FIXED as u64 != 0 => {
+                self.notice_unmapped(registers.rdi, registers.rsi);
+            }
+            _ => {}
         }
         slots.resume_pc = slots.pc - 2;
         let tick = self.shared.tick();
@@ -427,6 +523,12 @@ impl Engine {
         self.commit(slots);
         if registers.rax as i64 == libc::SYS_rt_sigaction {
             signals::set_handler(registers);
+            registers.rcx = slots.pc;
+            slots.resume_pc = slots.pc;
+            return self.find(slots, slots.pc, |block| block.start);
+        }
+        if registers.rax as i64 == libc::SYS_mmap && registers.rdx & libc::PROT_EXEC as u64 != 0 {
+            map(self, registers);
             registers.rcx = slots.pc;
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc, |block| block.start);
@@ -460,6 +562,39 @@ pub(crate) unsafe extern "C" fn unmap_from_site(registers: *mut Registers) {
         unsafe { system::call(libc::SYS_munmap, [registers.rdi, registers.rsi, 0, 0, 0, 0]) } as u64;
 }
 
+/// From a system call of the C library or the loader that maps memory.
+///
+/// # Safety
+/// Only from [`gates::in_place_of_call`], with the registers of a system call.
+pub(crate) unsafe extern "C" fn map_from_site(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut *registers };
+    match get() {
+        Some(engine) => {
+            if registers.r10 & libc::MAP_FIXED as u64 != 0 {
+                engine.notice_unmapped(registers.rdi, registers.rsi);
+            }
+            map(engine, registers);
+        }
+        None => registers.rax = map_memory(registers) as u64,
+    }
+}
+
+fn map_memory(r: &Registers) -> i64 {
+    // SAFETY: the program's own system call.
+    unsafe { system::call(libc::SYS_mmap, [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]) }
+}
+
+/// Maps memory for the program, and looks for entries in it.
+fn map(engine: &Engine, registers: &mut Registers) {
+    let result = map_memory(registers);
+    registers.rax = result as u64;
+    engine.notice_mapped(registers.rdx, registers.r8, result);
+}
+
+/// Held while entries are looked for in new files.
+static LOOKING: Lock<()> = Lock::new(());
+
 /// A thread ends: what it had is given back.
 pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     let (Some(engine), false) = (get().filter(|engine| engine.is_on()), thread.is_null()) else { return };
@@ -471,7 +606,9 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     slots.busy = 1;
     // SAFETY: made by `begin_thread`, and nobody else's.
     let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };
-    engine.shared.submit_chunk(thread.chunk, slots.log - thread.chunk_start);
+    if let Some((chunk, start)) = thread.chunk {
+        engine.shared.submit_chunk(chunk, slots.log - start);
+    }
     slots.thread = 0;
     slots.own_stack = 0;
     system::unmap(thread.stack, STACK_BYTES);

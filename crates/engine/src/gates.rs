@@ -206,6 +206,16 @@ pub(crate) fn release_first(places: &Places) -> Vec<u8> {
     code.bytes
 }
 
+/// In place of a block that is gone: asks the engine for the code at its address.
+pub(crate) fn again(slots: i32, pc: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.store_slot_value(slots + at!(link), 0);
+    code.store_slot_value(slots + at!(pc), pc);
+    code.store_slot_value(slots + at!(reason), reason::GO);
+    code.jump_to_slot(slots + at!(gate));
+    code.bytes
+}
+
 /// To the program: nothing of the thread's slots is used after it is no longer busy.
 pub(crate) fn leave(slots: i32, pc: u64) -> Vec<u8> {
     let mut code = Code::default();

@@ -10,7 +10,7 @@ use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, Register,
 };
-use lineup_recording::native::{Refusal, entry, word};
+use lineup_recording::native::{Refusal, entry, state, word};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -23,47 +23,62 @@ const MOST_BYTES: u64 = 160;
 /// Functions are looked through up to here for jumps to their beginning.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 
-/// Memory that jumps from some entries reach, while it is written.
-struct Near {
+/// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
+/// file.
+pub(crate) struct Near {
     at: u64,
     used: u64,
 }
 
-/// Patches all entries that the command asked for, and answers for each. Only while the process has one thread.
-pub(crate) fn all(engine: &Engine, common: u64, multiplier: u64) {
+/// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
+pub(crate) fn more(engine: &Engine) {
+    let shared = &engine.shared;
+    shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
+    if shared.wait_for_answer() {
+        all(engine);
+    }
+    shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+}
+
+/// Patches all entries that the command asked for and have no answer yet, and answers for each. Nobody executes them
+/// yet: the process has one thread, or their file was mapped just now.
+pub(crate) fn all(engine: &Engine) {
     let shared = &engine.shared;
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
-    let mut near: Vec<Near> = Vec::new();
-    let mut patches = Vec::new();
+    let maps = maps::read();
+    let is_code = |range: Range<u64>| {
+        let holds = |mapping: &maps::Mapping| {
+            mapping.is_fixed_code && mapping.range.start <= range.start && range.end <= mapping.range.end
+        };
+        maps.iter().any(holds)
+    };
+    let (common, multiplier) = (engine.entry, shared.word(word::MULTIPLIER).load(Ordering::Relaxed));
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     for number in 0..entries {
         let read = |field| shared.entry(number, field).load(Ordering::Acquire);
         let pc = read(entry::ADDRESS);
         let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
-        let answer = match prepare(engine, &mut near, pc, about, common, multiplier) {
-            Ok((target, moved)) => {
-                patches.push((number, pc, target, moved));
-                entry::PATCHED
-            }
+        let end = pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
+        if read(entry::ANSWER) != 0 || !is_code(pc..end) {
+            continue;
+        }
+        let prepared = prepare(engine, (&memory, &mut near), pc, about, common, multiplier);
+        let answer = match prepared {
+            Ok((target, moved)) if write(engine, &memory, pc, target, &moved) => entry::PATCHED,
+            Ok(_) => Refusal::NoRoom.answer(),
             Err(refusal) => refusal.answer(),
         };
         shared.entry(number, entry::ANSWER).store(answer, Ordering::Release);
     }
-    let all = near.iter().all(|near| {
-        system::protect(near.at as *mut u8, NEAR_BYTES as usize, libc::PROT_READ | libc::PROT_EXEC)
-    });
-    let memory = File::open(b"/proc/self/mem\0", libc::O_RDWR).filter(|_| all);
-    for (number, pc, target, moved) in patches {
-        let is_written = memory.as_ref().is_some_and(|memory| write(engine, memory, pc, target, &moved));
-        if !is_written {
-            shared.entry(number, entry::ANSWER).store(Refusal::NoRoom.answer(), Ordering::Release);
-        }
-    }
+    engine.code.with(|code| code.near = near);
 }
 
 /// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
-/// handler and those that unmap memory, and before they are made those that start a process or a program.
+/// handler and those that map and unmap memory, and before they are made those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
     lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
+    lead(engine, libc::SYS_mmap, engine::map_from_site as *const () as u64, false);
     lead(engine, libc::SYS_munmap, engine::unmap_from_site as *const () as u64, false);
     lead(engine, libc::SYS_clone, processes::before_clone as *const () as u64, true);
     lead(engine, libc::SYS_execve, processes::before_exec as *const () as u64, true);
@@ -118,7 +133,7 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
 /// Writes the code that the entry is to jump to; where it is, and in it the instructions that the jump replaces.
 fn prepare(
     engine: &Engine,
-    near: &mut Vec<Near>,
+    (memory, near): (&File, &mut Vec<Near>),
     pc: u64,
     (region, size, room): (u64, u64, u64),
     common: u64,
@@ -140,8 +155,9 @@ fn prepare(
     let places =
         places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
     code.extend(encoded.code_buffer);
-    // SAFETY: our own memory, which has room for as much, and nobody executes yet.
-    unsafe { (at as *mut u8).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+    if !memory.write_at(&code, at) {
+        return Err(Refusal::NoRoom);
+    }
     place.used = at + code.len() as u64 - place.at;
     Ok((at, places))
 }
@@ -155,7 +171,10 @@ fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut
         Some(number) => number,
         None => {
             let at = maps::room_near(&maps::read(), range, NEAR_BYTES).ok_or(Refusal::NoRoom)?;
-            system::memory_at(at as usize, NEAR_BYTES as usize).ok_or(Refusal::NoRoom)?;
+            let made = system::memory_at(at as usize, NEAR_BYTES as usize).ok_or(Refusal::NoRoom)?;
+            if !system::protect(made, NEAR_BYTES as usize, libc::PROT_READ | libc::PROT_EXEC) {
+                return Err(Refusal::NoRoom);
+            }
             near.push(Near { at, used: 0 });
             near.len() - 1
         }

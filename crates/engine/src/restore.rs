@@ -51,7 +51,7 @@ fn take_out(engine: &Engine, number: u64) -> bool {
         read(entry::REGION) == number && read(entry::ANSWER) == entry::PATCHED
     };
     let address = |entry: usize| shared.entry(entry, entry::ADDRESS).load(Ordering::Relaxed);
-    let own: Vec<u64> = (0..entries).filter(is_own).map(address).collect();
+    let own: Vec<u64> = (0..entries).filter(is_own).map(address).filter(|pc| *pc != 0).collect();
     let maps = maps::read();
     let is_out = |pc: &u64| {
         engine.code.with(|code| {

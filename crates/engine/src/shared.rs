@@ -4,14 +4,20 @@ use crate::system::{self, File};
 use lineup_recording::native::{
     CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, chunk, entry, note, region, state, word,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Each chunk is mapped at a multiple of this, so that a byte of the log's pointer tells when it is full.
 const CHUNK_STRIDE: usize = 1 << 24;
 
 /// The command counts on this often at least; it is gone when it does not.
-const PATIENCE_ROUNDS: u32 = 40_000;
+const PATIENCE_ROUNDS: u32 = 4_000;
 const ROUND_NS: i64 = 100_000;
+/// After some short rounds the command has much to read: then many threads may wait for it.
+const SHORT_ROUNDS: u32 = 20;
+const LONG_ROUND_NS: i64 = 1_000_000;
+/// How long the command is waited for.
+const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 
 /// The memory.
 pub(crate) struct Shared {
@@ -66,6 +72,16 @@ impl Shared {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + field)
     }
 
+    /// Entries in this range are no more.
+    pub(crate) fn forget_entries(&self, range: &Range<u64>) {
+        let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
+        for address in (0..entries).map(|number| self.entry(number, entry::ADDRESS)) {
+            if range.contains(&address.load(Ordering::Relaxed)) {
+                address.store(0, Ordering::Release);
+            }
+        }
+    }
+
     fn chunk(&self, number: usize, field: usize) -> &AtomicU64 {
         self.word(word::FIRST_CHUNK + number * chunk::WORDS + field)
     }
@@ -96,6 +112,13 @@ impl Shared {
         self.tell(note::TEXT, text.as_bytes());
     }
 
+    /// As [`Shared::note`], the first time.
+    pub(crate) fn note_once(&self, was_told: &AtomicU8, text: &str) {
+        if was_told.swap(1, Ordering::Relaxed) == 0 {
+            self.note(text);
+        }
+    }
+
     /// As [`Shared::note`], of any kind. Takes no memory and no lock.
     pub(crate) fn tell(&self, kind: u64, text: &[u8]) {
         let words = text.len().div_ceil(8) as u64 + 1;
@@ -120,12 +143,26 @@ impl Shared {
         self.word(word::STATE).compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads; `None` when
-    /// that is gone.
-    pub(crate) fn take_chunk(&self, thread: u64) -> Option<(usize, *mut u8)> {
+    /// Whether threads had better give their chunks back between calls: there may be more threads than chunks.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
+    }
+
+    /// Why nothing more can be written.
+    pub(crate) fn is_read(&self) -> bool {
+        self.word(word::IS_GONE).load(Ordering::Acquire) == 0
+    }
+
+    /// A free chunk, for a thread: its number and where it begins. Waits for one while the command reads, but no longer
+    /// than `most_rounds` in which none is given back; `None` when there is none.
+    pub(crate) fn take_chunk(&self, thread: u64, most_rounds: u32) -> Option<(usize, *mut u8)> {
         let mut last_beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
-        let mut rounds = 0;
-        loop {
+        let mut last_given = 0;
+        let (mut rounds, mut waited, mut slept) = (0, 0, 0);
+        while waited < most_rounds {
+            if !self.is_read() {
+                return None;
+            }
             for number in 0..chunk::COUNT {
                 let is_ours = self
                     .chunk(number, chunk::STATE)
@@ -139,14 +176,19 @@ impl Shared {
                     return Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)));
                 }
             }
-            system::sleep_ns(ROUND_NS);
+            slept += 1;
+            system::sleep_ns(if slept < SHORT_ROUNDS { ROUND_NS } else { LONG_ROUND_NS });
             let beat = self.word(word::HEARTBEAT).load(Ordering::Relaxed);
             rounds = if beat == last_beat { rounds + 1 } else { 0 };
             last_beat = beat;
+            let given = self.word(word::GIVEN_BACK).load(Ordering::Relaxed);
+            waited = if given == last_given { waited + 1 } else { 0 };
+            last_given = given;
             if rounds > PATIENCE_ROUNDS {
-                return None;
+                self.word(word::IS_GONE).store(1, Ordering::Release);
             }
         }
+        None
     }
 
     /// So many bytes of a chunk are whole records.
@@ -158,6 +200,20 @@ impl Shared {
     pub(crate) fn submit_chunk(&self, number: usize, bytes: u64) {
         self.commit_chunk(number, bytes);
         self.chunk(number, chunk::STATE).store(chunk::IS_FULL, Ordering::Release);
+    }
+
+    /// Waits until the command has answered. False when it does not.
+    pub(crate) fn wait_for_answer(&self) -> bool {
+        for _ in 0..MOST_ROUNDS_FOR_AN_ANSWER {
+            if self.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED {
+                return true;
+            }
+            if !self.is_read() {
+                return false;
+            }
+            system::sleep_ns(ROUND_NS);
+        }
+        false
     }
 
     /// The engine gives up, and says why.

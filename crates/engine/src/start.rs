@@ -11,9 +11,6 @@ use lineup_recording::native::{VARIABLE, note, state, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// How long the command is waited for.
-const ROUNDS: u32 = 100_000;
-const ROUND_NS: i64 = 100_000;
 const FIRST_STACK_BYTES: usize = 1 << 17;
 const _: () = assert!(VECTOR_BYTES < FIRST_STACK_BYTES);
 
@@ -112,16 +109,9 @@ fn begin(shared: Shared) {
     };
     shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
     shared.word(word::STATE).store(state::ASKS, Ordering::Release);
-    let is_answered = || shared.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED;
-    let mut rounds = 0;
-    while !is_answered() && rounds < ROUNDS {
-        system::sleep_ns(ROUND_NS);
-        rounds += 1;
-    }
-    if !is_answered() {
+    if !shared.wait_for_answer() {
         return shared.give_up("the command did not answer");
     }
-    let multiplier = shared.word(word::MULTIPLIER).load(Ordering::Relaxed);
     let Parts { slots, cache, gate, release_first, entry, is_on, signals } = parts;
     let mut thread_key = 0;
     // SAFETY: the key is ours; the function lives as long as the library, which is never unloaded.
@@ -131,10 +121,10 @@ fn begin(shared: Shared) {
         return shared.give_up("the C library has no room for what is kept of a thread");
     }
     let code = Lock::new(Blocks::new(cache));
-    let engine = Engine { shared, slots, gate, release_first, is_on, code, thread_key, signals };
+    let engine = Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals };
     let Some(engine) = engine::set(engine) else { return };
     system::register_serializing();
-    patch::all(engine, entry, multiplier);
+    patch::all(engine);
     patch::system_calls(engine);
     engine.is_on.store(1, Ordering::Release);
     engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);

@@ -213,8 +213,13 @@ impl Images {
         self.entries.get(&pc).copied()
     }
 
-    /// Every entry, in order of address.
-    pub fn entries(&self) -> Vec<EntryPlace> {
+    /// Every entry in these files, which are mapped now, in order of address.
+    pub fn entries(&self, files: &[GuestFile]) -> Vec<EntryPlace> {
+        let is_mapped = |pc: u64| {
+            self.image_at(pc).is_some_and(|image| {
+                files.iter().any(|file| file.path == image.path && file.start == image.start)
+            })
+        };
         let size = |pc| self.function_at(pc).map_or(0, |function| function.range.end.saturating_sub(pc));
         let place = |(pc, region): (&u64, &u16)| EntryPlace {
             pc: *pc,
@@ -222,7 +227,8 @@ impl Images {
             size_bytes: size(*pc),
             room_bytes: self.next_function(*pc).map_or(size(*pc), |next| next - *pc),
         };
-        let mut entries: Vec<_> = self.entries.iter().map(place).collect();
+        let mapped = self.entries.iter().filter(|(pc, _)| is_mapped(**pc));
+        let mut entries: Vec<_> = mapped.map(place).collect();
         entries.sort_unstable_by_key(|entry| entry.pc);
         entries
     }

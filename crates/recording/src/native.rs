@@ -37,12 +37,22 @@ pub mod word {
     pub const LEAVES_AFTER_LAST: usize = 11;
     /// Processes that were forked off.
     pub const FORKED: usize = 12;
+    /// Counts on when a file was mapped to be executed.
+    pub const MAPPED: usize = 13;
+    /// Not 0 when the log is not read any more.
+    pub const IS_GONE: usize = 14;
+    /// Not 0 when entries may lie in files that are mapped later.
+    pub const LOOKS_FOR_MORE: usize = 15;
+    /// Chunks that were read and given back.
+    pub const GIVEN_BACK: usize = 17;
+    /// Calls that were to be recorded and were not, since the log was full.
+    pub const PASSED_OVER: usize = 16;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
     pub const FIRST_CHUNK: usize = 512;
     /// Number of the first entry: see [`super::entry`].
-    pub const FIRST_ENTRY: usize = 1024;
+    pub const FIRST_ENTRY: usize = 1536;
 }
 
 /// How far the two sides have come.
@@ -57,6 +67,8 @@ pub mod state {
     pub const GAVE_UP: u64 = 4;
     /// The engine looks whether it can work.
     pub const STARTS: u64 = 5;
+    /// The engine waits for entries in files that were mapped since.
+    pub const ASKS_AGAIN: u64 = 6;
 }
 
 /// Kinds of notes: the upper half of their first word, whose lower half is their length in bytes.
@@ -104,7 +116,7 @@ pub mod chunk {
     /// It waits to be read.
     pub const IS_FULL: u64 = 2;
     /// Chunks.
-    pub const COUNT: usize = 64;
+    pub const COUNT: usize = 128;
     /// Bytes after which it is full; the last record may go beyond.
     pub const FULL_BYTES: u64 = 1 << 16;
     /// Bytes of each in the file.
@@ -115,7 +127,7 @@ pub mod chunk {
 pub mod entry {
     /// Words of each.
     pub const WORDS: usize = 5;
-    /// Where it lies.
+    /// Where it lies; 0 when its file was unmapped.
     pub const ADDRESS: usize = 0;
     /// The region's number.
     pub const REGION: usize = 1;
@@ -132,7 +144,7 @@ pub mod entry {
 }
 
 /// Where notes lie in the file.
-pub const NOTES: Range<u64> = 1 << 16..1 << 17;
+pub const NOTES: Range<u64> = 1 << 17..1 << 18;
 /// Where definitions lie in the file.
 pub const DEFINITIONS: Range<u64> = 1 << 20..65 << 20;
 /// Where chunks lie in the file.

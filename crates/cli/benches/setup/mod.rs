@@ -15,6 +15,8 @@ pub(crate) fn release_build() -> PathBuf {
         "lineup",
         "-p",
         "lineup-plugin",
+        "-p",
+        "lineup-engine",
     ]);
     assert!(cargo.status().expect("cargo").success(), "the build failed");
     // This very executable lies in the folder `deps` of the release profile.

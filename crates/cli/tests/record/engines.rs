@@ -86,7 +86,7 @@ fn both(program: &Program, options: &[&str]) -> (Recorded, Recorded) {
     (with("native"), with("qemu"))
 }
 
-fn assert_engines_agree(program: &Program, options: &[&str]) {
+pub(crate) fn assert_engines_agree(program: &Program, options: &[&str]) {
     let (native, emulated) = both(program, options);
     assert_equal(&native, &emulated);
 }

@@ -10,6 +10,8 @@ mod durability;
 mod engines;
 mod frames;
 #[cfg(target_arch = "x86_64")]
+mod generated;
+#[cfg(target_arch = "x86_64")]
 mod hot_paths;
 #[cfg(target_arch = "x86_64")]
 mod native;

@@ -1,6 +1,7 @@
 //! What is the native engine's own: what it leaves alone, and what it tells of.
 
-use crate::program::{X86_64, c};
+use crate::program::{X86_64, build, c};
+use lineup_model::access::CallEnd;
 
 #[test]
 fn entries_are_as_they_were_when_the_first_calls_are_recorded() {
@@ -119,4 +120,87 @@ fn processes_and_programs_that_are_started_run_untouched_and_are_told_of() {
         "{}",
         recorded.said
     );
+}
+
+#[test]
+fn libraries_that_come_and_go_are_recorded_whenever_they_are_there() {
+    let library = |factor: &str| {
+        format!(
+            "__attribute__((noinline)) long plug(long x) {{ return x * {factor} + 1; }}\n\
+                 long use(long x) {{ return plug(x) + plug(x + 1); }}\n"
+        )
+    };
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        __attribute__((noinline)) long hot(long (*plug)(long), long x) { return plug(x) + 2; }
+        int main(void) {
+            long sum = 0, same = 0;
+            void *last = 0;
+            for (int i = 0; i < 40; i++) {
+                void *library = dlopen(i % 2 ? "./one.so" : "./other.so", RTLD_NOW | RTLD_LOCAL);
+                if (!library) return 9;
+                long (*use)(long) = (long (*)(long))dlsym(library, "use");
+                same += last == (void *)use;
+                last = (void *)use;
+                for (int j = 0; j < 3; j++) sum += hot(use, j);
+                dlclose(library);
+            }
+            printf("sum %lx\nsame %lx\n", sum, same);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    for (name, factor) in [("one.so", "3"), ("other.so", "5")] {
+        let options = ["-shared", "-fPIC", "-fno-semantic-interposition"];
+        build(X86_64, program.folder.path(), &format!("{name}.c"), &library(factor), name, &options);
+    }
+    let recorded = program.record(&["--engine", "native", "--region", "hot", "--region", "plug"]);
+    // Each library 20 times: (2x + 1) f + 2, and 2.
+    let once = |factor: u64| (0..3).map(|x| (2 * x + 1) * factor + 4).sum::<u64>();
+    assert_eq!(recorded.value("sum"), 20 * (once(3) + once(5)));
+    assert!(recorded.value("same") > 0, "the libraries take each other's place");
+    let calls = recorded.calls();
+    let of = |region| calls.iter().filter(|call| call.region.0 == region).count();
+    assert_eq!((of(0), of(1)), (120, 240));
+    assert!(calls.iter().all(|call| call.end == CallEnd::Returned && call.missed_blocks == 0));
+    // A name that no file has is refused when the program has ended.
+    let refused = crate::program::lineup_record(
+        program.folder.path(),
+        &["--engine", "native", "--region", "nowhere_at_all", "--", "./program"],
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nowhere_at_all"));
+}
+
+#[test]
+fn more_threads_than_the_log_has_parts_are_recorded() {
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        static pthread_barrier_t all;
+        __attribute__((noinline)) long hot(long x) { return x * 3; }
+        static void *work(void *argument) {
+            long sum = hot((long)argument);
+            pthread_barrier_wait(&all);
+            for (long i = 0; i < 5; i++) sum += hot(i);
+            pthread_barrier_wait(&all);
+            return (void *)sum;
+        }
+        int main(void) {
+            enum { MANY = 200 };
+            static pthread_t threads[MANY];
+            pthread_attr_t small;
+            pthread_attr_init(&small);
+            pthread_attr_setstacksize(&small, 1 << 16);
+            pthread_barrier_init(&all, 0, MANY);
+            for (long i = 0; i < MANY; i++) pthread_create(&threads[i], &small, work, (void *)i);
+            long total = 0;
+            for (int i = 0; i < MANY; i++) { void *sum; pthread_join(threads[i], &sum); total += (long)sum; }
+            printf("total %lx\n", total);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let recorded = program.record(&["--engine", "native", "--region", "hot"]);
+    assert_eq!(recorded.calls().len(), 1200, "{}", recorded.said);
+    assert_eq!(recorded.value("total"), 3 * (199 * 100 + 200 * 10));
 }

@@ -79,12 +79,20 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
         && plan.header.max_calls.is_some()
         && request.stop_after.is_none();
     memory.set(word::LEAVES_AFTER_LAST, u64::from(is_enough));
+    // A function that the program does not have may be one of a library, which may be loaded later.
+    let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
+    memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let mut follower = Follower::new(&memory, plan, task.output)?;
     let waiting = Waiting::start(&task.run(&memory)?, None, request.streams, interrupts)?;
     let begun = Instant::now();
     let is_over = AtomicBool::new(false);
     let (finished, followed) = std::thread::scope(|scope| {
-        let following = scope.spawn(|| follower.follow(&is_over));
+        let following = scope.spawn(|| {
+            let followed = follower.follow(&is_over);
+            // Whoever would write more goes on without.
+            memory.set(word::IS_GONE, 1);
+            followed
+        });
         let seen = |number| memory.region(number, region::CALLS);
         let is_enough = || {
             let regions = 0..plan.header.regions.len();
@@ -98,9 +106,6 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
             following.join().unwrap_or_else(|_| Err(Error::Start("reading the engine's log failed".into()))),
         )
     });
-    if let Some(region) = missing(&memory, plan) {
-        regions::check_known(region, task.subject.debug())?;
-    }
     if let Some(refused) = refused(&memory, plan) {
         return refuse(format!("{refused}; record it with --engine qemu"));
     }
@@ -114,6 +119,11 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
              record it with --engine qemu",
             task.subject.program().display()
         ));
+    }
+    let missing = plan.header.regions.iter().find(|(id, _)| !follower.found.contains(&id.0));
+    if let Some((_, region)) = missing.filter(|_| interrupts.check().is_ok()) {
+        regions::check_known(&region.name, task.subject.debug())?;
+        return refuse(format!("no file that the program mapped has a function {}", region.name));
     }
     let failure = followed.err();
     let written = follower.finish(Vec::new());
@@ -160,14 +170,6 @@ impl Task<'_> {
     }
 }
 
-/// A region that no mapped file has, once the engine has answered.
-fn missing<'a>(memory: &Memory, plan: &'a Plan) -> Option<&'a str> {
-    let entries = memory.word(word::ENTRIES) as usize;
-    let has_entry = |region: u16| (0..entries).any(|number| memory.region_of(number) == u64::from(region));
-    let mut regions = plan.header.regions.iter().filter(|_| memory.word(word::STATE) == state::RUNS);
-    regions.find(|(id, _)| !has_entry(id.0)).map(|(_, region)| region.name.as_str())
-}
-
 /// Why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
 fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
     match memory.word(word::STATE) {
@@ -178,14 +180,7 @@ fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
     let entries = memory.word(word::ENTRIES) as usize;
     plan.header.regions.iter().find_map(|(id, region)| {
         let own = (0..entries).filter(|number| memory.region_of(*number) == u64::from(id.0));
-        let answers: Vec<u64> = own.map(|number| memory.answer(number)).collect();
-        match answers.iter().find_map(|answer| Refusal::of(*answer)) {
-            Some(why) => Some(format!("the native engine cannot watch {}: {why}", region.name)),
-            None if answers.is_empty() => Some(format!(
-                "no file that the program maps when it starts has {}: the native engine sees no library that is loaded later",
-                region.name
-            )),
-            None => None,
-        }
+        let why = own.map(|number| memory.answer(number)).find_map(Refusal::of)?;
+        Some(format!("the native engine cannot watch {}: {why}", region.name))
     })
 }

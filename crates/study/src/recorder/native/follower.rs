@@ -5,7 +5,7 @@ use crate::error::{Doing, Result};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
 use lineup_follow::images::Images;
-use lineup_follow::maps;
+use lineup_follow::maps::{self, GuestFile};
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
 use lineup_follow::tracker::CallSite;
@@ -17,7 +17,7 @@ use lineup_model::region::RegionId;
 use lineup_recording::native::{DefinedAccess, Definition, Form, entry, note, record, region, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, RegionCounts, Summary, Unfollowed, Writer};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +68,10 @@ pub(super) struct Follower<'a> {
     pickers: Vec<Picker>,
     bounds: Vec<u64>,
     begun: Instant,
+    /// Regions that a file had.
+    pub(super) found: BTreeSet<u16>,
+    /// How many files had been mapped at the last look at them.
+    looked_at: u64,
 }
 
 impl<'a> Follower<'a> {
@@ -87,6 +91,8 @@ impl<'a> Follower<'a> {
             pickers: (0..regions).map(|_| Picker::new(&plan.header, 0)).collect(),
             bounds: vec![0; regions],
             begun: Instant::now(),
+            found: BTreeSet::new(),
+            looked_at: 0,
         };
         for number in 0..regions {
             memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
@@ -102,8 +108,13 @@ impl<'a> Follower<'a> {
             let was_over = is_over.load(Ordering::Acquire);
             beat += 1;
             self.memory.set(word::HEARTBEAT, beat);
-            if self.memory.word(word::STATE) == state::ASKS {
-                self.answer()?;
+            match self.memory.word(word::STATE) {
+                state::ASKS => {
+                    self.note_process()?;
+                    self.answer()?;
+                }
+                state::ASKS_AGAIN => self.answer()?,
+                _ => {}
             }
             let chunks = self.memory.chunks(was_over);
             for chunk in &chunks {
@@ -120,13 +131,23 @@ impl<'a> Follower<'a> {
 
     /// Tells the engine where the entries are.
     fn answer(&mut self) -> Result<()> {
-        self.look_at_images()?;
-        let entries = self.images.entries();
-        for (number, place) in entries.iter().take(entry::MOST).enumerate() {
-            self.memory.set_entry(number, place);
+        let files = self.look_at_images()?;
+        let mut known = self.memory.word(word::ENTRIES) as usize;
+        let addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
+        let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
+        for place in self.images.entries(&files) {
+            self.found.insert(place.region);
+            let is_known = addresses.contains(&place.pc);
+            match unused.pop().or((known < entry::MOST).then_some(known)) {
+                Some(number) if !is_known => {
+                    self.memory.set_entry(number, &place);
+                    known = known.max(number + 1);
+                }
+                Some(number) if number < known => unused.push(number),
+                _ => {}
+            }
         }
-        self.note_process()?;
-        self.memory.set(word::ENTRIES, entries.len().min(entry::MOST) as u64);
+        self.memory.set(word::ENTRIES, known as u64);
         self.memory.set(word::STATE, state::ANSWERED);
         Ok(())
     }
@@ -147,12 +168,14 @@ impl<'a> Follower<'a> {
     }
 
     /// Takes in files that were mapped since the last look.
-    fn look_at_images(&mut self) -> Result<()> {
-        let maps = self.maps();
-        let fresh = self.images.refresh(&maps::native_files(&maps), 0, self.plan);
+    fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
+        self.looked_at = self.memory.word(word::MAPPED);
+        let files = maps::native_files(&self.maps());
+        let fresh = self.images.refresh(&files, 0, self.plan);
         let mut encoder = Encoder::new();
         fresh.images.iter().for_each(|image| encoder.image(image));
-        self.write(&mut encoder)
+        self.write(&mut encoder)?;
+        Ok(files)
     }
 
     fn maps(&self) -> String {
@@ -284,7 +307,8 @@ impl<'a> Follower<'a> {
     fn block(&mut self, thread: &mut Thread<Own>, number: u32, words: &[u64]) -> Result<Option<usize>> {
         if !self.known.contains_key(&number) {
             let Some(definition) = self.memory.definition(number) else { return Ok(None) };
-            if self.images.image_at(definition.start).is_none() {
+            let is_new = self.memory.word(word::MAPPED) != self.looked_at;
+            if is_new || self.images.image_at(definition.start).is_none() {
                 self.look_at_images()?;
             }
             let known = self.know(definition);
@@ -454,6 +478,12 @@ impl<'a> Follower<'a> {
             0 => {}
             1 => notes.push("a process was forked off; its calls are not recorded".into()),
             many => notes.push(format!("{many} processes were forked off; their calls are not recorded")),
+        }
+        let passed_over = self.memory.word(word::PASSED_OVER);
+        if passed_over > 0 {
+            notes.push(format!(
+                "{passed_over} calls were not recorded, since too many threads were inside calls"
+            ));
         }
         notes.extend(self.memory.notes());
         let mut encoder = Encoder::new();

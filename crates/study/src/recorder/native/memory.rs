@@ -68,10 +68,16 @@ impl Memory {
     /// Asks for an entry.
     pub(super) fn set_entry(&self, number: usize, place: &EntryPlace) {
         let first = word::FIRST_ENTRY + number * entry::WORDS;
+        self.set(first + entry::ANSWER, 0);
         self.set(first + entry::ADDRESS, place.pc);
         self.set(first + entry::REGION, u64::from(place.region));
         self.set(first + entry::SIZE, place.size_bytes);
         self.set(first + entry::ROOM, place.room_bytes);
+    }
+
+    /// Where an entry lies; 0 when its file was unmapped.
+    pub(super) fn address_of(&self, number: usize) -> u64 {
+        self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ADDRESS)
     }
 
     /// The region of an entry.
@@ -110,6 +116,7 @@ impl Memory {
         let mut bytes = vec![0; length as usize];
         let _ = self.0.read_exact_at(&mut bytes, CHUNKS + chunk.number as u64 * chunk::BYTES);
         self.set(first + chunk::STATE, 0);
+        self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
     }
 
