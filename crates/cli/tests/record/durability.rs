@@ -24,11 +24,17 @@ int main(int argc, char **argv) {
     const char *how = argc > 1 ? argv[1] : "";
     if (!strcmp(how, "crash")) *(volatile int *)0 = 1;
     if (!strcmp(how, "pause")) pause();
-    // Its emulator is killed from outside.
+    // It, or its emulator, is killed from outside.
     if (!strcmp(how, "killed")) { if (!fork()) { kill(getppid(), SIGKILL); _exit(0); } pause(); }
     return 0;
 }
 "#;
+
+/// Ways to record in one run.
+#[cfg(target_arch = "x86_64")]
+const ONE_RUN: &[&[&str]] = &[&["--one-pass"], &["--engine", "native"]];
+#[cfg(not(target_arch = "x86_64"))]
+const ONE_RUN: &[&[&str]] = &[&["--one-pass"]];
 
 fn recording(program: &Program) -> Recording {
     let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
@@ -45,10 +51,10 @@ fn check(recording: &Recording) {
 }
 
 #[test]
-fn a_crash_and_the_emulators_death_keep_every_call_that_ended() {
+fn a_crash_and_a_violent_death_keep_every_call_that_ended() {
     let program = c(X86_64, SOURCE, &[]);
     for how in ["crash", "killed"] {
-        for mode in [&[][..], &["--one-pass"]] {
+        for mode in [&[&[][..]], ONE_RUN].concat() {
             let arguments = [&["--region", "region"], mode, &["--", "./program", how]].concat();
             let output = lineup_record(program.folder.path(), &arguments);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -63,12 +69,16 @@ fn a_crash_and_the_emulators_death_keep_every_call_that_ended() {
 
 #[test]
 fn an_interrupt_keeps_every_call_that_ended() {
+    ONE_RUN.iter().for_each(|way| interrupt(way));
+}
+
+fn interrupt(way: &[&str]) {
     let program = c(X86_64, SOURCE, &[]);
     let folder = program.folder.path();
     // Builds the recorder.
     lineup_record(folder, &["--region", "region", "--", "./nothing"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
-    command.args(["record", "--one-pass", "--region", "region", "--", "./program", "pause"]);
+    command.arg("record").args(way).args(["--region", "region", "--", "./program", "pause"]);
     let child = command.current_dir(folder).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let child = child.expect("running lineup");
     let begun = Instant::now();
@@ -86,6 +96,10 @@ fn an_interrupt_keeps_every_call_that_ended() {
 
 #[test]
 fn a_full_disk_is_told_and_what_was_written_is_kept() {
+    [&[&[][..]], ONE_RUN].concat().into_iter().for_each(fill);
+}
+
+fn fill(way: &[&str]) {
     let program = c(X86_64, SOURCE, &[]);
     let folder = program.folder.path();
     lineup_record(folder, &["--region", "region", "--", "./nothing"]);
@@ -93,7 +107,9 @@ fn a_full_disk_is_told_and_what_was_written_is_kept() {
     std::fs::create_dir(&small).expect("a folder");
     let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
     lineup
-        .args(["record", "--region", "region", "--out", "small/x.rec", "--", "./program"])
+        .arg("record")
+        .args(way)
+        .args(["--region", "region", "--out", "small/x.rec", "--", "./program"])
         .current_dir(folder);
     let Some(output) = with_small_folder(&small, 1100, &lineup, "cp small/x.rec lineup.rec") else { return };
     let said = String::from_utf8_lossy(&output.stderr);
