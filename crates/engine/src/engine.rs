@@ -77,6 +77,8 @@ pub(crate) struct Thread {
     table: *mut u8,
 }
 
+const UNREAD: &str = "the log was not read for some seconds";
+
 /// Set once it was told that there is no room for more code.
 static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 
@@ -349,6 +351,9 @@ impl Engine {
             let taken = self.shared.take_chunk(thread.number, MOST_ROUNDS);
             thread.chunk = taken.map(|(number, start)| (number, start as u64));
             let Some((_, start)) = thread.chunk else {
+                if !self.shared.is_read() {
+                    self.stop(UNREAD);
+                }
                 self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
                 return false;
             };
@@ -433,7 +438,7 @@ impl Engine {
                 true
             }
             None => {
-                self.is_on.store(0, Ordering::Relaxed);
+                self.stop(UNREAD);
                 // What is written from now on is overwritten.
                 slots.log = start;
                 false
@@ -467,9 +472,18 @@ impl Engine {
         system::restore_signals(signals);
         // Without room for code nothing is recorded any more; the thread stays busy, so that it enters no gate.
         leave.unwrap_or_else(|| {
-            self.is_on.store(0, Ordering::Relaxed);
+            self.stop("there was no room for more code");
             pc
         })
+    }
+
+    /// Nothing is recorded any more.
+    fn stop(&self, why: &str) {
+        if self.is_on.swap(0, Ordering::Relaxed) != 0 {
+            self.shared.note(&format!(
+                "recording ended before the program, and later calls were not counted: {why}"
+            ));
+        }
     }
 
     /// False when nothing is recorded any more, and in processes that were forked off.
@@ -532,6 +546,12 @@ impl Engine {
             registers.rcx = slots.pc;
             slots.resume_pc = slots.pc;
             return self.find(slots, slots.pc, |block| block.start);
+        }
+        if registers.rax as i64 == libc::SYS_exit
+            && let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk.take())
+        {
+            // The thread ends here, and does not come back.
+            self.shared.submit_chunk(chunk, slots.log - start);
         }
         let new = processes::before_call(self, registers);
         let signals = system::block_signals();

@@ -2,6 +2,9 @@
 
 use crate::program::{X86_64, build, c};
 use lineup_model::access::CallEnd;
+use rustix::process::{Pid, Signal, kill_process};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[test]
 fn entries_are_as_they_were_when_the_first_calls_are_recorded() {
@@ -203,4 +206,48 @@ fn more_threads_than_the_log_has_parts_are_recorded() {
     let recorded = program.record(&["--engine", "native", "--region", "hot"]);
     assert_eq!(recorded.calls().len(), 1200, "{}", recorded.said);
     assert_eq!(recorded.value("total"), 3 * (199 * 100 + 200 * 10));
+}
+
+#[test]
+fn a_program_goes_on_when_its_log_is_not_read() {
+    let source = r#"
+        #include <fcntl.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((noinline)) long hot(long x) { volatile char b[64]; for (int i = 0; i < 64; i++) b[i] = x; return b[x & 63]; }
+        int main(void) {
+            long sum = 0, made = 0;
+            for (; made < 1000; made++) sum += hot(made);
+            close(open("ready", O_CREAT | O_WRONLY, 0600));
+            while (access("stopped", F_OK)) sum += hot(made++);
+            for (int i = 0; i < 2000000; i++) sum += hot(i);
+            close(open("over", O_CREAT | O_WRONLY, 0600));
+            return sum == 0;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let folder = program.folder.path();
+    // Builds the recorder.
+    crate::program::lineup_record(folder, &["--region", "hot", "--", "./nothing"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.args(["record", "--engine", "native", "--region", "hot", "--", "./program"]);
+    let child = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let child = child.expect("running lineup");
+    let wait_for = |name: &str| {
+        let begun = Instant::now();
+        while !folder.join(name).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(300), "{name}: the program never came so far");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for("ready");
+    let lineup = Pid::from_child(&child);
+    kill_process(lineup, Signal::STOP).expect("a signal to lineup");
+    std::fs::write(folder.join("stopped"), "").expect("a file");
+    wait_for("over");
+    kill_process(lineup, Signal::CONT).expect("a signal to lineup");
+    let output = child.wait_with_output().expect("the end of lineup");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("recording ended before the program, and later calls were not counted"), "{said}");
+    assert!(output.status.success());
 }
