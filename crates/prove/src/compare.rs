@@ -30,7 +30,7 @@ pub struct ComparePlan {
     pub primary: String,
     /// Blocks after which to stop: two or more.
     pub max_blocks: u64,
-    /// Summed elapsed time of all timed runs after which to stop, once three blocks are complete.
+    /// Time spent on all timed runs after which to stop, once three blocks are complete.
     pub max_time_ns: u64,
     /// Untimed runs of each variant at the start.
     pub warm_up: u32,
@@ -113,7 +113,7 @@ pub fn collect(runner: &mut dyn Runner, plan: &ComparePlan) -> Collected {
                 }
             }
         }
-        spent_ns = block.iter().fold(spent_ns, |spent, (_, run)| spent.saturating_add(run.wall_ns));
+        spent_ns = block.iter().fold(spent_ns, |spent, (_, run)| spent.saturating_add(run.spent_ns()));
         collected.runs.extend(block);
         collected.blocks += 1;
         if narrow_enough(&collected, plan) {

@@ -22,7 +22,7 @@ pub struct ProofPlan {
     pub stop: WidthStop,
     /// Blocks after which to stop however wide the interval: two or more.
     pub max_blocks: u64,
-    /// Summed elapsed time of all runs after which to stop, once three blocks are complete.
+    /// Time spent on all runs after which to stop, once three blocks are complete.
     pub max_time_ns: u64,
     /// Untimed runs of each variant at the start: two are made even when fewer are asked for, since
     /// they show whether the output repeats.
@@ -239,7 +239,7 @@ impl Session<'_> {
                 if let Some(reason) = unlike {
                     return Ok((Err(NotTimed::OutputNotRepeatable(reason)), blocks));
                 }
-                spent_ns = spent_ns.saturating_add(result.wall_ns);
+                spent_ns = spent_ns.saturating_add(result.spent_ns());
                 timed.push(TimedRun { variant: slot.variant, block: blocks, wall_ns: result.wall_ns });
             }
             blocks += 1;

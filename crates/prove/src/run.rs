@@ -91,8 +91,10 @@ pub struct RunResult {
     pub stderr: Output,
     /// What the client that drove it wrote to standard output; `None` when there was none.
     pub client_stdout: Option<Output>,
-    /// From release to exit, by a monotonic clock.
+    /// From release to exit, by a monotonic clock; where a client drove it, the client's time.
     pub wall_ns: u64,
+    /// What the run took besides, and is not measured: until a server listened, and from its client's end to its own.
+    pub around_ns: u64,
     /// What the kernel accounts to it; `None` when not observed.
     pub usage: Option<Usage>,
     /// CPUs it was allowed to run on, sorted; `None` when it was not pinned.
@@ -113,11 +115,17 @@ impl RunResult {
             stderr: Output::of(stderr),
             client_stdout: None,
             wall_ns,
+            around_ns: 0,
             usage: None,
             cpus: None,
             counters: Vec::new(),
             printed: Vec::new(),
         }
+    }
+
+    /// All that the run took.
+    pub fn spent_ns(&self) -> u64 {
+        self.wall_ns.saturating_add(self.around_ns)
     }
 
     /// What two runs did differently, as far as can be seen from outside.

@@ -104,6 +104,18 @@ fn the_time_limit_ends_the_comparison() {
     assert_eq!(proof.evidence().blocks, 3);
 }
 
+/// A server that is driven takes long to start and to end for a moment of its client's.
+#[test]
+fn what_runs_take_besides_what_is_measured_counts_against_the_limit() {
+    let driven = |slot: &Slot| RunResult { around_ns: 1_000_000_000, ..same(slot) };
+    let stop = WidthStop { target_width: 0.0, ..patient().stop };
+    let plan = ProofPlan { max_time_ns: 40_000_000_000, max_blocks: 100, stop, ..patient() };
+    let proof = Simulated::new(0.0, driven).prove(&plan, (3, 3)).unwrap();
+    let alone = Simulated::new(0.0, same).prove(&plan, (3, 3)).unwrap();
+    let (driven, alone) = (proof.evidence().blocks, alone.evidence().blocks);
+    assert!(driven <= 10 && driven < alone, "{driven}, {alone}");
+}
+
 #[test]
 fn an_output_that_does_not_repeat_leaves_the_footprints_only() {
     let changing = |slot: &Slot| RunResult::finished(0, slot.number.to_string().as_bytes(), b"", 0);

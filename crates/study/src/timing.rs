@@ -10,6 +10,7 @@ use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 /// On which CPUs the runs of a block may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,6 +136,7 @@ impl ProcessRunner {
     pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
         let cpus = self.cpus(slot);
         let run = self.run_of(slot)?;
+        let started = Instant::now();
         let waiting = Waiting::start(&run, cpus.as_deref(), self.options.streams, &self.interrupts)?;
         let counters = Counters::attach(waiting.pid(), &self.options.events);
         let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, client, .. } = waiting.run()?;
@@ -149,6 +151,7 @@ impl ProcessRunner {
         let client_stdout = client.map(|client| client.stdout);
         let usage = Some(usage);
         let input = Some(run.input.content());
+        let around = started.elapsed().saturating_sub(Duration::from_nanos(wall_ns));
         Ok(RunResult {
             ending,
             input,
@@ -156,6 +159,7 @@ impl ProcessRunner {
             stderr,
             client_stdout,
             wall_ns,
+            around_ns: u64::try_from(around.as_nanos()).unwrap_or(u64::MAX),
             usage,
             cpus,
             counters,

@@ -62,7 +62,7 @@ pub(crate) struct Compare {
     /// blocks.
     #[arg(long)]
     until_width: Option<Share>,
-    /// Stop after this much measured time, such as 90s or 2m.
+    /// Stop after this much time of runs, such as 90s or 2m.
     #[arg(long)]
     max_time: Option<Span>,
     /// Changes smaller than this count as equivalent.

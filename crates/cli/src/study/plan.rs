@@ -70,7 +70,7 @@ pub(crate) struct Options {
     guard: bool,
     #[command(flatten)]
     surroundings: Surroundings,
-    /// Stop timing after so many seconds of runs
+    /// Stop timing after so many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
     /// Print the report as JSON (schema lineup.study/1)
