@@ -23,3 +23,5 @@ mod several;
 #[path = "../small_folder/mod.rs"]
 mod small_folder;
 mod thread_local;
+#[cfg(target_arch = "x86_64")]
+mod transparent;
