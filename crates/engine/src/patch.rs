@@ -85,6 +85,15 @@ pub(crate) fn system_calls(engine: &Engine) {
     lead(engine, libc::SYS_execveat, processes::before_exec_at as *const () as u64, true);
 }
 
+/// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
+fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
+    let ours = maps.iter().find(|mapping| mapping.range.contains(&own)).map(|mapping| mapping.path.clone());
+    let is_others = |mapping: &maps::Mapping| ours.as_ref() != Some(&mapping.path);
+    maps.into_iter()
+        .filter(|mapping| mapping.is_fixed_code && mapping.is_of_file && is_others(mapping))
+        .collect()
+}
+
 /// Leads `mov eax, number; syscall` to a function, wherever it stands in the code of files; `goes_on` when the call is
 /// made after the function.
 fn lead(engine: &Engine, number: i64, function: u64, goes_on: bool) {
@@ -92,7 +101,7 @@ fn lead(engine: &Engine, number: i64, function: u64, goes_on: bool) {
     let mut call = [0xb8, 0, 0, 0, 0, 0x0f, 0x05];
     call[1..5].copy_from_slice(&number.to_le_bytes());
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
-    for mapping in maps::read().into_iter().filter(|mapping| mapping.is_fixed_code && mapping.is_of_file) {
+    for mapping in others_code(maps::read(), lead as *const () as u64) {
         let range = mapping.range;
         // SAFETY: mapped readable, as the kernel has just told; nothing is unmapped before the program runs.
         let code = unsafe {
@@ -294,6 +303,21 @@ mod tests {
     /// What is moved of a function of these bytes, of which the first `size` are its own.
     fn codes(bytes: &[u8], size: u64) -> Result<Vec<iced_x86::Code>, Refusal> {
         Ok(displaced(bytes, 0x1000, size)?.iter().map(|instruction| instruction.code()).collect())
+    }
+
+    #[test]
+    fn the_engines_own_system_calls_are_let_be() {
+        let mapping = |start: u64, path: &str| maps::Mapping {
+            range: start..start + 0x1000,
+            is_fixed_code: true,
+            is_of_file: path.starts_with('/'),
+            path: path.into(),
+            offset: 0,
+        };
+        let all = vec![mapping(0x1000, "/p"), mapping(0x3000, "/engine"), mapping(0x5000, "[vdso]")];
+        let others = others_code([all, vec![mapping(0x8000, "/engine")]].concat(), 0x3010);
+        assert_eq!(others.iter().map(|mapping| mapping.range.start).collect::<Vec<_>>(), [0x1000]);
+        assert!(maps::read().iter().any(|mapping| mapping.range.contains(&(lead as *const () as u64))));
     }
 
     #[test]
