@@ -188,3 +188,15 @@ fn only_a_comparison_that_may_stop_early_pays_for_it() {
     };
     assert!(width(&fixed) < width(&early));
 }
+
+#[test]
+fn each_variant_has_its_own_values() {
+    let mut runner = |slot: &Slot| -> Result<RunResult, AnyError> {
+        let wall_ns = 1_000 * (slot.variant.0 as u64 + 1) + slot.number % 3;
+        Ok(RunResult::finished(0, b"", b"", wall_ns))
+    };
+    let comparison = judge_all(&collect(&mut runner, &plan()), &plan()).unwrap();
+    let means = comparison.metrics[0].variants.iter().map(|variant| variant.as_ref().unwrap().summary.mean);
+    let means: Vec<u64> = means.map(|mean| mean as u64 / 1_000).collect();
+    assert_eq!(means, [1, 2]);
+}

@@ -371,4 +371,11 @@ mod tests {
     fn a_name_without_a_value_gives_nothing() {
         assert_eq!(Expression::parse("z").unwrap().value(&BTreeMap::new()), None);
     }
+
+    #[test]
+    fn only_what_stands_inside_each_other_is_deep() {
+        let long = "2^1 + ".repeat(2 * MAX_DEPTH) + "1";
+        assert_eq!(evaluate(&long).value, 4.0 * MAX_DEPTH as f64 + 1.0);
+        assert!(Expression::parse(&("2^".repeat(2 * MAX_DEPTH) + "1")).is_err());
+    }
 }

@@ -99,4 +99,10 @@ mod tests {
         spiked.extend([0.0, 10.0]);
         assert_eq!(Histogram::of(&spiked).unwrap().counts.len(), 10);
     }
+
+    #[test]
+    fn a_range_of_one_value_has_bins_of_width_one() {
+        let histogram = Histogram::with_range(&[5.0, 6.0], 5.0, 5.0, 3).unwrap();
+        assert_eq!((histogram.bin_width, histogram.total()), (1.0, 1));
+    }
 }

@@ -144,4 +144,10 @@ mod tests {
         assert!(t_interval(&[1.0, 2.0], 1.0).is_err());
         assert!(t_interval(&[1.0, 2.0], f64::NAN).is_err());
     }
+
+    #[test]
+    fn an_interval_that_ends_at_a_limit_does_not_lie_inside() {
+        let lies_inside = |low, high| Interval { low, high, level: 0.95 }.lies_inside(0.0, 1.0);
+        assert!(lies_inside(0.25, 0.75) && !lies_inside(0.0, 0.75) && !lies_inside(0.25, 1.0));
+    }
 }

@@ -178,4 +178,12 @@ mod tests {
         assert_eq!(in_parts(&[b"at /tmp/x"], b"/tmp/x/a").whole, Output::of(b"at /tmp/x"));
         assert_eq!(in_parts(&[b"aab"], b"ab").whole, Output::of(b"a.."));
     }
+
+    #[test]
+    fn no_more_chunks_are_kept_than_the_limit() {
+        let lines = "\n".repeat(KEPT_CHUNKS + 2);
+        let content = Content::of(lines.as_bytes());
+        assert_eq!(content.chunks().len(), KEPT_CHUNKS);
+        assert!(content.covered_bytes() < content.whole.size_bytes);
+    }
 }
