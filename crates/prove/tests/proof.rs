@@ -237,6 +237,19 @@ fn programs_that_were_stopped_are_not_timed_unless_a_client_was_done() {
     assert!(error.to_string().contains("the client's output"), "{error}");
 }
 
+#[test]
+fn clients_that_were_answered_otherwise_while_recorded_prove_nothing() {
+    let with = |lines, answer: &[u8]| {
+        let Recorded { footprints, conduct } = recorded(lines);
+        Recorded { footprints, conduct: Conduct { client_stdout: Some(Output::of(answer)), ..conduct } }
+    };
+    let mut runner = |slot: &Slot| Ok(same(slot));
+    let plan = ProofPlan { is_emulated: true, ..patient() };
+    let error = prove(&with(3, b"one"), &with(2, b"two"), &mut runner, &plan).unwrap_err();
+    assert!(error.is_other_work() && error.to_string().contains("the client's output"), "{error}");
+    assert!(prove(&with(3, b"one"), &with(2, b"one"), &mut runner, &plan).is_ok());
+}
+
 /// Two observed runs of a program that leaves this file.
 fn leaves(content: &[u8]) -> ConductEffects {
     let file = FileLeft {
