@@ -104,7 +104,8 @@ fn unit(
         return Err(error);
     }
     let is_kernel = command.is_kernel();
-    let tree = read(&unit, root, command.is_cpp(source), is_kernel.then_some(known));
+    let mut tree = read(&unit, root, command.is_cpp(source), is_kernel.then_some(known));
+    tree.forbids_designators = command.forbids_designators();
     Ok(collect(&tree, is_kernel))
 }
 

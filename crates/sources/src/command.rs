@@ -110,6 +110,15 @@ impl CompileCommand {
         self.arguments.iter().any(|argument| argument == "-D__KERNEL__")
     }
 
+    /// True when its language and its warnings take no `.member = value` in an initialiser: C of 1989, to the letter.
+    pub(crate) fn forbids_designators(&self) -> bool {
+        let has =
+            |options: &[&str]| self.arguments.iter().any(|argument| options.contains(&argument.as_str()));
+        let is_old = has(&["-ansi", "-std=c89", "-std=c90", "-std=iso9899:1990", "-std=iso9899:199409"]);
+        let is_pedantic = has(&["-pedantic", "-Wpedantic", "-Wc90-c99-compat"]);
+        is_old && (has(&["-pedantic-errors", "-Werror=pedantic"]) || (is_pedantic && has(&["-Werror"])))
+    }
+
     /// True when it links a shared library.
     pub fn links_shared_library(&self) -> bool {
         self.is_compiler()
@@ -265,6 +274,20 @@ mod tests {
             assert!(!command(text).is_compiler(), "{text}");
         }
         assert_eq!(command("gcc -E a.c").sources().count(), 0, "preprocessing compiles nothing");
+    }
+
+    #[test]
+    fn only_old_c_to_the_letter_takes_no_designators() {
+        for text in ["cc -std=c89 -pedantic -Werror -c a.c", "cc -ansi -pedantic-errors -c a.c"] {
+            assert!(command(text).forbids_designators(), "{text}");
+        }
+        for text in [
+            "cc -std=c89 -pedantic -c a.c",
+            "cc -std=gnu89 -Werror -c a.c",
+            "cc -std=c99 -pedantic -Werror -c a.c",
+        ] {
+            assert!(!command(text).forbids_designators(), "{text}");
+        }
     }
 
     #[test]

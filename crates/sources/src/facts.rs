@@ -156,6 +156,8 @@ pub(crate) enum Saying {
     /// Values by position, for so many members; true when an edit cannot name the members there: a macro writes them,
     /// or the language wants them in order.
     Positional(usize, bool),
+    /// Values by position where the compiler takes no names.
+    PositionalOnly,
     /// The compiler compares objects in the order of their members.
     Ordered,
     /// A template of the C++ library looks at the bytes.

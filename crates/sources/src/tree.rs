@@ -30,6 +30,8 @@ pub(crate) struct Tree {
     pub(crate) arguments: HashMap<NodeId, Vec<Option<NodeId>>>,
     /// What stands at the top level of the project's own files.
     pub(crate) roots: Vec<NodeId>,
+    /// The compiler call takes no designated initialisers.
+    pub(crate) forbids_designators: bool,
     /// The language's designated initialisers follow the order of members.
     pub(crate) is_cpp: bool,
 }

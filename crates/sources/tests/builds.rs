@@ -102,6 +102,19 @@ fn a_unit_that_crashes_clang_does_not_end_the_check() {
 }
 
 #[test]
+fn values_by_position_refuse_a_type_where_the_compiler_takes_no_names() {
+    let text =
+        "struct t { int a; long b; char c; }; static struct t one = { 1, 2 }; long f(void) { return one.b; }";
+    for (call, is_held) in
+        [("cc -std=c89 -pedantic -Werror -c a.c", true), ("cc -std=gnu89 -Werror -c a.c", false)]
+    {
+        let checked = Program::of(&[("a.c", text)], &[call]).check();
+        let ty = checked.named("t").next().expect("the type t");
+        assert_eq!(ty.freedom() == Freedom::Refused, is_held, "{call} {:#?}", ty.uses);
+    }
+}
+
+#[test]
 fn a_type_in_a_copied_header_is_refused() {
     let header = "struct t { int a; long b; };";
     let files = [

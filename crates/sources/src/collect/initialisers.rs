@@ -80,7 +80,10 @@ impl Collector<'_> {
         };
         if (by_position > 0 || is_held) && !is_zero && !tree.records[record].is_union {
             let at = self.at(id);
-            let saying = Saying::Positional(count, is_held);
+            let saying = match tree.forbids_designators {
+                true => Saying::PositionalOnly,
+                false => Saying::Positional(count, is_held),
+            };
             self.facts.sayings.insert((usr, saying, at));
         }
     }

@@ -63,6 +63,12 @@ impl Judge<'_> {
                 UseKind::Positional,
                 "values are given by position, and an edit cannot name the members there".to_string(),
             ),
+            Saying::PositionalOnly => (
+                Verdict::Refuse,
+                UseKind::Positional,
+                "values are given by position, and this compiler call takes no names of members there"
+                    .to_string(),
+            ),
             Saying::Ordered => (
                 Verdict::Refuse,
                 UseKind::Positional,
