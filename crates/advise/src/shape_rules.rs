@@ -4,7 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::placement::Field;
 use crate::problem::Subject;
 use crate::reasons::member_name;
-use lineup_model::types::{AggregateKind, MemberRole, TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 
 /// A member that is aligned to so many bytes was put on lines of its own.
 pub(crate) const APART_BYTES: u64 = 64;
@@ -15,11 +15,27 @@ const LEAST_SHARED: usize = 2;
 /// Named members are compared this deep in anonymous ones, and types this deep in pointers.
 const MOST_NESTING: u32 = 8;
 
-/// A `volatile` member: the type lies over registers, or its layout is known to others.
+/// A `volatile` member: the type lies over registers, or its layout is known to others. A type with pointers lies over
+/// none: its volatile members, when they are few, are there for signals and threads.
 pub(crate) fn volatile_member(subject: &Subject<'_>) -> Option<Binding> {
-    let index =
-        subject.aggregate.members.iter().position(|member| is_volatile(subject.types, member.ty, 0))?;
+    let members = &subject.aggregate.members;
+    let volatile = |member: &Member| is_volatile(subject.types, member.ty, 0);
+    let index = members.iter().position(volatile)?;
+    let count = members.iter().filter(|member| volatile(member)).count();
+    if count * 2 <= members.len() && members.iter().any(|member| is_pointer(subject.types, member.ty, 0)) {
+        return None;
+    }
     Some(Binding::new(Constraint::Volatile).on([member_name(subject.aggregate, index)]))
+}
+
+fn is_pointer(types: &Types, id: TypeId, depth: u32) -> bool {
+    match types.get(id).filter(|_| depth < MOST_NESTING).map(|ty| &ty.kind) {
+        Some(TypeKind::Pointer(_)) => true,
+        Some(TypeKind::Qualified(Some(target)) | TypeKind::Typedef(Some(target))) => {
+            is_pointer(types, *target, depth + 1)
+        }
+        _ => false,
+    }
 }
 
 /// Through typedefs, qualifiers and arrays, but not through pointers.
