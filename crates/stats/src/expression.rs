@@ -376,6 +376,7 @@ mod tests {
     fn only_what_stands_inside_each_other_is_deep() {
         let long = "2^1 + ".repeat(2 * MAX_DEPTH) + "1";
         assert_eq!(evaluate(&long).value, 4.0 * MAX_DEPTH as f64 + 1.0);
+        assert_eq!(evaluate(&("-1 * ".repeat(2 * MAX_DEPTH) + "1")).value, 1.0);
         assert!(Expression::parse(&("2^".repeat(2 * MAX_DEPTH) + "1")).is_err());
     }
 }

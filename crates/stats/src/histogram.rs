@@ -105,4 +105,11 @@ mod tests {
         let histogram = Histogram::with_range(&[5.0, 6.0], 5.0, 5.0, 3).unwrap();
         assert_eq!((histogram.bin_width, histogram.total()), (1.0, 1));
     }
+
+    #[test]
+    fn as_many_bins_as_the_limit_are_allowed_and_no_more() {
+        let bins = |bins| Histogram::with_range(&[5.0], 0.0, 10.0, bins).map(|found| found.counts.len());
+        assert_eq!(bins(MAX_BINS).unwrap(), MAX_BINS);
+        assert!(bins(MAX_BINS + 1).is_err() && bins(0).is_err());
+    }
 }
