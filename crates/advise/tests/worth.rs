@@ -25,10 +25,14 @@ struct Case {
 
 impl Case {
     fn new(text: &str, base_in_line: u8, touched: &[(u64, u64)]) -> Case {
-        let folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
+        Case::of("rec", text, base_in_line, touched)
+    }
+
+    fn of(name: &str, text: &str, base_in_line: u8, touched: &[(u64, u64)]) -> Case {
+        let folder = Folder::new(&[("a.c", text)], "a.c", &[name]);
         folder.write(&Default::default());
         let types = folder.types(Abi::X86_64).expect("compiles");
-        let ty = types.by_name()["rec"][0];
+        let ty = types.by_name()[name][0];
         let bytes =
             touched.iter().map(|&(offset, size_bytes)| ByteUse { offset, size_bytes, loads: 1, stores: 0 });
         let pattern = ObjectPattern {
@@ -120,6 +124,21 @@ fn parts_of_other_types_and_small_types_get_no_alignment() {
     assert_eq!(alignments(&part), 0);
     let view = "struct rec { const char *text; long length; };\nstruct rec r;\n";
     assert_eq!(alignments(&Case::new(view, 56, &[(0, 16)])), 0);
+}
+
+/// A link lies in whatever is linked, a header in the bytes of a packet: both straddle lines as what is around them does.
+#[test]
+fn a_kernels_links_and_packet_headers_get_no_alignment() {
+    let list = "struct list_head { struct list_head *next, *prev; };\nstruct list_head r;\n";
+    let header = "struct ethhdr { unsigned char h_dest[6], h_source[6]; unsigned short h_proto; } \
+                  __attribute__((packed));\nstruct ethhdr r;\n";
+    for (name, text, base, touched) in
+        [("list_head", list, 56, [(0, 8), (8, 8)]), ("ethhdr", header, 58, [(0, 6), (12, 2)])]
+    {
+        let advice = Case::of(name, text, base, &touched).advise();
+        assert!(advice.alignments.is_empty(), "{name}: {:?}", advice.alignments);
+        assert!(advice.orders.is_empty() && advice.edited.is_empty(), "{name}");
+    }
 }
 
 #[test]

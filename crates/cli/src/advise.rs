@@ -7,6 +7,7 @@ use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::commit_message;
 use crate::kernel::what_if;
 use crate::machine;
+use crate::named_members::check_pins;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
@@ -80,6 +81,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut known = DebugInfos::default();
     let program = recorded_program(&options.recording, &surveyed.survey, &mut known)?;
     let recorded = explain::program(surveyed, &program, known, Default::default(), &stages)?;
+    let mut wanted = options.advice.meant()?;
+    check_pins(&wanted.pins, recorded.types())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
     let interrupts = Interrupts::watch()?;
     stages.stage("copying the sources");
@@ -92,7 +95,6 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut as_it_is = scratch.copy(Role::Before)?;
     stages.stage("building the program as it is, and reading its sources");
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units())?;
-    let mut wanted = options.advice.meant()?;
     wanted.meaning = reading.meaning().and(wanted.meaning);
     stages.stage("working out a better layout; the compiler judges every candidate");
     let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;
@@ -127,7 +129,9 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
         let orders = what_if::read_orders(file, &recorded)?;
         return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
     }
-    let wanted = (&options.advice.meant()?, &options.advice.units());
+    let meant = options.advice.meant()?;
+    check_pins(&meant.pins, recorded.types())?;
+    let wanted = (&meant, &options.advice.units());
     let KernelAdvice { advice, sources, reading } =
         advice::advise(&recorded, options.source.as_deref(), wanted, stages)?;
     if options.what_if.is_some() {

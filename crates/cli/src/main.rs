@@ -17,6 +17,7 @@ mod layout;
 mod load;
 mod machine;
 mod measure;
+mod named_members;
 mod outcome;
 mod progress;
 mod record;

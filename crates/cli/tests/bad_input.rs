@@ -127,6 +127,29 @@ fn a_program_without_debug_info_asks_for_it() {
 }
 
 #[test]
+fn a_pin_that_names_nothing_is_refused_with_near_names() {
+    for (pin, parts) in [
+        ("record.frist", ["record has no member frist", "near names: first"]),
+        ("recrod.first", ["there is no type recrod", "near names: record"]),
+    ] {
+        let folder = Folder::new();
+        holds(&folder.refused("hot", BUILD, &["--pin", pin, "--", "program"]), &parts);
+    }
+}
+
+#[test]
+fn a_study_that_fails_leaves_no_report_of_an_earlier_one() {
+    let folder = Folder::new();
+    result(&folder.study("hot", BUILD, &["--", "program"]));
+    assert!(folder.path("out/report.html").exists() && folder.path("out/report.json").exists());
+    folder.refused("hot", "false", &["--", "program"]);
+    for name in ["report.html", "report.json", "fix.patch", "rejected.patch"] {
+        assert!(!folder.path(&format!("out/{name}")).exists(), "{name} is of an earlier study");
+    }
+    result(&folder.study("hot", BUILD, &["--", "program"]));
+}
+
+#[test]
 fn an_unknown_region_brings_near_names() {
     let message = Folder::new().refused("hottr", BUILD, &["--", "program"]);
     holds(&message, &["there is no function hottr", "near names", "hotter"]);

@@ -55,6 +55,11 @@ void keep(const void *bytes) {
 
 /// Studies `work` of a program that is made of both texts.
 fn study(folder: &Path, main: &str, keep: &str) -> Output {
+    study_for("1", folder, main, keep)
+}
+
+/// The same with so many seconds for timed runs.
+fn study_for(seconds: &str, folder: &Path, main: &str, keep: &str) -> Output {
     let source = folder.join("source");
     fs::create_dir(&source).expect("a folder");
     fs::write(source.join("main.c"), main).expect("a file");
@@ -63,7 +68,7 @@ fn study(folder: &Path, main: &str, keep: &str) -> Output {
     fs::write(source.join("Makefile"), makefile).expect("a file");
     let mut lineup: Command = installed::lineup();
     lineup
-        .args(["study", "--no-clang", "--json", "--max-time", "1", "--region", "work", "--source"])
+        .args(["study", "--no-clang", "--json", "--max-time", seconds, "--region", "work", "--source"])
         .arg(source);
     lineup.arg("--out").arg(folder.join("out")).args(["--", "program"]).stdin(Stdio::null());
     lineup.output().expect("lineup runs")
@@ -100,6 +105,32 @@ fn a_patch_that_changes_the_bytes_of_a_file_is_rejected_and_the_file_is_named() 
     let out = folder.path().join("out");
     assert!(out.join("rejected.patch").exists());
     assert!(!out.join("fix.patch").exists());
+}
+
+/// Takes its time when `a` and `c` do not lie on two lines any more, which no check of the sources looks for here.
+const SLOW_WHEN_CHANGED: &str = r#"
+#include <unistd.h>
+void keep(const void *bytes) {
+    const long *words = bytes;
+    if (!words[0] || !words[8]) usleep(20000);
+}
+"#;
+
+/// The order that is proposed needs fewer lines and makes the program far slower.
+#[test]
+fn a_patch_with_more_time_beyond_doubt_is_rejected_with_exit_code_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // As long as it takes to see eighty milliseconds on a machine that does much else.
+    let output = study_for("8", folder.path(), MAIN, SLOW_WHEN_CHANGED);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let reason = report["not_proven"].as_str().expect("a reason");
+    assert!(reason.contains("the changed program is worse") && reason.contains("more time"), "{reason}");
+    let out = folder.path().join("out");
+    assert!(!out.join("fix.patch").exists());
+    let rejected = fs::read_to_string(out.join("rejected.patch")).expect("what was tried");
+    assert!(rejected.contains("struct item"), "{rejected}");
 }
 
 /// Of two types, the one whose bytes are written is refused with the call, and the other is changed.

@@ -6,18 +6,25 @@ use crate::error::Error;
 use crate::facts::{Facts, RecordFact};
 use crate::judge::{Finding, Product, judge};
 use crate::libclang::{Library, Unit};
+use crate::patience::within;
 use crate::read::{Known, normal, read};
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Room for the recursion over deeply nested expressions.
 const STACK_BYTES: usize = 256 << 20;
 
 /// Units that each thread reads before what they say is added up.
 const UNITS_AT_ONCE: usize = 4;
+
+/// How long one unit may take: libclang 14 never comes back from some texts. The largest units take a minute on a machine
+/// that does much else.
+const UNIT_LIMIT: Duration = Duration::from_secs(300);
 
 /// What is read.
 #[derive(Clone, Debug)]
@@ -41,12 +48,20 @@ pub fn check(build: &Build, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Chec
     let root = build.root.canonicalize().unwrap_or_else(|_| normal(&build.root));
     let units = units(&build.commands);
     let headers = build.compiler_headers.as_deref().filter(|_| !has_own_headers(&library));
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
+    let pool = rayon::ThreadPoolBuilder::new().build();
     let pool = pool.map_err(|error| Error::Threads(error.to_string()))?;
-    let known = Known::default();
+    let known = Arc::new(Known::default());
     let done = AtomicU64::new(0);
     let read_one = |(source, command): &(PathBuf, &CompileCommand)| {
-        let facts = unit(&library, command, source, (&root, headers), &known);
+        let reader = Reader {
+            library: library.clone(),
+            command: (*command).clone(),
+            source: source.clone(),
+            root: root.clone(),
+            headers: headers.map(Path::to_owned),
+            known: Arc::clone(&known),
+        };
+        let facts = within(UNIT_LIMIT, STACK_BYTES, move || reader.read()).unwrap_or_else(|| Err(gave_up()));
         progress(done.fetch_add(1, Ordering::Relaxed) + 1, units.len() as u64);
         facts
     };
@@ -87,26 +102,38 @@ fn units(commands: &[CompileCommand]) -> Vec<(PathBuf, &CompileCommand)> {
     units.into_iter().filter(|(source, _)| source.exists()).collect()
 }
 
-fn unit(
-    library: &Library,
-    command: &CompileCommand,
-    source: &Path,
-    (root, headers): (&Path, Option<&Path>),
-    known: &Known,
-) -> Result<Facts, String> {
-    library.make_current();
-    let mut arguments = command.for_libclang(source);
-    if let Some(headers) = headers {
-        arguments.extend(["-isystem".to_string(), headers.to_string_lossy().into_owned()]);
+/// What reading one unit needs, on whatever thread.
+struct Reader {
+    library: Library,
+    command: CompileCommand,
+    source: PathBuf,
+    root: PathBuf,
+    /// A folder with the compiler's own headers.
+    headers: Option<PathBuf>,
+    known: Arc<Known>,
+}
+
+impl Reader {
+    fn read(&self) -> Result<Facts, String> {
+        self.library.make_current();
+        let mut arguments = self.command.for_libclang(&self.source);
+        if let Some(headers) = &self.headers {
+            arguments.extend(["-isystem".to_string(), headers.to_string_lossy().into_owned()]);
+        }
+        let unit = Unit::parse(&arguments)?;
+        if let Some(error) = unit.first_error() {
+            return Err(error);
+        }
+        let is_kernel = self.command.is_kernel();
+        let known = is_kernel.then_some(&*self.known);
+        let mut tree = read(&unit, &self.root, self.command.is_cpp(&self.source), known);
+        tree.forbids_designators = self.command.forbids_designators();
+        Ok(collect(&tree, is_kernel))
     }
-    let unit = Unit::parse(&arguments)?;
-    if let Some(error) = unit.first_error() {
-        return Err(error);
-    }
-    let is_kernel = command.is_kernel();
-    let mut tree = read(&unit, root, command.is_cpp(source), is_kernel.then_some(known));
-    tree.forbids_designators = command.forbids_designators();
-    Ok(collect(&tree, is_kernel))
+}
+
+fn gave_up() -> String {
+    format!("clang did not come back from it within {} s: conservative rules", UNIT_LIMIT.as_secs())
 }
 
 /// libclang finds `stddef.h` and the like beside itself, when they are installed.

@@ -23,6 +23,7 @@ mod judge;
 mod kbuild;
 mod known;
 mod libclang;
+mod patience;
 mod points_to;
 mod read;
 mod relation;

@@ -4,6 +4,7 @@ mod printed;
 
 use crate::advice_options;
 use crate::files;
+use crate::named_members::check_pins;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     stages.stage("looking at how far its types may move");
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;
+    check_pins(&arguments.pins, debug.types())?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let mut wanted = options::Options {
         pins: arguments.pins.clone(),

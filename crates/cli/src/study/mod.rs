@@ -8,6 +8,7 @@ mod variant;
 
 use crate::files;
 use crate::machine;
+use crate::named_members::check_pins;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result};
@@ -33,6 +34,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
     let before = Variant::study(&plan, &scratch, None, &stages, &interrupts)?;
+    check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
     let (plan, scratch, interrupts, stages) = (&plan, &scratch, &interrupts, &stages);

@@ -17,6 +17,7 @@ use lineup_study::run::{Drive, Leftovers, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -240,15 +241,33 @@ pub(crate) fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
     Ok(relative)
 }
 
-/// Makes the output folder and checks that it can be written, before any long work.
+/// Makes the output folder, checks that it can be written, and takes away an earlier study's results, before any long
+/// work.
 fn prepare_output(out: &Path, source: &Path) -> Result<()> {
     check_output(out, source)?;
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot make the output folder {}", out.display()))?;
     tempfile::tempfile_in(out)
         .with_context(|| format!("cannot write in the output folder {}", out.display()))?;
+    remove_earlier(out)
+}
+
+/// Takes away what an earlier study left in the folder: whoever finds a report there knows that it is of the last study.
+fn remove_earlier(out: &Path) -> Result<()> {
+    for name in RESULTS {
+        let path = out.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove the earlier {}", path.display()));
+            }
+            _ => {}
+        }
+    }
     Ok(())
 }
+
+/// What a study concludes, by file.
+const RESULTS: [&str; 5] = ["report.html", "report.json", "fix.patch", "rejected.patch", "lineup.lock"];
 
 /// What a study writes besides its report.
 const WRITTEN: [&str; 6] = ["report.html", "fix.patch", "rejected.patch", "lineup.lock", "before", "after"];

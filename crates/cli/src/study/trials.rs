@@ -223,8 +223,9 @@ fn failure_of(error: anyhow::Error) -> Result<Failure> {
     let is_of_the_change = match (error.downcast_ref::<BuildError>(), error.downcast_ref::<ProveError>()) {
         (Some(BuildError::Rejected { .. }), _) => true,
         (_, Some(ProveError::Run { .. } | ProveError::Stats(_))) => false,
+        (_, Some(ProveError::Killed { signal, .. })) => !variant::is_sent(*signal),
         (_, Some(_)) => true,
-        _ => error.downcast_ref::<Crashed>().is_some(),
+        _ => error.downcast_ref::<Crashed>().is_some_and(|crashed| !variant::is_sent(crashed.signal)),
     };
     match is_of_the_change {
         true => {
@@ -232,5 +233,28 @@ fn failure_of(error: anyhow::Error) -> Result<Failure> {
             Ok(Failure { because: format!("{error:#}"), is_slower: false, is_of_bytes })
         }
         false => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended_by(signal: i32) -> [anyhow::Error; 2] {
+        let recording = "calls.rec".into();
+        [Crashed { signal, recording }.into(), ProveError::Killed { variant: RunOf::AFTER, signal }.into()]
+    }
+
+    #[test]
+    fn a_crash_is_the_changes_and_a_signal_that_somebody_sent_is_not() {
+        for error in ended_by(11) {
+            let failure = failure_of(error).expect("the change's");
+            assert!(failure.because.contains("signal 11"), "{}", failure.because);
+        }
+        for signal in [9, 15] {
+            for error in ended_by(signal) {
+                assert!(failure_of(error).is_err(), "signal {signal} says nothing about the change");
+            }
+        }
     }
 }

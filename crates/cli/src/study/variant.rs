@@ -43,12 +43,30 @@ pub(crate) struct Change<'c, 's> {
 /// A program that a signal ended while it was recorded.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the program {ending} while it was recorded; what was recorded until then is in {}, for `lineup explain`",
-    recording.display()
+    "the program {} while it was recorded{}; what was recorded until then is in {}, for `lineup explain`",
+    in_words(ProgramExit::Signaled(*signal)), sender(*signal), recording.display()
 )]
 pub(crate) struct Crashed {
-    ending: String,
-    recording: PathBuf,
+    /// The signal's number.
+    pub(crate) signal: i32,
+    /// What was recorded until then.
+    pub(crate) recording: PathBuf,
+}
+
+/// Signals that a program does not get because it runs wrongly: hang up, interrupt, quit, kill, terminate. Somebody sends
+/// them, or the system does when memory runs out.
+const SENT: [i32; 5] = [1, 2, 3, 9, 15];
+
+/// Whether such a signal says nothing about the program that it ended.
+pub(crate) fn is_sent(signal: i32) -> bool {
+    SENT.contains(&signal)
+}
+
+fn sender(signal: i32) -> &'static str {
+    match is_sent(signal) {
+        true => ", which somebody sent, or the system because memory ran out: nothing is concluded from it",
+        false => "",
+    }
 }
 
 impl Variant {
@@ -212,9 +230,7 @@ fn record(
     match outcome.ending.exit {
         ProgramExit::Exited(_) => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),
-        exit @ ProgramExit::Signaled(_) => {
-            Err(Crashed { ending: in_words(exit), recording: output.to_owned() }.into())
-        }
+        ProgramExit::Signaled(signal) => Err(Crashed { signal, recording: output.to_owned() }.into()),
     }
 }
 
