@@ -72,6 +72,18 @@ const SETS: &[Set] = &[
         about: "receiving over the loopback",
         functions: &["net_rx_action", "process_backlog", "__netif_receive_skb", "ip_rcv", "tcp_v4_rcv"],
     },
+    Set {
+        name: "tcp",
+        about: "a TCP connection's data: sent, received, acknowledged",
+        functions: &[
+            "tcp_sendmsg",
+            "tcp_write_xmit",
+            "__tcp_transmit_skb",
+            "tcp_rcv_established",
+            "tcp_ack",
+            "tcp_recvmsg",
+        ],
+    },
 ];
 
 /// Name of each set, and what it is.
@@ -192,5 +204,6 @@ mod tests {
         // A module's function is missing because it is in the module.
         assert!(error.contains("functions of modules are not in the image"), "{error}");
         assert!(names(&["net-rx"]).unwrap_err().to_string().contains("net_rx_action"));
+        assert!(names(&["tcp"]).unwrap_err().to_string().contains("tcp_sendmsg"));
     }
 }
