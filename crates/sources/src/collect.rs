@@ -311,6 +311,7 @@ impl Collector<'_> {
         self.visit(&node.children);
         let Some(decl) = tree.decl_of(id) else { return Vec::new() };
         let DeclKind::Field(record) = decl.kind else { return Vec::new() };
+        self.note_alternative(record, &decl.name);
         let Some(usr) = self.usr(record) else { return Vec::new() };
         if !self.function.as_deref().is_some_and(known::keeps_memory) {
             self.facts.looked_into.insert(usr.clone());
@@ -321,6 +322,13 @@ impl Collector<'_> {
         let mut values = vec![Value::place(Place::Member(usr, decl.name.clone()))];
         values.extend(self.bytes_of(decl.ty, &decl.name));
         values
+    }
+
+    /// A member of a union that code names.
+    fn note_alternative(&mut self, record: RecordId, member: &Name) {
+        if let Some(usr) = self.usr(record).filter(|_| self.tree.records[record].is_union) {
+            self.facts.alternatives.insert((usr, member.clone()));
+        }
     }
 
     fn address_of(&mut self, id: NodeId) -> Vec<Value> {

@@ -240,6 +240,8 @@ pub(crate) struct Facts {
     pub(crate) byte_templates: BTreeSet<Name>,
     /// Records whose members are used outside of functions that give memory or take it back.
     pub(crate) looked_into: BTreeSet<Name>,
+    /// Members of unions that code names.
+    pub(crate) alternatives: BTreeSet<(Name, Name)>,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -275,6 +277,7 @@ impl Facts {
         self.taken.extend(other.taken);
         self.byte_templates.extend(other.byte_templates);
         self.looked_into.extend(other.looked_into);
+        self.alternatives.extend(other.alternatives);
         self.exported.extend(other.exported);
     }
 }

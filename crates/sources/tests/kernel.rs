@@ -115,6 +115,58 @@ fn what_only_looks_like_a_use_of_the_order_leaves_a_type_free() {
     }
 }
 
+/// What only makes room, is read as it was put, or is a number is no use of the order; beside each, what is.
+#[test]
+fn a_stacks_room_is_no_view_of_the_task_that_lies_in_it() {
+    let text = "struct t { long state; void *stack; int cpu; int prio; };
+        union thread_union { struct t task; unsigned long stack[512]; };
+        union thread_union init; long f(void) { return init.task.state; }";
+    assert_eq!(freedom(text), Freedom::Movable);
+    assert_eq!(freedom(&format!("{text} long g(int n) {{ return init.stack[n]; }}")), Freedom::Refused);
+    let filled = "union thread_union given = { .stack = { 1, 2 } };";
+    assert_eq!(freedom(&format!("{text} {filled}")), Freedom::Refused);
+}
+
+#[test]
+fn a_pointer_that_is_read_once_is_what_the_member_holds() {
+    let text = "#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+        struct entity { long weight; struct entity *parent; long sums[8]; };
+        struct t { long load; struct entity *next; int idle; struct entity *last; long clock; };
+        long f(struct t *x) { struct entity *e; long sum = 0;
+            while ((e = READ_ONCE(x->next))) sum += e->weight + e->sums[3]; return sum; }";
+    assert_eq!(freedom(text), Freedom::Movable);
+    let two = "struct t { long load; int low; int high; long clock; char name[8]; };
+        long f(struct t *x) { return *(const volatile long *)&x->low; }";
+    held(two, &keep(&["low", "high"]), UseKind::PartialMemory);
+    let fed = "#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+        struct t { long a; int b; int c; char name[16]; }; struct box { void *held; };
+        void fill(struct box *b, struct t *x) { b->held = x; }
+        int f(void *to, struct box *b) { return _copy_to_user(to, READ_ONCE(b->held), 8); }";
+    assert_eq!(freedom(fed), Freedom::Refused, "what is read once is followed");
+}
+
+#[test]
+fn a_number_beside_an_object_that_is_taken_by_its_type_is_no_size() {
+    let members = "struct weight { unsigned long value; unsigned inverse; };
+        struct t { struct weight load; long run; long group; int on_queue; int depth; };";
+    let typed = "long scale(long delta, unsigned long unit, struct weight *w);
+        long f(struct t *x) { return scale(1, 1048576UL, &x->load); }";
+    assert_eq!(freedom(&format!("{members}{typed}")), Freedom::Movable);
+    let sized = "void send(struct weight *, unsigned long); void f(struct t *x) {
+        send(&x->load, sizeof(struct weight) + sizeof(long)); }";
+    held(&format!("{members}{sized}"), &keep(&["load", "run"]), UseKind::PartialMemory);
+}
+
+#[test]
+fn an_allocator_reads_nothing_of_the_number_that_it_is_given() {
+    let text = "void *__kmalloc(size_t, unsigned); struct t { long a; int b; int c; char name[16]; };
+        static inline void *kmalloc(size_t size, unsigned flags) { return __kmalloc(size, flags); }
+        struct t *f(struct t *x) { return kmalloc((unsigned long)x, 1); }";
+    assert_eq!(freedom(text), Freedom::Movable);
+    let given = text.replace("__kmalloc", "device_write");
+    assert_eq!(freedom(&given), Freedom::Refused);
+}
+
 #[test]
 fn what_leaves_the_kernel_or_its_types_is_refused() {
     let members = "struct t { long a; int b; int c; char name[16]; };";

@@ -162,6 +162,13 @@ impl Collector<'_> {
     fn given(&mut self, decl: &Decl, argument: NodeId, values: &[Value], at: NodeId) {
         let tree = self.tree;
         let (usr, name) = (decl.usr.clone(), decl.name.clone());
+        // A number that an allocator is given is a size, a node or flags.
+        if self.is_kernel
+            && known::gives_fresh_memory(&decl.name)
+            && tree.pointee(tree.node(argument).ty).is_none()
+        {
+            return;
+        }
         if let Some(template) = decl.template.clone() {
             self.act(values, &Act::Instantiated(template, name.clone()), at);
         }

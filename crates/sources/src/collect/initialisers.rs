@@ -63,6 +63,7 @@ impl Collector<'_> {
             let value = designated.unwrap_or(child);
             match fields.get(position) {
                 Some(field) => {
+                    self.note_alternative(record, &field.name);
                     self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
                     self.initialise(value, field.ty, Some(place), 0);

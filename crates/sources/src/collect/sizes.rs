@@ -24,6 +24,7 @@ impl Collector<'_> {
     /// A call that is given a member's address and a size beyond that member: `fwrite(&x->a, 12, 1, file)`.
     pub(super) fn note_sizes(&mut self, id: NodeId, arguments: &[NodeId]) {
         let tree = self.tree;
+        let is_measured = arguments.iter().any(|&argument| self.measures(argument));
         let sizes: Vec<u64> = arguments.iter().filter_map(|&argument| self.size_given(argument)).collect();
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
         for &argument in arguments {
@@ -34,6 +35,12 @@ impl Collector<'_> {
             };
             let Some((record, member)) = self.member_named(target) else { continue };
             let own = tree.ty(tree.node(target).ty).size_bytes.unwrap_or(0);
+            // A function that takes an object by its type takes no bytes beyond it, whatever numbers it is given.
+            let takes_object =
+                tree.pointee(tree.node(argument).ty).is_some_and(|to| tree.record_of(to).is_some());
+            if takes_object && !is_measured {
+                continue;
+            }
             let is_address = tree.node(inner).kind == Kind::AddressOf
                 || matches!(tree.ty(tree.node(target).ty).kind, TypeKind::Array(..));
             if is_address && own > 0 && bytes > own {
@@ -48,9 +55,14 @@ impl Collector<'_> {
         let tree = self.tree;
         let inner = tree.bare(argument);
         let is_size = tree.ty(tree.node(argument).ty).spelling.starts_with("unsigned long");
-        let measures = || tree.below(inner).into_iter().any(|id| tree.node(id).kind == Kind::SizeOf);
-        let value = tree.node(inner).value.filter(|_| is_size || measures())?;
+        let value = tree.node(inner).value.filter(|_| is_size || self.measures(argument))?;
         u64::try_from(value).ok().filter(|&value| value > 0)
+    }
+
+    /// True where a size is taken.
+    fn measures(&self, argument: NodeId) -> bool {
+        let tree = self.tree;
+        tree.below(tree.bare(argument)).into_iter().any(|id| tree.node(id).kind == Kind::SizeOf)
     }
 
     /// `p = malloc(24)` for a type of 32 bytes: the rest is not there.

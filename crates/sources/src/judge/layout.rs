@@ -20,7 +20,7 @@ impl Judge<'_> {
             self.volatile(usr, record);
             self.copied(usr, record);
             match record.is_union {
-                true => self.union(record),
+                true => self.union(usr, record),
                 false => self.trailing(usr, record),
             }
         }
@@ -63,7 +63,7 @@ impl Judge<'_> {
 
     /// Structs that share a union keep what they begin with in common; one that shares it with plain bytes of its own
     /// size is read through them.
-    fn union(&mut self, union: &RecordFact) {
+    fn union(&mut self, usr: &Name, union: &RecordFact) {
         let name = union.names.first().map_or("a union".to_string(), |name| format!("the union {name}"));
         let records: Vec<(&Name, u64)> = union
             .members
@@ -73,8 +73,12 @@ impl Judge<'_> {
             })
             .collect();
         for &(record, size) in &records {
+            // An array that is larger and that nobody names only makes room, as for a kernel's stacks.
+            let is_named =
+                |member: &Member| self.facts.alternatives.contains(&(usr.clone(), member.name.clone()));
             let raw = union.members.iter().find(|member| {
-                member.is_raw && (member.size_bytes == size || (member.is_array && member.size_bytes >= size))
+                let is_larger = member.is_array && member.size_bytes > size && is_named(member);
+                member.is_raw && (member.size_bytes == size || is_larger)
             });
             if let Some(raw) = raw {
                 let reason = format!("{name} lets {} stand for its bytes", raw.name);
