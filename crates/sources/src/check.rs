@@ -4,7 +4,7 @@ use crate::collect::collect;
 use crate::command::CompileCommand;
 use crate::error::Error;
 use crate::facts::{Facts, RecordFact};
-use crate::judge::{Finding, Product, judge};
+use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
 use crate::read::{Known, normal, read};
@@ -39,55 +39,128 @@ pub struct Build {
     pub compiler_headers: Option<PathBuf>,
 }
 
+/// Units that define functions which the units read so far give objects to. Functions by name; calls that were read
+/// already may be among the answer.
+pub type Definers<'d> = &'d dyn Fn(&BTreeSet<String>) -> Vec<CompileCommand>;
+
+/// How often units are looked for that define what the ones before give objects to.
+const ROUNDS: usize = 3;
+
 /// Reads every unit and judges every type of the project. `progress` hears how many units of how many are read.
 ///
 /// # Errors
 /// Without libclang. A unit that cannot be parsed is no error: it is listed in the result.
 pub fn check(build: &Build, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Checked, Error> {
-    let library = Library::load()?;
-    let root = build.root.canonicalize().unwrap_or_else(|_| normal(&build.root));
-    let units = units(&build.commands);
-    let headers = build.compiler_headers.as_deref().filter(|_| !has_own_headers(&library));
-    let pool = rayon::ThreadPoolBuilder::new().build();
-    let pool = pool.map_err(|error| Error::Threads(error.to_string()))?;
-    let known = Arc::new(Known::default());
-    let done = AtomicU64::new(0);
-    let read_one = |(source, command): &(PathBuf, &CompileCommand)| {
-        let reader = Reader {
-            library: library.clone(),
-            command: (*command).clone(),
-            source: source.clone(),
-            root: root.clone(),
-            headers: headers.map(Path::to_owned),
-            known: Arc::clone(&known),
-        };
-        let facts = within(UNIT_LIMIT, STACK_BYTES, move || reader.read()).unwrap_or_else(|| Err(gave_up()));
-        progress(done.fetch_add(1, Ordering::Relaxed) + 1, units.len() as u64);
-        facts
-    };
-    let mut facts = Facts::default();
-    let mut checked = Checked { compiler: library.version(), units: units.len(), ..Checked::default() };
-    // What units say is mostly the same: it is added up while the others are read, in the order of units.
-    for part in units.chunks(UNITS_AT_ONCE * pool.current_num_threads()) {
-        let read: Vec<Result<Facts, String>> = pool.install(|| part.par_iter().map(read_one).collect());
-        for ((source, _), result) in part.iter().zip(read) {
-            match result {
-                Ok(found) => {
-                    checked.units_read += 1;
-                    facts.add(found);
-                }
-                Err(why) => checked.unread.push((relative(&source.to_string_lossy(), &root), why)),
-            }
+    check_with(build, &BTreeSet::new(), &|_| Vec::new(), progress)
+}
+
+/// The same for a part of a large program: `definers` is asked for the units of functions that are given objects of
+/// `types` and that no unit read so far defines; these are read as well.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(
+    build: &Build,
+    types: &BTreeSet<String>,
+    definers: Definers<'_>,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Checked, Error> {
+    let mut reading = Reading::new(build, progress)?;
+    reading.read(units(&build.commands));
+    let mut asked: BTreeSet<String> = BTreeSet::new();
+    for _ in 1..ROUNDS {
+        let functions = unread_functions(&reading.facts, types);
+        let new: BTreeSet<String> = functions.difference(&asked).cloned().collect();
+        if new.is_empty() {
+            break;
         }
+        let commands = definers(&new);
+        asked.extend(new);
+        reading.read(units(&commands));
     }
+    let Reading { root, facts, mut checked, .. } = reading;
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
         installed_headers: build.installed_headers.clone(),
     };
     let findings = judge(&facts, &product);
-    checked.types = types(&facts, &findings, &root);
+    checked.types = self::types(&facts, &findings, &root);
     hold_back_unread(&mut checked, &root);
     Ok(checked)
+}
+
+/// Units read so far, and what they say.
+struct Reading<'b> {
+    library: Library,
+    root: PathBuf,
+    /// A folder with the compiler's own headers, where libclang came without its own.
+    headers: Option<PathBuf>,
+    known: Arc<Known>,
+    pool: rayon::ThreadPool,
+    progress: &'b (dyn Fn(u64, u64) + Sync),
+    seen: BTreeSet<PathBuf>,
+    facts: Facts,
+    checked: Checked,
+}
+
+impl<'b> Reading<'b> {
+    fn new(build: &Build, progress: &'b (dyn Fn(u64, u64) + Sync)) -> Result<Self, Error> {
+        let library = Library::load()?;
+        let pool = rayon::ThreadPoolBuilder::new().build();
+        Ok(Reading {
+            root: build.root.canonicalize().unwrap_or_else(|_| normal(&build.root)),
+            headers: build.compiler_headers.clone().filter(|_| !has_own_headers(&library)),
+            known: Arc::new(Known::default()),
+            pool: pool.map_err(|error| Error::Threads(error.to_string()))?,
+            progress,
+            seen: BTreeSet::new(),
+            facts: Facts::default(),
+            checked: Checked { compiler: library.version(), ..Checked::default() },
+            library,
+        })
+    }
+
+    /// Reads what was not read before. What units say is mostly the same: it is added up while the others are read, in
+    /// the order of units.
+    fn read(&mut self, units: Vec<(PathBuf, &CompileCommand)>) {
+        let is_new = |(source, _): &(PathBuf, &CompileCommand)| self.seen.insert(source.clone());
+        let units: Vec<(PathBuf, &CompileCommand)> = units.into_iter().filter(is_new).collect();
+        let (before, total) = (self.checked.units, self.checked.units + units.len());
+        self.checked.units = total;
+        let done = AtomicU64::new(before as u64);
+        for part in units.chunks(UNITS_AT_ONCE * self.pool.current_num_threads()) {
+            let read_one = |(source, command): &(PathBuf, &CompileCommand)| {
+                let reader = self.reader(source, command);
+                let facts = within(UNIT_LIMIT, STACK_BYTES, move || reader.read());
+                (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total as u64);
+                facts.unwrap_or_else(|| Err(gave_up()))
+            };
+            let read: Vec<Result<Facts, String>> =
+                self.pool.install(|| part.par_iter().map(read_one).collect());
+            for ((source, _), result) in part.iter().zip(read) {
+                match result {
+                    Ok(found) => {
+                        self.checked.units_read += 1;
+                        self.facts.add(found);
+                    }
+                    Err(why) => {
+                        self.checked.unread.push((relative(&source.to_string_lossy(), &self.root), why));
+                    }
+                }
+            }
+        }
+    }
+
+    fn reader(&self, source: &Path, command: &CompileCommand) -> Reader {
+        Reader {
+            library: self.library.clone(),
+            command: command.clone(),
+            source: source.to_owned(),
+            root: self.root.clone(),
+            headers: self.headers.clone(),
+            known: Arc::clone(&self.known),
+        }
+    }
 }
 
 /// One call for each source; the first one counts.

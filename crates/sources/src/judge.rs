@@ -3,8 +3,11 @@
 mod acts;
 mod blocks;
 mod embedded;
+mod further;
 mod layout;
 mod sayings;
+
+pub(crate) use further::unread_functions;
 
 use crate::facts::{Facts, RecordFact, Saying, Where};
 use crate::points_to::PointsTo;
@@ -28,6 +31,11 @@ pub(crate) struct Product {
     pub(crate) is_shared_library: bool,
     /// Headers that are installed, by file name; none known means all are.
     pub(crate) installed_headers: BTreeSet<String>,
+}
+
+/// True for functions that end an object's life: what they do with its bytes is nobody's any more.
+fn is_harmless_name(function: &str) -> bool {
+    crate::known::ends_life(function)
 }
 
 /// Every finding, by record.

@@ -30,7 +30,7 @@ mod relation;
 mod tree;
 mod uses;
 
-pub use check::{Build, check};
+pub use check::{Build, Definers, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;
 pub use kbuild::{KbuildUnit, from_kbuild, is_kbuild_file};

@@ -167,6 +167,32 @@ fn an_allocator_reads_nothing_of_the_number_that_it_is_given() {
     assert_eq!(freedom(&given), Freedom::Refused);
 }
 
+/// A function that takes `void *` is looked into where another unit defines it, and so is what that one calls.
+#[test]
+fn what_is_given_to_another_unit_is_followed_there() {
+    let call = "gcc -nostdinc -std=gnu11 -mcmodel=kernel -D__KERNEL__ -c";
+    let types = "struct t { long a; int b; int c; char name[16]; };";
+    let gives = format!("{COMMON}{types} int notify(void *); int f(struct t *x) {{ return notify(x); }}");
+    let passes = format!("{COMMON}int deliver(void *); int notify(void *v) {{ return deliver(v); }}");
+    let reads = format!("{COMMON}{types} int deliver(void *v) {{ return ((struct t *)v)->b; }}");
+    let leaks =
+        format!("{COMMON}extern void *user; int deliver(void *v) {{ return _copy_to_user(user, v, 8); }}");
+    let freedom = |last: &str, is_found: bool| {
+        let files = [("a.c", gives.as_str()), ("b.c", passes.as_str()), ("c.c", last)];
+        let calls = ["a.c", "b.c", "c.c"].map(|file| format!("{call} {file}"));
+        let program = Program::of(&files, &calls.each_ref().map(String::as_str));
+        let definers = |function: &str| match function {
+            "notify" => Some(1),
+            "deliver" if is_found => Some(2),
+            _ => None,
+        };
+        program.check_growing("t", &definers).named("t").next().expect("the type t").freedom()
+    };
+    assert_eq!(freedom(&reads, true), Freedom::Movable);
+    assert_eq!(freedom(&leaks, true), Freedom::Refused);
+    assert_eq!(freedom(&reads, false), Freedom::Refused, "nothing says what deliver() does");
+}
+
 #[test]
 fn what_leaves_the_kernel_or_its_types_is_refused() {
     let members = "struct t { long a; int b; int c; char name[16]; };";

@@ -1,6 +1,7 @@
 //! A program of one file, checked.
 
 use lineup_sources::{Build, Checked, CompileCommand, Error};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Texts in a folder of their own. Not every test uses both languages.
@@ -42,6 +43,21 @@ impl Program {
         let checked = self.try_check(&[]).expect("libclang reads it");
         assert_eq!(checked.units_read, checked.units, "{:?}", checked.unread);
         checked
+    }
+
+    /// What the first unit says, and the others as far as they are asked for by a function that is given a `ty`.
+    pub(crate) fn check_growing(&self, ty: &str, definers: &dyn Fn(&str) -> Option<usize>) -> Checked {
+        let build = Build {
+            commands: self.commands[..1].to_vec(),
+            root: self.folder.path().to_owned(),
+            installed_headers: BTreeSet::new(),
+            compiler_headers: None,
+        };
+        let asked = |functions: &BTreeSet<String>| {
+            functions.iter().filter_map(|name| Some(self.commands[definers(name)?].clone())).collect()
+        };
+        let types = BTreeSet::from([ty.to_string()]);
+        lineup_sources::check_with(&build, &types, &asked, &|_, _| {}).expect("libclang reads it")
     }
 
     /// The same, with headers that the project installs.

@@ -4,7 +4,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
 use crate::progress::Progress;
-use crate::source::meaning::{Reading, Units, read, read_listed, unread};
+use crate::source::meaning::{Reading, Units, read_listed, read_with, unread};
 use lineup_advise::sources::{Sources, has_word};
 use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,12 +73,26 @@ impl Kbuild {
             Units::Built => {}
         }
         let chosen = self.naming(sources, types);
-        let others = self.units.len() - chosen.len();
-        let mut reading = read(chosen, &self.root, progress);
+        let definers = |functions: &BTreeSet<String>| self.defining(sources, functions);
+        let mut reading = read_with(chosen, &self.root, types, &definers, progress);
+        let read = reading.checked.as_ref().map_or(0, |checked| checked.units);
+        let others = self.units.len() - read;
         if others > 0 {
-            reading.summary += &format!(" that name the types; {others} others were built");
+            reading.summary +=
+                &format!(" that name the types or are given their objects; {others} others were built");
         }
         Ok(reading)
+    }
+
+    /// The units whose sources define one of these functions.
+    fn defining(&self, sources: &Sources, functions: &BTreeSet<String>) -> Vec<CompileCommand> {
+        let defines = |path: PathBuf| {
+            let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+            let text = name.and_then(|name| sources.get(name)).unwrap_or_default();
+            functions.iter().any(|function| has_definition(text, function))
+        };
+        let units = self.units.iter().filter(|unit| unit.command.source_paths().into_iter().any(defines));
+        units.map(|unit| unit.command.clone()).collect()
     }
 
     fn naming(&self, sources: &Sources, types: &BTreeSet<String>) -> Vec<CompileCommand> {
@@ -111,6 +125,18 @@ impl Kbuild {
         }
         chosen.into_iter().map(|unit| unit.command.clone()).collect()
     }
+}
+
+/// Whether a text defines a function: its name and parameters on a line that is not indented, and a body after them.
+fn has_definition(text: &str, function: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(function).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + function.len()..]);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let begins_line = line.is_empty() || line.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let has_body = || after.find(['{', ';']).is_some_and(|end| after[end..].starts_with('{'));
+        begins_line && !before.ends_with(is_name) && after.starts_with('(') && has_body()
+    })
 }
 
 #[cfg(test)]
@@ -159,6 +185,17 @@ mod tests {
             Kbuild::find(&folder.path().join("tools")).expect("reads").is_none(),
             "nothing was built there"
         );
+    }
+
+    #[test]
+    fn a_definition_is_told_from_calls_declarations_and_longer_names() {
+        let text = "int notify(struct head *h,\n\t   void *v)\n{\n\treturn call_all(h, v);\n}\nint later(void *);\n\
+                    static void\nbare(void *v) { }\n";
+        for (function, is_defined) in
+            [("notify", true), ("bare", true), ("call_all", false), ("later", false), ("otify", false)]
+        {
+            assert_eq!(has_definition(text, function), is_defined, "{function}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
-use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Error, Use, UseKind, Verdict};
+use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Definers, Error, Use, UseKind, Verdict};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,13 +70,24 @@ pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
 /// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
 /// rules that need no compiler stay.
 pub fn read(commands: Vec<CompileCommand>, root: &Path, progress: &dyn Progress) -> Reading {
+    read_with(commands, root, &BTreeSet::new(), &|_| Vec::new(), progress)
+}
+
+/// The same, and the units that `definers` gives for functions that are given objects of `types`.
+pub(crate) fn read_with(
+    commands: Vec<CompileCommand>,
+    root: &Path,
+    types: &BTreeSet<String>,
+    definers: Definers<'_>,
+    progress: &dyn Progress,
+) -> Reading {
     let build = Build {
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
         root: root.to_owned(),
         commands,
     };
-    match lineup_sources::check(&build, &|done, total| progress.advance(done, total)) {
+    match lineup_sources::check_with(&build, types, definers, &|done, total| progress.advance(done, total)) {
         Ok(checked) if checked.units == 0 => {
             unread("the build compiled nothing; clean the source folder, or give --compile-commands".into())
         }
