@@ -5,6 +5,7 @@ use crate::read::normal;
 use regex::Regex;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// One compiler call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -98,11 +99,12 @@ const MEANINGFUL: [&str; 32] = [
 impl CompileCommand {
     /// True for calls of a C or C++ compiler that compile, or link, something.
     pub fn is_compiler(&self) -> bool {
-        static NAMES: &str = r"^(.+-)?(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-[0-9.]+)?$";
+        static NAMES: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"^(.+-)?(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-[0-9.]+)?$").ok());
         let program = self.arguments.first().map_or("", String::as_str);
         let name = program.rsplit('/').next().unwrap_or(program);
         let is_internal = self.arguments.get(1).is_some_and(|first| first == "-cc1" || first == "-cc1as");
-        !is_internal && Regex::new(NAMES).is_ok_and(|names| names.is_match(name))
+        !is_internal && NAMES.as_ref().is_some_and(|names| names.is_match(name))
     }
 
     /// True for code that runs in a kernel: all that it calls is compiled from the same tree.

@@ -38,11 +38,13 @@ struct Way {
     out_of: Option<Name>,
     /// By a call through a pointer: any function of the type may be meant.
     is_any: bool,
+    /// So many functions of the type that nothing says which memory without a type goes to which.
+    is_crowded: bool,
 }
 
 impl Way {
     fn plain(reach: Reach, to: Place) -> Way {
-        Way { reach, level: 0, to, into: None, out_of: None, is_any: false }
+        Way { reach, level: 0, to, into: None, out_of: None, is_any: false, is_crowded: false }
     }
 }
 
@@ -63,8 +65,12 @@ impl PointsTo {
         for call in &facts.calls {
             ways.add_call(call, &through);
         }
+        let mut functions: BTreeMap<&Name, usize> = BTreeMap::new();
+        for (signature, _) in &facts.taken {
+            *functions.entry(signature).or_default() += 1;
+        }
         for (signature, function) in &facts.taken {
-            ways.add_taken(signature, function);
+            ways.add_taken(signature, function, functions[signature] > CROWD);
         }
         ways.follow(facts)
     }
@@ -162,6 +168,9 @@ fn shift(facts: &Facts, origin: Origin, reach: Reach, record: &Name, member: &Na
         _ => (origin, further(reach, Reach::Fixed)),
     }
 }
+
+/// Of so many functions of one type, called through pointers, memory without a type may go to any.
+const CROWD: usize = 6;
 
 /// Parameters of one function that are followed when it is called through a pointer.
 const MOST_PARAMETERS: usize = 16;
@@ -295,15 +304,20 @@ impl Ways {
     }
 
     /// What is given through a pointer to functions of a type arrives at every function that is used as one.
-    fn add_taken(&mut self, signature: &Name, function: &Name) {
+    fn add_taken(&mut self, signature: &Name, function: &Name, is_crowded: bool) {
         for at in 0..MOST_PARAMETERS {
             let to = Place::Parameter(function.clone(), at);
-            let way = Way { into: Some(function.clone()), is_any: true, ..Way::plain(Reach::Start, to) };
+            let way = Way {
+                into: Some(function.clone()),
+                is_any: true,
+                is_crowded,
+                ..Way::plain(Reach::Start, to)
+            };
             self.from.entry(Place::Parameter(signature.clone(), at)).or_default().push(way);
         }
         let to = Place::Return(signature.clone());
         let out_of = Some(function.clone());
-        let way = Way { out_of, is_any: true, ..Way::plain(Reach::Start, to) };
+        let way = Way { out_of, is_any: true, is_crowded, ..Way::plain(Reach::Start, to) };
         self.from.entry(Place::Return(function.clone())).or_default().push(way);
     }
 
@@ -411,7 +425,8 @@ impl Ways {
             }
             points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach, kept));
             for way in self.from.get(&place).into_iter().flatten() {
-                if way.out_of.is_some() && way.out_of == inside {
+                let is_lost = way.is_crowded && matches!(origin, Origin::Memory(_));
+                if is_lost || (way.out_of.is_some() && way.out_of == inside) {
                     continue;
                 }
                 let inside = way.into.clone().or_else(|| inside.clone().filter(|_| way.out_of.is_none()));

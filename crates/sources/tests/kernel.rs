@@ -167,6 +167,43 @@ fn an_allocator_reads_nothing_of_the_number_that_it_is_given() {
     assert_eq!(freedom(&given), Freedom::Refused);
 }
 
+#[test]
+fn an_entry_of_an_array_of_links_leads_back_to_its_object() {
+    let text = "struct link { struct link *next, **previous; };
+        struct t { long a; struct link links[4]; long b; char name[16]; };
+        #define first(p) ((struct link *)(*(struct link *const volatile *)&(p)->next))
+        long f(struct link *head) { struct t *x; long sum = 0;
+            for (x = container_of(first(head), struct t, links[2]); x; x = container_of(first(&x->links[2]), struct t, links[2]))
+                sum += x->b;
+            return sum; }
+        long g(struct link *l, int n) { return container_of(l, struct t, links[n])->a; }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    let other = "struct link { struct link *next, **previous; };
+        struct t { long a; struct link links[4]; long b; char name[16]; };
+        struct link *f(struct t *x) { return ((struct link *)x)->next; }";
+    assert_eq!(freedom(other), Freedom::Refused);
+}
+
+/// Functions of one type, each with data of its own: what one does with its memory says nothing of another's.
+#[test]
+fn memory_that_many_callbacks_may_be_given_is_not_mixed() {
+    let callbacks = |count: usize| {
+        let more: String =
+            (0..count).map(|n| format!("void more{n}(void *info) {{ use(*(long *)info); }}")).collect();
+        let table: String = (0..count).map(|n| format!("more{n}, ")).collect();
+        format!(
+            "void *kmalloc(size_t, unsigned); void use(long); typedef unsigned char byte;
+            struct t {{ long a; int b; int c; char name[16]; }};
+            void wake(void *info) {{ struct t *x = info; use(x->b); }}
+            void enable(void *info) {{ byte *on = info; use(*on); }}
+            {more} void (*all[])(void *) = {{ {table} wake, enable }};
+            void f(int n) {{ all[n](kmalloc(1, 0)); }}"
+        )
+    };
+    assert_eq!(freedom(&callbacks(8)), Freedom::Movable);
+    assert_eq!(freedom(&callbacks(0)), Freedom::Refused, "of two functions either may be given it");
+}
+
 /// A function that takes `void *` is looked into where another unit defines it, and so is what that one calls.
 #[test]
 fn what_is_given_to_another_unit_is_followed_there() {
