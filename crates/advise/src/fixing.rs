@@ -35,6 +35,8 @@ pub(crate) struct Holds {
     boundaries: BTreeSet<String>,
     /// Members, by index, whose type has lines of its own.
     own_lines: BTreeSet<usize>,
+    /// Members, by index, whose type may ask for an alignment that debug info does not tell.
+    aligned: BTreeSet<usize>,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -85,6 +87,7 @@ impl Holds {
         holds.add_recorded(subject);
         if spelling.declared_at.is_none() {
             holds.own_lines = own_lines::members(subject, sources);
+            holds.aligned = own_lines::aligned(subject, sources);
         }
         holds
     }
@@ -248,6 +251,12 @@ impl Holds {
                 let name = member_name(subject.aggregate, range.start);
                 self.bindings.push(Binding::new(Constraint::GroupMarker).on([name]));
             }
+            let is_aligned = range.clone().any(|field| self.aligned.contains(&field));
+            if is_aligned && !is_apart {
+                let name = member_name(subject.aggregate, range.start);
+                let because = "its type asks for an alignment, or may, and debug info does not tell which";
+                self.bindings.push(Binding::new(Constraint::KeptApart).on([name]).because(because));
+            }
             let is_boundary = named(&self.boundaries);
             barriers += u32::from(is_boundary);
             units.push(Unit {
@@ -259,6 +268,7 @@ impl Holds {
                     || is_marker
                     || is_leading
                     || is_apart
+                    || is_aligned
                     || is_boundary
                     || named(&self.pinned),
             });
@@ -268,7 +278,10 @@ impl Holds {
         let order: Vec<usize> = (0..members.len()).collect();
         let offsets = crate::placement::place(&recorded.fields, &order, recorded.align_bytes);
         let fixed = offsets.map_or(Vec::new(), |placed| {
-            let fields = order.iter().filter(|&&field| members[field].name.as_deref().is_some_and(pinned));
+            let is_held = |field: usize| {
+                self.aligned.contains(&field) || members[field].name.as_deref().is_some_and(pinned)
+            };
+            let fields = order.iter().filter(|&&field| is_held(field));
             fields.map(|&field| (field, placed.offsets_bits[field])).collect()
         });
         (units, fixed)

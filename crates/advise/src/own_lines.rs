@@ -1,9 +1,10 @@
-//! Members whose type asks for cache lines of its own. BTF does not tell alignments; the type's declaration does.
+//! Members whose type asks for cache lines of its own, or for another alignment. BTF does not tell alignments; the type's
+//! declaration does.
 
 use crate::declaration;
 use crate::problem::Subject;
 use crate::shape_rules::APART_BYTES;
-use crate::sources::Sources;
+use crate::sources::{Sources, has_word};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 
@@ -17,6 +18,75 @@ pub(crate) fn members(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usiz
         offset.is_some() && element(types, member.ty).is_some_and(|id| asks_for_lines(types, id, sources))
     };
     (1..subject.aggregate.members.len()).filter(begins_line).collect()
+}
+
+/// The members whose type asks for an alignment below a line's, which BTF does not tell: they keep their place. Where no
+/// source shows a typedef, that is taken of those that lie at multiples of their own size, as kernels align them.
+pub(crate) fn aligned(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usize> {
+    let types = subject.types;
+    let asks = |index: &usize| {
+        let member = &subject.aggregate.members[*index];
+        let typedefs = typedefs(types, member.ty);
+        let shown: Vec<Option<bool>> = typedefs.iter().map(|name| typedef_aligns(sources, name)).collect();
+        let may_ask = || {
+            let size =
+                types.size_bytes(member.ty).filter(|size| *size >= LEAST_UNSEEN && size.is_power_of_two());
+            size.zip(member.offset_bytes()).is_some_and(|(size, offset)| offset.is_multiple_of(size))
+        };
+        let own = || element(types, member.ty).is_some_and(|id| declaration_aligns(types, id, sources));
+        shown.contains(&Some(true)) || (shown.contains(&None) && may_ask()) || own()
+    };
+    (1..subject.aggregate.members.len()).filter(asks).collect()
+}
+
+/// Smaller types have no alignment beyond their members'.
+const LEAST_UNSEEN: u64 = 16;
+
+/// The names of typedefs around a struct or union.
+fn typedefs(types: &Types, mut id: TypeId) -> Vec<String> {
+    let mut names = Vec::new();
+    for _ in 0..16 {
+        let Some(ty) = types.get(id) else { break };
+        id = match &ty.kind {
+            TypeKind::Typedef(Some(target)) => {
+                names.extend(ty.name.as_deref().map(str::to_string));
+                *target
+            }
+            TypeKind::Qualified(Some(target)) => *target,
+            TypeKind::Array { element, .. } => *element,
+            _ => break,
+        };
+    }
+    if types.aggregate(id).is_some() { names } else { Vec::new() }
+}
+
+/// Whether a typedef's declaration speaks of an alignment; `None` when no source has it.
+fn typedef_aligns(sources: &Sources, name: &str) -> Option<bool> {
+    let mut found = None;
+    for (_, text) in sources.iter().filter(|(_, text)| has_word(text, name)) {
+        for (at, _) in text.match_indices(name) {
+            let after = &text[at + name.len()..];
+            let attributes = after.split(';').next().unwrap_or_default();
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            if after.starts_with(is_name) || attributes.contains(['{', ',', '=']) {
+                continue;
+            }
+            let before = text[..at].trim_end();
+            let statement = before.rsplit([';', '}', '#']).next().unwrap_or_default();
+            let is_typedef =
+                statement.split_whitespace().any(|word| word == "typedef") || before.ends_with('}');
+            if is_typedef {
+                found = Some(found == Some(true) || attributes.contains("align"));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a struct's declaration speaks of an alignment.
+fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources) -> bool {
+    let name = types.aggregate(id).and_then(|_| types.get(id)?.name.as_deref());
+    name.is_some_and(|name| speaks_of_alignment(sources, name))
 }
 
 /// A type without typedefs and arrays around it.
@@ -33,7 +103,10 @@ fn asks_for_lines(types: &Types, id: TypeId, sources: &Sources) -> bool {
     if types.aggregate(id).is_none() || !types.size_bytes(id).is_some_and(fills_lines) {
         return false;
     }
-    let Some(name) = types.get(id).and_then(|ty| ty.name.as_deref()) else { return false };
+    declaration_aligns(types, id, sources)
+}
+
+fn speaks_of_alignment(sources: &Sources, name: &str) -> bool {
     let Ok(found) = declaration::find(sources, name, None) else { return false };
     let declaration = &found.declaration;
     let around = (declaration.keyword..declaration.open).chain(declaration.tail.clone());

@@ -184,3 +184,41 @@ fn an_array_of_a_type_with_lines_of_its_own_does_not_move_into_a_hole() {
     }
     assert!(advice.orders.is_empty(), "{:?}", advice.orders);
 }
+
+/// A member of 32 bytes whose typedef is declared like this, behind hot and cold members.
+fn with_typedef(declaration: &str) -> Advice {
+    let mut case = Case::new().word("active").words("cold", 7);
+    let word = integer(&mut case.types, "long", 8);
+    let call = structure(
+        &mut case.types,
+        "call",
+        32,
+        (0..4).map(|n| member(&format!("m{n}"), word, n * 64)).collect(),
+    );
+    let typedef = push(&mut case.types, "call_t", Some(32), TypeKind::Typedef(Some(call)));
+    let case = case.add("call", typedef, 32).word("stamp").words("colder", 7);
+    let text = format!(
+        "struct call {{\n\tlong m0, m1, m2, m3;\n}};\n{declaration}\nstruct rec {{\n\tlong active;\n\tlong cold[7];\n\
+         \tcall_t call;\n\tlong stamp;\n\tlong colder[7];\n}};\n"
+    );
+    case.advise("sched.h", &text, &["active", "call", "stamp"])
+}
+
+/// BTF tells no alignment of a typedef: the member stays at its offset where the text shows one, or shows nothing.
+#[test]
+fn a_member_whose_typedef_is_aligned_keeps_its_offset() {
+    let aligned = with_typedef("typedef struct call call_t\n\t__aligned(sizeof(struct call));");
+    holds(&aligned, Constraint::KeptApart, &["call"]);
+    holds(&with_typedef(""), Constraint::KeptApart, &["call"]);
+    for advice in [aligned, with_typedef("")] {
+        assert!(offsets(&advice, &["call"]).is_none_or(|places| places == [2]), "{:?}", advice.orders);
+    }
+    let plain = with_typedef("typedef struct call call_t;");
+    let bindings = plain.orders.iter().flat_map(|order| &order.obeyed);
+    assert!(
+        bindings.into_iter().all(|binding| binding.constraint != Constraint::KeptApart),
+        "{:?}",
+        plain.orders
+    );
+    assert_eq!(plain.orders.len(), 1, "nothing holds it");
+}
