@@ -15,7 +15,12 @@ impl Usage {
             abi: explained.abi(),
             threads: explained.explanation.threads,
             regions: explained.survey.header.regions.clone(),
-            scales: explained.explanation.regions.iter().map(|region| (region.id, scale(region))).collect(),
+            scales: explained
+                .explanation
+                .regions
+                .iter()
+                .map(|region| (region.id, scale(explained, region)))
+                .collect(),
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
@@ -27,14 +32,19 @@ impl Usage {
 }
 
 /// What a region's calls need in all.
-fn scale(region: &RegionExplanation) -> Scale {
+fn scale(explained: &Explained, region: &RegionExplanation) -> Scale {
     let lines = |bytes: u64| {
         let of_size = region.lines.iter().find(|lines| lines.line_bytes == bytes)?;
         Some(of_size.data.as_ref()?.mean)
     };
     let data_lines = || Some([lines(32)?, lines(64)?, lines(128)?]);
     let most_pressed = region.misses.iter().max_by_key(|misses| misses.pressure_bytes);
-    Scale { data_lines: data_lines(), data_misses: most_pressed.map(|misses| misses.misses_per_call) }
+    Scale {
+        data_lines: data_lines(),
+        data_misses: most_pressed.map(|misses| misses.misses_per_call),
+        stalls: explained.survey.stalls.of_region(usize::from(region.id.0)),
+        calls_per_second: region.calls_per_second,
+    }
 }
 
 /// How regions use the variables that debug info describes: what is known by its symbol alone has no type and no

@@ -226,6 +226,21 @@ pub struct Worth {
     pub of_lines: Option<f64>,
     /// The first over the second.
     pub share: Option<f64>,
+    /// What that is of the modelled stalls; `None` where the recording has none.
+    pub stalls: Option<StallShare>,
+    /// Calls of the region per second of the program's own time; `None` when not known.
+    pub calls_per_second: Option<f64>,
+}
+
+/// The part of modelled stalls that goes with saved lines, if these miss as often as the region's other lines of data.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct StallShare {
+    /// Cycles per call.
+    pub cycles: f64,
+    /// Their share of what the region's calls stall for.
+    pub of_region: f64,
+    /// Their share of what all that ran stalled for; `None` when not known.
+    pub of_program: Option<f64>,
 }
 
 /// One proposal as reports show it, whatever its kind.

@@ -1,5 +1,6 @@
 //! What advice is worked out from.
 
+use lineup_explain::stalls::RegionStalls;
 use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
@@ -14,6 +15,10 @@ pub struct Scale {
     pub data_lines: Option<[f64; 3]>,
     /// Mean data misses per call by the cache model, at the greatest pressure that was modelled.
     pub data_misses: Option<f64>,
+    /// What calls stalled for by the recorder's processor model.
+    pub stalls: Option<RegionStalls>,
+    /// Calls per second of the program's own time.
+    pub calls_per_second: Option<f64>,
 }
 
 /// Below one miss in so many calls, misses cost nothing that could be measured.

@@ -1,8 +1,9 @@
 //! How much a proposal saves of what a region's calls need in all.
 
 use crate::options::Options;
-use crate::proposal::{Description, RegionLines, Worth};
+use crate::proposal::{Description, RegionLines, StallShare, Worth};
 use crate::usage::Usage;
+use lineup_explain::stalls::RegionStalls;
 
 /// The saving in each region at the line size that decides, under the recorded data model; the greatest share first.
 /// Regions that save nothing are left out, those that lose are not.
@@ -10,18 +11,29 @@ pub(crate) fn of_lines(usage: &Usage, lines: &[RegionLines], primary_bytes: u64)
     let recorded = usage.abi.data_model();
     let decides = lines.iter().filter(|row| row.line_bytes == primary_bytes && row.data_model == recorded);
     let worth = |row: &RegionLines| {
-        let of_lines = usage.scale(row.id).lines(primary_bytes).filter(|lines| *lines > 0.0);
+        let scale = usage.scale(row.id);
+        let of_lines = scale.lines(primary_bytes).filter(|lines| *lines > 0.0);
+        let share = of_lines.map(|lines| row.gain() / lines);
         Worth {
             id: row.id,
             region: row.region.clone(),
             lines_saved: row.gain(),
             of_lines,
-            share: of_lines.map(|lines| row.gain() / lines),
+            share,
+            stalls: share.zip(scale.stalls).and_then(|(share, stalls)| stalled(share, stalls)),
+            calls_per_second: scale.calls_per_second,
         }
     };
     let mut all: Vec<Worth> = decides.map(worth).filter(|worth| worth.lines_saved.abs() >= 0.005).collect();
     all.sort_by(|a, b| b.share.unwrap_or(0.0).total_cmp(&a.share.unwrap_or(0.0)).then(a.id.cmp(&b.id)));
     all
+}
+
+/// What a share of a region's lines of data is of its modelled stalls, if all lines miss alike.
+fn stalled(share: f64, stalls: RegionStalls) -> Option<StallShare> {
+    let cycles = share * stalls.data_cycles_per_call;
+    let of_region = Some(cycles / stalls.cycles_per_call).filter(|_| stalls.cycles_per_call > 0.0)?;
+    Some(StallShare { cycles, of_region, of_program: stalls.of_program.map(|region| region * of_region) })
 }
 
 /// What is proposed of this, told in one sentence, when it saves less of every region's lines than the user asked for.

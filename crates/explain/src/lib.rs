@@ -54,6 +54,7 @@ pub mod quantiles;
 pub mod recorded;
 pub mod region_summary;
 pub mod sharing;
+pub mod stalls;
 pub mod tally;
 mod thread_block;
 pub mod what_if;

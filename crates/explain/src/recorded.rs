@@ -5,6 +5,7 @@ use crate::evidence_source::{EvidenceSource, Tells, explain};
 use crate::explainer::Options;
 use crate::explanation::Explanation;
 use crate::image::Placed;
+use crate::stalls::Stalls;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -41,6 +42,8 @@ pub struct Survey {
     pub damage: Option<Damage>,
     /// Calls in the recording.
     pub calls: u64,
+    /// What the recorder's processor model stalled for.
+    pub stalls: Stalls,
 }
 
 impl Survey {
@@ -59,6 +62,7 @@ impl Survey {
             ending: None,
             damage: None,
             calls: 0,
+            stalls: Stalls::default(),
         };
         let mut spaces = BTreeSet::new();
         for event in reader.by_ref() {
@@ -75,7 +79,9 @@ impl Survey {
                 Event::Memory(event) => survey.memory.push(event),
                 Event::Summary(summary) => Summary::add_to(&mut survey.summary, summary),
                 Event::Ending(ending) => survey.ending = Some(ending),
-                Event::Profile(_) | Event::Measured(_) | Event::System(_) | Event::Stream(_) => {}
+                Event::Measured(call) => survey.stalls.add(&call),
+                Event::System(last_words) => survey.stalls.set_all(&last_words),
+                Event::Profile(_) | Event::Stream(_) => {}
             }
         }
         survey.damage = reader.damage().cloned();

@@ -195,6 +195,7 @@ fn a_pipe_gets_plain_columns() {
     Proposal: reorder members — struct clock_event_device (in the patch)
     Ten members that both regions use come first and share one 64-byte line; the others keep their order.
       clockevents_adjust_all_freqs: 64 fewer lines of 131 (48.9 %) per call
+        modelled stalls not observed; 118,300 calls per second
     - clockevents_adjust_all_freqs touches lines 0 and 2 of each of 64 devices per call.
     - 60 bytes serve both regions; a line has 64.
       clockevents_adjust_all_freqs, LP64, 32 B lines: 195 → 131

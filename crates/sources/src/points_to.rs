@@ -425,7 +425,7 @@ impl Ways {
             }
             points_to.at.entry(place.clone()).or_default().insert((origin.clone(), reach, kept));
             for way in self.from.get(&place).into_iter().flatten() {
-                let is_lost = way.is_crowded && matches!(origin, Origin::Memory(_));
+                let is_lost = way.is_crowded && matches!(origin, Origin::Memory(..));
                 if is_lost || (way.out_of.is_some() && way.out_of == inside) {
                     continue;
                 }

@@ -57,6 +57,9 @@ fn worth(worth: &[Worth]) -> Markup {
             }
             "."
         }
+        @for one in worth {
+            p { span.letter { (region_letter(one.region)) } " " (one.scale()) "." }
+        }
     }
 }
 

@@ -81,6 +81,8 @@ impl StudyReport {
             lines_saved: one.lines_saved,
             of_lines: one.of_lines,
             share: one.share,
+            stalls: one.stalls,
+            calls_per_second: one.calls_per_second,
         })
     }
 

@@ -1,6 +1,7 @@
 //! What is proposed, what is refused, and why.
 
-use lineup_advise::proposal::KindName;
+use crate::figure::{mean, share};
+use lineup_advise::proposal::{KindName, StallShare};
 use serde::Serialize;
 
 /// A change that was worked out.
@@ -99,6 +100,34 @@ pub struct Worth {
     pub of_lines: Option<f64>,
     /// The first over the second.
     pub share: Option<f64>,
+    /// What that is of the modelled stalls; `None` where none were observed.
+    pub stalls: Option<StallShare>,
+    /// Calls of the region per second of the program's own time; `None` when not observed.
+    pub calls_per_second: Option<f64>,
+}
+
+impl Worth {
+    /// How much that is beside all that runs, as a part of a sentence.
+    pub(crate) fn scale(&self) -> String {
+        let stalls = match &self.stalls {
+            None => "modelled stalls not observed".to_owned(),
+            Some(stalls) => {
+                let program = match stalls.of_program {
+                    Some(part) => format!("{} of all that ran", share(part)),
+                    None => "of all that ran not observed".to_owned(),
+                };
+                format!(
+                    "modelled stalls, if these lines miss like others: {} cycles a call, {} of the region's, {program}",
+                    mean(stalls.cycles),
+                    share(stalls.of_region)
+                )
+            }
+        };
+        match self.calls_per_second {
+            Some(rate) => format!("{stalls}; {} calls per second", mean(rate)),
+            None => format!("{stalls}; calls per second not observed"),
+        }
+    }
 }
 
 /// A type's size under one data model.

@@ -326,6 +326,7 @@ impl Writer {
                 _ => String::new(),
             };
             self.line(&format!("  {region}: {} fewer lines{of} per call", mean(one.lines_saved)));
+            self.line(&format!("    {}", one.scale()));
         }
     }
 

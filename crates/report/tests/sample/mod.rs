@@ -165,7 +165,14 @@ fn proposals() -> Vec<Proposal> {
             "clockevents_adjust_all_freqs touches lines 0 and 2 of each of 64 devices per call.".into(),
             "60 bytes serve both regions; a line has 64.".into(),
         ],
-        worth: vec![Worth { region: 0, lines_saved: 64.0, of_lines: Some(131.0), share: Some(64.0 / 131.0) }],
+        worth: vec![Worth {
+            region: 0,
+            lines_saved: 64.0,
+            of_lines: Some(131.0),
+            share: Some(64.0 / 131.0),
+            stalls: None,
+            calls_per_second: Some(118_300.0),
+        }],
         gains: vec![
             gain(0, "LP64", 32, 195.0, 131.0),
             gain(0, "LP64", 64, 131.0, 67.0),
