@@ -142,7 +142,7 @@ fn search<'s>(
             return Err(Verdict::AlreadyGood(spelling.name.clone()));
         }
     };
-    let Some((outcome, before)) = plan.search() else {
+    let Some((outcome, before)) = plan.search(options) else {
         let constraints = vec![Binding::new(Constraint::LayoutNotReproduced)];
         return Err(refused(spelling, constraints, Vec::new()));
     };
@@ -293,11 +293,15 @@ impl<'s> Plan<'s> {
 
     /// The best order under both data models, and the score of the present one under the recorded one: a
     /// patch that helps only where nobody runs is not proposed.
-    fn search(&self) -> Option<(Outcome, Score)> {
+    fn search(&self, options: &Options) -> Option<(Outcome, Score)> {
         let identity: Vec<usize> = (0..self.problem.units.len()).collect();
         let recorded = Problem { models: self.problem.models[..1].to_vec(), ..self.problem.clone() };
         let before = recorded.score(&identity, None)?;
-        Some((search::best(&self.problem, Effort::DEFAULT)?, before))
+        let outcome = match options.most_moved {
+            Some(most) => search::by_moves(&self.problem, most)?,
+            None => search::best(&self.problem, Effort::DEFAULT)?,
+        };
+        Some((outcome, before))
     }
 
     /// Nothing to gain: because all is well, or because a constraint stands in the way.

@@ -22,6 +22,8 @@ pub struct Options {
     pub meaning: Meaning,
     /// `--least-share`: the share of a region's lines, from 0 to 1, that an edit has to save in some region to be in the patch.
     pub least_share: f64,
+    /// `--most-moved`: so many moves of a member, or of members that move as one, at most in each type.
+    pub most_moved: Option<usize>,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,
 }
@@ -54,6 +56,7 @@ impl Default for Options {
             allow_growth: false,
             meaning: Meaning::default(),
             least_share: 0.01,
+            most_moved: None,
             failed: Vec::new(),
         }
     }

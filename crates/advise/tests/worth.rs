@@ -8,6 +8,7 @@ use lineup_advise::options::Options;
 use lineup_advise::proposal::Advice;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::{Scale, Usage};
+use lineup_explain::stalls::RegionStalls;
 use lineup_model::abi::Abi;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{TypeId, TypeKind, Types};
@@ -78,6 +79,22 @@ fn a_proposal_tells_its_share_of_the_regions_lines() {
     assert_eq!((worth.lines_saved, worth.of_lines, worth.share), (1.0, Some(8.0), Some(0.125)));
 }
 
+/// A quarter of the lines goes: of 400 modelled cycles a call 300 are for data, and the region has half of all.
+#[test]
+fn a_proposal_tells_its_share_of_the_modelled_stalls() {
+    let mut case = spread(4.0);
+    let scale = case.usage.scales.get_mut(&RegionId(0)).expect("the region");
+    assert_eq!(scale.stalls, None);
+    scale.stalls =
+        Some(RegionStalls { data_cycles_per_call: 300.0, cycles_per_call: 400.0, of_program: Some(0.5) });
+    scale.calls_per_second = Some(1000.0);
+    let worth = case.advise().descriptions[0].worth[0].clone();
+    let stalls = worth.stalls.expect("modelled stalls");
+    assert_eq!((stalls.cycles, stalls.of_region, stalls.of_program), (75.0, 0.1875, Some(0.09375)));
+    assert_eq!(worth.calls_per_second, Some(1000.0));
+    assert_eq!(spread(4.0).advise().descriptions[0].worth[0].stalls, None, "not observed");
+}
+
 #[test]
 fn what_saves_too_small_a_share_is_told_and_not_in_the_patch() {
     let advice = spread(1000.0).advise();
@@ -94,6 +111,22 @@ fn advice_from_one_thread_says_so() {
     let mut case = spread(8.0);
     case.usage.threads = 1;
     assert_eq!(case.advise().threads, 1);
+}
+
+/// Three hot members on three lines: one move saves a line, two save two.
+#[test]
+fn a_patch_moves_no_more_members_than_asked_for() {
+    let text = "struct rec {\n\tlong a;\n\tchar x[56];\n\tlong b;\n\tchar y[56];\n\tlong c;\n\tchar z[56];\n};\nstruct rec r;\n";
+    let advised = |most_moved: Option<usize>| {
+        let mut case = Case::new(text, 0, &[(0, 8), (64, 8), (128, 8)]);
+        case.options.most_moved = most_moved;
+        let order = case.advise().orders.pop().expect("an order");
+        let of_lines = order.lines.iter().find(|row| row.line_bytes == 64 && row.data_model == "LP64");
+        (order.moved.len(), of_lines.expect("lines").after)
+    };
+    assert_eq!(advised(Some(1)), (1, 2.0));
+    assert_eq!(advised(Some(2)), (2, 1.0));
+    assert_eq!(advised(None).1, 1.0);
 }
 
 /// A struct of one line that begins in the middle of one.

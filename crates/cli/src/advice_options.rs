@@ -31,6 +31,9 @@ pub(crate) struct AdviceOptions {
     /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,
+    /// Move at most so many members of a type: what they save is in a patch that is read quickly [default: any number]
+    #[arg(long, value_name = "N")]
+    most_moved: Option<usize>,
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
     #[arg(long, value_name = "FILE")]
     compile_commands: Option<PathBuf>,
@@ -84,6 +87,7 @@ impl AdviceOptions {
             primary: self.line_size,
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
+            most_moved: self.most_moved,
             failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })

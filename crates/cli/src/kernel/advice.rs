@@ -49,9 +49,11 @@ pub(crate) fn advise(
         progress.stage("reading units with clang");
         let changed = advice.orders.iter().map(|order| order.type_name.clone()).collect();
         let read = kbuild.read(&sources, &changed, units, progress)?;
-        options.meaning = read.meaning().and(options.meaning);
-        progress.stage("working out orders that the units allow");
-        advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;
+        if read.checked.is_some() {
+            options.meaning = read.meaning().and(options.meaning);
+            progress.stage("working out orders that the units allow");
+            advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;
+        }
         reading = Some(read);
     }
     Ok(KernelAdvice { advice, sources, reading })
