@@ -38,7 +38,7 @@ pub(crate) fn designate(
     let mut refusals = Vec::new();
     for (path, _) in sources.iter() {
         let is_cpp = sources.language(path) == SourceLanguage::Cpp;
-        let Some((text, tree)) = sources.tree(path) else { continue };
+        let Some(text) = sources.get(path) else { continue };
         let mut walker = Walker {
             text,
             path,
@@ -62,7 +62,10 @@ pub(crate) fn designate(
             };
             let mut is_wanted = |id: TypeId| *held.entry(id).or_insert_with(|| holds(types, id, wanted, 0));
             match ty.filter(|&id| is_wanted(id)) {
-                Some(ty) => walker.typed(node_at(tree, site), ty),
+                Some(ty) => {
+                    let tree = sources.tree(path);
+                    walker.typed(tree.and_then(|(_, tree)| node_at(tree, site)), ty);
+                }
                 None => walker.untyped(site),
             }
         }

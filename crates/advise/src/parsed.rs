@@ -35,10 +35,14 @@ impl Parsed {
         self.tree.get_or_init(|| syntax::parse(&self.text, language)).as_ref()
     }
 
-    /// Where values are given in braces, or taken apart by position.
+    /// Where values are given in braces, or taken apart by position. The tree that they are found in is not kept: those of
+    /// a kernel's sources take a gigabyte, and few are asked for again.
     pub(crate) fn sites(&self, language: SourceLanguage) -> &[Site] {
-        let find = || self.tree(language).map(|tree| syntax::sites(tree, &self.text)).unwrap_or_default();
-        self.sites.get_or_init(find)
+        let find = || match self.tree.get() {
+            Some(tree) => tree.as_ref().map(|tree| syntax::sites(tree, &self.text)),
+            None => syntax::parse(&self.text, language).map(|tree| syntax::sites(&tree, &self.text)),
+        };
+        self.sites.get_or_init(|| find().unwrap_or_default())
     }
 }
 
