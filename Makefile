@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle setup-demo setup-test setup-bench
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle kernel-advice setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -48,6 +48,10 @@ shuffle: setup-test
 	cargo build --release -p lineup
 	scripts/shuffle 20
 
+# Advice for the timer, wake-up and TCP paths of Debian's 6.1 and 6.12 kernels; downloads kernels and sources, takes long.
+kernel-advice: setup-kernels
+	studies/kernel-advice/study.sh
+
 setup-demo:
 	@scripts/setup demo
 
@@ -56,3 +60,6 @@ setup-test:
 
 setup-bench:
 	@scripts/setup bench
+
+setup-kernels:
+	@scripts/setup kernels

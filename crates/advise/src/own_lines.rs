@@ -33,7 +33,9 @@ pub(crate) fn aligned(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usiz
                 types.size_bytes(member.ty).filter(|size| *size >= LEAST_UNSEEN && size.is_power_of_two());
             size.zip(member.offset_bytes()).is_some_and(|(size, offset)| offset.is_multiple_of(size))
         };
-        let own = || element(types, member.ty).is_some_and(|id| declaration_aligns(types, id, sources));
+        // A pointer's alignment, as of every list of callbacks, is one that debug info tells.
+        let own =
+            || element(types, member.ty).is_some_and(|id| declaration_aligns(types, id, sources, &["void"]));
         shown.contains(&Some(true)) || (shown.contains(&None) && may_ask()) || own()
     };
     (1..subject.aggregate.members.len()).filter(asks).collect()
@@ -84,9 +86,9 @@ fn typedef_aligns(sources: &Sources, name: &str) -> Option<bool> {
 }
 
 /// Whether a struct's declaration speaks of an alignment.
-fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources) -> bool {
+fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources, but: &[&str]) -> bool {
     let name = types.aggregate(id).and_then(|_| types.get(id)?.name.as_deref());
-    name.is_some_and(|name| speaks_of_alignment(sources, name))
+    name.is_some_and(|name| speaks_of_alignment(sources, name, but))
 }
 
 /// A type without typedefs and arrays around it.
@@ -103,12 +105,15 @@ fn asks_for_lines(types: &Types, id: TypeId, sources: &Sources) -> bool {
     if types.aggregate(id).is_none() || !types.size_bytes(id).is_some_and(fills_lines) {
         return false;
     }
-    declaration_aligns(types, id, sources)
+    declaration_aligns(types, id, sources, &[])
 }
 
-fn speaks_of_alignment(sources: &Sources, name: &str) -> bool {
+/// Whether the words around a struct's members speak of an alignment, and none of them is one of `but`.
+fn speaks_of_alignment(sources: &Sources, name: &str, but: &[&str]) -> bool {
     let Ok(found) = declaration::find(sources, name, None) else { return false };
     let declaration = &found.declaration;
     let around = (declaration.keyword..declaration.open).chain(declaration.tail.clone());
-    around.into_iter().any(|index| found.lexed.is_word(index) && found.lexed.str(index).contains("align"))
+    let words: Vec<&str> =
+        around.filter(|&index| found.lexed.is_word(index)).map(|index| found.lexed.str(index)).collect();
+    words.iter().any(|word| word.contains("align")) && !words.iter().any(|word| but.contains(word))
 }
