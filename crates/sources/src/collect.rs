@@ -391,11 +391,18 @@ impl Collector<'_> {
         self.holds_pointer(ty) && !matches!(self.tree.ty(ty).kind, TypeKind::Array(..) | TypeKind::Function)
     }
 
+    /// What lies at `*pointer`: at a place's own address, what the place holds. Kernels read each pointer that others may
+    /// change so: `*(struct task *const volatile *)&x->next`.
     fn read_pointer(&self, values: Vec<Value>, id: NodeId) -> Vec<Value> {
-        match self.reads_pointer(id) {
-            true => values.into_iter().map(|value| value.at_level(-1)).collect(),
-            false => values,
+        if !self.reads_pointer(id) {
+            return values;
         }
+        let held = |value: Value| match (&value.source, value.reach) {
+            (Source::Place(_), Reach::Address) => Some(Value { reach: Reach::Start, ..value }),
+            (Source::Origin(Origin::MemberOf(..)), Reach::Start) => None,
+            _ => Some(value.at_level(-1)),
+        };
+        values.into_iter().filter_map(held).collect()
     }
 
     /// A byte read or written through `pointer`.
