@@ -59,8 +59,9 @@ fn cycles(counts: &Counts) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lineup_model::access::CallEnd;
     use lineup_model::region::RegionId;
-    use lineup_recording::{Arm, CallEnd};
+    use lineup_recording::Arm;
 
     fn call(region: u16, code_stall_cycles: u64, data_stall_cycles: u64) -> MeasuredCall {
         let own = Counts { code_stall_cycles, data_stall_cycles, ..Counts::default() };
