@@ -265,3 +265,15 @@ fn an_array_that_memory_is_allocated_behind_stays_last() {
         "struct t { size_t length; char text[2]; int b; }; struct t *f(void) { return (struct t *)malloc(sizeof(struct t)); }",
     ));
 }
+
+#[test]
+fn what_was_never_put_into_a_place_is_not_taken_out_of_it() {
+    let text = "struct t { int anchored, empty; void *compiled; }; struct state { char type; size_t length; char *text; };
+        struct text { size_t length; char text[8]; }; struct cell { int kind; void *p; };
+        static char *is_text(void *q) { struct state *s = q; return s[0].type == 0 && s[1].type == 1 ? s->text : 0; }
+        void set(struct cell *c, struct t *re, int n) { if (re) c->p = re; else { struct text *s = malloc(n); s->length = 1; c->p = s; } }
+        size_t f(struct cell *c) { return c->kind ? (size_t)is_text(c->p) : ((struct text *)c->p)->length; }";
+    refused(&with_headers(text), "other members");
+    let put = text.replace("void set(", "void put(struct cell *c, struct state *s) { c->p = s; } void set(");
+    movable(&with_headers(&put));
+}

@@ -9,7 +9,7 @@ use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The size of a pointer.
 const POINTER_BYTES: u64 = 8;
@@ -18,12 +18,15 @@ impl Judge<'_> {
     pub(super) fn acts(&mut self) {
         let facts = self.facts;
         let mut memory = Blocks::default();
+        let made = self.made();
         for (value, act, at) in &facts.acts {
             if self.is_harmless(act) {
                 continue;
             }
             let objects = self.points_to.objects(value);
             let is_generic = matches!(value.source, Source::Place(_)) && is_generic(&objects);
+            // What was put there cannot be what is taken out of there.
+            let is_generic = is_generic && !self.takes_another(act, &objects, &made);
             let is_crowd = is_generic && is_crowd(&objects);
             for (origin, reach, kept) in objects {
                 if kept && is_crowd && !matches!((act, reach), (Act::As(..), Reach::Start)) {
@@ -44,6 +47,38 @@ impl Judge<'_> {
         for (record, reason, at) in memory.crossings(&self.points_to.same_memory) {
             self.find(&record, Verdict::Refuse, UseKind::Crossing, &at, reason);
         }
+    }
+
+    /// What each block of memory is used as where nothing else comes.
+    fn made(&self) -> BTreeMap<Name, BTreeSet<Name>> {
+        let mut made: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
+        for (value, act, _) in &self.facts.acts {
+            let Act::As(Shape::Record(record), _) = act else { continue };
+            let objects = self.points_to.objects(value);
+            if !is_generic(&objects) {
+                for (origin, _, _) in objects {
+                    if let Origin::Memory(block, 0) = origin {
+                        made.entry(block).or_default().insert(record.clone());
+                    }
+                }
+            }
+        }
+        made
+    }
+
+    /// A cast to a type of which no object comes here, nor one that has to do with it, nor plain memory.
+    fn takes_another(&self, act: &Act, objects: &[Pointed], made: &BTreeMap<Name, BTreeSet<Name>>) -> bool {
+        let Act::As(Shape::Record(wanted), _) = act else { return false };
+        let may_be = |origin: &Origin| match origin {
+            Origin::Object(record) => {
+                record == wanted || relation(self.facts, record, wanted) != Relation::None
+            }
+            Origin::Memory(block, _) => made.get(block).is_none_or(|records| records.contains(wanted)),
+            Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
+            Origin::Bytes(_) => true,
+            Origin::MemberOf(..) | Origin::Handle(_) => false,
+        };
+        !objects.iter().any(|(origin, _, _)| may_be(origin))
     }
 
     /// Functions that are compiled here are looked into; the objects they are given follow their parameters.
