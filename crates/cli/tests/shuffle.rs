@@ -161,7 +161,8 @@ const TOGETHER: &str = r#"
 struct one { long a; int b; };
 struct two { long c; int d; };
 struct one x; struct two y;
-int main(void) { return offsetof(struct one, a) != 0 && offsetof(struct two, c) != 0 && x.a + y.c == 0; }
+static const unsigned long places[] = { offsetof(struct one, a), offsetof(struct two, c) };
+int main(void) { return places[0] && places[1] && x.a + y.c == 0; }
 "#;
 
 #[test]
