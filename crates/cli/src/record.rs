@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     calls: Option<u64>,
     /// With --calls: record the first ones instead
-    #[arg(long, requires = "calls", conflicts_with = "kernel")]
+    #[arg(long, requires = "calls")]
     first: bool,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -182,11 +182,18 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
     let wanted = kernel::Wanted {
         regions: options.regions.iter().cloned().collect(),
         calls: options.calls,
+        selection: options.selection(),
         warmup: options.warmup,
         caches: &options.caches,
         out: &options.out,
     };
     kernel::run(&options.kernel, &wanted, options.json)
+}
+
+impl Options {
+    fn selection(&self) -> Selection {
+        if self.first { Selection::First } else { Selection::Spread }
+    }
 }
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
@@ -214,7 +221,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (false, false) => Mode::TwoPass,
         },
         max_calls: options.calls,
-        selection: if options.first { Selection::First } else { Selection::Spread },
+        selection: options.selection(),
         stop_after: options.limits.stop_after(),
         warmup_calls: options.warmup,
         caches: match options.whole_program && options.caches.is_empty() {

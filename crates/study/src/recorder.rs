@@ -15,6 +15,7 @@ mod subject;
 pub use audit::{AuditRequest, audit};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
 pub use request::{Engine, RecordOutcome, RecordRequest};
+pub use sealing::thin_to_spread;
 pub use subject::Subject;
 
 use crate::alias::Alias;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Region;
+use lineup_recording::Selection;
 use lineup_study::interrupt::Interrupts;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -100,6 +101,7 @@ fn measure(
     let wanted = Wanted {
         regions: options.regions.iter().cloned().collect(),
         calls: Some(options.calls),
+        selection: Selection::Spread,
         warmup: 0,
         caches: &variant.caches,
         out: &out,

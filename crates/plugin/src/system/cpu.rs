@@ -350,6 +350,7 @@ impl Cpu {
         let arm =
             if self.task.is_inside() { Arm::Untouched } else { self.intervene(system, region, sequence) };
         let depth = self.task.depth_of(region);
+        let keeps_accesses = system.keeps(region, sequence);
         let open = Open {
             region,
             sequence,
@@ -362,7 +363,8 @@ impl Cpu {
             interrupts: 0,
             interrupt_instructions: 0,
             switches: 0,
-            kept: (system.is_kept(sequence) || system.learns_code()).then(Kept::default),
+            keeps_accesses,
+            kept: (keeps_accesses || system.learns_code()).then(Kept::default),
         };
         self.task.enter(open, &self.processor.totals);
         self.look_inside();
@@ -409,7 +411,7 @@ impl Cpu {
         if system.learns_code() {
             system.learn(open.region, &kept.granules);
         }
-        if system.is_kept(open.sequence) {
+        if open.keeps_accesses {
             self.write_accesses(
                 &open.own,
                 open.region,

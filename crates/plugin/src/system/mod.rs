@@ -32,11 +32,12 @@ use crate::limits::BLOCK_BYTES;
 use crate::output::Output;
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
+use lineup_follow::selection::Picker;
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::region::RegionId;
 use lineup_recording::plan::Plan;
-use lineup_recording::{Arm, Encoder, RegionCounts, Summary, SystemPlan, SystemSummary};
+use lineup_recording::{Arm, Encoder, Header, RegionCounts, Summary, SystemPlan, SystemSummary};
 use processor::{Directory, Processor};
 use sites::Sites;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -60,13 +61,22 @@ static SYSTEM: OnceLock<System> = OnceLock::new();
 static CPUS: [AtomicPtr<Cpu>; MAX_CPUS] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_CPUS];
 
 /// Counts and knowledge of one region.
-#[derive(Default)]
 pub(crate) struct Region {
     /// Calls entered.
     seen: AtomicU64,
     ended: Mutex<RegionCounts>,
     /// Code granules that its calls fetched, kept when calls may be prefetched.
     granules: Mutex<BTreeSet<u64>>,
+    /// Picks the calls whose accesses are kept.
+    picker: Picker,
+}
+
+impl Region {
+    fn new(header: &Header) -> Self {
+        // How often it will be called is not known before.
+        let picker = Picker::new(header, 0);
+        Region { seen: AtomicU64::new(0), ended: Mutex::default(), granules: Mutex::default(), picker }
+    }
 }
 
 /// What virtual CPUs share.
@@ -141,7 +151,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         stacks: Mutex::default(),
         tasks: Mutex::default(),
         directory: (kernel.cpus > 1).then(Directory::new),
-        regions: plan.header.regions.iter().map(|_| Region::default()).collect(),
+        regions: plan.header.regions.iter().map(|_| Region::new(&plan.header)).collect(),
         clock: AtomicU64::new(0),
         begun: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
@@ -194,11 +204,10 @@ impl System {
         Some(self.regions.get(usize::from(region))?.seen.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// True when the accesses of a region's call of that number are kept.
-    pub(crate) fn is_kept(&self, number: u64) -> bool {
-        let header = &self.plan.header;
-        let after_warmup = number.checked_sub(header.warmup_calls);
-        after_warmup.is_some_and(|number| header.max_calls.is_none_or(|most| number < most))
+    /// True when the accesses of a region's call of that number are kept: asked once for each call. Of calls that are
+    /// spread over the run more are kept than are wanted, and the command leaves the others out at the end.
+    pub(crate) fn keeps(&self, region: u16, number: u64) -> bool {
+        self.regions.get(usize::from(region)).is_some_and(|region| region.picker.takes(number))
     }
 
     /// What is done before a call: drawn by its number, so that the same guest gets the same arms.

@@ -42,6 +42,8 @@ pub(crate) struct Open {
     pub(crate) interrupts: u32,
     pub(crate) interrupt_instructions: u64,
     pub(crate) switches: u32,
+    /// True when the accesses are written to the recording.
+    pub(crate) keeps_accesses: bool,
     pub(crate) kept: Option<Kept>,
 }
 
@@ -368,6 +370,7 @@ mod tests {
             interrupts: 0,
             interrupt_instructions: 0,
             switches: 0,
+            keeps_accesses: true,
             kept: Some(Kept::default()),
         }
     }

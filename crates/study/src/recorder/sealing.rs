@@ -39,7 +39,7 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
     let summary = found.summary(journal, plan);
     let bounds = found.bounds(&plan.header);
     if bounds.iter().any(Option::is_some) {
-        return thin(path, &plan.header, &bounds, summary, ending);
+        return thin(path, &plan.header, &bounds, summary, |encoder| encoder.ending(ending));
     }
     let mut encoder = Encoder::new();
     let missing = found.missing(&summary);
@@ -49,6 +49,22 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
     encoder.ending(ending);
     writer.append(&encoder.seal()?)?;
     Ok(summary)
+}
+
+/// Leaves out the calls of a whole system's recording that had to give way to others. One that was cut off keeps them
+/// all: nothing that was recorded is lost for it.
+///
+/// # Errors
+/// When the recording cannot be written anew; it is then as it was.
+pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
+    let Ok(mut found) = Found::read(path, header, &HashSet::new()) else { return Ok(()) };
+    let bounds = found.bounds(header);
+    match found.counted {
+        Some(summary) if !found.is_damaged && bounds.iter().any(Option::is_some) => {
+            thin(path, header, &bounds, summary, |_| ()).map(drop)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The counts of a recording that could not be sealed.
@@ -82,6 +98,8 @@ struct Found {
     /// Of the calls that were asked for, those that stand there.
     written: HashSet<u64>,
     good_bytes: u64,
+    /// Something follows that cannot be read.
+    is_damaged: bool,
 }
 
 #[derive(Clone, Default)]
@@ -106,6 +124,7 @@ impl Found {
             found.take(event, header);
         }
         found.good_bytes = reader.good_bytes();
+        found.is_damaged = reader.damage().is_some();
         Ok(found)
     }
 
@@ -184,13 +203,13 @@ fn position(call: &Call, header: &Header) -> u64 {
     spread_position(call.sequence.wrapping_sub(header.warmup_calls))
 }
 
-/// Writes the recording anew without the calls beyond their region's bound.
+/// Writes the recording anew without the calls beyond their region's bound, and with what stands after the counts.
 fn thin(
     path: &Path,
     header: &Header,
     bounds: &[Option<u64>],
     mut summary: Summary,
-    ending: &Ending,
+    last_records: impl Fn(&mut Encoder),
 ) -> Result<Summary> {
     // Through symbolic links: the file is replaced, not what leads to it.
     let path = &fs::canonicalize(path).doing_with(|| path.display().to_string())?;
@@ -231,7 +250,7 @@ fn thin(
             writer.append(&encoder.seal()?)?;
         }
         encoder.summary(&summary);
-        encoder.ending(ending);
+        last_records(&mut encoder);
         writer.append(&encoder.seal()?)?;
         writer.into_inner().flush()?;
         fs::rename(&part, path)?;
@@ -248,4 +267,67 @@ fn part_of(path: &Path) -> PathBuf {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     part.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::abi::Abi;
+    use lineup_model::access::{CallEnd, ThreadId};
+    use lineup_model::region::{Region, RegionId, Regions};
+    use lineup_recording::{CallHead, Mode, read_all};
+
+    /// A recording of a whole system in which every call of one region was kept.
+    fn recorded(calls: u64, most: u64) -> (Header, Vec<u8>) {
+        let mut header = Header::new(Abi::X86_64, vec!["a guest".into()]);
+        (header.mode, header.selection, header.max_calls) = (Mode::System, Selection::Spread, Some(most));
+        header.regions = [Region::named("tick")].into_iter().collect::<Regions>();
+        let mut encoder = Encoder::new();
+        for sequence in 0..calls {
+            let head = CallHead {
+                region: RegionId(0),
+                process: ProcessId(0),
+                thread: ThreadId(0),
+                sequence,
+                entered_at: sequence,
+                end: CallEnd::Returned,
+                depth: 0,
+                instructions: 10 + sequence,
+                binding_instructions: 0,
+                missed_blocks: 0,
+            };
+            encoder.call(&head, &[], &[]);
+        }
+        let regions = vec![RegionCounts { seen: calls, recorded: calls, ..RegionCounts::default() }];
+        encoder.summary(&Summary { regions, ..Summary::default() });
+        let mut writer = Writer::new(Vec::new(), &header).expect("a header");
+        writer.append(&encoder.seal().expect("a block")).expect("memory");
+        (header, writer.into_inner())
+    }
+
+    #[test]
+    fn the_calls_of_a_whole_system_that_had_to_give_way_are_left_out_over_the_whole_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.rec");
+        let (header, bytes) = recorded(1000, 10);
+        fs::write(&path, bytes).expect("a file");
+        thin_to_spread(&path, &header).expect("it is written anew");
+        let recording = read_all(&fs::read(&path).expect("the file")).expect("a recording");
+        let kept: Vec<u64> = recording.calls.iter().map(|call| call.sequence).collect();
+        assert_eq!(kept.len(), 10);
+        assert!(kept.iter().any(|call| *call < 200) && kept.iter().any(|call| *call > 800), "{kept:?}");
+        let counts = recording.summary.expect("the counts").regions[0];
+        assert_eq!((counts.seen, counts.recorded), (1000, 10));
+    }
+
+    #[test]
+    fn a_recording_of_a_guest_that_was_cut_off_keeps_what_it_has() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.rec");
+        let (header, mut bytes) = recorded(1000, 10);
+        bytes.extend([0xff; 9]);
+        fs::write(&path, &bytes).expect("a file");
+        thin_to_spread(&path, &header).expect("it is left alone");
+        assert_eq!(fs::read(&path).expect("the file"), bytes);
+    }
 }

@@ -24,7 +24,7 @@ use lineup_study::companions;
 use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
 use lineup_study::guest::workload::Workload;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder::plugin_argument;
+use lineup_study::recorder::{plugin_argument, thin_to_spread};
 use lineup_study::recording_file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,6 +94,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) regions: Regions,
     /// Calls of each region kept with their accesses.
     pub(crate) calls: Option<u64>,
+    /// Which calls these are.
+    pub(crate) selection: Selection,
     /// Calls left out at first.
     pub(crate) warmup: u64,
     /// Caches to model; none means usual ones.
@@ -206,7 +208,7 @@ fn plan(
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
-    header.selection = Selection::First;
+    header.selection = wanted.selection;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
         [] => usual_caches()?.iter().map(ToString::to_string).collect(),
@@ -265,6 +267,9 @@ pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrup
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     let output = &prepared.plan.output;
+    if let Err(error) = thin_to_spread(Path::new(output), &prepared.plan.header) {
+        bail!("{error:#}; the recording has more calls with their accesses than were asked for");
+    }
     let bytes = std::fs::read(output).with_context(|| format!("cannot read back the recording {output}"))?;
     let recording = read_all(&bytes).with_context(|| {
         format!(

@@ -172,7 +172,7 @@ fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
     }
 }
 
-/// What is said of a region whose kept calls, the first ones, are not like all of its calls: what is explained of their
+/// What is said of a region whose kept calls are not like all of its calls: what is explained of their
 /// accesses then need not hold for the others. Of calls their instructions are taken.
 fn unlike_the_rest(
     name: &str,
@@ -190,8 +190,8 @@ fn unlike_the_rest(
     }
     let (all_median, all_mean) = (sizes.median()?, sizes.mean()?);
     Some(format!(
-        "{name}: the {} calls whose accesses are kept are its first ones and not like all {}: median {median} instructions, \
-         over all {all_median}; mean {mean:.0}, over all {all_mean:.0}; keep more with --calls, or pass over more with --warmup",
+        "{name}: the {} calls whose accesses are kept are not like all {}: median {median} instructions, over all \
+         {all_median}; mean {mean:.0}, over all {all_mean:.0}; keep more with --calls",
         kept.len(),
         sizes.calls()
     ))
