@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lineup_report::trace::{TracedRun, attribution_text, high_water_listing, trace_page, trace_text};
+use lineup_report::text::{Extent, TextStyle};
+use lineup_report::trace::{TracedRun, attributions_text, high_water_listing, trace_page, traces_text};
 use lineup_trace::attribution::attribute;
 use lineup_trace::estimate::Level;
 use lineup_trace::layout::{Geometry, MAGIC, VERSION, header};
@@ -23,8 +24,13 @@ fn read(bytes: &[u8]) {
     let causes: Vec<_> = regions
         .filter_map(|name| attribute(&trace, &name.text, Tail::default(), Level::default()).ok())
         .collect();
-    let _ = (trace_text("fuzzed", &trace), causes.iter().map(attribution_text).collect::<String>());
-    let _ = trace_page(&[TracedRun { label: "fuzzed".to_owned(), trace }], &causes);
+    let runs = [TracedRun { label: "fuzzed".to_owned(), trace }];
+    for (style, extent) in
+        [(TextStyle::Plain, Extent::All), (TextStyle::Terminal { columns: 80 }, Extent::FirstScreen)]
+    {
+        let _ = (traces_text(&runs, style, extent), attributions_text(&causes, style, extent));
+    }
+    let _ = trace_page(&runs, &causes);
 }
 
 /// A small file of the right size, its header right where the layout depends on it, the rest from `bytes`.

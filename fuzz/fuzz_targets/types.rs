@@ -212,11 +212,18 @@ fn bytes(accesses: &[(u64, u64)]) -> Vec<ByteUse> {
 }
 
 fn uses(types: &Types, accesses: &[(u64, u64)]) -> Vec<TypeUse> {
+    let distances = [None, accesses.first().map(|(offset, _)| *offset)];
+    let pattern = |neighbour_distance_bytes| ObjectPattern {
+        base_in_line: 16,
+        neighbour_distance_bytes,
+        bytes: bytes(accesses),
+        occurrences: 3,
+    };
     let used = |(ty, _)| TypeUse {
         region: RegionId(0),
         ty,
         calls: 2,
-        patterns: vec![ObjectPattern { base_in_line: 16, bytes: bytes(accesses), occurrences: 3 }],
+        patterns: distances.map(pattern).into(),
         used_as: Default::default(),
     };
     types.iter().map(used).collect()

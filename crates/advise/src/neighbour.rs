@@ -2,6 +2,9 @@
 
 use crate::score::{Demand, Granules, demand_lines};
 
+/// Types of more bytes than any program has are no neighbours: only hostile debug information has such.
+const FARTHEST_BYTES: u64 = 1 << 40;
+
 /// The object before another one of its type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Neighbour {
@@ -40,7 +43,8 @@ impl Neighbour {
 /// Lines of 32, 64 and 128 bytes that one demand touches and that its neighbour does not touch already: for a whole array
 /// these add up to the distinct lines.
 pub(crate) fn added_lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {
-    let Some(neighbour) = demand.neighbour else {
+    let near = demand.neighbour.filter(|neighbour| neighbour.distance(size_bytes) <= FARTHEST_BYTES);
+    let Some(neighbour) = near else {
         return demand_lines(demand, offsets_bits).map(|count| count as f64);
     };
     let distance = neighbour.distance(size_bytes);
@@ -92,6 +96,12 @@ mod tests {
         assert_eq!(added_lines(&one, &[0], 128), [1.0; 3]);
         // Of elements of 32 bytes two lie on a line of 64 and four on one of 128.
         assert_eq!(added_lines(&one, &[0], 32), [1.0, 0.5, 0.25]);
+    }
+
+    #[test]
+    fn types_larger_than_any_memory_have_no_neighbours() {
+        let one = element(0, Neighbour::new(u64::MAX, u64::MAX), &[(0, 0, 8)]);
+        assert_eq!(added_lines(&one, &[0], u64::MAX), [1.0; 3]);
     }
 
     #[test]
