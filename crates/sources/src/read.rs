@@ -43,6 +43,22 @@ pub fn normal(path: &Path) -> PathBuf {
     parts
 }
 
+/// The lines of files, as far as they were asked for.
+#[derive(Default)]
+struct Texts(HashMap<usize, Vec<Vec<u8>>>);
+
+impl Texts {
+    /// The line from there on.
+    fn line_from(&mut self, tree: &Tree, site: Site) -> Option<&[u8]> {
+        let lines = self.0.entry(site.file).or_insert_with(|| {
+            let text = std::fs::read(&*tree.files[site.file]).unwrap_or_default();
+            text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
+        });
+        let line = lines.get((site.line as usize).checked_sub(1)?)?;
+        line.get((site.column as usize).checked_sub(1)?..)
+    }
+}
+
 struct Reader<'u, 'r> {
     tree: Tree,
     root: &'r Path,
@@ -52,8 +68,7 @@ struct Reader<'u, 'r> {
     records: HashMap<String, RecordId>,
     record_of_decl: HashMap<usize, RecordId>,
     decls: HashMap<usize, DeclId>,
-    /// The lines of files, as far as they were asked for.
-    texts: HashMap<usize, Vec<Vec<u8>>>,
+    texts: Texts,
     /// How many templates and lambdas are around the present node.
     generic: u32,
     /// Records whose members are still to be read.
@@ -73,7 +88,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             records: HashMap::new(),
             record_of_decl: HashMap::new(),
             decls: HashMap::new(),
-            texts: HashMap::new(),
+            texts: Texts::default(),
             generic: 0,
             waiting: Vec::new(),
             known,
@@ -110,19 +125,13 @@ impl<'u, 'r> Reader<'u, 'r> {
 
     /// Whether the file has this text there; a macro's name stands where its body came from.
     fn is_written(&mut self, site: Site, text: &str) -> bool {
-        self.line_from(site).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+        self.texts.line_from(&self.tree, site).is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
-    /// The line from there on.
-    fn line_from(&mut self, site: Site) -> Option<Vec<u8>> {
-        let name = self.tree.files[site.file].clone();
-        let lines = self.texts.entry(site.file).or_insert_with(|| {
-            let text = std::fs::read(&*name).unwrap_or_default();
-            text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
-        });
-        let line = (site.line as usize).checked_sub(1).and_then(|line| lines.get(line));
-        let rest = line.and_then(|line| line.get((site.column as usize).checked_sub(1)?..));
-        rest.map(<[u8]>::to_vec)
+    /// Whether the expression that moves a pointer there is a subtraction for certain.
+    fn is_subtraction(&mut self, site: Site) -> bool {
+        let text = self.texts.line_from(&self.tree, site);
+        text.is_some_and(|text| self.macros.is_subtraction(text))
     }
 
     fn is_foreign(&mut self, cursor: Cursor<'u>) -> bool {
@@ -185,8 +194,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let is_moving = kind == Kind::Binary
             && matches!(self.tree.types[ty].kind, TypeKind::Pointer(_))
             && !children.first().is_some_and(|left| begins_with_operator(*left));
-        let is_minus =
-            is_moving && self.line_from(site).is_some_and(|text| self.macros.is_subtraction(&text));
+        let is_minus = is_moving && self.is_subtraction(site);
         self.tree.nodes.push(Node { kind, ty, decl, site, children: Vec::new(), value, is_minus });
         let mut known: Vec<(usize, NodeId)> = Vec::with_capacity(children.len());
         for child in children {

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// without a word about its type.
 pub(crate) fn unread_functions(facts: &Facts, types: &BTreeSet<String>) -> BTreeSet<String> {
     let records = around(facts, types);
+    if records.is_empty() {
+        return BTreeSet::new();
+    }
     let points_to = PointsTo::of(facts);
     let mut functions = BTreeSet::new();
     for (value, act, _) in &facts.acts {
