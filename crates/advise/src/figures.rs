@@ -1,6 +1,6 @@
 //! Lines per call, per region, line size and data model.
 
-use crate::neighbour::added_lines;
+use crate::neighbour::expected_lines;
 use crate::placement::Placed;
 use crate::problem::Models;
 use crate::proposal::{RegionLines, SizeChange};
@@ -13,9 +13,8 @@ use lineup_model::region::RegionId;
 pub(crate) fn region_lines(demands: &[Demand], region: RegionId, layout: &Placed) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for demand in demands.iter().filter(|demand| demand.region == region) {
-        for (sum, count) in sums.iter_mut().zip(added_lines(demand, &layout.offsets_bits, layout.size_bytes))
-        {
-            *sum += demand.per_call as f64 / ONE as f64 * count;
+        for (sum, lines) in sums.iter_mut().zip(expected_lines(demand, layout)) {
+            *sum += lines;
         }
     }
     sums
@@ -66,21 +65,20 @@ pub(crate) fn against_least(usage: &Usage, models: &Models, now: &[Placed]) -> V
         let model = models.names.iter().position(|name| *name == row.data_model);
         let Some(model) = model.and_then(|model| models.models.get(model)) else { continue };
         let of_region = model.demands.iter().filter(|demand| demand.region == row.id);
-        row.after = of_region
-            .map(|demand| demand.per_call as f64 / ONE as f64 * least_lines(model, demand, row.line_bytes))
-            .sum();
+        row.after = of_region.map(|demand| least_lines(model, demand, row.line_bytes)).sum();
     }
     rows
 }
 
-/// The lines that the bytes of a demand fill when nothing else lies between them. An object that has a neighbour may
-/// share its lines and needs the part of them that it fills.
+/// The lines per call that the bytes of a demand fill when nothing else lies between them. An object that has a neighbour
+/// may share its lines and needs the part of them that it fills.
 fn least_lines(model: &Model, demand: &Demand, line_bytes: u64) -> f64 {
     let bytes = touched_bits(model, demand).div_ceil(8);
-    match demand.neighbour {
-        Some(_) => bytes as f64 / line_bytes as f64,
-        None => bytes.div_ceil(line_bytes) as f64,
-    }
+    let alone = demand.alone_per_call();
+    let beside = demand.per_call - alone;
+    let lines =
+        alone as f64 * bytes.div_ceil(line_bytes) as f64 + beside as f64 * (bytes as f64 / line_bytes as f64);
+    lines / ONE as f64
 }
 
 /// The bits of an object that a demand touches, each once.
@@ -141,7 +139,7 @@ mod tests {
                 let demand = Demand {
                     region: RegionId(0),
                     base: base * 8,
-                    neighbour: None,
+                    neighbours: Vec::new(),
                     per_call: ONE,
                     weight: ONE,
                     spans,

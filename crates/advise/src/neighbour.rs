@@ -1,6 +1,7 @@
 //! Objects of one type that lie side by side, as elements of an array do: they share lines.
 
-use crate::score::{Demand, Granules, demand_lines};
+use crate::placement::Placed;
+use crate::score::{Demand, Granules, ONE, demand_lines};
 
 /// Types of more bytes than any program has are no neighbours: only hostile debug information has such.
 const FARTHEST_BYTES: u64 = 1 << 40;
@@ -38,30 +39,39 @@ impl Neighbour {
             1 << size_bytes.trailing_zeros().min(7)
         }
     }
+
+    /// Lines that an object touches and that this neighbour of it does not; `None` where they are too far apart.
+    fn added_lines(self, demand: &Demand, layout: &Placed) -> Option<[f64; 3]> {
+        let distance =
+            Some(self.distance(layout.size_bytes)).filter(|distance| *distance <= FARTHEST_BYTES)?;
+        let step = self.step(layout.size_bytes);
+        let places = 128 / step;
+        let mut sums = [0.0; 3];
+        for place in 0..places {
+            // The neighbour lies in front, so the object is moved up by whole lines.
+            let base = (demand.base + place * step) % 128 + distance.next_multiple_of(128);
+            let mut touched = Granules::default();
+            touched.add_spans(base - distance, &demand.spans, &layout.offsets_bits);
+            let before = touched.counts();
+            touched.add_spans(base, &demand.spans, &layout.offsets_bits);
+            for ((sum, count), before) in sums.iter_mut().zip(touched.counts()).zip(before) {
+                *sum += (count - before) as f64 / places as f64;
+            }
+        }
+        Some(sums)
+    }
 }
 
-/// Lines of 32, 64 and 128 bytes that one demand touches and that its neighbour does not touch already: for a whole array
-/// these add up to the distinct lines.
-pub(crate) fn added_lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {
-    let near = demand.neighbour.filter(|neighbour| neighbour.distance(size_bytes) <= FARTHEST_BYTES);
-    let Some(neighbour) = near else {
-        return demand_lines(demand, offsets_bits).map(|count| count as f64);
-    };
-    let distance = neighbour.distance(size_bytes);
-    let step = neighbour.step(size_bytes);
-    let places = 128 / step;
-    let mut sums = [0.0; 3];
-    for place in 0..places {
-        // The neighbour lies in front, so the object is moved up by whole lines.
-        let base = (demand.base + place * step) % 128 + distance.next_multiple_of(128);
-        let one = |base: u64| Demand { base, ..demand.clone() };
-        let mut both = Granules::default();
-        for object in [one(base - distance), one(base)] {
-            both.add_demand(&object, offsets_bits);
-        }
-        let before = demand_lines(&one(base - distance), offsets_bits);
-        for ((sum, count), before) in sums.iter_mut().zip(both.counts()).zip(before) {
-            *sum += (count - before) as f64 / places as f64;
+/// Expected lines of 32, 64 and 128 bytes per call of one demand. Those that an object's neighbour touches already are not
+/// counted: for a whole array that gives the distinct lines.
+pub(crate) fn expected_lines(demand: &Demand, layout: &Placed) -> [f64; 3] {
+    let per_call = |occurrences: u64| occurrences as f64 / ONE as f64;
+    let own = demand_lines(demand, &layout.offsets_bits).map(|lines| lines as f64);
+    let mut sums = own.map(|lines| lines * per_call(demand.alone_per_call()));
+    for (neighbour, occurrences) in &demand.neighbours {
+        let added = neighbour.added_lines(demand, layout).unwrap_or(own);
+        for (sum, lines) in sums.iter_mut().zip(added) {
+            *sum += lines * per_call(*occurrences);
         }
     }
     sums
@@ -70,13 +80,17 @@ pub(crate) fn added_lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score::ONE;
     use lineup_model::region::RegionId;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn element(base: u64, neighbour: Option<Neighbour>, spans: &[(usize, u64, u64)]) -> Demand {
-        Demand { region: RegionId(0), base, neighbour, per_call: ONE, weight: ONE, spans: spans.to_vec() }
+        let neighbours = neighbour.map(|neighbour| (neighbour, ONE)).into_iter().collect();
+        Demand { region: RegionId(0), base, per_call: ONE, weight: ONE, spans: spans.to_vec(), neighbours }
+    }
+
+    fn lines(demand: &Demand, offsets_bits: &[u64], size_bytes: u64) -> [f64; 3] {
+        expected_lines(demand, &Placed { offsets_bits: offsets_bits.to_vec(), size_bytes })
     }
 
     #[test]
@@ -86,22 +100,22 @@ mod tests {
         let spans = [(0, 0, 8), (1, 0, 4), (2, 0, 8)];
         let offsets = [64, 76 * 8, 120 * 8];
         assert_eq!(demand_lines(&element(16, None, &spans), &offsets)[1], 3);
-        assert_eq!(added_lines(&element(16, beside, &spans), &offsets, 128)[1], 2.0);
-        assert_eq!(added_lines(&element(16, None, &spans), &offsets, 128)[1], 3.0);
+        assert_eq!(lines(&element(16, beside, &spans), &offsets, 128)[1], 2.0);
+        assert_eq!(lines(&element(16, None, &spans), &offsets, 128)[1], 3.0);
     }
 
     #[test]
     fn elements_that_shrink_start_at_other_places() {
         let one = element(0, Neighbour::new(128, 128), &[(0, 0, 8)]);
-        assert_eq!(added_lines(&one, &[0], 128), [1.0; 3]);
+        assert_eq!(lines(&one, &[0], 128), [1.0; 3]);
         // Of elements of 32 bytes two lie on a line of 64 and four on one of 128.
-        assert_eq!(added_lines(&one, &[0], 32), [1.0, 0.5, 0.25]);
+        assert_eq!(lines(&one, &[0], 32), [1.0, 0.5, 0.25]);
     }
 
     #[test]
     fn types_larger_than_any_memory_have_no_neighbours() {
         let one = element(0, Neighbour::new(u64::MAX, u64::MAX), &[(0, 0, 8)]);
-        assert_eq!(added_lines(&one, &[0], u64::MAX), [1.0; 3]);
+        assert_eq!(lines(&one, &[0], u64::MAX), [1.0; 3]);
     }
 
     #[test]
@@ -121,15 +135,15 @@ mod tests {
                 members.iter().filter(|unit| **unit < units).map(|unit| (0, unit * 8, 8)).collect();
             prop_assume!(!spans.is_empty());
             let base = start * 8;
-            let mut lines = BTreeSet::new();
+            let mut distinct = BTreeSet::new();
             let mut expected = 0.0;
             for index in 0..count {
                 let at = base + index * size;
-                lines.extend(spans.iter().map(|(_, offset, _)| (at + offset) / 64));
+                distinct.extend(spans.iter().map(|(_, offset, _)| (at + offset) / 64));
                 let neighbour = Neighbour::new(size, size).filter(|_| index > 0);
-                expected += added_lines(&element(at % 128, neighbour, &spans), &[0], size)[1];
+                expected += lines(&element(at % 128, neighbour, &spans), &[0], size)[1];
             }
-            prop_assert_eq!(expected, lines.len() as f64);
+            prop_assert_eq!(expected, distinct.len() as f64);
         }
     }
 }

@@ -23,8 +23,16 @@ pub(crate) struct Subject<'a> {
     pub(crate) usage: &'a Usage,
 }
 
-/// Region, base, neighbour and spans: what makes two demands one.
-type DemandKey = (RegionId, u64, Option<Neighbour>, Vec<Span>);
+/// Region, base and spans: what makes two demands one.
+type DemandKey = (RegionId, u64, Vec<Span>);
+
+/// What demands that are one add up to, per call.
+#[derive(Default)]
+struct Sums {
+    occurrences: f64,
+    weight: f64,
+    neighbours: BTreeMap<Neighbour, f64>,
+}
 
 /// The data models that could be worked out, and the members they could not place.
 pub(crate) struct Models {
@@ -102,7 +110,7 @@ impl<'a> Subject<'a> {
 
     /// What calls touch, seen under a data model; equal demands are added up.
     fn demands(&self, data_model: &DataModel<'_>, recorded_bits: &[u64], align_bytes: u64) -> Vec<Demand> {
-        let mut merged: BTreeMap<DemandKey, (f64, f64)> = BTreeMap::new();
+        let mut merged: BTreeMap<DemandKey, Sums> = BTreeMap::new();
         let recorded_bytes = self.types.size_bytes(self.id).unwrap_or(0);
         for used in &self.uses {
             let Some(region) = self.usage.regions.get(used.region) else { continue };
@@ -116,17 +124,24 @@ impl<'a> Subject<'a> {
                 let distance = pattern.neighbour_distance_bytes;
                 let neighbour = distance.and_then(|distance| Neighbour::new(distance, recorded_bytes));
                 let per_call = pattern.occurrences as f64 / used.calls.max(1) as f64;
-                let sums: &mut (f64, f64) = merged.entry((used.region, base, neighbour, spans)).or_default();
-                *sums = (sums.0 + per_call, sums.1 + per_call * region.weight);
+                let sums = merged.entry((used.region, base, spans)).or_default();
+                sums.occurrences += per_call;
+                sums.weight += per_call * region.weight;
+                if let Some(neighbour) = neighbour {
+                    *sums.neighbours.entry(neighbour).or_default() += per_call;
+                }
             }
         }
         let fixed_point = |value: f64| (value * ONE as f64).round() as u64;
         merged
             .into_iter()
-            .filter(|((_, _, _, spans), _)| !spans.is_empty())
-            .map(|((region, base, neighbour, spans), (per_call, weight))| {
-                let (per_call, weight) = (fixed_point(per_call), fixed_point(weight));
-                Demand { region, base, neighbour, per_call, weight, spans }
+            .filter(|((_, _, spans), _)| !spans.is_empty())
+            .map(|((region, base, spans), sums)| {
+                let (per_call, weight) = (fixed_point(sums.occurrences), fixed_point(sums.weight));
+                let neighbours = sums.neighbours.into_iter();
+                let neighbours =
+                    neighbours.map(|(neighbour, share)| (neighbour, fixed_point(share))).collect();
+                Demand { region, base, per_call, weight, spans, neighbours }
             })
             .collect()
     }

@@ -16,14 +16,22 @@ pub(crate) struct Demand {
     pub(crate) region: RegionId,
     /// Where the object starts, modulo 128.
     pub(crate) base: u64,
-    /// The object before it that the call uses in the same way.
-    pub(crate) neighbour: Option<Neighbour>,
     /// Expected occurrences per call, in units of 2^-20.
     pub(crate) per_call: u64,
     /// The same times the region's weight.
     pub(crate) weight: u64,
     /// The parts of members touched.
     pub(crate) spans: Vec<Span>,
+    /// How many of `per_call` have an object of the type before them that the call uses in the same way, by where that lies.
+    pub(crate) neighbours: Vec<(Neighbour, u64)>,
+}
+
+impl Demand {
+    /// How many of `per_call` have no neighbour.
+    pub(crate) fn alone_per_call(&self) -> u64 {
+        let beside = self.neighbours.iter().map(|(_, per_call)| per_call).sum();
+        self.per_call.saturating_sub(beside)
+    }
 }
 
 /// 1.0 in the fixed-point of [`Demand::per_call`].
@@ -216,7 +224,7 @@ fn lines(model: &Model, placed: &Placed, primary: LineSize) -> [u64; 3] {
 /// Lines of 32, 64 and 128 bytes that one demand touches.
 pub(crate) fn demand_lines(demand: &Demand, offsets_bits: &[u64]) -> [u64; 3] {
     let mut granules = Granules::default();
-    granules.add_demand(demand, offsets_bits);
+    granules.add_spans(demand.base, &demand.spans, offsets_bits);
     granules.counts()
 }
 
@@ -235,10 +243,11 @@ impl Granules {
         }
     }
 
-    pub(crate) fn add_demand(&mut self, demand: &Demand, offsets_bits: &[u64]) {
-        for &(field, offset, size) in &demand.spans {
+    /// Adds what is touched of an object that starts at `base`.
+    pub(crate) fn add_spans(&mut self, base: u64, spans: &[Span], offsets_bits: &[u64]) {
+        for &(field, offset, size) in spans {
             let Some(bits) = offsets_bits.get(field) else { continue };
-            self.add(demand.base.saturating_add(bits / 8).saturating_add(offset), size);
+            self.add(base.saturating_add(bits / 8).saturating_add(offset), size);
         }
     }
 
@@ -297,7 +306,7 @@ mod tests {
         let demand = Demand {
             region: RegionId(0),
             base: 56,
-            neighbour: None,
+            neighbours: Vec::new(),
             per_call: ONE,
             weight: ONE,
             spans: vec![(0, 0, 8), (1, 0, 8)],

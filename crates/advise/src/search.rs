@@ -392,8 +392,8 @@ impl<'p> Branches<'p> {
 /// place and the rest come at `end` or after.
 fn least_lines(demand: &Demand, placed: &[usize], offsets_bits: &[u64], end: u64) -> [u64; 3] {
     let is_placed = |field: &usize| placed.contains(field);
-    let fixed =
-        Demand { spans: demand.spans.iter().filter(|span| is_placed(&span.0)).copied().collect(), ..*demand };
+    let spans = demand.spans.iter().filter(|span| is_placed(&span.0)).copied().collect();
+    let fixed = Demand { spans, neighbours: Vec::new(), ..*demand };
     let touched = crate::score::demand_lines(&fixed, offsets_bits);
     let rest: u64 = demand.spans.iter().filter(|span| !is_placed(&span.0)).map(|span| span.2).sum();
     let mut least = touched;
