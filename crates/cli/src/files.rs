@@ -1,8 +1,9 @@
 //! What goes to standard output, and how it is laid out.
 
 use anyhow::{Context, Result};
-use lineup_report::text::TextStyle;
+use lineup_report::text::{Extent, TextStyle};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 /// Writes to standard output. A reader that closes the pipe early is no error.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -15,6 +16,15 @@ pub(crate) fn print_all(texts: &[impl AsRef<str>]) -> Result<()> {
     match texts.iter().try_for_each(|text| out.write_all(text.as_ref().as_bytes())) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
+    }
+}
+
+/// How text is laid out, and how much of it is shown, when all of it was asked for or not. A file gets all.
+pub(crate) fn text_for(file: Option<&Path>, is_full: bool) -> (TextStyle, Extent) {
+    match file {
+        Some(_) => (TextStyle::Plain, Extent::All),
+        None if is_full => (text_style(), Extent::All),
+        None => (text_style(), Extent::FirstScreen),
     }
 }
 

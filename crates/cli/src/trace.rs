@@ -7,7 +7,6 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, anyhow, bail};
 use lineup_mapping::FileBytes;
-use lineup_report::text::{Extent, TextStyle};
 use lineup_report::trace::{TracedRun, attributions_text, trace_page, traces_text};
 use lineup_study::progress::Progress;
 use lineup_trace::attribution::{Attribution, attribute};
@@ -104,11 +103,6 @@ struct Explain {
     json: bool,
 }
 
-/// How much is printed when all may have been asked for.
-fn extent(is_full: bool) -> Extent {
-    if is_full { Extent::All } else { Extent::FirstScreen }
-}
-
 fn tail(text: &str) -> Result<Tail> {
     let numbers = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     numbers
@@ -157,14 +151,6 @@ impl Report {
             _ => self.format,
         }
     }
-
-    /// For whom the text is, and how much of it. A file gets all.
-    fn text_style(&self) -> (TextStyle, Extent) {
-        match self.out {
-            Some(_) => (TextStyle::Plain, Extent::All),
-            None => (files::text_style(), extent(self.full)),
-        }
-    }
 }
 
 fn run_report(report: &Report) -> Result<Outcome> {
@@ -186,7 +172,7 @@ fn report_calls(report: &Report) -> Result<Outcome> {
     }
     let bytes = match report.format() {
         Format::Text => {
-            let (style, extent) = report.text_style();
+            let (style, extent) = files::text_for(report.out.as_deref(), report.full);
             lineup_report::calls::calls_text(&shown, style, extent).into_bytes()
         }
         Format::Json => json(&studied.analysis)?,
@@ -223,7 +209,7 @@ fn report_traces(report: &Report) -> Result<Outcome> {
     }
     let bytes = match report.format() {
         Format::Text => {
-            let (style, extent) = report.text_style();
+            let (style, extent) = files::text_for(report.out.as_deref(), report.full);
             traces_text(&runs, style, extent).into_bytes()
         }
         Format::Json => json(&summarise(single("JSON")?))?,
@@ -275,7 +261,8 @@ fn run_explain(explain: &Explain) -> Result<Outcome> {
     if explain.json {
         write(None, &json(&serde_json::json!({ "schema": "lineup.explain-trace/1", "regions": found }))?)?;
     } else {
-        let text = attributions_text(&found, files::text_style(), extent(explain.full));
+        let (style, extent) = files::text_for(None, explain.full);
+        let text = attributions_text(&found, style, extent);
         write(None, text.as_bytes())?;
     }
     Ok(Outcome::Done)

@@ -90,6 +90,12 @@ pub struct Call {
 /// Bytes in a code granule: the smallest line size that is reported.
 pub const CODE_GRANULE_BYTES: u64 = 32;
 
+/// First addresses of the granules that code of so many bytes lies on. Code of no size lies on one.
+pub fn code_granules(start: u64, size_bytes: u64) -> impl Iterator<Item = u64> {
+    let last = start + size_bytes.max(1) - 1;
+    (start / CODE_GRANULE_BYTES..=last / CODE_GRANULE_BYTES).map(|granule| granule * CODE_GRANULE_BYTES)
+}
+
 /// Something that ends or begins the life of memory, seen anywhere in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryEvent {

@@ -9,7 +9,7 @@ use crate::recorder::{self, Recorder, Translation};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
 use lineup_follow::maps::guest_files;
 use lineup_model::abi::Machine;
-use lineup_model::access::CODE_GRANULE_BYTES;
+use lineup_model::access::code_granules;
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering;
@@ -219,9 +219,7 @@ fn site(translation: &mut Translation, insn: &Insn<'_>, guest_base: u64) -> &'st
 fn granules(insns: &[Insn<'_>]) -> Vec<u64> {
     let mut granules: Vec<u64> = Vec::new();
     for insn in insns {
-        let (first, last) =
-            (insn.pc / CODE_GRANULE_BYTES, (insn.pc + insn.size_bytes.max(1) - 1) / CODE_GRANULE_BYTES);
-        granules.extend((first..=last).map(|granule| granule * CODE_GRANULE_BYTES));
+        granules.extend(code_granules(insn.pc, insn.size_bytes));
     }
     granules.sort_unstable();
     granules.dedup();

@@ -7,7 +7,7 @@ mod markdown;
 mod printed_table;
 mod text;
 
-use crate::files::text_style;
+use crate::files::text_for;
 use crate::measure::{Format, given_input, write_result};
 use crate::outcome::Outcome;
 use crate::progress::Stages;
@@ -21,7 +21,6 @@ use lineup_prove::compare::{
 use lineup_prove::run::{Runner, Slot};
 use lineup_prove::schedule::Order;
 use lineup_report::html::{ComparisonPage, comparison_page};
-use lineup_report::text::{Extent, TextStyle};
 use lineup_stats::random::Seed;
 use lineup_stats::sequential::WidthStop;
 use lineup_study::background::Background;
@@ -135,17 +134,6 @@ pub(crate) struct Report {
     false_alarms: Option<FalseAlarms>,
 }
 
-impl Compare {
-    /// For whom the text is, and how much of it. A file gets all.
-    fn text_style(&self) -> (TextStyle, Extent) {
-        match self.output {
-            Some(_) => (TextStyle::Plain, Extent::All),
-            None if self.full => (text_style(), Extent::All),
-            None => (text_style(), Extent::FirstScreen),
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     if let Some(table) = &compare.from_table {
@@ -171,7 +159,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
         Format { csv: true, .. } => csv::render(&report),
         Format { markdown: true, .. } => markdown::render(&report),
         _ => {
-            let (style, extent) = compare.text_style();
+            let (style, extent) = text_for(compare.output.as_deref(), compare.full);
             text::render(&report, style, extent)
         }
     };

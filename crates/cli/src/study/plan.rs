@@ -269,8 +269,8 @@ fn remove_earlier(out: &Path) -> Result<()> {
 /// What a study concludes, by file.
 const RESULTS: [&str; 5] = ["report.html", "report.json", "fix.patch", "rejected.patch", "lineup.lock"];
 
-/// What a study writes besides its report.
-const WRITTEN: [&str; 6] = ["report.html", "fix.patch", "rejected.patch", "lineup.lock", "before", "after"];
+/// Where a study keeps its recordings.
+const FOLDERS: [&str; 2] = ["before", "after"];
 
 /// Refuses a folder in which files of someone else's would be replaced.
 fn check_output(out: &Path, source: &Path) -> Result<()> {
@@ -284,8 +284,7 @@ fn check_output(out: &Path, source: &Path) -> Result<()> {
     }
     let is_study = out.join("before/calls.rec").exists()
         || std::fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"));
-    let report = out.join("report.json");
-    let mut taken = WRITTEN.iter().map(|name| out.join(name)).chain([report]).filter(|path| path.exists());
+    let mut taken = RESULTS.iter().chain(&FOLDERS).map(|name| out.join(name)).filter(|path| path.exists());
     match taken.next() {
         Some(path) if !is_study => bail!(
             "--out {named} holds {}, which no study wrote and which this one would replace; name another folder",

@@ -11,7 +11,7 @@ use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::limits::BLOCK_BYTES;
-use lineup_model::access::{CODE_GRANULE_BYTES, CallEnd, ProcessId, StackRange, ThreadId};
+use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId, code_granules};
 use lineup_model::region::RegionId;
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
@@ -94,9 +94,7 @@ impl Cpu {
             self.processor.totals.spin_instructions += instructions;
         }
         if self.keeps {
-            let first = run.pc / CODE_GRANULE_BYTES;
-            let last = (run.pc + run.size_bytes.max(1) - 1) / CODE_GRANULE_BYTES;
-            self.task.fetch((first..=last).map(|granule| granule * CODE_GRANULE_BYTES));
+            self.task.fetch(code_granules(run.pc, run.size_bytes));
         }
     }
 

@@ -126,7 +126,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
         return refuse(format!("no file that the program mapped has a function {}", region.name));
     }
     let failure = followed.err();
-    let written = follower.finish(Vec::new());
+    let written = follower.finish();
     let failure = failure.or(written.err());
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
     let seen = (0..plan.header.regions.len()).map(|number| memory.region(number, region::CALLS));

@@ -57,6 +57,9 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
 /// # Errors
 /// When the recording cannot be written anew; it is then as it was.
 pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
+    if header.selection == Selection::First {
+        return Ok(());
+    }
     let Ok(mut found) = Found::read(path, header, &HashSet::new()) else { return Ok(()) };
     let bounds = found.bounds(header);
     match found.counted {

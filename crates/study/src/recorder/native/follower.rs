@@ -10,7 +10,7 @@ use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{
-    AccessKind, CODE_GRANULE_BYTES, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, code_granules,
 };
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::RegionId;
@@ -416,8 +416,7 @@ impl<'a> Follower<'a> {
             let bytes = definition.code.get(at..at + length).unwrap_or_default();
             let (pc, decoded) = (definition.start + at as u64, of_x86(bytes));
             let next_pc = pc + length as u64;
-            let lines = pc / CODE_GRANULE_BYTES..=(next_pc - 1) / CODE_GRANULE_BYTES;
-            granules.extend(lines.map(|granule| granule * CODE_GRANULE_BYTES));
+            granules.extend(code_granules(pc, length as u64));
             sites.push(Site {
                 pc,
                 guest_base: 0,
@@ -451,7 +450,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Writes what has waited, and the counts.
-    pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         let mut counts = vec![RegionCounts::default(); self.pickers.len()];
         let mut threads = std::mem::take(&mut self.threads);
         for thread in threads.values_mut() {
@@ -468,12 +467,13 @@ impl<'a> Follower<'a> {
         }
         let regions = self.plan.header.regions.iter();
         let is_out = |id: RegionId| self.memory.region(usize::from(id.0), region::IS_OUT) != 0;
-        notes.extend(regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
+        let ran_untouched = regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
             format!(
                 "calls of {} after the last that was wanted ran untouched and were not counted",
                 region.name
             )
-        }));
+        });
+        let mut notes: Vec<String> = ran_untouched.collect();
         match self.memory.word(word::FORKED) {
             0 => {}
             1 => notes.push("a process was forked off; its calls are not recorded".into()),
