@@ -101,6 +101,8 @@ pub(crate) enum Shape {
 pub(crate) enum Act {
     /// Used as a pointer to something else, whose type is spelled so.
     As(Shape, Name),
+    /// Declared as this type by another file, whose objects have their own type.
+    Declared(Shape, Name),
     /// Read or written byte by byte.
     Bytes,
     /// Stepped through as an array of this type; true for numbers, false for records.
@@ -207,6 +209,8 @@ pub(crate) struct RecordFact {
     pub(crate) size_bytes: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) bases: Vec<Name>,
+    /// Its own constructors, destructor or initial values run code.
+    pub(crate) runs_code: bool,
 }
 
 /// A call whose function is known, or known by its type.
@@ -267,6 +271,7 @@ impl Facts {
                 (known.members, known.size_bytes, known.bases) =
                     (record.members, record.size_bytes, record.bases);
                 known.at = record.at;
+                known.runs_code = record.runs_code;
             }
         }
         self.flows.extend(other.flows);

@@ -368,7 +368,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
         let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
         let children = cursor.children();
-        let mut is_ordered = false;
+        let (mut is_ordered, mut runs_code) = (false, false);
         let mut ends_named = std::collections::HashSet::new();
         for child in &children {
             if child.kind() == CXCursor_FieldDecl {
@@ -378,6 +378,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         for child in children {
             match child.kind() {
                 CXCursor_FieldDecl => {
+                    runs_code |= calls_something(child);
                     let ty = self.type_of(child.ty());
                     let offset_bits = child.offset_bits().unwrap_or(0);
                     fields.push(Field { name: child.spelling().into(), ty, offset_bits });
@@ -395,6 +396,7 @@ impl<'u, 'r> Reader<'u, 'r> {
                         bases.push(self.record(base));
                     }
                 }
+                CXCursor_Constructor | CXCursor_Destructor => runs_code |= !child.is_defaulted(),
                 CXCursor_CXXMethod if child.is_defaulted() => is_ordered |= child.spelling() == "operator<=>",
                 CXCursor_FriendDecl => {
                     is_ordered |= child.children().iter().any(|known| known.spelling() == "operator<=>");
@@ -404,7 +406,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         self.place_anonymous(&mut fields);
         let record = &mut self.tree.records[id];
-        record.is_ordered = is_ordered;
+        (record.is_ordered, record.runs_code) = (is_ordered, runs_code);
         (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
     }
 
@@ -454,6 +456,12 @@ fn begins_with_operator(mut left: Cursor<'_>) -> bool {
         left = inner;
     }
     left.kind() == CXCursor_BinaryOperator
+}
+
+/// True when an expression below calls a function or a constructor.
+fn calls_something(cursor: Cursor<'_>) -> bool {
+    let is_call = |child: Cursor<'_>| child.kind() == CXCursor_CallExpr || calls_something(child);
+    cursor.children().into_iter().any(is_call)
 }
 
 /// What libclang has no kind for: implicit conversions, `offsetof`, designators.

@@ -150,6 +150,8 @@ pub(crate) struct Record {
     pub(crate) bases: Vec<RecordId>,
     /// The compiler compares objects member by member, in order.
     pub(crate) is_ordered: bool,
+    /// Its own constructors, destructor or initial values run code of the program.
+    pub(crate) runs_code: bool,
 }
 
 /// A member. Anonymous structs and unions have an empty name.
@@ -181,6 +183,13 @@ pub(crate) struct Decl {
     pub(crate) class: Option<RecordId>,
     /// A variable that this declaration does not define.
     pub(crate) is_elsewhere: bool,
+}
+
+impl Decl {
+    /// A variable that other units find by its name: outside functions, and not `static`.
+    pub(crate) fn is_seen_by_other_units(&self) -> bool {
+        self.kind == DeclKind::Variable && self.usr.starts_with("c:@") && !self.usr.contains("@F@")
+    }
 }
 
 /// What a declaration is.

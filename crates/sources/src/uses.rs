@@ -20,6 +20,8 @@ pub enum Verdict {
     Last(String),
     /// An initialiser gives these members their values by position: they may move when an edit names them there.
     Named(Vec<String>),
+    /// C++ constructs and destroys these members in the order of their declarations, which they keep among themselves.
+    InOrder(Vec<String>),
     /// The order does not matter.
     Harmless,
 }
@@ -60,6 +62,8 @@ pub enum UseKind {
     Assembly,
     /// The object is copied, cleared or measured as a whole.
     Whole,
+    /// Members are constructed and destroyed by code.
+    Construction,
 }
 
 /// One use of a type.
@@ -126,7 +130,7 @@ impl CheckedType {
                 Verdict::First => kept.extend(self.members.first().map(String::as_str)),
                 Verdict::Keep(names) => kept.extend(names.iter().map(String::as_str)),
                 Verdict::Boundary(name) | Verdict::Last(name) => kept.push(name),
-                Verdict::Named(_) | Verdict::Harmless => {}
+                Verdict::Named(_) | Verdict::InOrder(_) | Verdict::Harmless => {}
             }
         }
         kept.sort_unstable();

@@ -178,3 +178,26 @@ fn a_method_that_takes_the_place_of_anothers_is_looked_into() {
     refused(&format!("{written}{work}"), "write()");
     refused(&format!("{base}{work}"), "schedule()");
 }
+
+#[test]
+fn members_whose_constructors_or_destructors_run_code_keep_their_order() {
+    let text = "void note(const char *);
+        struct Log { const char *name; Log(const char *n) : name(n) { note(n); } ~Log() { note(name); } };
+        struct Holder { Log inner; Holder() : inner(\"i\") {} };
+        struct T { Log a; int x; Holder b[2]; long y; T() : a(\"a\"), x(1), y(2) {} };";
+    let checked = Program::cpp(text).check();
+    let ty = checked.named("T").next().expect("the type T");
+    let found = ty.uses.iter().find(|found| found.kind == UseKind::Construction).expect("a use");
+    assert_eq!(found.verdict, Verdict::InOrder(vec!["a".into(), "b".into()]));
+    assert_eq!(ty.freedom(), Freedom::Movable);
+}
+
+#[test]
+fn members_that_no_code_constructs_have_no_order() {
+    let text =
+        "struct P { int a = 1; P() = default; ~P() = default; }; struct Q { P one; int x; P two; long y; };
+        long f() { Q q; return q.y; }";
+    let checked = Program::cpp(text).check();
+    let ty = checked.named("Q").next().expect("the type Q");
+    assert!(ty.uses.iter().all(|found| found.kind != UseKind::Construction), "{:?}", ty.uses);
+}

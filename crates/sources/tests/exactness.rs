@@ -277,3 +277,40 @@ fn what_was_never_put_into_a_place_is_not_taken_out_of_it() {
     let put = text.replace("void set(", "void put(struct cell *c, struct state *s) { c->p = s; } void set(");
     movable(&with_headers(&put));
 }
+
+/// A variable of the type `t` in one file, and what another file declares it as.
+fn declared_twice(other: &str) -> lineup_sources::CheckedType {
+    let header = "struct t { int a, b; long c; };";
+    let own = "#include \"t.h\"\nstruct t x = { .a = 1, .b = 2 }; struct t many[2];";
+    let calls = ["cc -std=gnu11 -c a.c", "cc -std=gnu11 -c b.c"];
+    let checked = Program::of(&[("t.h", header), ("a.c", own), ("b.c", other)], &calls).check();
+    checked.named("t").next().expect("the type t").clone()
+}
+
+#[test]
+fn a_variable_is_what_each_file_declares_it_as() {
+    let is_refused = |text: &str, reason: &str| {
+        let ty = declared_twice(text);
+        let is_it =
+            |used: &lineup_sources::Use| used.verdict == Verdict::Refuse && used.reason.contains(reason);
+        assert!(ty.uses.iter().any(is_it), "{text}\n{:#?}", ty.uses);
+    };
+    is_refused("extern int x[]; int f(void) { return x[1]; }", "an array of int");
+    is_refused("extern unsigned char many[]; int f(void) { return many[4]; }", "one by one");
+    is_refused(
+        "struct u { double d; }; extern struct u x; double f(void) { return x.d; }",
+        "which has other members",
+    );
+    let common =
+        declared_twice("struct u { int a, b; long c; }; extern struct u x; int f(void) { return x.b; }");
+    assert_eq!(common.freedom(), Freedom::Refused, "{:#?}", common.uses);
+    let first = declared_twice("extern int x; int f(void) { return x; }");
+    assert_eq!(first.freedom(), Freedom::Pinned, "{:#?}", first.uses);
+
+    let same = "#include \"t.h\"\nextern struct t x, many[]; int f(void) { return x.b + many[1].a; }";
+    let same = declared_twice(same);
+    assert_eq!(same.freedom(), Freedom::Movable, "{:#?}", same.uses);
+    let own = "static int x[4]; static unsigned char many[4]; int f(void) { return x[1] + many[2]; }";
+    let own = declared_twice(own);
+    assert_eq!(own.freedom(), Freedom::Movable, "{:#?}", own.uses);
+}

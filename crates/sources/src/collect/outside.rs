@@ -5,6 +5,31 @@ use crate::facts::{Act, Origin, Place, Saying, Shape, Value};
 use crate::tree::{Decl, DeclKind, Kind, Name, NodeId, Record, TypeKind};
 
 impl Collector<'_> {
+    /// Units find a variable of external linkage by its name alone: what one defines is to others what they declare.
+    pub(super) fn note_declared(&mut self, id: NodeId) {
+        let tree = self.tree;
+        let Some(decl) = tree.decl_of(id).filter(|decl| decl.is_seen_by_other_units()) else { return };
+        let place = |role: &str| Place::Variable(format!("{} ({role})", decl.usr).into());
+        let (own, others) = match decl.is_elsewhere {
+            true => (place("declared"), place("defined")),
+            false => (place("defined"), place("declared")),
+        };
+        let mut ty = decl.ty;
+        while let TypeKind::Array(of, _) = tree.ty(ty).kind {
+            ty = of;
+        }
+        let (spelling, is_array) = (tree.ty(ty).spelling.clone(), ty != decl.ty);
+        if let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) {
+            self.flow(&[Value::origin(Origin::Object(record))], &own);
+        }
+        let act = match tree.ty(ty).kind {
+            TypeKind::Byte => Act::Bytes,
+            TypeKind::Scalar | TypeKind::Pointer(_) if is_array => Act::Walk(spelling, true),
+            _ => Act::Declared(self.shape(ty), spelling),
+        };
+        self.act(&[Value::place(others)], &act, id);
+    }
+
     /// A variable that this unit does not define, by its name. A kernel's are all its own.
     pub(super) fn note_elsewhere(&mut self, id: NodeId) {
         if self.is_kernel {

@@ -28,6 +28,7 @@ impl Collector<'_> {
             size_bytes: record.size_bytes,
             members: record.fields.iter().map(|field| self.member_fact(field)).collect(),
             bases: record.bases.iter().filter_map(|&base| self.usr(base)).collect(),
+            runs_code: record.runs_code,
         }
     }
 

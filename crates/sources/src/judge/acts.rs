@@ -101,10 +101,14 @@ impl Judge<'_> {
             return self.before(origin, at);
         }
         match (origin, act) {
-            (Origin::Object(record), Act::As(Shape::Record(other), _)) => {
+            (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
+            (
+                Origin::Object(record),
+                Act::As(Shape::Record(other), _) | Act::Declared(Shape::Record(other), _),
+            ) => {
                 self.used_as_record(record, reach, other, is_generic, at);
             }
-            (Origin::Object(record), Act::As(shape, spelling)) => {
+            (Origin::Object(record), Act::As(shape, spelling) | Act::Declared(shape, spelling)) => {
                 self.used_as_value(record, reach, shape, spelling, is_generic, at);
             }
             (Origin::Object(record), Act::Text) => self.used_as_text(record, reach, at),
@@ -202,7 +206,9 @@ impl Judge<'_> {
             Act::Part if reach == Reach::Fixed => {
                 (UseKind::PartialMemory, "bytes at a fixed offset of it are treated as one".to_string())
             }
-            Act::Part | Act::Walk(..) | Act::As(..) | Act::AsHandle(..) | Act::Text => return,
+            Act::Part | Act::Walk(..) | Act::As(..) | Act::Declared(..) | Act::AsHandle(..) | Act::Text => {
+                return;
+            }
         };
         self.find(record, Verdict::Refuse, kind, at, reason);
     }

@@ -1,7 +1,7 @@
 //! What the declarations alone say.
 
 use super::Judge;
-use crate::facts::{Member, RecordFact, Shape, Where};
+use crate::facts::{Facts, Member, RecordFact, Shape, Where};
 use crate::relation::common_members;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -13,12 +13,23 @@ fn continues(one: &Member, next: &Member) -> bool {
     one.is_open_array && one.is_array && next.is_array && element(one) == element(next)
 }
 
+/// The nesting of members that is looked at.
+const DEPTH: u32 = 16;
+
+/// True when making or ending an object of the record runs code, its own or that of what lies in it.
+fn runs_code(facts: &Facts, record: &Name, depth: u32) -> bool {
+    let Some(found) = facts.records.get(record).filter(|_| depth > 0) else { return false };
+    let inner = found.members.iter().filter_map(|member| member.record.as_ref()).chain(&found.bases);
+    found.runs_code || inner.into_iter().any(|inner| runs_code(facts, inner, depth - 1))
+}
+
 impl Judge<'_> {
     pub(super) fn layouts(&mut self) {
         let facts = self.facts;
         for (usr, record) in &facts.records {
             self.volatile(usr, record);
             self.copied(usr, record);
+            self.constructed(usr, record);
             match record.is_union {
                 true => self.union(usr, record),
                 false => self.trailing(usr, record),
@@ -40,6 +51,24 @@ impl Judge<'_> {
             );
             self.find(usr, Verdict::Refuse, UseKind::Exported, &record.at, reason);
         }
+    }
+
+    /// What constructors and destructors of members do, they do in the order of the members.
+    fn constructed(&mut self, usr: &Name, record: &RecordFact) {
+        let runs_code = |member: &&Member| {
+            member.record.as_ref().is_some_and(|inner| runs_code(self.facts, inner, DEPTH))
+        };
+        let names: Vec<String> =
+            record.members.iter().filter(runs_code).map(|member| member.name.to_string()).collect();
+        if names.len() < 2 || record.is_union {
+            return;
+        }
+        let reason = "constructors and destructors of these members run in the order of their declarations";
+        let verdict = match names.iter().any(String::is_empty) {
+            true => Verdict::Refuse,
+            false => Verdict::InOrder(names),
+        };
+        self.find(usr, verdict, UseKind::Construction, &record.at, reason);
     }
 
     /// A block of which most members are volatile is a device's; single volatile members keep their place, but in a type

@@ -162,6 +162,7 @@ fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
         Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
         Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
         Verdict::Named(names) => (Effect::Named, names.clone()),
+        Verdict::InOrder(names) => (Effect::Relative, names.clone()),
     };
     let detail = match found.text.is_empty() {
         true => found.reason.clone(),
@@ -186,5 +187,6 @@ fn constraint(kind: UseKind) -> Constraint {
         UseKind::Crossing | UseKind::Exported => Constraint::CrossesAbi,
         UseKind::TrailingArray => Constraint::FlexibleArrayLast,
         UseKind::Assembly => Constraint::Assembly,
+        UseKind::Construction => Constraint::ConstructorOrder,
     }
 }
