@@ -104,6 +104,8 @@ pub enum Constraint {
     PerCpu,
     /// The change was made and tried, and the program was worse or did something else.
     TrialFailed,
+    /// No compiler looked at its uses.
+    Unchecked,
     /// A run showed that its bytes are used in another way than by its members' names.
     SeenInRun,
 }
@@ -138,7 +140,7 @@ impl Constraint {
             Self::MacroMembers => "a macro declares members",
             Self::OutsideSource => "the declaration is not in the source folder",
             Self::CrossesAbi => "objects cross an ABI",
-            Self::ConstructorOrder => "C++ initialises members in declaration order",
+            Self::ConstructorOrder => "members are initialised in declaration order",
             Self::AccessSection => "members keep their access section",
             Self::NestedType => "a member's type is declared inside the class, before it",
             Self::Union => "members of a union share their place",
@@ -154,6 +156,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::Unchecked => "its uses were not checked",
             Self::SeenInRun => "an audited run showed it",
             Self::TrialFailed => "the changed program was tried and failed",
             Self::Comment => "a comment says so",

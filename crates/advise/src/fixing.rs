@@ -131,6 +131,7 @@ impl Holds {
     pub(crate) fn add_meaning(&mut self, spelling: &Spelling, path: &str, options: &Options) {
         let mut names = spelling.names.clone();
         names.push(bare(&spelling.name).to_string());
+        self.forbidding.extend(options.meaning.unchecked(&names));
         for hold in options.meaning.holds(&names, path) {
             let held = hold.binding.names.iter().cloned();
             match hold.effect {

@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<Meaning, Error> {
         let holds = vec![Hold { binding, effect }];
         types.push(TypeMeaning { names: vec![entry.type_name], path: String::new(), holds });
     }
-    Ok(Meaning { types, outside: None })
+    Ok(Meaning { types, ..Meaning::default() })
 }
 
 /// The text of a file with these constraints.

@@ -1,16 +1,27 @@
 //! What the sources mean to a compiler, as far as it limits the order of members. The reader of the sources fills it
 //! in; here it is data.
 
-use crate::constraint::Binding;
-use std::collections::BTreeMap;
+use crate::constraint::{Binding, Constraint};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the types of a program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Meaning {
     /// Types of which something is asked.
     pub types: Vec<TypeMeaning>,
+    /// Types that no compiler looked at, and so may not change; `None` when all were looked at, or the user asked for none of it.
+    pub unchecked: Option<Unchecked>,
     /// Accesses that an audit of the whole program saw outside the regions, by type; `None` without an audit.
     pub outside: Option<BTreeMap<String, u64>>,
+}
+
+/// Types of which it is not known how they are used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unchecked {
+    /// Why not, as a sentence.
+    pub why: String,
+    /// Names of the types that were looked at, as far as the sources could be read.
+    pub known: BTreeSet<String>,
 }
 
 /// What is asked of one type.
@@ -57,7 +68,15 @@ impl Meaning {
     pub fn and(mut self, other: Meaning) -> Meaning {
         self.types.extend(other.types);
         self.outside = self.outside.or(other.outside);
+        self.unchecked = self.unchecked.or(other.unchecked);
         self
+    }
+
+    /// Why a type with these names may not change, when no compiler looked at its uses.
+    pub(crate) fn unchecked(&self, names: &[String]) -> Option<Binding> {
+        let unchecked = self.unchecked.as_ref()?;
+        let is_known = names.iter().any(|name| unchecked.known.contains(name));
+        (!is_known).then(|| Binding::new(Constraint::Unchecked).because(&unchecked.why))
     }
 
     /// What an audit saw of a type outside the regions, in a sentence; `None` without an audit.

@@ -4,6 +4,7 @@ use crate::collect::collect;
 use crate::command::CompileCommand;
 use crate::error::Error;
 use crate::facts::{Facts, RecordFact};
+use crate::hidden;
 use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
@@ -12,8 +13,8 @@ use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Room for the recursion over deeply nested expressions.
@@ -37,6 +38,50 @@ pub struct Build {
     pub installed_headers: BTreeSet<String>,
     /// A folder with the compiler's own headers, used when libclang came without its own.
     pub compiler_headers: Option<PathBuf>,
+    /// What the build's compiler takes sources for when a call names no standard: libclang's own default may be another.
+    pub standards: Standards,
+}
+
+/// The language standards of a compiler, as `-std=` spells them; `None` leaves them to libclang.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Standards {
+    /// Of C.
+    pub c: Option<String>,
+    /// Of C++.
+    pub cpp: Option<String>,
+}
+
+impl Standards {
+    /// From what the compiler prints as its macros for C and for C++ (`-dM -E`).
+    pub fn from_macros(c: &str, cpp: &str) -> Standards {
+        let year = |text: &str, name: &str| -> Option<u32> {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
+            lines.filter_map(|value| value.trim().trim_end_matches('L').parse().ok()).next()
+        };
+        let name = |known: &[(u32, &str)], found: u32| {
+            let fitting = known.iter().rev().find(|(year, _)| found >= *year);
+            fitting.map(|(_, name)| format!("gnu{name}"))
+        };
+        const C: [(u32, &str); 4] = [(199_901, "99"), (201_112, "11"), (201_710, "17"), (202_000, "2x")];
+        const CPP: [(u32, &str); 6] = [
+            (199_711, "++98"),
+            (201_103, "++11"),
+            (201_402, "++14"),
+            (201_703, "++17"),
+            (202_002, "++20"),
+            (202_100, "++2b"),
+        ];
+        Standards {
+            c: year(c, "__STDC_VERSION__").and_then(|found| name(&C, found)),
+            cpp: year(cpp, "__cplusplus").and_then(|found| name(&CPP, found)),
+        }
+    }
+
+    /// The standard of a source that its call does not name.
+    fn of(&self, command: &CompileCommand, source: &Path) -> Option<String> {
+        let standard = if command.is_cpp(source) { &self.cpp } else { &self.c };
+        standard.as_ref().filter(|_| !command.names_standard()).map(|name| format!("-std={name}"))
+    }
 }
 
 /// Units that define functions which the units read so far give objects to. Functions by name; calls that were read
@@ -67,6 +112,7 @@ pub fn check_with(
 ) -> Result<Checked, Error> {
     let mut reading = Reading::new(build, progress)?;
     reading.read(units(&build.commands));
+    reading.search_assembly(&build.commands);
     let mut asked: BTreeSet<String> = BTreeSet::new();
     for _ in 1..ROUNDS {
         let functions = unread_functions(&reading.facts, types);
@@ -85,7 +131,7 @@ pub fn check_with(
     };
     let findings = judge(&facts, &product);
     checked.types = self::types(&facts, &findings, &root);
-    hold_back_unread(&mut checked, &root);
+    hold_back_unread(&mut checked, &facts, &root);
     Ok(checked)
 }
 
@@ -95,7 +141,10 @@ struct Reading<'b> {
     root: PathBuf,
     /// A folder with the compiler's own headers, where libclang came without its own.
     headers: Option<PathBuf>,
+    standards: Standards,
     known: Arc<Known>,
+    /// Files that were searched for what is found by name.
+    searched: Arc<Mutex<BTreeSet<PathBuf>>>,
     pool: rayon::ThreadPool,
     progress: &'b (dyn Fn(u64, u64) + Sync),
     seen: BTreeSet<PathBuf>,
@@ -110,7 +159,9 @@ impl<'b> Reading<'b> {
         Ok(Reading {
             root: build.root.canonicalize().unwrap_or_else(|_| normal(&build.root)),
             headers: build.compiler_headers.clone().filter(|_| !has_own_headers(&library)),
+            standards: build.standards.clone(),
             known: Arc::new(Known::default()),
+            searched: Arc::default(),
             pool: pool.map_err(|error| Error::Threads(error.to_string()))?,
             progress,
             seen: BTreeSet::new(),
@@ -151,6 +202,16 @@ impl<'b> Reading<'b> {
         }
     }
 
+    /// Looks for names of variables in the files of assembly that the build assembles.
+    fn search_assembly(&mut self, commands: &[CompileCommand]) {
+        let files = commands.iter().filter(|command| command.is_compiler() && !command.is_kernel());
+        let files: BTreeSet<PathBuf> = files.flat_map(CompileCommand::assembly_paths).collect();
+        for path in files {
+            let text = std::fs::read(&path).unwrap_or_default();
+            hidden::note(&mut self.facts, &path, &String::from_utf8_lossy(&text));
+        }
+    }
+
     fn reader(&self, source: &Path, command: &CompileCommand) -> Reader {
         Reader {
             library: self.library.clone(),
@@ -158,7 +219,9 @@ impl<'b> Reading<'b> {
             source: source.to_owned(),
             root: self.root.clone(),
             headers: self.headers.clone(),
+            standard: self.standards.of(command, source),
             known: Arc::clone(&self.known),
+            searched: Arc::clone(&self.searched),
         }
     }
 }
@@ -183,7 +246,10 @@ struct Reader {
     root: PathBuf,
     /// A folder with the compiler's own headers.
     headers: Option<PathBuf>,
+    /// The option for a standard that the call does not name.
+    standard: Option<String>,
     known: Arc<Known>,
+    searched: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Reader {
@@ -193,6 +259,7 @@ impl Reader {
         if let Some(headers) = &self.headers {
             arguments.extend(["-isystem".to_string(), headers.to_string_lossy().into_owned()]);
         }
+        arguments.extend(self.standard.clone());
         let unit = Unit::parse(&arguments)?;
         if let Some(error) = unit.first_error() {
             return Err(error);
@@ -201,7 +268,24 @@ impl Reader {
         let known = is_kernel.then_some(&*self.known);
         let mut tree = read(&unit, &self.root, self.command.is_cpp(&self.source), known);
         tree.forbids_designators = self.command.forbids_designators();
-        Ok(collect(&tree, is_kernel))
+        let mut facts = collect(&tree, is_kernel);
+        if !is_kernel {
+            tree.files.iter().filter(|file| Path::new(&***file).starts_with(&self.root)).for_each(|file| {
+                self.note_hidden(&mut facts, Path::new(&**file));
+            });
+        }
+        Ok(facts)
+    }
+}
+
+impl Reader {
+    /// Adds what a file of the project finds by name; a file that another unit has read already says no more.
+    fn note_hidden(&self, facts: &mut Facts, path: &Path) {
+        let is_new = self.searched.lock().is_ok_and(|mut searched| searched.insert(path.to_owned()));
+        if is_new {
+            let text = std::fs::read(path).unwrap_or_default();
+            hidden::note(facts, path, &String::from_utf8_lossy(&text));
+        }
     }
 }
 
@@ -272,28 +356,61 @@ impl Texts {
     }
 }
 
-/// What a unit that could not be read mentions may be used there in any way.
-fn hold_back_unread(checked: &mut Checked, root: &Path) {
+/// What a unit that could not be read may get at, by the type's name or by that of a member, variable or function that
+/// leads to it, may be used there in any way.
+fn hold_back_unread(checked: &mut Checked, facts: &Facts, root: &Path) {
+    let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
     for (path, _) in &checked.unread {
         let text = std::fs::read(root.join(path)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
-        let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
         let words: BTreeSet<&str> = text.split(is_separator).collect();
+        let members = facts.records.values().flat_map(|record| &record.members);
+        let members = members.map(|member| (&*member.name, &*member.ty));
+        let leading = members.chain(facts.mentions.iter().map(|(name, ty)| (&**name, &**ty)));
+        let types =
+            leading.filter(|(name, _)| words.contains(name)).flat_map(|(_, ty)| ty.split(is_separator));
+        let reached: BTreeSet<&str> = types.chain(words.iter().copied()).collect();
         for ty in checked.types.values_mut() {
-            let is_named = |name: &String| words.contains(name.rsplit("::").next().unwrap_or(name));
-            if ty.names.iter().any(is_named) {
-                ty.uses.insert(
-                    0,
-                    Use {
-                        verdict: Verdict::Refuse,
-                        kind: UseKind::Crossing,
-                        path: path.clone(),
-                        line: 1,
-                        reason: "clang could not read this unit, which names the type".into(),
-                        text: String::new(),
-                    },
-                );
+            let is_reached = |name: &String| reached.contains(name.rsplit("::").next().unwrap_or(name));
+            if ty.names.iter().any(is_reached) {
+                ty.uses.insert(0, unread_use(path));
             }
         }
+    }
+}
+
+fn unread_use(path: &str) -> Use {
+    Use {
+        verdict: Verdict::Refuse,
+        kind: UseKind::Crossing,
+        path: path.to_owned(),
+        line: 1,
+        reason: "clang could not read this unit, which may use the type".into(),
+        text: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_read_by_the_standard_of_its_compiler() {
+        let standards =
+            Standards::from_macros("#define __STDC_VERSION__ 201710L\n", "#define __cplusplus 201703L\n");
+        assert_eq!(standards, Standards { c: Some("gnu17".into()), cpp: Some("gnu++17".into()) });
+        assert_eq!(
+            Standards::from_macros("", "#define __cplusplus 202100L\n").cpp.as_deref(),
+            Some("gnu++2b")
+        );
+
+        let of = |call: &str, source: &str| {
+            let arguments = call.split(' ').map(str::to_string).collect();
+            standards.of(&CompileCommand { directory: "/w".into(), arguments }, Path::new(source))
+        };
+        assert_eq!(of("g++ -c a.cpp", "a.cpp").as_deref(), Some("-std=gnu++17"));
+        assert_eq!(of("gcc -c a.c", "a.c").as_deref(), Some("-std=gnu17"));
+        assert_eq!(of("g++ -std=c++11 -c a.cpp", "a.cpp"), None);
+        assert_eq!(of("gcc -ansi -c a.c", "a.c"), None);
     }
 }

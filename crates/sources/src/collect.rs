@@ -24,6 +24,9 @@ pub(crate) fn collect(tree: &Tree, is_kernel: bool) -> Facts {
     for &root in &tree.roots {
         collector.value(root);
     }
+    if !is_kernel {
+        collector.note_mentions();
+    }
     collector.facts
 }
 
@@ -173,7 +176,7 @@ impl Collector<'_> {
                 vec![self.memory_given(id)]
             }
             Kind::Integer | Kind::This | Kind::TypeRef | Kind::MemberRef => Vec::new(),
-            Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Other => {
+            Kind::Assertion | Kind::Designated | Kind::CompoundLiteral | Kind::Count | Kind::Other => {
                 self.note_volatile(id);
                 let mut last = Vec::new();
                 for &child in children {

@@ -129,6 +129,15 @@ impl CompileCommand {
 
     /// The sources that it compiles, as written.
     pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.files(&EXTENSIONS)
+    }
+
+    /// The files of assembly that it assembles, as absolute paths.
+    pub fn assembly_paths(&self) -> Vec<PathBuf> {
+        self.files(&["S", "s"]).map(|source| normal(&self.directory.join(source))).collect()
+    }
+
+    fn files(&self, extensions: &'static [&'static str]) -> impl Iterator<Item = &str> {
         let is_preprocessing = self
             .arguments
             .iter()
@@ -137,9 +146,9 @@ impl CompileCommand {
             matches!(before.as_str(), "-o" | "-MF" | "-MT" | "-MQ") || WITH_VALUE.contains(&before.as_str())
         };
         let pairs = self.arguments.iter().zip(self.arguments.iter().skip(1));
-        let is_source = |argument: &str| {
+        let is_source = move |argument: &str| {
             let extension = Path::new(argument).extension().and_then(|extension| extension.to_str());
-            !argument.starts_with('-') && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+            !argument.starts_with('-') && extension.is_some_and(|extension| extensions.contains(&extension))
         };
         pairs
             .filter(move |(before, _)| !is_preprocessing && !has_value(before))
@@ -217,6 +226,11 @@ impl CompileCommand {
         program.rsplit('/').next().unwrap_or(program).contains("++")
             || !matches!(extension, Some("c"))
             || self.arguments.iter().any(|argument| argument == "c++" || argument == "-xc++")
+    }
+
+    /// True when the call says which standard it means.
+    pub(crate) fn names_standard(&self) -> bool {
+        self.arguments.iter().any(|argument| argument.starts_with("-std") || argument == "-ansi")
     }
 
     /// The machine that a cross compiler is named after; the language when the compiler's name decides.

@@ -119,6 +119,8 @@ pub(crate) enum Act {
     Comes(Name),
     /// Used by assembly.
     Assembly,
+    /// A variable that assembly, an alias or a lookup by name finds: which of these, in words.
+    Found(Name),
     /// A part of its bytes is copied, cleared or compared, when the pointer leads to a part.
     Part,
     /// Its bytes are compared; true when so many pointers are.
@@ -160,6 +162,8 @@ pub(crate) enum Saying {
     Positional(usize, bool),
     /// Values by position where the compiler takes no names.
     PositionalOnly,
+    /// Values in braces that do something: the compiler works them out in the order of these members.
+    WorkedOut(Vec<Name>),
     /// The compiler compares objects in the order of their members.
     Ordered,
     /// A template of the C++ library looks at the bytes.
@@ -246,6 +250,8 @@ pub(crate) struct Facts {
     pub(crate) looked_into: BTreeSet<Name>,
     /// Members of unions that code names.
     pub(crate) alternatives: BTreeSet<(Name, Name)>,
+    /// Functions and variables of the units' common names, with their types: what a unit that could not be read may use.
+    pub(crate) mentions: BTreeSet<(Name, Name)>,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -283,6 +289,7 @@ impl Facts {
         self.byte_templates.extend(other.byte_templates);
         self.looked_into.extend(other.looked_into);
         self.alternatives.extend(other.alternatives);
+        self.mentions.extend(other.mentions);
         self.exported.extend(other.exported);
     }
 }

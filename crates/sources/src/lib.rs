@@ -9,7 +9,7 @@
 //! * Every use is quoted with its place. What is not known counts against moving: a call of a function that is not
 //!   compiled with the program is a crossing, unless `known.rs` says what that function does.
 //! * Pointers are followed without regard to the order of statements, by variable, parameter, member and result.
-//!   Lost from sight are: pointers kept in files or sent to other processes, and objects reached by names of assembly.
+//!   Lost from sight are: pointers kept in files or sent to other processes.
 
 // libclang's kinds are constants with its own names, and are matched on.
 #![allow(non_upper_case_globals)]
@@ -19,6 +19,7 @@ mod collect;
 mod command;
 mod error;
 mod facts;
+mod hidden;
 mod judge;
 mod kbuild;
 mod known;
@@ -30,7 +31,7 @@ mod relation;
 mod tree;
 mod uses;
 
-pub use check::{Build, Definers, check, check_with};
+pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;
 pub use kbuild::{KbuildUnit, from_kbuild, is_kbuild_file};

@@ -274,6 +274,15 @@ impl<'u, 'r> Reader<'u, 'r> {
     }
 
     /// libclang does not say which unary operator it is; the types do.
+    /// An operator of one operand that gives a value and no more, as far as the text shows it.
+    fn changes_nothing(&mut self, site: Site) -> bool {
+        let is = |reader: &mut Self, text| reader.is_written(site, text);
+        is(self, "!")
+            || is(self, "~")
+            || (is(self, "-") && !is(self, "--"))
+            || (is(self, "+") && !is(self, "++"))
+    }
+
     fn settle_unary(&mut self, id: NodeId) {
         let node = &self.tree.nodes[id];
         if node.kind != Kind::Step {
@@ -286,7 +295,8 @@ impl<'u, 'r> Reader<'u, 'r> {
             (TypeKind::Pointer(to), _) if same(to, inner) => Kind::AddressOf,
             (_, TypeKind::Pointer(to)) if same(to, own) => Kind::Deref,
             (TypeKind::Pointer(_), TypeKind::Pointer(_)) => Kind::Step,
-            _ => Kind::Other,
+            _ if self.changes_nothing(self.tree.nodes[id].site) => Kind::Other,
+            _ => Kind::Count,
         };
         self.tree.nodes[id].kind = kind;
     }

@@ -80,8 +80,10 @@ pub(crate) enum Kind {
     Wrap,
     AddressOf,
     Deref,
-    /// `++` and `--`.
+    /// `++` and `--` of pointers.
     Step,
+    /// `++` and `--` of what is no pointer.
+    Count,
     Binary,
     CompoundAssign,
     Conditional,
@@ -207,6 +209,12 @@ pub(crate) enum DeclKind {
 }
 
 impl Tree {
+    /// True when a node or one below it is of one of these kinds.
+    pub(crate) fn has_below(&self, id: NodeId, kinds: &[Kind]) -> bool {
+        let node = self.node(id);
+        kinds.contains(&node.kind) || node.children.iter().any(|&child| self.has_below(child, kinds))
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }

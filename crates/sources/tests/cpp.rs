@@ -201,3 +201,20 @@ fn members_that_no_code_constructs_have_no_order() {
     let ty = checked.named("Q").next().expect("the type Q");
     assert!(ty.uses.iter().all(|found| found.kind != UseKind::Construction), "{:?}", ty.uses);
 }
+
+#[test]
+fn bytes_that_a_library_looks_at_are_the_objects_own() {
+    let head = "#include <functional>\n#include <string>\n#include <string_view>\n#include <vector>\nstruct T { unsigned a, b; unsigned long c; };\n";
+    for text in [
+        "size_t f(const T &x) { return std::hash<std::string_view>()(std::string_view(reinterpret_cast<const char *>(&x), sizeof x)); }",
+        "std::string f(const T &x) { return std::string((const char *)&x, sizeof x); }",
+        "size_t f(const T &x) { std::string_view v{reinterpret_cast<const char *>(&x), 16}; return v.size(); }",
+        "void f(const T &x, std::string &s) { s.append((const char *)&x, sizeof x); }",
+        "void f(const T &x, std::string &s) { s.assign((const char *)&x, 12); }",
+        "void f(const T &x, std::vector<char> &s) { auto p = (const char *)&x; s.insert(s.end(), p, p + sizeof x); }",
+        "std::vector<char> f(const T &x) { auto p = (const char *)&x; return std::vector<char>(p, p + 8); }",
+    ] {
+        let (freedom, uses) = freedom(&format!("{head}{text}"));
+        assert_eq!(freedom, Freedom::Refused, "{text}\n{uses}");
+    }
+}

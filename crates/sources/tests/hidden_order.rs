@@ -225,3 +225,77 @@ fn values_without_braces_of_their_own_follow_the_order() {
         static struct t model; struct outer f(void) { struct outer x = { 1, model }; return x; }",
     );
 }
+
+/// The type `t` of a program in several files is refused, for this reason.
+fn refused_in(files: &[(&str, &str)], calls: &[&str], reason: &str) {
+    let checked = Program::of(files, calls).check();
+    let ty = checked.named("t").next().expect("the type t");
+    let is_it = |used: &lineup_sources::Use| used.verdict == Verdict::Refuse && used.reason.contains(reason);
+    assert!(ty.uses.iter().any(is_it), "{files:?}\n{:#?}", ty.uses);
+}
+
+const VARIABLE: &str = "struct t { long a, b; int c; long d; }; struct t cur = { .a = 1 }, *next = &cur;\n";
+
+#[test]
+fn what_assembly_finds_by_name_is_used_by_it() {
+    let source = format!("{VARIABLE}long second(void); long f(void) {{ return second() + cur.c; }}");
+    for line in ["movq cur+8(%rip), %rax", "movq next(%rip), %rax"] {
+        let assembly = format!(".globl second\nsecond:\n  {line}\n  ret\n");
+        let files = [("a.c", source.as_str()), ("b.S", assembly.as_str())];
+        refused_in(&files, &["cc -c a.c", "cc -c b.S"], "by its name: assembly");
+        let inside = format!("{source}\n__asm__(\".text\\nsecond: {line}\\n ret\\n\");");
+        refused_in(&[("a.c", inside.as_str())], &["cc -c a.c"], "by its name: assembly");
+    }
+    let other = [("a.c", source.as_str()), ("b.S", "second:\n  movq current(%rip), %rax\n")];
+    let checked = Program::of(&other, &["cc -c a.c", "cc -c b.S"]).check();
+    assert_eq!(checked.named("t").next().expect("the type t").freedom(), Freedom::Movable);
+}
+
+#[test]
+fn an_alias_and_a_lookup_find_the_variable() {
+    let alias = format!(
+        "{VARIABLE}extern int view[4] __attribute__((alias(\"cur\"))); int f(void) {{ return view[1]; }}"
+    );
+    refused_in(&[("a.c", alias.as_str())], &["cc -c a.c"], "by its name: an alias");
+    let lookup =
+        format!("#include <dlfcn.h>\n{VARIABLE}int f(void) {{ int *p = dlsym(0, \"cur\"); return p[1]; }}");
+    refused_in(&[("a.c", lookup.as_str())], &["cc -c a.c"], "by its name: dlsym()");
+}
+
+#[test]
+fn values_that_do_something_keep_the_order_in_which_they_are_worked_out() {
+    let in_order = |values: &str| -> Vec<String> {
+        let text = format!(
+            "int next(void); struct t {{ int a; long b; int c; }};
+            int f(int n, int m) {{ struct t x = {{ {values} }}; return x.c; }}"
+        );
+        let checked = Program::c(&text).check();
+        let ty = checked.named("t").next().expect("the type t");
+        let named = ty.uses.iter().find_map(|used| match &used.verdict {
+            Verdict::InOrder(names) => Some(names.clone()),
+            _ => None,
+        });
+        named.unwrap_or_default()
+    };
+    assert_eq!(in_order("next(), 1, next()"), ["a", "c"]);
+    assert_eq!(in_order(".c = next(), .a = next()"), ["c", "a"]);
+    assert_eq!(in_order("n++, m, n"), ["a", "b", "c"]);
+    assert_eq!(in_order("next(), n, m"), [""; 0]);
+    assert_eq!(in_order("-n, !m, ~n"), [""; 0]);
+}
+
+#[test]
+fn a_unit_that_cannot_be_read_may_use_whatever_it_can_name() {
+    let header = "struct t { int a; long b; }; struct outer { int n; struct t *inside; }; struct t *give(void); extern struct t one;
+        struct u { double x; int y; };";
+    let own = "#include \"t.h\"\nstruct t one; struct t *give(void) { return &one; } struct u two; struct outer three;";
+    let calls = ["cc -c a.c", "cc -c b.c"];
+    for text in ["int f(struct t *);", "x = o->inside + 1;", "f(give());", "f(&one);"] {
+        let broken = format!("#include \"nowhere.h\"\nvoid g(void) {{ {text} }}");
+        let files = [("t.h", header), ("a.c", own), ("b.c", broken.as_str())];
+        let checked = Program::of(&files, &calls).try_check(&[]).expect("libclang reads one");
+        assert_eq!((checked.units_read, checked.units), (1, 2));
+        let freedom = |name: &str| checked.named(name).next().expect("the type").freedom();
+        assert_eq!((freedom("t"), freedom("u")), (Freedom::Refused, Freedom::Movable), "{text}");
+    }
+}

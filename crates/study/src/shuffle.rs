@@ -187,5 +187,5 @@ fn held(type_name: &str, pair: &[String], seed: u64) -> TypeMeaning {
 pub fn learnt(meaning: &Meaning) -> Meaning {
     let is_learnt =
         |ty: &&TypeMeaning| ty.holds.iter().all(|hold| hold.binding.constraint == Constraint::FailedTest);
-    Meaning { types: meaning.types.iter().filter(is_learnt).cloned().collect(), outside: None }
+    Meaning { types: meaning.types.iter().filter(is_learnt).cloned().collect(), ..Meaning::default() }
 }

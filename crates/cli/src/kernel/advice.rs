@@ -49,7 +49,7 @@ pub(crate) fn advise(
         progress.stage("reading units with clang");
         let changed = advice.orders.iter().map(|order| order.type_name.clone()).collect();
         let read = kbuild.read(&sources, &changed, units, progress)?;
-        if read.checked.is_some() {
+        if !read.goes_by_text {
             options.meaning = read.meaning().and(options.meaning);
             progress.stage("working out orders that the units allow");
             advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;

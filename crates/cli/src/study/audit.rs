@@ -66,7 +66,7 @@ pub(crate) fn run(
     for remark in remarks {
         summary += &format!("; {remark}");
     }
-    Ok(Some(Audited { meaning: Meaning { types: held, outside: Some(sums) }, summary }))
+    Ok(Some(Audited { meaning: Meaning { types: held, outside: Some(sums), unchecked: None }, summary }))
 }
 
 /// A type's own name, or that of a typedef.

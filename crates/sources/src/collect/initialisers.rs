@@ -2,7 +2,7 @@
 
 use super::Collector;
 use crate::facts::{Place, Saying};
-use crate::tree::{DeclKind, Kind, NodeId, RecordId, TypeId, TypeKind};
+use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
 
 impl Collector<'_> {
     /// Walks an initialiser of type `ty` for `place`, or for an element of it: `level` pointers behind it.
@@ -48,6 +48,7 @@ impl Collector<'_> {
         let Some(usr) = self.usr(record) else { return };
         let (mut position, mut by_position, mut is_in_macro) = (0, 0, false);
         let mut written = None;
+        let mut values: Vec<(Name, NodeId)> = Vec::new();
         let mut children = node.children.iter().copied();
         while let Some(child) = children.next() {
             let designated = self.designated_value(child);
@@ -64,6 +65,7 @@ impl Collector<'_> {
             match fields.get(position) {
                 Some(field) => {
                     self.note_alternative(record, &field.name);
+                    values.push((field.name.clone(), value));
                     self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
                     self.initialise(value, field.ty, Some(place), 0);
@@ -72,6 +74,7 @@ impl Collector<'_> {
             }
             position += 1;
         }
+        self.note_worked_out(&usr, &values, id);
         let is_zero = by_position == 1 && node.children.len() == 1 && self.is_zero(node.children[0]);
         // C++ takes designated values in the order of the members, too.
         let (count, is_held) = match tree.is_cpp && node.children.len() > 1 {
@@ -86,6 +89,21 @@ impl Collector<'_> {
                 false => Saying::Positional(count, is_held),
             };
             self.facts.sayings.insert((usr, saying, at));
+        }
+    }
+
+    /// C: which of several values is worked out first follows the order of members in memory, as compilers do it.
+    fn note_worked_out(&mut self, record: &Name, values: &[(Name, NodeId)], id: NodeId) {
+        let tree = self.tree;
+        let does = |kinds: &[Kind]| {
+            let found = values.iter().filter(|(_, value)| tree.has_below(*value, kinds));
+            found.map(|(name, _)| name.clone()).collect::<Vec<Name>>()
+        };
+        let is_changing = !does(&[Kind::Count, Kind::Step, Kind::CompoundAssign]).is_empty();
+        let members = does(if is_changing { &[Kind::DeclRef, Kind::Call] } else { &[Kind::Call] });
+        if members.len() > 1 && members.iter().all(|name| !name.is_empty()) {
+            let at = self.at(id);
+            self.facts.sayings.insert((record.clone(), Saying::WorkedOut(members), at));
         }
     }
 

@@ -18,6 +18,9 @@ impl Collector<'_> {
         while let TypeKind::Array(of, _) = tree.ty(ty).kind {
             ty = of;
         }
+        if let Some(record) = tree.record_pointed_to(ty).and_then(|record| self.usr(record)) {
+            self.flow(&[Value::origin(Origin::Object(record))], &place("behind"));
+        }
         let (spelling, is_array) = (tree.ty(ty).spelling.clone(), ty != decl.ty);
         if let Some(record) = tree.record_of(ty).and_then(|record| self.usr(record)) {
             self.flow(&[Value::origin(Origin::Object(record))], &own);
@@ -28,6 +31,14 @@ impl Collector<'_> {
             _ => Act::Declared(self.shape(ty), spelling),
         };
         self.act(&[Value::place(others)], &act, id);
+    }
+
+    /// What other units can name to get at objects.
+    pub(super) fn note_mentions(&mut self) {
+        let is_common = |decl: &&Decl| decl.kind == DeclKind::Function || decl.is_seen_by_other_units();
+        let mentions = self.tree.decls.iter().filter(is_common);
+        let mentions = mentions.map(|decl| (decl.name.clone(), self.tree.ty(decl.ty).spelling.clone()));
+        self.facts.mentions.extend(mentions);
     }
 
     /// A variable that this unit does not define, by its name. A kernel's are all its own.

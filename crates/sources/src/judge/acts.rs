@@ -199,6 +199,7 @@ impl Judge<'_> {
             Act::Leaves(to) => (UseKind::Crossing, format!("its address goes to {to}")),
             Act::Comes(from) => (UseKind::Crossing, format!("it is filled from {from}")),
             Act::Assembly => (UseKind::Assembly, "assembly uses it".to_string()),
+            Act::Found(by) => (UseKind::Assembly, format!("a variable of it is found by its name: {by}")),
             Act::Compared(_) => (UseKind::Bytes, "its bytes are compared, and so is their order".to_string()),
             Act::Elsewhere(_, name) => {
                 (UseKind::Crossing, format!("{name} is a variable that is not defined here"))

@@ -35,6 +35,7 @@ impl Blocks {
             Act::Bytes => "is read byte by byte".to_string(),
             Act::Compared(_) => "is compared byte by byte".to_string(),
             Act::Assembly => "is used by assembly".to_string(),
+            Act::Found(by) => format!("is found by its variable's name: {by}"),
             _ => return,
         };
         self.blocks.entry(block.clone()).or_default().crossing.get_or_insert((crossing, at.clone()));

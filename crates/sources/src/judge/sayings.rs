@@ -69,6 +69,11 @@ impl Judge<'_> {
                 "values are given by position, and this compiler call takes no names of members there"
                     .to_string(),
             ),
+            Saying::WorkedOut(members) => (
+                Verdict::InOrder(members.iter().map(|member| member.to_string()).collect()),
+                UseKind::Construction,
+                "values that do something are worked out in the order of the members".to_string(),
+            ),
             Saying::Ordered => (
                 Verdict::Refuse,
                 UseKind::Positional,

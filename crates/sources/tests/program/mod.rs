@@ -1,6 +1,6 @@
 //! A program of one file, checked.
 
-use lineup_sources::{Build, Checked, CompileCommand, Error};
+use lineup_sources::{Build, Checked, CompileCommand, Error, Standards};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -52,6 +52,7 @@ impl Program {
             root: self.folder.path().to_owned(),
             installed_headers: BTreeSet::new(),
             compiler_headers: None,
+            standards: Standards::default(),
         };
         let asked = |functions: &BTreeSet<String>| {
             functions.iter().filter_map(|name| Some(self.commands[definers(name)?].clone())).collect()
@@ -67,6 +68,7 @@ impl Program {
             root: self.folder.path().to_owned(),
             installed_headers: installed.iter().map(|name| name.to_string()).collect(),
             compiler_headers: None::<&Path>.map(Path::to_owned),
+            standards: Standards::default(),
         };
         lineup_sources::check(&build, &|_, _| {})
     }

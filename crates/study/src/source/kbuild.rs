@@ -4,7 +4,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
 use crate::progress::Progress;
-use crate::source::meaning::{Reading, Units, read_listed, read_with, unread};
+use crate::source::meaning::{Reading, Units, by_text, read_listed, read_with};
 use lineup_advise::sources::{Sources, has_word};
 use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ impl Kbuild {
     ) -> Result<Reading> {
         match wanted {
             Units::Listed(list) => return read_listed(list, &self.root),
-            Units::Unread => return Ok(unread("--no-clang was given".into())),
+            Units::Unread => return Ok(by_text()),
             Units::Built => {}
         }
         let chosen = self.naming(sources, types);

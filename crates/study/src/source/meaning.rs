@@ -4,8 +4,10 @@ use crate::error::{Doing, Result};
 use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
-use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning};
-use lineup_sources::{Build, Checked, CheckedType, CompileCommand, Definers, Error, Use, UseKind, Verdict};
+use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning, Unchecked};
+use lineup_sources::{
+    Build, Checked, CheckedType, CompileCommand, Definers, Error, Standards, Use, UseKind, Verdict,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +33,7 @@ pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Resu
     let reading = match units {
         Units::Listed(list) => read_listed(list, scratch.source())?,
         Units::Built => read(calls.clone(), &tree.path, &Silent),
-        Units::Unread => unread("--no-clang was given".into()),
+        Units::Unread => by_text(),
     };
     Ok(Reading { calls, ..reading })
 }
@@ -41,8 +43,14 @@ pub(crate) fn unread(why: String) -> Reading {
         summary: format!("not checked with clang: {why}"),
         unread: Vec::new(),
         checked: None,
+        goes_by_text: false,
         calls: Vec::new(),
     }
+}
+
+/// The user asked that nothing is read.
+pub(crate) fn by_text() -> Reading {
+    Reading { goes_by_text: true, ..unread("--no-clang was given".into()) }
 }
 
 /// What reading the sources gave.
@@ -54,6 +62,8 @@ pub struct Reading {
     pub unread: Vec<(String, String)>,
     /// Types with their uses; `None` when nothing was read.
     pub checked: Option<Checked>,
+    /// The user is content with what the text of the sources says.
+    pub goes_by_text: bool,
     /// The compiler calls of the build in the copy.
     pub calls: Vec<CompileCommand>,
 }
@@ -84,6 +94,7 @@ pub(crate) fn read_with(
     let build = Build {
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
+        standards: standards(&commands),
         root: root.to_owned(),
         commands,
     };
@@ -93,11 +104,22 @@ pub(crate) fn read_with(
         }
         Ok(checked) => {
             let (summary, unread) = (checked.summary(), checked.unread.clone());
-            Reading { summary, unread, checked: Some(checked), calls: Vec::new() }
+            Reading { summary, unread, checked: Some(checked), goes_by_text: false, calls: Vec::new() }
         }
         Err(Error::NoLibclang(_)) => unread("libclang is not installed (apt install libclang1-19)".into()),
         Err(error) => unread(error.to_string()),
     }
+}
+
+/// The standards of the build's compiler.
+fn standards(commands: &[CompileCommand]) -> Standards {
+    let macros = |language: &str| -> Option<String> {
+        let compiler = commands.iter().find(|command| command.is_compiler())?.arguments.first()?;
+        let mut command = Command::new(compiler);
+        command.args(["-x", language, "-dM", "-E", "/dev/null"]);
+        Some(String::from_utf8_lossy(&crate::tool::output(&mut command).ok()?.stdout).into_owned())
+    };
+    Standards::from_macros(&macros("c").unwrap_or_default(), &macros("c++").unwrap_or_default())
 }
 
 /// The folder of the build's compiler's own headers.
@@ -144,7 +166,20 @@ impl Reading {
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
         let types = types.map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
-        Meaning { types, outside: None }
+        Meaning { types, unchecked: self.unchecked(), outside: None }
+    }
+
+    /// What was not read may use a type in any way.
+    fn unchecked(&self) -> Option<Unchecked> {
+        let known = self.checked.iter().flat_map(|checked| checked.types.values());
+        let known = known.flat_map(|ty| ty.names.iter().cloned()).collect();
+        let why = match (&self.checked, self.unread.first()) {
+            _ if self.goes_by_text => return None,
+            (Some(_), None) => return None,
+            (Some(_), Some((path, why))) => format!("clang could not read {path} ({why})"),
+            (None, _) => self.summary.clone(),
+        };
+        Some(Unchecked { why: why + "; --no-clang goes by the text of the sources alone", known })
     }
 }
 
