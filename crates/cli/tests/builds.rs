@@ -350,6 +350,20 @@ fn links_with_absolute_paths_lead_into_the_copy() {
     assert!(is_reordered(&program.study("make", "walk")));
 }
 
+/// What the build finds up to date may use a type in any way, too.
+#[test]
+fn units_that_were_compiled_before_are_read_as_well() {
+    let program = Program::new();
+    program
+        .write("bytes.c", "#include \"record.h\"\n#include <unistd.h>\nlong put(struct record *r) { return write(1, r, sizeof *r); }\n")
+        .write("Makefile", "walk: main.o bytes.o\n\tgcc main.o bytes.o -o walk\n%.o: %.c record.h\n\tgcc -g -O2 -c $<\n")
+        .run("make && touch main.c");
+    let report = program.study("make", "walk");
+    let setting = report["setting"].to_string();
+    assert!(setting.contains("checked with clang: 2 of 2 units"), "{setting}");
+    assert!(report["patch"].is_null() && report["refusals"].to_string().contains("write()"), "{report}");
+}
+
 #[test]
 fn a_build_without_header_dependencies_is_named_and_made_anew() {
     let program = Program::new();

@@ -185,7 +185,7 @@ impl Scratch {
     /// # Errors
     /// See [`BuildError`].
     pub fn build_traced(&self, tree: &mut Tree) -> Result<Vec<CompileCommand>, BuildError> {
-        tree.edit(&BTreeMap::new()).and_then(|()| tree.freshen()).map_err(BuildError::around)?;
+        tree.edit(&BTreeMap::new()).and_then(|()| tree.freshen_sources()).map_err(BuildError::around)?;
         let calls = RefCell::default();
         self.run_traced(tree, Some(&calls))?;
         let here = |text: &String| {

@@ -70,10 +70,31 @@ impl Tree {
     }
 
     /// Makes the written files newer than everything else: `make` compiles again only what is older than its
-    /// sources, and file systems count time in steps of up to two seconds.
+    /// sources.
     pub(crate) fn freshen(&self) -> Result<()> {
-        let written: Vec<PathBuf> = self.written.iter().map(|file| self.path.join(file)).collect();
-        let newest = newest(&self.path, &written)?;
+        self.make_newest(&self.written.iter().map(|file| self.path.join(file)).collect::<Vec<_>>())
+    }
+
+    /// Makes all sources newer than what was made from them, so that a build in the copy compiles every unit, also
+    /// where it was built before.
+    pub(crate) fn freshen_sources(&self) -> Result<()> {
+        let is_source = |path: &Path| {
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            extension.is_some_and(|extension| SOURCES.contains(&extension))
+        };
+        let mut sources: Vec<PathBuf> = self.written.iter().map(|file| self.path.join(file)).collect();
+        each_file(&self.path, &|_| false, &mut |entry| {
+            if is_source(&entry.path) {
+                sources.push(entry.path.clone());
+            }
+            Ok(())
+        })?;
+        self.make_newest(&sources)
+    }
+
+    /// File systems count time in steps of up to two seconds.
+    fn make_newest(&self, written: &[PathBuf]) -> Result<()> {
+        let newest = newest(&self.path, written)?;
         let Some(newest) = newest.filter(|_| !written.is_empty()) else { return Ok(()) };
         let deadline = SystemTime::now() + COARSEST;
         loop {
@@ -91,6 +112,9 @@ impl Tree {
         }
     }
 }
+
+/// Extensions of what a compiler makes an object of.
+const SOURCES: [&str; 8] = ["c", "cc", "cpp", "cxx", "C", "c++", "S", "s"];
 
 /// The latest time of modification below a folder, but for some files.
 fn newest(folder: &Path, but: &[PathBuf]) -> Result<Option<SystemTime>> {
