@@ -95,11 +95,13 @@ pub(crate) fn is_thumb(insns: &[(u64, &[u8])], text: impl FnOnce() -> String) ->
 const PAGE_BYTES: u64 = 4096;
 
 /// True when an instruction that is listed with a block is not executed in it. On x86 a block ends before an instruction
-/// that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with the bytes of the first page, and
-/// once more, whole, in a block of its own.
+/// that lies across pages, unless that is its first; QEMU 7.2 lists it all the same, with bytes of the first page, and once
+/// more, whole, in a block of its own. It reads an address or a constant as a whole: when that lies across pages, bytes
+/// of the first page are not listed either.
 pub(crate) fn is_only_listed(machine: Machine, index: usize, pc: u64, bytes: &[u8]) -> bool {
-    let ends_with_page = pc.wrapping_add(bytes.len() as u64).is_multiple_of(PAGE_BYTES);
-    index > 0 && ends_with_page && of(machine).is_cut_off(bytes)
+    const LONGEST_BYTES: u64 = 15;
+    let reaches_pages_end = pc % PAGE_BYTES + LONGEST_BYTES > PAGE_BYTES;
+    index > 0 && reaches_pages_end && of(machine).is_cut_off(bytes)
 }
 
 #[cfg(test)]
@@ -160,6 +162,17 @@ mod tests {
         assert!(!leaves(Machine::Arm, &[0x10, 0x40, 0x2d, 0xe9])); // push {r4, lr}
         assert!(of(Machine::Arm).only_leaves(&[0x00, 0xdf], true)); // svc 0
         assert!(!of(Machine::Arm).only_leaves(&[0x00, 0xf0, 0x01, 0xef], true)); // long Thumb instructions are none
+    }
+
+    #[test]
+    fn an_instruction_across_pages_is_listed_before_it_is_executed() {
+        let lea = [0x49, 0x8d, 0x96, 0x00, 0x02, 0x00, 0x00]; // lea 0x200(%r14), %rdx
+        let is_only_listed =
+            |index, pc, bytes: &[u8]| super::is_only_listed(Machine::X86_64, index, pc, bytes);
+        // The four bytes of the distance are read at once.
+        assert!(is_only_listed(4, 0x1ffa, &lea[..3]) && is_only_listed(4, 0x1ffe, &lea[..2]));
+        assert!(!is_only_listed(0, 0x1ffa, &lea) && !is_only_listed(4, 0x1ff9, &lea));
+        assert!(!is_only_listed(4, 0x1100, &lea[..3]) && !is_only_listed(4, 0x2000, &lea));
     }
 
     #[test]

@@ -4,13 +4,14 @@ use crate::program::{Program, Recorded, X86_64, c, cpp};
 use lineup_model::access::{AccessKind, Call, CallEnd};
 use lineup_model::image::LoadedImage;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// The C library chooses its string functions by what the processor can do; so both run the same ones.
 const SAME_LIBRARY: &str =
     "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,-FSRM";
 
 /// A call without what differs between runs: where files, stacks and heaps lie.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq)]
 struct Shape {
     end: CallEnd,
     sequence: u64,
@@ -18,6 +19,13 @@ struct Shape {
     instructions: u64,
     code: Vec<(String, u64)>,
     accesses: Vec<(String, u64, AccessKind, u32)>,
+}
+
+impl Shape {
+    /// What can be read in few lines.
+    fn facts(&self) -> (CallEnd, u64, u32, u64, &[(String, u64)]) {
+        (self.end, self.sequence, self.depth, self.instructions, &self.code)
+    }
 }
 
 fn place(images: &[LoadedImage], address: u64) -> (String, u64) {
@@ -63,7 +71,14 @@ fn assert_equal(native: &Recorded, emulated: &Recorded) {
             "call {}",
             left.sequence
         );
-        assert_eq!(left, right);
+        assert_eq!(left.facts(), right.facts());
+        assert!(
+            left == right,
+            "call {}: {} and {}",
+            left.sequence,
+            left.accesses.len(),
+            right.accesses.len()
+        );
         for (native, emulated) in native.accesses.iter().zip(&emulated.accesses) {
             let distance = native.address.wrapping_sub(emulated.address);
             let known = *distances.entry(emulated.address >> 6).or_insert(distance);
@@ -148,6 +163,31 @@ fn jump_tables_string_instructions_and_vectors() {
         }
     "#;
     assert_engines_agree(&c(X86_64, source, &["-O2", "-fno-strict-aliasing"]), &["--region", "hot"]);
+}
+
+/// The emulator lists an instruction that lies across pages twice, and executes it once.
+#[test]
+fn instructions_across_pages_are_counted_once() {
+    let instructions =
+        ["leaq 0x200(%rdi), %rax", "movabsq $0x123456789abcdef0, %rdx", "addl $77777, table(%rip)"];
+    let mut code = String::from(".text\n.globl hot\n.type hot,@function\nhot: nop\n");
+    for (number, instruction) in instructions.iter().enumerate() {
+        for before in 1..10 {
+            let label = 10 * number + before;
+            let _ = writeln!(code, "jmp .Lnext{label}\n.p2align 12\n.skip 4093 - {before}, 0x90");
+            let _ = writeln!(code, ".Lnext{label}: nop\nnop\nnop\n{instruction}\nnop");
+        }
+    }
+    code.push_str("ret\n.size hot,.-hot\n.data\ntable: .long 1\n");
+    let source = format!(
+        "#include <stdio.h>\nextern long hot(long);\n__asm__({code:?});\n\
+         int main(void) {{ printf(\"total %lx\\n\", hot(1)); }}\n"
+    );
+    let program = c(X86_64, &source, &[]);
+    let (native, emulated) = both(&program, &["--region", "hot"]);
+    assert_equal(&native, &emulated);
+    // Three that fill, the instruction, one more and a jump, 27 times; one and the return.
+    assert_eq!(native.calls()[0].instructions, 6 * 27 + 2);
 }
 
 #[test]

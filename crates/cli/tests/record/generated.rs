@@ -183,6 +183,7 @@ fn agree(is_cpp: bool) {
         let called: Vec<&str> = ["f0", "f3", "f7"].into_iter().filter(is_called).collect();
         let regions: Vec<&str> = called.iter().flat_map(|name| ["--region", name]).collect();
         assert!(!regions.is_empty(), "{said}");
+        println!("seed {seed}: {regions:?}");
         assert_engines_agree(&program, &regions);
     }
 }
