@@ -13,6 +13,9 @@ pub(crate) struct Launch {
     /// CPUs that the program may run on.
     #[arg(long, value_delimiter = ',')]
     cpus: Vec<usize>,
+    /// The program's parts lie at the same addresses in every run.
+    #[arg(long)]
+    fixed_addresses: bool,
     /// What the program reads as standard input.
     #[arg(long, default_value = "/dev/null")]
     stdin: PathBuf,
@@ -29,7 +32,7 @@ pub(crate) struct Launch {
 
 /// Ends only by failing: success replaces the process.
 pub(crate) fn run(launch: Launch) -> Result<Outcome> {
-    let Launch { cpus, stdin, copy, original, command } = launch;
+    let Launch { cpus, fixed_addresses, stdin, copy, original, command } = launch;
     let placed = copy.zip(original).map(|(copy, original)| Placed { copy, original });
-    match launch::run(&launch::Launch { cpus, stdin, placed, command })? {}
+    match launch::run(&launch::Launch { cpus, fixed_addresses, stdin, placed, command })? {}
 }

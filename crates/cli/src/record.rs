@@ -47,9 +47,10 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
-    /// What records: the emulator, or on x86-64 the native engine, inside the program
-    #[arg(long, value_name = "ENGINE", default_value = "qemu", conflicts_with = "kernel")]
-    engine: EngineName,
+    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
+    /// where it can, else the emulator, and a note says why
+    #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
+    engine: Option<EngineName>,
     /// Program that has the functions, when it is not the one that is started but one that this starts in turn; found by
     /// itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
@@ -211,8 +212,9 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             ..Run::default()
         },
         engine: match options.engine {
-            EngineName::Qemu => Engine::Emulator,
-            EngineName::Native => Engine::Native,
+            None => Engine::Fitting,
+            Some(EngineName::Qemu) => Engine::Emulator,
+            Some(EngineName::Native) => Engine::Native,
         },
         regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
@@ -246,6 +248,7 @@ fn doing(request: &RecordRequest) -> String {
     let program = request.run.command.first().map_or(String::new(), |program| program.display().to_string());
     match request.mode {
         _ if request.engine == Engine::Native => format!("recording {program} with the native engine"),
+        _ if request.engine == Engine::Fitting => format!("recording {program}"),
         Mode::TwoPass => format!("recording {program}: runs twice"),
         Mode::OnePass | Mode::WholeProgram | Mode::System => format!("recording {program}"),
     }

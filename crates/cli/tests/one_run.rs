@@ -177,13 +177,21 @@ fn both_runs_of_a_recording_read_the_whole_input_wherever_temporary_files_lie() 
 #[test]
 fn nothing_stays_behind_however_lineup_ends() {
     let place = Place::new(ENDLESS, &[]);
-    for signal in ["KILL", "INT", "TERM"] {
-        let mut record = place.lineup(&["record", "--region", "work", "--out", "x.rec", "--"]);
+    let engines = [("qemu", "-plugin"), ("native", "source/program")];
+    for (signal, (engine, running)) in
+        ["KILL", "INT", "TERM"].into_iter().flat_map(|signal| engines.map(|engine| (signal, engine)))
+    {
+        let mut record =
+            place.lineup(&["record", "--engine", engine, "--region", "work", "--out", "x.rec", "--"]);
         let mut child: Child = record.arg(place.source().join("program")).spawn().expect("lineup starts");
-        let is_running = || processes_in(place.root.path()).iter().any(|line| line.contains("-plugin"));
+        let is_lineup = |line: &str| line.contains("record") || line.contains("launch-child");
+        let is_running = || {
+            let all = processes_in(place.root.path());
+            all.iter().any(|line| line.contains(running) && !is_lineup(line))
+        };
         let deadline = Instant::now() + Duration::from_secs(60);
         while !is_running() {
-            assert!(Instant::now() < deadline, "the emulator did not start");
+            assert!(Instant::now() < deadline, "the program did not start under {engine}");
             std::thread::sleep(Duration::from_millis(10));
         }
         let pid = child.id().to_string();

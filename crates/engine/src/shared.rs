@@ -2,7 +2,7 @@
 
 use crate::system::{self, File};
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, chunk, entry, note, region, state, word,
+    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, Refusal, chunk, entry, note, region, state, word,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -214,6 +214,23 @@ impl Shared {
             system::sleep_ns(ROUND_NS);
         }
         false
+    }
+
+    /// Whether an entry cannot be patched. Then the program's own code does not run until it is ended, or the command is
+    /// gone.
+    pub(crate) fn refuses(&self) -> bool {
+        let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
+        let answer = |number| self.entry(number, entry::ANSWER).load(Ordering::Relaxed);
+        let refuses = (0..entries).any(|number| Refusal::of(answer(number)).is_some());
+        if refuses {
+            self.word(word::STATE).store(state::REFUSED, Ordering::Release);
+            let mut rounds = 0;
+            while self.is_read() && rounds < MOST_ROUNDS_FOR_AN_ANSWER {
+                rounds += 1;
+                system::sleep_ns(ROUND_NS);
+            }
+        }
+        refuses
     }
 
     /// The engine gives up, and says why.

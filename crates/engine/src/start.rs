@@ -125,6 +125,9 @@ fn begin(shared: Shared) {
     let Some(engine) = engine::set(engine) else { return };
     system::register_serializing();
     patch::all(engine);
+    if engine.shared.refuses() {
+        return;
+    }
     patch::system_calls(engine);
     engine.is_on.store(1, Ordering::Release);
     engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);

@@ -41,6 +41,23 @@ impl Interpreter {
     }
 }
 
+/// Whether a 64-bit little-endian program names a loader, which loads libraries into it: one that is linked statically
+/// does not. `begin` holds its table of parts, as the begin of a file does.
+pub fn names_loader(begin: &[u8]) -> bool {
+    const LOADER: u32 = 3;
+    let number = |at: usize, bytes: usize| {
+        let field = begin.get(at..at.checked_add(bytes)?)?;
+        Some(field.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte)))
+    };
+    let kinds = || {
+        let (first, bytes, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
+        let place = move |part: u64| usize::try_from(first.checked_add(part * bytes)?).ok();
+        Some((0..count).filter_map(move |part| number(place(part)?, 4)))
+    };
+    begin.starts_with(b"\x7fELF\x02\x01")
+        && kinds().is_some_and(|mut kinds| kinds.any(|kind| kind == LOADER.into()))
+}
+
 /// The function that starts a sanitizer's runtime, as it stands between zero bytes in a program's table of names, and the
 /// compiler's option that asks for it. Their shadow memory takes terabytes of addresses, with which an emulator never
 /// comes to an end.
@@ -53,6 +70,24 @@ pub const SANITIZERS: [(&[u8], &str); 3] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_names_a_loader_is_told_from_one_that_does_not() {
+        // A head, and two parts of 56 bytes.
+        let program = |kinds: [u8; 2]| {
+            let mut bytes = b"\x7fELF\x02\x01".to_vec();
+            bytes.resize(64 + 2 * 56, 0);
+            (bytes[0x20], bytes[0x36], bytes[0x38]) = (64, 56, 2);
+            (bytes[64], bytes[64 + 56]) = (kinds[0], kinds[1]);
+            bytes
+        };
+        assert!(names_loader(&program([6, 3])) && names_loader(&program([3, 1])));
+        assert!(!names_loader(&program([1, 1])) && !names_loader(&program([1, 3])[..100]));
+        assert!(!names_loader(b"#!/bin/sh\n") && !names_loader(b""));
+        let mut far = program([1, 1]);
+        far[0x20..0x28].fill(0xff);
+        assert!(!names_loader(&far));
+    }
 
     fn of(begin: &str) -> Option<(String, Option<String>)> {
         let found = Interpreter::of(begin.as_bytes())?;

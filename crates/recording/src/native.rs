@@ -69,6 +69,8 @@ pub mod state {
     pub const STARTS: u64 = 5;
     /// The engine waits for entries in files that were mapped since.
     pub const ASKS_AGAIN: u64 = 6;
+    /// An entry cannot be patched, or is not there: the program waits, before its own code has run, to be ended.
+    pub const REFUSED: u64 = 7;
 }
 
 /// Kinds of notes: the upper half of their first word, whose lower half is their length in bytes.
@@ -95,6 +97,8 @@ pub mod region {
     pub const IN_HANDLERS: usize = 3;
     /// 1 when its entries are as they were, since no more calls are wanted.
     pub const IS_OUT: usize = 4;
+    /// Calls in processes that were forked off, and once nothing is recorded any more.
+    pub const UNWATCHED: usize = 5;
     /// Regions at most.
     pub const MOST: usize = 64;
 }

@@ -350,6 +350,9 @@ fn launcher(run: &Run, cpus: Option<&[u32]>) -> Result<Command> {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
         command.arg("--cpus").arg(list.join(","));
     }
+    if run.fixed_addresses {
+        command.arg("--fixed-addresses");
+    }
     command.arg("--stdin").arg(run.input.path());
     if let Some(placed) = &run.placed {
         command.arg("--copy").arg(&placed.copy).arg("--original").arg(&placed.original);

@@ -94,6 +94,14 @@ pub enum Error {
     /// The program could not be started, or not be followed to its end.
     #[error("{0}")]
     Start(String),
+    /// The native engine cannot record it; the emulator may.
+    #[error("{why}; `--engine qemu` may record it")]
+    Unfit {
+        /// Why.
+        why: String,
+        /// Whether the program has run to its end meanwhile.
+        has_run: bool,
+    },
     /// A region is no function that can be recorded, or was never called.
     #[error("{0}")]
     Region(String),

@@ -5,6 +5,7 @@
 use crate::effects;
 use crate::error::{Doing, Error, Result, in_full};
 use crate::placed::Placed;
+use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -25,6 +26,8 @@ pub(crate) const OBSERVED: u8 = b'o';
 pub struct Launch {
     /// CPUs that the program may run on; empty for all.
     pub cpus: Vec<usize>,
+    /// The program's parts lie at the same addresses in every run, where the system allows that.
+    pub fixed_addresses: bool,
     /// What the program reads as standard input.
     pub stdin: PathBuf,
     /// A copy of a folder that the program is to find at the original's path, and to start in.
@@ -51,6 +54,10 @@ fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallibl
             set.set(cpu);
         }
         sched_setaffinity(None, &set).doing("placing the program on its CPUs")?;
+    }
+    if launch.fixed_addresses {
+        // Some containers forbid it: then addresses differ from run to run, as they do without.
+        let _ = personality::get().and_then(|now| personality::set(now | Persona::ADDR_NO_RANDOMIZE));
     }
     if let Some(placed) = &launch.placed {
         placed.enter()?;

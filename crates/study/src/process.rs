@@ -18,6 +18,22 @@ impl Waiting {
         self.finish(started)
     }
 
+    /// Like [`Waiting::run`], but asks until it is told how the program has begun: as it should, or not; then it is ended.
+    pub fn run_if(mut self, has_begun: &dyn Fn() -> Option<bool>) -> Result<Finished> {
+        let started = Instant::now();
+        let deadline = self.deadline(started);
+        self.release()?;
+        while !self.wait_until(Some(Instant::now() + LOOK))? {
+            self.origin().1.check()?;
+            match has_begun() {
+                Some(false) => return self.finish_after(started, true),
+                None if deadline.is_none_or(|deadline| Instant::now() < deadline) => {}
+                Some(true) | None => break,
+            }
+        }
+        self.finish_after(started, false)
+    }
+
     /// Like [`Waiting::run`], but ends the program as soon as `is_enough` says so, which is asked now and then.
     pub fn run_until(mut self, is_enough: &dyn Fn() -> bool) -> Result<Finished> {
         let started = Instant::now();

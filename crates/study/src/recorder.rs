@@ -21,26 +21,68 @@ pub use subject::Subject;
 use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
+use crate::process::Streams;
 use crate::recording_file;
 use emulator::Emulator;
 use lineup_recording::plan::{Discovery, Plan, Task};
 use lineup_recording::{Ending, Header, Mode, ProgramExit, Selection};
-use runs::Runs;
-use std::path::PathBuf;
+use runs::{Recorded, Runs};
+use std::path::{Path, PathBuf};
 
 /// Accesses kept per call at most: a call with more is cut, which is counted.
 const MAX_ACCESSES_PER_CALL: u64 = 4 << 20;
 
-/// Records a program: twice through when the request says so, so that only blocks that run inside regions are
-/// instrumented the second time, and again while blocks were met that the runs before had not seen.
+/// Records a program. Under the emulator it runs twice when the request says so, so that only blocks that run inside
+/// regions are instrumented the second time, and again while blocks were met that the runs before had not seen. Programs
+/// that it starts are recorded with it there, unless whole programs are counted.
 ///
-/// Programs that it starts are recorded with it under the emulator, unless whole programs are counted.
+/// The native engine runs it once. Where [`Engine::Fitting`] is asked for and the native engine cannot record the program,
+/// or would not record all of it, the emulator does, and a note says why.
 ///
 /// # Errors
 /// When it cannot be recorded, and when no region was called.
 pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<RecordOutcome> {
     recording_file::check(&request.output, subject.files())?;
-    let recorder = Recorder::find(request, subject)?;
+    let abi = subject.debug().abi();
+    let emulated = |request: &RecordRequest| {
+        let emulator = Emulator::find(abi.machine)?;
+        with(Recorder::Emulator(emulator), request, subject, interrupts)
+    };
+    let native = || with(Recorder::Native(native::find(request, subject)?), request, subject, interrupts);
+    match request.engine {
+        Engine::Emulator => emulated(request).map(|made| made.outcome),
+        Engine::Native => native().map(|made| made.outcome),
+        Engine::Fitting if !native::is_for(abi, request.mode) => emulated(request).map(|made| made.outcome),
+        Engine::Fitting => {
+            let (why, has_run) = match native() {
+                Ok(Made { outcome, lacks: None }) => return Ok(outcome),
+                Ok(made) if Emulator::find(abi.machine).is_err() => return Ok(made.outcome),
+                Ok(made) => (made.lacks.unwrap_or_default(), true),
+                Err(Error::Unfit { why, has_run }) => (why, has_run),
+                Err(other) => return Err(other),
+            };
+            let streams = if has_run { Streams::Captured } else { request.streams };
+            let mut made =
+                emulated(&RecordRequest { streams, ..request.clone() }).doing_with(|| why.clone())?;
+            made.outcome.notes.push(format!("recorded under the emulator: {why}"));
+            Ok(made.outcome)
+        }
+    }
+}
+
+/// What came of one way to record.
+struct Made {
+    outcome: RecordOutcome,
+    /// What the other way would record besides.
+    lacks: Option<String>,
+}
+
+fn with(
+    recorder: Recorder,
+    request: &RecordRequest,
+    subject: &Subject,
+    interrupts: &Interrupts,
+) -> Result<Made> {
     let (mut header, mut notes) = header(request, subject)?;
     match &recorder {
         Recorder::Emulator(emulator) => {
@@ -65,6 +107,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
         discovery: Discovery::default(),
         system: None,
     };
+    let mut lacks = None;
     let (output, recorded, plan, runs) = match recorder {
         Recorder::Emulator(emulator) => {
             let mut runs = Runs::new(request, subject, emulator, plan, interrupts)?;
@@ -76,21 +119,35 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
             (output, recorded, runs.plan, runs.made)
         }
         Recorder::Native(engine) => {
-            let output = recording_file::make(&request.output)?;
+            let output = std::path::absolute(&request.output)
+                .doing_with(|| format!("cannot write {}", request.output.display()))?;
             let plan = Plan { task: Task::Record, ..plan };
             let task = native::Task { request, subject, engine: &engine, plan: &plan, output: &output };
-            (output.clone(), native::record(&task, interrupts)?, plan, 1)
+            let made = native::record(&task, interrupts)?;
+            lacks = made.lacks;
+            (output.clone(), made.recorded, plan, 1)
         }
     };
+    let outcome = outcome((&output, plan, recorded), request, interrupts)?;
+    notes.extend(outcome.notes);
+    Ok(Made { outcome: RecordOutcome { runs, notes, ..outcome }, lacks })
+}
+
+/// Ends the recording's file, and sums up.
+fn outcome(
+    (output, plan, recorded): (&Path, Plan, Recorded),
+    request: &RecordRequest,
+    interrupts: &Interrupts,
+) -> Result<RecordOutcome> {
     let ending = Ending {
         exit: recorded.exit,
         elapsed_ns: u64::try_from(recorded.elapsed.as_nanos()).unwrap_or(u64::MAX),
         total_instructions: (plan.header.mode == Mode::TwoPass).then_some(plan.discovery.instructions),
     };
     let failure = recorded.journal.failure.map(|error| std::io::Error::from_raw_os_error(error).to_string());
-    let summary = match (sealing::seal(&output, &recorded.journal, &plan, &ending), &failure) {
+    let summary = match (sealing::seal(output, &recorded.journal, &plan, &ending), &failure) {
         // The disk is still full; what stands in the file is whole all the same.
-        (Err(_), Some(_)) => sealing::read(&output, &recorded.journal, &plan)?,
+        (Err(_), Some(_)) => sealing::read(output, &recorded.journal, &plan)?,
         (sealed, _) => {
             let sealed = sealed.doing_with(|| format!("the program {}", in_words(ending.exit)));
             if sealed.is_err() {
@@ -106,7 +163,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
     interrupts.check().doing_with(kept)?;
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     let recorder = plan.header.emulator;
-    Ok(RecordOutcome { ending, summary, recorder, runs, failure, finished, notes })
+    Ok(RecordOutcome { ending, summary, recorder, runs: 1, failure, finished, notes: Vec::new() })
 }
 
 /// What records, with its files.
@@ -116,14 +173,6 @@ enum Recorder {
 }
 
 impl Recorder {
-    fn find(request: &RecordRequest, subject: &Subject) -> Result<Recorder> {
-        let abi = subject.debug().abi();
-        Ok(match request.engine {
-            Engine::Emulator => Recorder::Emulator(Emulator::find(abi.machine)?),
-            Engine::Native => Recorder::Native(native::find(abi, request.mode)?),
-        })
-    }
-
     fn emulator(&self) -> Option<&Emulator> {
         match self {
             Recorder::Emulator(emulator) => Some(emulator),

@@ -23,6 +23,8 @@ pub struct Run {
     pub drive: Option<Drive>,
     /// What becomes of processes that it leaves running.
     pub leftovers: Leftovers,
+    /// Its files, stack and heap lie at the same addresses in every run, where the system allows that.
+    pub fixed_addresses: bool,
     /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
     pub placed: Option<Placed>,
 }

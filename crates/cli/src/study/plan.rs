@@ -193,6 +193,7 @@ impl Plan {
     pub(crate) fn run(&self, tree: &Tree) -> Result<Run> {
         let started = self.started_in(tree)?.into_os_string();
         Ok(Run {
+            fixed_addresses: false,
             command: [started].into_iter().chain(self.arguments.clone()).collect(),
             directory: Some(tree.path.clone()),
             environment: Vec::new(),

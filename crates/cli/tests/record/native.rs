@@ -251,3 +251,51 @@ fn a_program_goes_on_when_its_log_is_not_read() {
     assert!(said.contains("recording ended before the program, and later calls were not counted"), "{said}");
     assert!(output.status.success());
 }
+
+#[test]
+fn what_the_native_engine_would_leave_out_goes_to_the_emulator_with_a_reason() {
+    let source = r#"
+        #include <stdio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        volatile int cell;
+        __attribute__((noinline)) void region(int n) { cell = n; }
+        int main(void) {
+            printf("once 1\n");
+            fflush(stdout);
+            if (FORKS && !fork()) { region(9); _exit(0); }
+            wait(0);
+            for (int n = 0; n < 3; n++) region(n);
+        }
+    "#;
+    let calls = |options: &[&str], more: &[&str]| {
+        let program = c(X86_64, source, options);
+        let recorded = program.record(&[&["--region", "region"], more].concat());
+        assert_eq!(recorded.said.matches("once 1").count(), 1, "{}", recorded.said);
+        (recorded.calls().len(), recorded.said)
+    };
+    let by = |said: &str| (said.contains("by native engine"), said.contains("recorded under the emulator: "));
+    let (plain, said) = calls(&["-DFORKS=0"], &[]);
+    assert_eq!((plain, by(&said)), (3, (true, false)), "{said}");
+    let (linked, said) = calls(&["-DFORKS=0", "-static"], &[]);
+    assert_eq!((linked, by(&said)), (3, (false, true)), "{said}");
+    assert!(said.contains("is linked statically"), "{said}");
+    let (forked, said) = calls(&["-DFORKS=1"], &[]);
+    assert_eq!((forked, by(&said)), (4, (false, true)), "{said}");
+    assert!(said.contains("calls of region in processes that were forked off: 1"), "{said}");
+    let (kept, said) = calls(&["-DFORKS=1"], &["--engine", "native"]);
+    assert_eq!((kept, by(&said)), (3, (true, false)), "{said}");
+    assert!(said.contains("calls of these functions there, not recorded: 1"), "{said}");
+    // Nothing of the program runs when a function cannot be watched.
+    let short = "extern void region(int);\n__asm__(\".globl region\\n.type region,@function\\nregion: ret\\n.size region,1\\n\
+                 .globl next\\n.type next,@function\\nnext: ret\\n.size next,1\\n\");\n\
+                 #include <stdio.h>\nint main(void) { printf(\"once 1\\n\"); region(1); region(2); }\n";
+    let program = c(X86_64, short, &[]);
+    let refused = crate::program::lineup_record(
+        program.folder.path(),
+        &["--engine", "native", "--region", "region", "--", "./program"],
+    );
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0));
+    let recorded = program.record(&["--region", "region"]);
+    assert_eq!((recorded.calls().len(), by(&recorded.said)), (2, (false, true)), "{}", recorded.said);
+}

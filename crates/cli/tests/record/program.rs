@@ -96,11 +96,17 @@ fn recorder() {
     });
 }
 
-/// `lineup record` in a folder.
+/// `lineup record` in a folder. `LINEUP_TEST_ENGINE=qemu` records all with the emulator that asks for no engine.
 pub(crate) fn lineup_record(folder: &Path, arguments: &[&str]) -> Output {
     recorder();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
-    command.current_dir(folder).arg("record").args(arguments).output().expect("running lineup")
+    command.current_dir(folder).arg("record");
+    let is_given =
+        arguments.iter().any(|argument| matches!(*argument, "--engine" | "--whole-program" | "--kernel"));
+    if let Some(engine) = std::env::var_os("LINEUP_TEST_ENGINE").filter(|_| !is_given) {
+        command.arg("--engine").arg(engine);
+    }
+    command.args(arguments).output().expect("running lineup")
 }
 
 /// A program that was recorded.

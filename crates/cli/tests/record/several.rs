@@ -180,8 +180,8 @@ int main() {
 #[test]
 fn two_passes_record_what_one_does_in_a_program_with_threads() {
     let program = cpp(X86_64, STEADY, &["-Wl,-z,now"]);
-    let two = program.record(&["--region", "region"]);
-    let one = program.record(&["--region", "region", "--one-pass"]);
+    let two = program.record(&["--region", "region", "--engine", "qemu"]);
+    let one = program.record(&["--region", "region", "--engine", "qemu", "--one-pass"]);
     let ends = |recorded: &Recorded| -> Vec<usize> {
         [Returned, Abandoned]
             .map(|end| recorded.calls().iter().filter(|call| call.end == end).count())

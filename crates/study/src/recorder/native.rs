@@ -5,15 +5,18 @@ mod follower;
 mod memory;
 
 use super::runs::Recorded;
-use super::{RecordRequest, Subject, emulator, regions};
+use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
+use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::Waiting;
 use crate::run::Run;
 use follower::Follower;
 use lineup_model::abi::{Abi, Machine};
+use lineup_model::executable::names_loader;
+use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Refusal, VARIABLE, region, state, word};
+use lineup_recording::native::{Refusal, VARIABLE, note, region, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Header, Mode, ProgramExit, RecordingError, Selection, spread_position};
 use memory::Memory;
@@ -28,21 +31,51 @@ const ENGINE: &str = "liblineup_engine.so";
 /// What recordings say of what made them.
 pub(super) const NAME: &str = "native engine";
 
-/// The engine's file. What cannot work is found out now.
-pub(super) fn find(abi: Abi, mode: Mode) -> Result<PathBuf> {
-    if !abi.machine.is_host() || abi.machine != Machine::X86_64 {
-        return refuse(
-            "the native engine records x86-64 programs on x86-64 machines; record this one with --engine qemu",
-        );
+/// Whether what is asked for is the native engine's when none is named: calls of a program of this machine. One pass is a
+/// way of the emulator, in which it records all processes.
+pub(super) fn is_for(abi: Abi, mode: Mode) -> bool {
+    abi.machine.is_host() && abi.machine == Machine::X86_64 && mode == Mode::TwoPass
+}
+
+/// Why a program cannot load the engine; `None` when it can.
+fn unfit(subject: &Subject) -> Option<String> {
+    let program = subject.program();
+    if rights::note(program).is_some() {
+        return Some(format!(
+            "{} gains rights when it starts, and loads no library of ours",
+            program.display()
+        ));
     }
-    if mode == Mode::WholeProgram {
-        return refuse("the native engine records calls; count a whole program with --engine qemu");
+    let bytes = companions::read(program).ok()?;
+    (!names_loader(&bytes))
+        .then(|| format!("{} is linked statically, and loads no library", program.display()))
+}
+
+/// The engine's file. What cannot work is found out now.
+pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf> {
+    let abi = subject.debug().abi();
+    if !abi.machine.is_host() || abi.machine != Machine::X86_64 {
+        return refuse("the native engine records x86-64 programs on x86-64 machines");
+    }
+    if request.mode == Mode::WholeProgram {
+        return refuse("the native engine records calls, and no whole program");
+    }
+    if let Some(why) = unfit(subject) {
+        return refuse(why);
+    }
+    if request.engine == Engine::Fitting && subject.is_started_by_another() {
+        return refuse("the program is started by another, and may be more than once");
     }
     emulator::beside_us(ENGINE, "LINEUP_ENGINE_FILE", "lineup-engine")
 }
 
 fn refuse<T>(why: impl Into<String>) -> Result<T> {
-    Err(Error::Start(why.into()))
+    Err(Error::Unfit { why: why.into(), has_run: false })
+}
+
+/// As [`refuse`], once the program has ended.
+fn refuse_late<T>(why: String) -> Result<T> {
+    Err(Error::Unfit { why, has_run: true })
 }
 
 /// Sets what of a header the engine decides.
@@ -62,11 +95,17 @@ pub(super) struct Task<'a> {
     pub(super) output: &'a Path,
 }
 
+/// What came of it, and what the emulator would have recorded besides, in words.
+pub(super) struct Made {
+    pub(super) recorded: Recorded,
+    pub(super) lacks: Option<String>,
+}
+
 /// Runs the program once, and writes its calls to the output.
-pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorded> {
+pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let Task { request, plan, .. } = *task;
     if plan.header.regions.len() > region::MOST {
-        return refuse(format!("the native engine records {} regions at most; name fewer", region::MOST));
+        return refuse(format!("the native engine records {} regions at most", region::MOST));
     }
     let memory = Memory::new()?;
     let multiplier = match plan.header.selection {
@@ -82,7 +121,8 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
     // A function that the program does not have may be one of a library, which may be loaded later.
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
-    let mut follower = Follower::new(&memory, plan, task.output)?;
+    let mut follower = Follower::new(&memory, plan, task.output);
+    follower.needs_all = request.engine == Engine::Fitting;
     let waiting = Waiting::start(&task.run(&memory)?, None, request.streams, interrupts)?;
     let begun = Instant::now();
     let is_over = AtomicBool::new(false);
@@ -94,12 +134,21 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
             followed
         });
         let seen = |number| memory.region(number, region::CALLS);
-        let is_enough = || {
-            let regions = 0..plan.header.regions.len();
-            refused(&memory, plan).is_some()
-                || request.stop_after.is_some_and(|calls| regions.clone().all(|number| seen(number) >= calls))
+        let regions = 0..plan.header.regions.len();
+        let is_refused = || refused(&memory, plan).is_some();
+        let finished = match request.stop_after {
+            Some(calls) => waiting.run_until(&|| {
+                is_refused()
+                    || regions
+                        .clone()
+                        .all(|number| seen(number) + memory.region(number, region::UNWATCHED) >= calls)
+            }),
+            None => waiting.run_if(&|| match memory.word(word::STATE) {
+                state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
+                // Another program may start the one with the engine at any time.
+                _ => task.subject.is_started_by_another().then_some(true),
+            }),
         };
-        let finished = waiting.run_until(&is_enough);
         is_over.store(true, Ordering::Release);
         (
             finished,
@@ -107,7 +156,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
         )
     });
     if let Some(refused) = refused(&memory, plan) {
-        return refuse(format!("{refused}; record it with --engine qemu"));
+        return refuse(refused);
     }
     let finished = match interrupts.check() {
         Ok(()) => Some(finished?),
@@ -115,29 +164,36 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Recorde
     };
     if memory.word(word::STATE) == 0 {
         return refuse(format!(
-            "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts; \
-             record it with --engine qemu",
+            "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts",
             task.subject.program().display()
         ));
     }
     let missing = plan.header.regions.iter().find(|(id, _)| !follower.found.contains(&id.0));
     if let Some((_, region)) = missing.filter(|_| interrupts.check().is_ok()) {
         regions::check_known(&region.name, task.subject.debug())?;
-        return refuse(format!("no file that the program mapped has a function {}", region.name));
+        return refuse_late(format!("no file that the program mapped has a function {}", region.name));
+    }
+    let lacks = task.lacks(&memory);
+    let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
+    let seen = (0..plan.header.regions.len()).map(|number| memory.region(number, region::CALLS));
+    let seen: Vec<u64> = seen.collect();
+    if matches!(exit, ProgramExit::Exited(_)) && seen.iter().all(|calls| *calls == 0) {
+        return match lacks {
+            Some(lacks) => refuse_late(lacks),
+            None => Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region))),
+        };
     }
     let failure = followed.err();
     let written = follower.finish();
     let failure = failure.or(written.err());
-    let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
-    let seen = (0..plan.header.regions.len()).map(|number| memory.region(number, region::CALLS));
     let journal = Journal {
-        seen: seen.collect(),
+        seen,
         threads: memory.word(word::NEXT_THREAD),
         processes: 1,
         failure: failure.as_ref().map(error_number),
         ..Journal::default()
     };
-    Ok(Recorded { exit, elapsed: begun.elapsed(), journal, finished })
+    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks })
 }
 
 /// Why writing failed, as the system numbers it.
@@ -151,9 +207,38 @@ fn error_number(error: &Error) -> i32 {
 }
 
 impl Task<'_> {
+    /// What was not recorded, and would be under the emulator: calls in processes that were forked off, and programs
+    /// that were started and may have the functions.
+    fn lacks(&self, memory: &Memory) -> Option<String> {
+        let regions = || self.plan.header.regions.iter();
+        let is_in_forks = memory.word(word::FORKED) > 0;
+        let unwatched = |id: RegionId| memory.region(usize::from(id.0), region::UNWATCHED);
+        if let Some((id, region)) = regions().find(|(id, _)| is_in_forks && unwatched(*id) > 0) {
+            let name = &region.name;
+            return Some(format!(
+                "calls of {name} in processes that were forked off: {}; the native engine does not record them",
+                unwatched(id)
+            ));
+        }
+        let own = self.subject.mapped_text().ok()?;
+        let is_librarys = regions().any(|(_, region)| region.image != own);
+        let may_have_them = |kind: u64, program: &String| match kind {
+            note::SECOND => true,
+            note::EXEC => {
+                is_librarys
+                    || program == "/proc/self/exe"
+                    || Path::new(program).canonicalize().is_ok_and(|path| path == Path::new(&own))
+            }
+            _ => false,
+        };
+        let (_, program) = memory.told().into_iter().find(|(kind, program)| may_have_them(*kind, program))?;
+        Some(format!("the program started {program}, which the native engine does not follow"))
+    }
+
     /// The run with the engine in the program.
     fn run(&self, memory: &Memory) -> Result<Run> {
-        let mut run = Run { command: self.subject.command.clone(), ..self.request.run.clone() };
+        let command = self.subject.command.clone();
+        let mut run = Run { command, fixed_addresses: true, ..self.request.run.clone() };
         let preload = std::ffi::OsString::from("LD_PRELOAD");
         let given = run.environment.iter().find(|(name, _)| *name == preload).map(|(_, value)| value.clone());
         let mut libraries = self.engine.as_os_str().to_owned();
@@ -173,14 +258,20 @@ impl Task<'_> {
 /// Why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
 fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
     match memory.word(word::STATE) {
-        state::RUNS => {}
+        state::RUNS | state::REFUSED => {}
         state::GAVE_UP => return Some(memory.notes().join("; ")),
         _ => return None,
     }
     let entries = memory.word(word::ENTRIES) as usize;
-    plan.header.regions.iter().find_map(|(id, region)| {
-        let own = (0..entries).filter(|number| memory.region_of(*number) == u64::from(id.0));
-        let why = own.map(|number| memory.answer(number)).find_map(Refusal::of)?;
+    let own = |id: RegionId| (0..entries).filter(move |number| memory.region_of(*number) == u64::from(id.0));
+    let watched = plan.header.regions.iter().find_map(|(id, region)| {
+        let why = own(id).map(|number| memory.answer(number)).find_map(Refusal::of)?;
         Some(format!("the native engine cannot watch {}: {why}", region.name))
+    });
+    let is_refused = memory.word(word::STATE) == state::REFUSED;
+    watched.or_else(|| {
+        let missing = |(id, _): &(RegionId, _)| is_refused && own(*id).next().is_none();
+        let (_, region) = plan.header.regions.iter().find(missing)?;
+        Some(format!("neither the program nor a library that it begins with has a function {}", region.name))
     })
 }

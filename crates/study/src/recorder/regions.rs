@@ -120,13 +120,20 @@ pub(super) fn check_called(header: &Header, discovery: &Discovery, subject: &Sub
     let names = silent.join(", ");
     match silent.len() {
         0 => Ok(()),
-        all if all == header.regions.len() => Err(Error::Region(format!(
-            "the program ended without a call of {names}; do its arguments lead there?"
-        ))),
+        all if all == header.regions.len() => {
+            Err(never_called(header.regions.iter().map(|(_, region)| region)))
+        }
         _ => Err(Error::Region(format!(
             "the program never called {names}; leave it out, or give arguments that lead there"
         ))),
     }
+}
+
+/// No region was called.
+pub(super) fn never_called<'r>(regions: impl Iterator<Item = &'r Region>) -> Error {
+    let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
+    let names = names.join(", ");
+    Error::Region(format!("the program ended without a call of {names}; do its arguments lead there?"))
 }
 
 /// The first program that ran unrecorded and has a function of this name.

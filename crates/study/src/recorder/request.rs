@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 /// What records a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Engine {
+    /// The native engine where it can, else the emulator, and a note tells why.
+    Fitting,
     /// The emulator, with the recorder in it.
     Emulator,
     /// The native engine, in the program itself.

@@ -78,6 +78,11 @@ impl Subject {
         &self.program
     }
 
+    /// Whether another program is started, which is to start it.
+    pub(super) fn is_started_by_another(&self) -> bool {
+        self.program != Path::new(&self.command[0])
+    }
+
     /// Its debug information.
     pub fn debug(&self) -> &DebugInfo {
         &self.debug

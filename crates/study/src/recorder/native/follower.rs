@@ -60,7 +60,11 @@ pub(super) struct Own {
 pub(super) struct Follower<'a> {
     memory: &'a Memory,
     plan: &'a Plan,
-    writer: Writer<File>,
+    output: &'a Path,
+    /// The recording's file, made when there is something of the program to write: an older one is kept until then.
+    writer: Option<Writer<File>>,
+    /// What stands before that.
+    waiting: Vec<Vec<u8>>,
     images: Images,
     registry: Registry,
     known: HashMap<u32, Known>,
@@ -70,20 +74,22 @@ pub(super) struct Follower<'a> {
     begun: Instant,
     /// Regions that a file had.
     pub(super) found: BTreeSet<u16>,
+    /// The program does not begin when a region is in no file that it begins with.
+    pub(super) needs_all: bool,
     /// How many files had been mapped at the last look at them.
     looked_at: u64,
 }
 
 impl<'a> Follower<'a> {
-    /// Starts the recording's file.
-    pub(super) fn new(memory: &'a Memory, plan: &'a Plan, output: &Path) -> Result<Self> {
-        let file = File::create(output).doing_with(|| format!("cannot write {}", output.display()))?;
-        let writer = Writer::new(file, &plan.header)?;
+    /// Tells the engine what is wanted.
+    pub(super) fn new(memory: &'a Memory, plan: &'a Plan, output: &'a Path) -> Self {
         let regions = plan.header.regions.len();
         let mut follower = Follower {
             memory,
             plan,
-            writer,
+            output,
+            writer: None,
+            waiting: Vec::new(),
             images: Images::default(),
             registry: Registry::default(),
             known: HashMap::new(),
@@ -92,13 +98,28 @@ impl<'a> Follower<'a> {
             bounds: vec![0; regions],
             begun: Instant::now(),
             found: BTreeSet::new(),
+            needs_all: false,
             looked_at: 0,
         };
         for number in 0..regions {
             memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
             follower.publish_bound(number);
         }
-        Ok(follower)
+        follower
+    }
+
+    /// Starts the recording's file, once.
+    fn start_file(&mut self) -> Result<()> {
+        if self.writer.is_none() {
+            let output = self.output;
+            let file = File::create(output).doing_with(|| format!("cannot write {}", output.display()))?;
+            let mut writer = Writer::new(file, &self.plan.header)?;
+            for block in self.waiting.drain(..) {
+                writer.append(&block)?;
+            }
+            self.writer = Some(writer);
+        }
+        Ok(())
     }
 
     /// Reads the log until the program has ended, and to its end.
@@ -148,7 +169,9 @@ impl<'a> Follower<'a> {
             }
         }
         self.memory.set(word::ENTRIES, known as u64);
-        self.memory.set(word::STATE, state::ANSWERED);
+        let lacks_some = self.found.len() < self.pickers.len();
+        let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
+        self.memory.set(word::STATE, if is_refused { state::REFUSED } else { state::ANSWERED });
         Ok(())
     }
 
@@ -185,12 +208,16 @@ impl<'a> Follower<'a> {
     fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
         if encoder.packed_bytes() > 0 {
             let block = encoder.seal()?;
-            self.writer.append(&block)?;
+            match &mut self.writer {
+                Some(writer) => writer.append(&block)?,
+                None => self.waiting.push(block),
+            }
         }
         Ok(())
     }
 
     fn read(&mut self, chunk: &Chunk) -> Result<()> {
+        self.start_file()?;
         let words = self.memory.take(chunk);
         let manner = Manner {
             uses_slots: true,
@@ -451,6 +478,7 @@ impl<'a> Follower<'a> {
 
     /// Writes what has waited, and the counts.
     pub(super) fn finish(mut self) -> Result<()> {
+        self.start_file()?;
         let mut counts = vec![RegionCounts::default(); self.pickers.len()];
         let mut threads = std::mem::take(&mut self.threads);
         for thread in threads.values_mut() {
@@ -474,11 +502,17 @@ impl<'a> Follower<'a> {
             )
         });
         let mut notes: Vec<String> = ran_untouched.collect();
-        match self.memory.word(word::FORKED) {
-            0 => {}
-            1 => notes.push("a process was forked off; its calls are not recorded".into()),
-            many => notes.push(format!("{many} processes were forked off; their calls are not recorded")),
-        }
+        let forked = match self.memory.word(word::FORKED) {
+            0 => None,
+            1 => Some("a process was forked off".to_owned()),
+            many => Some(format!("{many} processes were forked off")),
+        };
+        let numbers = 0..self.pickers.len();
+        let unwatched: u64 = numbers.map(|number| self.memory.region(number, region::UNWATCHED)).sum();
+        notes.extend(forked.map(|forked| match unwatched {
+            0 => format!("{forked}, and called none of these functions"),
+            calls => format!("{forked}; calls of these functions there, not recorded: {calls}"),
+        }));
         let passed_over = self.memory.word(word::PASSED_OVER);
         if passed_over > 0 {
             notes.push(format!(
