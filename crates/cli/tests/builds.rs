@@ -364,6 +364,23 @@ fn units_that_were_compiled_before_are_read_as_well() {
     assert!(report["patch"].is_null() && report["refusals"].to_string().contains("write()"), "{report}");
 }
 
+/// An object that nothing in the build compiles may use a type in any way, too.
+#[test]
+fn an_object_that_the_build_does_not_compile_holds_the_types_it_can_name() {
+    let program = Program::new();
+    program
+        .write("bytes.c", "#include \"record.h\"\n#include <unistd.h>\nlong put(struct record *r) { return write(1, r, sizeof *r); }\n")
+        .write("Makefile", "walk: main.c record.h\n\tgcc -g -O2 main.c bytes.o -o walk\n")
+        .run("gcc -g -O2 -c bytes.c");
+    let report = program.study("make", "walk");
+    let setting = report["setting"].to_string();
+    assert!(setting.contains("checked with clang: 1 of 2 units; not read: bytes.c"), "{setting}");
+    assert!(
+        report["patch"].is_null() && report["refusals"].to_string().contains("may use the type"),
+        "{report}"
+    );
+}
+
 #[test]
 fn a_build_without_header_dependencies_is_named_and_made_anew() {
     let program = Program::new();

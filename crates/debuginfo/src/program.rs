@@ -8,6 +8,7 @@ use lineup_model::types::SourceLocation;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What is known under a function name.
@@ -306,6 +307,12 @@ impl DebugInfo {
         // A static variable of an inlined function is described in every copy.
         globals.dedup_by(|(_, a), (_, b)| a.places == b.places && a.name == b.name);
         globals.into_iter().map(|(_, variable)| variable).collect()
+    }
+
+    /// The files that the units were compiled from, without repetition: absolute where the compiler recorded where it ran.
+    pub fn unit_files(&self) -> BTreeSet<PathBuf> {
+        let files = self.store.view().unit_files().into_iter();
+        files.map(|(folder, name)| Path::new(&folder).join(name)).collect()
     }
 
     /// The source line of a link address.

@@ -40,6 +40,9 @@ pub struct Build {
     pub compiler_headers: Option<PathBuf>,
     /// What the build's compiler takes sources for when a call names no standard: libclang's own default may be another.
     pub standards: Standards,
+    /// Sources of units that the program is known to have, relative to `root`. Those that no call compiles count as units
+    /// that could not be read.
+    pub in_program: BTreeSet<PathBuf>,
 }
 
 /// The language standards of a compiler, as `-std=` spells them; `None` leaves them to libclang.
@@ -124,6 +127,7 @@ pub fn check_with(
         asked.extend(new);
         reading.read(units(&commands));
     }
+    reading.note_others(&build.in_program);
     let Reading { root, facts, mut checked, .. } = reading;
     let product = Product {
         is_shared_library: build.commands.iter().any(CompileCommand::links_shared_library),
@@ -199,6 +203,16 @@ impl<'b> Reading<'b> {
                     }
                 }
             }
+        }
+    }
+
+    /// Units of the program that no compiler call compiles: what they do with its types is not known.
+    fn note_others(&mut self, in_program: &BTreeSet<PathBuf>) {
+        let others = in_program.iter().filter(|path| !self.seen.contains(&normal(&self.root.join(path))));
+        for path in others {
+            let why = "the program has it, and no compiler call that was read makes it";
+            self.checked.unread.push((path.to_string_lossy().into_owned(), why.into()));
+            self.checked.units += 1;
         }
     }
 

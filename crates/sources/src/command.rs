@@ -37,7 +37,7 @@ pub fn from_json(file: &Path, text: &str) -> Result<Vec<CompileCommand>, Error> 
         let arguments = arguments
             .or_else(split)
             .ok_or_else(|| wrong("an entry has no command that can be split".into()))?;
-        commands.push(CompileCommand { directory, arguments });
+        commands.push(CompileCommand::called(directory, arguments));
     }
     Ok(commands)
 }
@@ -96,7 +96,28 @@ const MEANINGFUL: [&str; 32] = [
     "-fno-rtti",
 ];
 
+/// Programs that start the compiler that follows them.
+const LAUNCHERS: [&str; 6] = ["ccache", "sccache", "distcc", "icecc", "buildcache", "env"];
+
 impl CompileCommand {
+    /// A call as it was made, without the launcher of the compiler (`ccache gcc -c x.c`).
+    pub fn called(directory: PathBuf, mut arguments: Vec<String>) -> CompileCommand {
+        let is_launcher = |word: &String| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            LAUNCHERS.contains(&name) || (word.contains('=') && !word.starts_with('-'))
+        };
+        let launched = arguments.iter().take_while(|word| is_launcher(word)).count();
+        arguments.drain(..launched);
+        CompileCommand { directory, arguments }
+    }
+
+    /// True for names of files that a compiler of C or C++ makes an object of.
+    pub fn is_source(path: &Path) -> bool {
+        path.extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|known| EXTENSIONS.contains(&known))
+    }
+
     /// True for calls of a C or C++ compiler that compile, or link, something.
     pub fn is_compiler(&self) -> bool {
         static NAMES: LazyLock<Option<Regex>> =
@@ -254,6 +275,16 @@ impl CompileCommand {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_of_the_compiler_are_no_part_of_its_call() {
+        let called = |text: &str| {
+            CompileCommand::called("/w".into(), shell_words::split(text).expect("splits")).arguments.join(" ")
+        };
+        assert_eq!(called("/usr/bin/ccache gcc -c a.c"), "gcc -c a.c");
+        assert_eq!(called("env CCACHE_DIR=/c sccache g++ -DX=1 -c a.cc"), "g++ -DX=1 -c a.cc");
+        assert_eq!(called("gcc -c a.c"), "gcc -c a.c");
+    }
 
     fn command(text: &str) -> CompileCommand {
         CompileCommand { directory: "/w/sub".into(), arguments: shell_words::split(text).expect("splits") }

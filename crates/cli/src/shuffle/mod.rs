@@ -75,8 +75,8 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     stages.stage("building the program as it is, and reading its sources with clang");
     let mut built = scratch.copy(Role::Before)?;
     let units = arguments.compile_commands.clone().map_or(Units::Built, Units::Listed);
-    let reading = meaning::build_and_read(&scratch, &mut built, &units)?;
     let program = crate::study::plan::inside(&arguments.program, scratch.source())?;
+    let reading = meaning::build_and_read(&scratch, &mut built, &units, Some(&program))?;
     stages.stage("looking at how far its types may move");
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;

@@ -84,7 +84,8 @@ impl Variant {
             Some(change) => (change.judge.take_built(change.edited)?, None),
             None => {
                 let mut tree = scratch.copy(Role::Before)?;
-                let reading = meaning::build_and_read(scratch, &mut tree, &plan.units)?;
+                let program = plan.program.as_ref().unwrap_or(&plan.started);
+                let reading = meaning::build_and_read(scratch, &mut tree, &plan.units, Some(program))?;
                 (tree, Some(reading))
             }
         };

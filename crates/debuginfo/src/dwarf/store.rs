@@ -443,6 +443,16 @@ impl<'a> View<'a> {
         found
     }
 
+    /// The file that each unit was compiled from, as the compiler recorded it: folder, and the name in it.
+    pub(crate) fn unit_files(&self) -> Vec<(String, String)> {
+        let file = |index: u32| {
+            let unit = self.unit(index).ok()?;
+            let folder = unit.comp_dir.map(|dir| super::text(dir.slice())).unwrap_or_default();
+            Some((folder, super::text(unit.name?.slice())))
+        };
+        (0..self.store.units.len() as u32).filter_map(file).collect()
+    }
+
     /// True when a unit describes a type; `None` when it cannot be read.
     pub(crate) fn has_types(&self, index: u32) -> Option<bool> {
         let unit = self.unit(index).ok()?;

@@ -53,6 +53,7 @@ impl Program {
             installed_headers: BTreeSet::new(),
             compiler_headers: None,
             standards: Standards::default(),
+            in_program: BTreeSet::new(),
         };
         let asked = |functions: &BTreeSet<String>| {
             functions.iter().filter_map(|name| Some(self.commands[definers(name)?].clone())).collect()
@@ -69,6 +70,7 @@ impl Program {
             installed_headers: installed.iter().map(|name| name.to_string()).collect(),
             compiler_headers: None::<&Path>.map(Path::to_owned),
             standards: Standards::default(),
+            in_program: BTreeSet::new(),
         };
         lineup_sources::check(&build, &|_, _| {})
     }

@@ -80,7 +80,7 @@ fn call_of(pid: Pid) -> Option<CompileCommand> {
     arguments.pop();
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let arguments = arguments.into_iter().flat_map(|argument| from_file(&directory, argument)).collect();
-    Some(CompileCommand { directory, arguments }).filter(CompileCommand::is_compiler)
+    Some(CompileCommand::called(directory, arguments)).filter(CompileCommand::is_compiler)
 }
 
 /// The arguments in `@FILE`, which the build may take away later.

@@ -4,7 +4,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
 use crate::progress::Progress;
-use crate::source::meaning::{Reading, Units, by_text, read_listed, read_with};
+use crate::source::meaning::{Parts, Reading, Units, by_text, read_listed, read_with};
 use lineup_advise::sources::{Sources, has_word};
 use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,8 @@ impl Kbuild {
         }
         let chosen = self.naming(sources, types);
         let definers = |functions: &BTreeSet<String>| self.defining(sources, functions);
-        let mut reading = read_with(chosen, &self.root, types, &definers, progress);
+        let parts = Parts { types, definers: &definers, in_program: BTreeSet::new() };
+        let mut reading = read_with(chosen, &self.root, parts, progress);
         let read = reading.checked.as_ref().map_or(0, |checked| checked.units);
         let others = self.units.len() - read;
         if others > 0 {

@@ -24,18 +24,40 @@ pub enum Units {
     Unread,
 }
 
-/// Builds a copy while the compiler calls are noted, and reads the sources as those calls do.
+/// Builds a copy while the compiler calls are noted, and reads the sources as those calls do. Units of `program`, a path
+/// inside the copy, that were not read are told.
 ///
 /// # Errors
 /// When the build fails.
-pub fn build_and_read(scratch: &Scratch, tree: &mut Tree, units: &Units) -> Result<Reading> {
+pub fn build_and_read(
+    scratch: &Scratch,
+    tree: &mut Tree,
+    units: &Units,
+    program: Option<&Path>,
+) -> Result<Reading> {
     let calls = scratch.build_traced(tree)?;
+    let in_program = program.map(|program| units_of(scratch, tree, program)).unwrap_or_default();
     let reading = match units {
-        Units::Listed(list) => read_listed(list, scratch.source())?,
-        Units::Built => read(calls.clone(), &tree.path, &Silent),
+        Units::Listed(list) => read_list(list, scratch.source(), in_program)?,
+        Units::Built => {
+            let parts = Parts { types: &BTreeSet::new(), definers: &|_| Vec::new(), in_program };
+            read_with(calls.clone(), &tree.path, parts, &Silent)
+        }
         Units::Unread => by_text(),
     };
     Ok(Reading { calls, ..reading })
+}
+
+/// The sources of a program's units that lie in the source folder, relative to it. None when it has no debug information:
+/// what goes on without it will say so.
+fn units_of(scratch: &Scratch, tree: &Tree, program: &Path) -> BTreeSet<PathBuf> {
+    let Ok(debug) = crate::companions::load(&tree.path.join(program)) else { return BTreeSet::new() };
+    let inside = |path: PathBuf| {
+        let path = lineup_sources::normal(&path);
+        let path = path.strip_prefix(&tree.path).or_else(|_| path.strip_prefix(scratch.source())).ok()?;
+        CompileCommand::is_source(path).then(|| path.to_owned())
+    };
+    debug.unit_files().into_iter().filter_map(inside).collect()
 }
 
 pub(crate) fn unread(why: String) -> Reading {
@@ -72,26 +94,37 @@ pub struct Reading {
 ///
 /// # Errors
 /// When the list cannot be read.
-pub fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
+pub(crate) fn read_listed(list: &Path, root: &Path) -> Result<Reading> {
+    read_list(list, root, BTreeSet::new())
+}
+
+fn read_list(list: &Path, root: &Path, in_program: BTreeSet<PathBuf>) -> Result<Reading> {
     let text = std::fs::read_to_string(list).doing_with(|| format!("cannot read {}", list.display()))?;
-    Ok(read(lineup_sources::from_json(list, &text)?, root, &Silent))
+    let parts = Parts { types: &BTreeSet::new(), definers: &|_| Vec::new(), in_program };
+    Ok(read_with(lineup_sources::from_json(list, &text)?, root, parts, &Silent))
 }
 
-/// Reads the units that these calls compile. Nothing that goes wrong here ends a study: the summary tells it, and the
-/// rules that need no compiler stay.
-pub fn read(commands: Vec<CompileCommand>, root: &Path, progress: &dyn Progress) -> Reading {
-    read_with(commands, root, &BTreeSet::new(), &|_| Vec::new(), progress)
+/// What of a program is read.
+pub(crate) struct Parts<'p> {
+    /// Types whose objects are followed into further units.
+    pub(crate) types: &'p BTreeSet<String>,
+    /// The units of functions that are given such objects.
+    pub(crate) definers: Definers<'p>,
+    /// The sources of the program's units, relative to the source folder.
+    pub(crate) in_program: BTreeSet<PathBuf>,
 }
 
-/// The same, and the units that `definers` gives for functions that are given objects of `types`.
+/// Reads the units that these calls compile, and those that further functions ask for. Nothing that goes wrong here ends
+/// a study: the summary tells it, and what was not read does not change.
 pub(crate) fn read_with(
     commands: Vec<CompileCommand>,
     root: &Path,
-    types: &BTreeSet<String>,
-    definers: Definers<'_>,
+    parts: Parts<'_>,
     progress: &dyn Progress,
 ) -> Reading {
+    let Parts { types, definers, in_program } = parts;
     let build = Build {
+        in_program,
         installed_headers: installed_headers(root),
         compiler_headers: compiler_headers(&commands),
         standards: standards(&commands),
