@@ -191,6 +191,8 @@ pub(crate) struct Member {
     pub(crate) shape: Shape,
     /// The record in it, also inside an array.
     pub(crate) record: Option<Name>,
+    /// The record that it points to.
+    pub(crate) points_to: Option<Name>,
     pub(crate) offset_bits: u64,
     pub(crate) size_bytes: u64,
     pub(crate) is_volatile: bool,

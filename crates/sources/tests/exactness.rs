@@ -314,3 +314,14 @@ fn a_variable_is_what_each_file_declares_it_as() {
     let own = declared_twice(own);
     assert_eq!(own.freedom(), Freedom::Movable, "{:#?}", own.uses);
 }
+
+#[test]
+fn pointers_in_a_union_without_a_tag_are_casts() {
+    let types = "struct t { double y; int x, z; }; struct u { int x; int w; double y; };";
+    let used = "int f(struct t *x) { union p p; p.a = x; return p.b->w; }";
+    refused(&format!("{types} union p {{ struct t *a; struct u *b; }}; {used}"), "cast to or from u");
+    let same = "union p { struct t *a; const struct t *b; };";
+    movable(&format!("{types} {same} int f(struct t *x) {{ union p p; p.a = x; return p.b->x; }}"));
+    let tagged = "struct value { int kind; union { struct t *a; struct u *b; }; };";
+    movable(&format!("{types} {tagged} int f(struct value *v) {{ return v->kind ? v->a->x : v->b->w; }}"));
+}

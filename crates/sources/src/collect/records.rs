@@ -51,6 +51,10 @@ impl Collector<'_> {
                 false => self.shape(field.ty),
             },
             record: self.tree.record_of(inner).and_then(|record| self.usr(record)),
+            points_to: match self.tree.ty(inner).kind {
+                TypeKind::Pointer(to) => self.tree.record_of(to).and_then(|record| self.usr(record)),
+                _ => None,
+            },
             offset_bits: field.offset_bits,
             size_bytes: ty.size_bytes.unwrap_or(0),
             is_volatile,

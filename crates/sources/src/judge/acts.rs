@@ -214,7 +214,14 @@ impl Judge<'_> {
         self.find(record, Verdict::Refuse, kind, at, reason);
     }
 
-    fn used_as_record(&mut self, record: &Name, reach: Reach, other: &Name, is_generic: bool, at: &Where) {
+    pub(super) fn used_as_record(
+        &mut self,
+        record: &Name,
+        reach: Reach,
+        other: &Name,
+        is_generic: bool,
+        at: &Where,
+    ) {
         if record == other {
             let reason = "a pointer to it comes back to its own type";
             return self.find(record, Verdict::Harmless, UseKind::Cast, at, reason);

@@ -1,7 +1,7 @@
 //! What the declarations alone say.
 
 use super::Judge;
-use crate::facts::{Facts, Member, RecordFact, Shape, Where};
+use crate::facts::{Facts, Member, Reach, RecordFact, Shape, Where};
 use crate::relation::common_members;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -31,7 +31,10 @@ impl Judge<'_> {
             self.copied(usr, record);
             self.constructed(usr, record);
             match record.is_union {
-                true => self.union(usr, record),
+                true => {
+                    self.union(usr, record);
+                    self.union_of_pointers(usr, record);
+                }
                 false => self.trailing(usr, record),
             }
         }
@@ -123,6 +126,23 @@ impl Judge<'_> {
                     let what = format!("it shares {name} with");
                     self.keep_common((one, count), (two, count), UseKind::Union, &union.at, &what);
                 }
+            }
+        }
+    }
+
+    /// Pointers that share a union of which nothing beside says which is meant: one is stored, another may be read. That
+    /// is a cast from one to the other. With a number beside, as a tag, each is read as it was stored.
+    fn union_of_pointers(&mut self, usr: &Name, union: &RecordFact) {
+        let facts = self.facts;
+        let is_tagged = facts.records.values().any(|outer| {
+            let lies_there = outer.members.iter().any(|member| member.record.as_ref() == Some(usr));
+            lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
+        });
+        let pointed: Vec<&Name> =
+            union.members.iter().filter_map(|member| member.points_to.as_ref()).collect();
+        for (index, one) in pointed.iter().enumerate().filter(|_| !is_tagged) {
+            for two in &pointed[index + 1..] {
+                self.used_as_record(one, Reach::Start, two, false, &union.at);
             }
         }
     }
