@@ -27,6 +27,7 @@ mod shuffle;
 mod study;
 mod surroundings;
 mod sweep;
+mod time;
 mod trace;
 mod typed;
 
@@ -56,6 +57,8 @@ enum Command {
     Explain(explain::Options),
     /// Records calls of functions, or counts over the whole program, under the emulator
     Record(record::Options),
+    /// Times calls of functions in a program that runs at its own speed
+    Time(time::Options),
     /// Shows what leaves a program's processes: output, files, arguments of system calls, signals, exit
     Effects(effects::Options),
     /// Record a kernel under one cache after another
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Record(options) => record::run(options),
+        Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),
         Command::Sweep(options) => sweep::run(&options),
         Command::Compare(compare) => compare::run(compare),

@@ -236,7 +236,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
 }
 
 /// `KEY=VALUE`.
-fn variable(text: &str) -> Result<(OsString, OsString), String> {
+pub(crate) fn variable(text: &str) -> Result<(OsString, OsString), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err(format!("{text}: write KEY=VALUE")),

@@ -46,7 +46,7 @@ impl Code {
     }
 
     /// An instruction with a register and a word of the thread's state.
-    fn with_slot(&mut self, opcode: u8, register: Gpr, slot: i32) {
+    pub(crate) fn with_slot(&mut self, opcode: u8, register: Gpr, slot: i32) {
         self.put(&[0x64, 0x48 | register.high() << 2, opcode, register.low() << 3 | 4, 0x25]);
         self.put_32(slot);
     }
@@ -82,7 +82,7 @@ impl Code {
     }
 
     /// An instruction with a register and memory.
-    fn with_memory(&mut self, opcode: u8, register: u8, address: Address) {
+    pub(crate) fn with_memory(&mut self, opcode: u8, register: u8, address: Address) {
         let high = |register: Option<Gpr>| register.map_or(0, Gpr::high);
         let index = address.index.map(|(index, _)| index);
         self.put(&[0x48 | (register >> 3) << 2 | high(index) << 1 | high(address.base), opcode]);

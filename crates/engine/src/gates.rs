@@ -99,7 +99,7 @@ fn vectors(code: &mut Code, instruction: &[u8]) {
     code.put(instruction);
 }
 
-fn compare_slot(code: &mut Code, slots: i32, distance: i32) {
+pub(crate) fn compare_slot(code: &mut Code, slots: i32, distance: i32) {
     code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[slot], 0
     code.put(&(slots + distance).to_le_bytes());
     code.put(&[0]);
@@ -131,6 +131,17 @@ pub(crate) fn unmask(slots: i32) -> (Vec<u8>, usize) {
 /// In place of a system call: calls a function with the registers. The function makes the call, unless its number is
 /// given: then it is made after the function has returned, with the registers as they were. Goes on at `back`.
 pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) -> Vec<u8> {
+    let mut code = calls(function);
+    if let Some(number) = number {
+        code.move_value(RAX, u64::from(number));
+        code.put(&[0x0f, 0x05]);
+    }
+    code.jump_far(back);
+    code.bytes
+}
+
+/// Calls a function with all registers, and leaves them as they were.
+pub(crate) fn calls(function: u64) -> Code {
     const ROOM: i32 = VECTOR_BYTES as i32 + 64;
     let mut code = Code::default();
     code.lea_plus(RSP, RSP, -128);
@@ -154,12 +165,7 @@ pub(crate) fn in_place_of_call(function: u64, number: Option<u32>, back: u64) ->
         code.put(&[0x40 | register >> 3, 0x58 | register & 7]);
     }
     code.lea_plus(RSP, RSP, 128);
-    if let Some(number) = number {
-        code.move_value(RAX, u64::from(number));
-        code.put(&[0x0f, 0x05]);
-    }
-    code.jump_far(back);
-    code.bytes
+    code
 }
 
 /// From the cache to the engine and back: the program's registers as they are, why in the slots. Also from where on

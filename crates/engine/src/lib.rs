@@ -19,6 +19,7 @@ mod slots;
 pub mod translate;
 
 mod cache;
+mod ends;
 mod engine;
 mod gates;
 mod heap;
@@ -29,6 +30,7 @@ mod processes;
 mod restore;
 mod shared;
 mod signals;
+mod stamps;
 mod start;
 mod system;
 

@@ -5,12 +5,12 @@ use crate::gates::{self, Entry};
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{processes, signals};
+use crate::{ends, processes, signals};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, Register,
 };
-use lineup_recording::native::{Refusal, entry, state, word};
+use lineup_recording::native::{Refusal, entry, state, timed, word};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -19,15 +19,15 @@ pub(crate) const JUMP_BYTES: u64 = 5;
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
-const MOST_BYTES: u64 = 160;
+const MOST_BYTES: u64 = 640;
 /// Functions are looked through up to here for jumps to their beginning.
 const MOST_LOOKED_AT: u64 = 1 << 20;
 
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
 /// file.
 pub(crate) struct Near {
-    at: u64,
-    used: u64,
+    pub(crate) at: u64,
+    pub(crate) used: u64,
 }
 
 /// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
@@ -44,6 +44,9 @@ pub(crate) fn more(engine: &Engine) {
 /// yet: the process has one thread, or their file was mapped just now.
 pub(crate) fn all(engine: &Engine) {
     let shared = &engine.shared;
+    if shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE {
+        return ends::all(engine);
+    }
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
     let maps = maps::read();
     let is_code = |range: Range<u64>| {
@@ -77,7 +80,9 @@ pub(crate) fn all(engine: &Engine) {
 /// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
 /// handler and those that map and unmap memory, and before they are made those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
-    lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
+    if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
+        lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
+    }
     lead(engine, libc::SYS_mmap, engine::map_from_site as *const () as u64, false);
     lead(engine, libc::SYS_munmap, engine::unmap_from_site as *const () as u64, false);
     lead(engine, libc::SYS_clone, processes::before_clone as *const () as u64, true);
@@ -172,7 +177,7 @@ fn prepare(
 }
 
 /// Memory with room for an entry's code that a jump from there reaches.
-fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut Near, Refusal> {
+pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut Near, Refusal> {
     let fits = |near: &Near| {
         near.at.abs_diff(range.start) < (1 << 31) - 2 * NEAR_BYTES && near.used + MOST_BYTES < NEAR_BYTES
     };
@@ -192,7 +197,7 @@ fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Result<&'a mut
 }
 
 /// The instructions that the jump replaces, and how control goes on behind them.
-fn moved(pc: u64, size: u64, room: u64) -> Result<Vec<Instruction>, Refusal> {
+pub(crate) fn moved(pc: u64, size: u64, room: u64) -> Result<Vec<Instruction>, Refusal> {
     // Without a size the function reaches as far as there is room.
     let size = if size == 0 { room } else { size };
     // An instruction has 15 bytes at most.

@@ -148,6 +148,24 @@ impl Shared {
         self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
     }
 
+    /// A free chunk as it was left, for a thread; `None` when there is none.
+    pub(crate) fn take_table(&self) -> Option<(usize, *mut u8)> {
+        let is_free = |number: &usize| {
+            let state = self.chunk(*number, chunk::STATE);
+            state.compare_exchange(0, chunk::IS_OWNED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        let number = (0..chunk::COUNT).find(is_free)?;
+        Some((number, self.chunks.wrapping_add(number * CHUNK_STRIDE)))
+    }
+
+    /// Gives back what [`Shared::take_table`] gave.
+    pub(crate) fn leave_table(&self, at: u64) {
+        let number = (at.wrapping_sub(self.chunks as u64) / CHUNK_STRIDE as u64) as usize;
+        if number < chunk::COUNT {
+            self.chunk(number, chunk::STATE).store(0, Ordering::Release);
+        }
+    }
+
     /// Why nothing more can be written.
     pub(crate) fn is_read(&self) -> bool {
         self.word(word::IS_GONE).load(Ordering::Acquire) == 0

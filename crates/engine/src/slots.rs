@@ -53,6 +53,10 @@ pub(crate) struct Slots {
     pub(crate) handlers_stack_bytes: u64,
     /// The program's registers while that mask is put back, see [`crate::gates::unmask`].
     pub(crate) kept: [u64; 7],
+    /// When calls are timed: the thread's table, 0 before it has one.
+    pub(crate) times: u64,
+    /// By region: where the return address of a call lies that has not ended, or 0, and when it began.
+    pub(crate) timed: [[u64; 2]; 8],
 }
 
 /// Distance of a word from the beginning.
@@ -64,7 +68,7 @@ macro_rules! at {
 pub(crate) use at;
 
 /// Bytes that the assembly sets aside.
-pub(crate) const BYTES: usize = 320;
+pub(crate) const BYTES: usize = 448;
 const _: () = assert!(size_of::<Slots>() <= BYTES);
 
 /// Why code in the cache hands over to the engine.

@@ -6,8 +6,8 @@ use crate::gates::{self, Places, VECTOR_BYTES};
 use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::signals::Signals;
-use crate::{patch, system};
-use lineup_recording::native::{VARIABLE, note, state, word};
+use crate::{ends, patch, stamps, system};
+use lineup_recording::native::{VARIABLE, note, state, timed, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -114,16 +114,25 @@ fn begin(shared: Shared) {
     }
     let Parts { slots, cache, gate, release_first, entry, is_on, signals } = parts;
     let mut thread_key = 0;
+    let is_timed = shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
+    let end_thread = if is_timed { stamps::end_thread } else { engine::end_thread };
     // SAFETY: the key is ours; the function lives as long as the library, which is never unloaded.
-    if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(engine::end_thread)) } != 0
-        || thread_key >= 32
-    {
+    if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return shared.give_up("the C library has no room for what is kept of a thread");
     }
     let code = Lock::new(Blocks::new(cache));
     let engine = Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals };
     let Some(engine) = engine::set(engine) else { return };
     system::register_serializing();
+    if is_timed {
+        if !stamps::prepare() {
+            return engine.shared.give_up("there is no memory for tables of times");
+        }
+        engine.is_on.store(1, Ordering::Release);
+        if !ends::calibrate(engine) {
+            return engine.shared.give_up("there is no room for the code that stamps calls");
+        }
+    }
     patch::all(engine);
     if engine.shared.refuses() {
         return;

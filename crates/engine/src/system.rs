@@ -186,6 +186,15 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { call(libc::SYS_nanosleep, [&raw const time as u64, 0, 0, 0, 0, 0]) };
 }
 
+/// The clock that only goes forward.
+pub(crate) fn clock_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let arguments = [libc::CLOCK_MONOTONIC as u64, &raw mut time as u64, 0, 0, 0, 0];
+    // SAFETY: the time is ours.
+    unsafe { call(libc::SYS_clock_gettime, arguments) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// The process.
 pub(crate) fn process() -> u64 {
     // SAFETY: takes nothing.

@@ -233,6 +233,23 @@ impl Images {
         entries
     }
 
+    /// Parts of the function at an entry that were split off it, and lie elsewhere.
+    pub fn parts(&self, entry: &EntryPlace) -> Vec<EntryPlace> {
+        let image = self.all.iter().find(|image| image.loaded.contains(entry.pc));
+        let symbol = image.and_then(|image| image.symbol_at(image.loaded.to_link(entry.pc)));
+        let (Some(image), Some(symbol)) = (image, symbol) else { return Vec::new() };
+        let is_part = |name: &str| {
+            let rest = name.strip_prefix(symbol.name.as_str());
+            rest.is_some_and(|rest| rest == ".cold" || rest.starts_with(".cold."))
+        };
+        let place = |part: &FunctionSymbol| {
+            let pc = image.loaded.to_runtime(part.address);
+            let room = self.next_function(pc).map_or(part.size_bytes, |next| next - pc);
+            EntryPlace { pc, region: entry.region, size_bytes: part.size_bytes, room_bytes: room }
+        };
+        image.functions.iter().filter(|part| is_part(&part.name)).map(place).collect()
+    }
+
     /// Where the next function begins in the file that holds an address.
     fn next_function(&self, pc: u64) -> Option<u64> {
         let image = self.all.iter().find(|image| image.loaded.contains(pc))?;

@@ -47,6 +47,16 @@ pub mod word {
     pub const GIVEN_BACK: usize = 17;
     /// Calls that were to be recorded and were not, since the log was full.
     pub const PASSED_OVER: usize = 16;
+    /// What is done with calls: 0 they are recorded, or [`super::timed::MODE`].
+    pub const MODE: usize = 18;
+    /// Cycles of the processor's counter in so many nanoseconds.
+    pub const CYCLES: usize = 19;
+    /// See [`CYCLES`].
+    pub const NANOSECONDS: usize = 20;
+    /// The counter when the program began.
+    pub const BEGUN_AT: usize = 21;
+    /// Cycles that each call takes longer, a thousandth of each.
+    pub const CYCLES_ADDED: usize = 22;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -101,6 +111,43 @@ pub mod region {
     pub const UNWATCHED: usize = 5;
     /// Regions at most.
     pub const MOST: usize = 64;
+}
+
+/// When calls are timed, chunks are tables of threads that were, which a thread takes over as they are: words of each
+/// region in it.
+pub mod timed {
+    /// What [`super::word::MODE`] holds.
+    pub const MODE: u64 = 1;
+    /// Regions in a table, the last one for the cost of the stamps themselves.
+    pub const REGIONS: usize = 8;
+    /// That one.
+    pub const STAMPS: usize = REGIONS - 1;
+    /// Words of each.
+    pub const WORDS: usize = 1984;
+    /// Cycles of all calls.
+    pub const SUM: usize = 0;
+    /// Cycles of the longest call.
+    pub const MOST: usize = 1;
+    /// Calls that were left by an exception or a jump, as the next call found out.
+    pub const LEFT: usize = 2;
+    /// Calls inside a call of the same region.
+    pub const INNER: usize = 3;
+    /// Calls that ended with a jump to another function.
+    pub const JUMPED: usize = 4;
+    /// How often there was a longest call.
+    pub const MARKS: usize = 5;
+    /// The latest of them: when it began, its cycles and its processor.
+    pub const FIRST_MARK: usize = 8;
+    /// Words of each.
+    pub const MARK_WORDS: usize = 3;
+    /// So many, one taking the place of another.
+    pub const MOST_MARKS: usize = 16;
+    /// Calls by cycles.
+    pub const FIRST_BUCKET: usize = 64;
+    /// As in a trace's histogram: 32 to an octave.
+    pub const BUCKETS: usize = 1920;
+    /// In the region of an entry: no function's beginning, but a part of it that lies elsewhere.
+    pub const PART: u64 = 1 << 32;
 }
 
 /// Words of a chunk of the log.
@@ -311,9 +358,13 @@ pub enum Refusal {
     JumpedTo,
     /// No memory near it.
     NoRoom,
+    /// Where it ends, when its calls are timed.
+    Ends,
+    /// It may end anywhere, when its calls are timed.
+    Unclear,
 }
 
-const REFUSALS: [(Refusal, &str); 4] = [
+const REFUSALS: [(Refusal, &str); 6] = [
     (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
     (
@@ -321,6 +372,8 @@ const REFUSALS: [(Refusal, &str); 4] = [
         "its own code jumps to its first instructions, so that calls cannot be told from rounds",
     ),
     (Refusal::NoRoom, "there is no free memory near it"),
+    (Refusal::Ends, "one of its returns lies too close to code that something jumps to"),
+    (Refusal::Unclear, "it jumps to where only the running program knows, and may end with that"),
 ];
 
 impl Refusal {
@@ -336,6 +389,9 @@ impl Refusal {
 }
 
 const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word::FIRST_CHUNK);
+const _: () = assert!(8 * timed::REGIONS * timed::WORDS <= chunk::BYTES as usize);
+const _: () = assert!(timed::FIRST_BUCKET + timed::BUCKETS <= timed::WORDS);
+const _: () = assert!(timed::FIRST_MARK + timed::MARK_WORDS * timed::MOST_MARKS <= timed::FIRST_BUCKET);
 const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
 
 #[cfg(test)]

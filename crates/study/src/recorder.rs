@@ -14,6 +14,7 @@ mod subject;
 
 pub use audit::{AuditRequest, audit};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
+pub use native::{Mark, TimedRegion, Times, time};
 pub use request::{Engine, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;
 pub use subject::Subject;
@@ -70,6 +71,22 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
     }
 }
 
+/// The plan of a first run.
+fn plan(header: Header, subject: &Subject) -> Result<Plan> {
+    Ok(Plan {
+        task: Task::Discover,
+        header,
+        output: String::new(),
+        program: subject.started_text()?,
+        follow: None,
+        journal: String::new(),
+        unwatched_output: String::new(),
+        follows_all: false,
+        discovery: Discovery::default(),
+        system: None,
+    })
+}
+
 /// What came of one way to record.
 struct Made {
     outcome: RecordOutcome,
@@ -95,18 +112,8 @@ fn with(
         header.mode = Mode::OnePass;
     }
     let mode = header.mode;
-    let plan = Plan {
-        task: Task::Discover,
-        header,
-        output: String::new(),
-        program: subject.started_text()?,
-        follow: recorder.emulator().and_then(Emulator::follow).filter(|_| mode != Mode::WholeProgram),
-        journal: String::new(),
-        unwatched_output: String::new(),
-        follows_all: false,
-        discovery: Discovery::default(),
-        system: None,
-    };
+    let follow = recorder.emulator().and_then(Emulator::follow).filter(|_| mode != Mode::WholeProgram);
+    let plan = Plan { follow, ..plan(header, subject)? };
     let mut lacks = None;
     let (output, recorded, plan, runs) = match recorder {
         Recorder::Emulator(emulator) => {

@@ -23,5 +23,6 @@ mod several;
 #[path = "../small_folder/mod.rs"]
 mod small_folder;
 mod thread_local;
+mod times;
 #[cfg(target_arch = "x86_64")]
 mod transparent;

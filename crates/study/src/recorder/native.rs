@@ -3,13 +3,16 @@
 
 mod follower;
 mod memory;
+mod times;
+
+pub use times::{Mark, TimedRegion, Times, time};
 
 use super::runs::Recorded;
 use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
-use crate::process::Waiting;
+use crate::process::{Finished, Waiting};
 use crate::run::Run;
 use follower::Follower;
 use lineup_model::abi::{Abi, Machine};
@@ -123,38 +126,10 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let mut follower = Follower::new(&memory, plan, task.output);
     follower.needs_all = request.engine == Engine::Fitting;
-    let waiting = Waiting::start(&task.run(&memory)?, None, request.streams, interrupts)?;
+    let made =
+        |number: usize| memory.region(number, region::CALLS) + memory.region(number, region::UNWATCHED);
     let begun = Instant::now();
-    let is_over = AtomicBool::new(false);
-    let (finished, followed) = std::thread::scope(|scope| {
-        let following = scope.spawn(|| {
-            let followed = follower.follow(&is_over);
-            // Whoever would write more goes on without.
-            memory.set(word::IS_GONE, 1);
-            followed
-        });
-        let seen = |number| memory.region(number, region::CALLS);
-        let regions = 0..plan.header.regions.len();
-        let is_refused = || refused(&memory, plan).is_some();
-        let finished = match request.stop_after {
-            Some(calls) => waiting.run_until(&|| {
-                is_refused()
-                    || regions
-                        .clone()
-                        .all(|number| seen(number) + memory.region(number, region::UNWATCHED) >= calls)
-            }),
-            None => waiting.run_if(&|| match memory.word(word::STATE) {
-                state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
-                // Another program may start the one with the engine at any time.
-                _ => task.subject.is_started_by_another().then_some(true),
-            }),
-        };
-        is_over.store(true, Ordering::Release);
-        (
-            finished,
-            following.join().unwrap_or_else(|_| Err(Error::Start("reading the engine's log failed".into()))),
-        )
-    });
+    let (finished, followed) = task.conduct(&memory, &mut follower, &made, interrupts)?;
     if let Some(refused) = refused(&memory, plan) {
         return refuse(refused);
     }
@@ -207,6 +182,42 @@ fn error_number(error: &Error) -> i32 {
 }
 
 impl Task<'_> {
+    /// Runs the program with the engine, whose log is read beside it: how it ended, and whether all was read. `made` tells
+    /// how many calls of a region there were until now.
+    fn conduct(
+        &self,
+        memory: &Memory,
+        follower: &mut Follower<'_>,
+        made: &dyn Fn(usize) -> u64,
+        interrupts: &Interrupts,
+    ) -> Result<(Result<Finished>, Result<()>)> {
+        let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
+        let is_over = AtomicBool::new(false);
+        Ok(std::thread::scope(|scope| {
+            let following = scope.spawn(|| {
+                let followed = follower.follow(&is_over);
+                // Whoever would write more goes on without.
+                memory.set(word::IS_GONE, 1);
+                followed
+            });
+            let regions = 0..self.plan.header.regions.len();
+            let is_refused = || refused(memory, self.plan).is_some();
+            let finished = match self.request.stop_after {
+                Some(calls) => {
+                    waiting.run_until(&|| is_refused() || regions.clone().all(|number| made(number) >= calls))
+                }
+                None => waiting.run_if(&|| match memory.word(word::STATE) {
+                    state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
+                    // Another program may start the one with the engine at any time.
+                    _ => self.subject.is_started_by_another().then_some(true),
+                }),
+            };
+            is_over.store(true, Ordering::Release);
+            let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
+            (finished, following.join().unwrap_or_else(failed))
+        }))
+    }
+
     /// What was not recorded, and would be under the emulator: calls in processes that were forked off, and programs
     /// that were started and may have the functions.
     fn lacks(&self, memory: &Memory) -> Option<String> {

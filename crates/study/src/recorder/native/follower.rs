@@ -4,7 +4,7 @@ use super::memory::{Chunk, Memory};
 use crate::error::{Doing, Result};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
-use lineup_follow::images::Images;
+use lineup_follow::images::{EntryPlace, Images};
 use lineup_follow::maps::{self, GuestFile};
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
@@ -74,6 +74,8 @@ pub(super) struct Follower<'a> {
     begun: Instant,
     /// Regions that a file had.
     pub(super) found: BTreeSet<u16>,
+    /// Calls are timed: there is no log.
+    pub(super) is_timed: bool,
     /// The program does not begin when a region is in no file that it begins with.
     pub(super) needs_all: bool,
     /// How many files had been mapped at the last look at them.
@@ -98,6 +100,7 @@ impl<'a> Follower<'a> {
             bounds: vec![0; regions],
             begun: Instant::now(),
             found: BTreeSet::new(),
+            is_timed: false,
             needs_all: false,
             looked_at: 0,
         };
@@ -137,7 +140,7 @@ impl<'a> Follower<'a> {
                 state::ASKS_AGAIN => self.answer()?,
                 _ => {}
             }
-            let chunks = self.memory.chunks(was_over);
+            let chunks = if self.is_timed { Vec::new() } else { self.memory.chunks(was_over) };
             for chunk in &chunks {
                 self.read(chunk)?;
             }
@@ -156,12 +159,18 @@ impl<'a> Follower<'a> {
         let mut known = self.memory.word(word::ENTRIES) as usize;
         let addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
         let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
+        let mut places: Vec<(EntryPlace, bool)> = Vec::new();
         for place in self.images.entries(&files) {
             self.found.insert(place.region);
+            let parts = if self.is_timed { self.images.parts(&place) } else { Vec::new() };
+            places.push((place, false));
+            places.extend(parts.into_iter().map(|part| (part, true)));
+        }
+        for (place, is_part) in places {
             let is_known = addresses.contains(&place.pc);
             match unused.pop().or((known < entry::MOST).then_some(known)) {
                 Some(number) if !is_known => {
-                    self.memory.set_entry(number, &place);
+                    self.memory.set_entry(number, &place, is_part);
                     known = known.max(number + 1);
                 }
                 Some(number) if number < known => unused.push(number),

@@ -3,7 +3,7 @@
 use crate::error::{Doing, Result};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, note, region, word,
+    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, note, region, timed, word,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -65,12 +65,13 @@ impl Memory {
         self.set(word::FIRST_REGION + number * region::WORDS + field, value);
     }
 
-    /// Asks for an entry.
-    pub(super) fn set_entry(&self, number: usize, place: &EntryPlace) {
+    /// Asks for an entry, or for a part of a function.
+    pub(super) fn set_entry(&self, number: usize, place: &EntryPlace, is_part: bool) {
+        let part = if is_part { timed::PART } else { 0 };
         let first = word::FIRST_ENTRY + number * entry::WORDS;
         self.set(first + entry::ANSWER, 0);
         self.set(first + entry::ADDRESS, place.pc);
-        self.set(first + entry::REGION, u64::from(place.region));
+        self.set(first + entry::REGION, u64::from(place.region) | part);
         self.set(first + entry::SIZE, place.size_bytes);
         self.set(first + entry::ROOM, place.room_bytes);
     }
@@ -117,6 +118,14 @@ impl Memory {
         let _ = self.0.read_exact_at(&mut bytes, CHUNKS + chunk.number as u64 * chunk::BYTES);
         self.set(first + chunk::STATE, 0);
         self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
+        bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// The words of a region in a table of times.
+    pub(super) fn times(&self, number: usize, region: usize) -> Vec<u64> {
+        let mut bytes = vec![0; 8 * timed::WORDS];
+        let at = CHUNKS + number as u64 * chunk::BYTES + 8 * (region * timed::WORDS) as u64;
+        let _ = self.0.read_exact_at(&mut bytes, at);
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
     }
 

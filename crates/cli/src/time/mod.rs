@@ -1,0 +1,243 @@
+//! `lineup time`: how long calls of functions take, with the program at its own speed.
+
+mod text;
+
+use crate::files;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::surroundings::Surroundings;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_model::region::Region;
+use lineup_prove::run::Ending;
+use lineup_recording::{Mode, Selection};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, Engine, RecordRequest, Subject, TimedRegion, Times};
+use lineup_study::run::Run;
+use lineup_trace::Histogram;
+use lineup_trace::layout::bucket_range;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Arguments of `lineup time`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Function whose calls are timed, callees included; up to seven
+    #[arg(long = "region", value_name = "F", required = true)]
+    regions: Vec<Region>,
+    /// Add a variable to the program's environment
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = crate::record::variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Print JSON (schema lineup.time/1); the program's output then goes to standard error
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    limits: Surroundings,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// What was timed, as shown.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    command: Vec<String>,
+    exit_status: Option<i32>,
+    signal: Option<i32>,
+    elapsed_ns: u64,
+    cycles_per_second: f64,
+    /// What of each time was the stamps' own: it is subtracted.
+    stamp_ns: f64,
+    /// How much longer a call takes the program.
+    added_ns: f64,
+    regions: Vec<RegionTimes>,
+    notes: Vec<String>,
+}
+
+/// The times of a region's calls.
+#[derive(Serialize)]
+struct RegionTimes {
+    name: String,
+    calls: u64,
+    left: u64,
+    inner: u64,
+    jumped: u64,
+    total_ns: f64,
+    share: f64,
+    mean_ns: Option<f64>,
+    min_ns: Option<f64>,
+    p50_ns: Option<f64>,
+    p90_ns: Option<f64>,
+    p99_ns: Option<f64>,
+    p999_ns: Option<f64>,
+    max_ns: Option<f64>,
+    high_water: Vec<HighWater>,
+    buckets: Vec<Bucket>,
+}
+
+/// A call that took longer than any before.
+#[derive(Serialize)]
+struct HighWater {
+    after_ns: f64,
+    ns: f64,
+    cpu: Option<u32>,
+}
+
+/// Calls by time.
+#[derive(Serialize)]
+struct Bucket {
+    from_ns: f64,
+    to_ns: f64,
+    calls: u64,
+}
+
+/// Runs `lineup time`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let request = request(options, &interrupts, &stages)?;
+    let subject = Subject::load(&request.run, None)?;
+    stages.stage("timing calls");
+    let times = recorder::time(&request, &subject, &interrupts)?;
+    stages.end();
+    let report = report(&request, &times);
+    files::print(&match options.json {
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => text::text(&report, files::text_style()),
+    })?;
+    match times.finished.ending {
+        Ending::Killed(signal) if times.finished.stopped.is_none() => {
+            bail!("the program was ended by signal {signal}; times until then are above")
+        }
+        _ => Ok(Outcome::Done),
+    }
+}
+
+fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
+    let mut command = options.command.iter().cloned();
+    let program = command.next().context("no program given")?;
+    let program = recorder::executable(&program)?.into_os_string();
+    Ok(RecordRequest {
+        run: Run {
+            command: [program].into_iter().chain(command).collect(),
+            environment: options.environment.clone(),
+            input: options.limits.input(interrupts, stages)?,
+            max_time: options.limits.max_time(),
+            drive: options.limits.drive(),
+            leftovers: options.limits.leftovers(),
+            ..Run::default()
+        },
+        engine: Engine::Native,
+        regions: options.regions.iter().cloned().collect(),
+        mode: Mode::TwoPass,
+        max_calls: None,
+        selection: Selection::First,
+        stop_after: options.limits.stop_after(),
+        warmup_calls: 0,
+        caches: Vec::new(),
+        output: PathBuf::new(),
+        streams: if options.json { Streams::Shown } else { Streams::Ours },
+    })
+}
+
+fn report(request: &RecordRequest, times: &Times) -> Report {
+    let (exit_status, signal) = match times.finished.ending {
+        Ending::Exited(status) => (Some(status), None),
+        Ending::Killed(signal) => (None, Some(signal)),
+        Ending::Stopped => (None, None),
+    };
+    let cycles_ns = 1e9 / times.cycles_per_second.max(1.0);
+    let stamp_cycles = usual_mean(&histogram(&times.stamps));
+    let clock = Clock { cycles_ns, stamp_cycles, begun_at: times.begun_at };
+    let elapsed_ns = u64::try_from(times.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    Report {
+        schema: "lineup.time/1",
+        command: request.run.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        exit_status,
+        signal,
+        elapsed_ns,
+        cycles_per_second: times.cycles_per_second,
+        stamp_ns: stamp_cycles * cycles_ns,
+        added_ns: times.added_cycles * cycles_ns,
+        regions: times.regions.iter().map(|region| clock.region(region, elapsed_ns)).collect(),
+        notes: times.notes.clone(),
+    }
+}
+
+/// Counts of calls, as a trace has them.
+fn histogram(region: &TimedRegion) -> Histogram {
+    let mut histogram = Histogram::default();
+    for (count, bucket) in region.buckets.iter().zip(0..).filter(|(count, _)| **count > 0) {
+        histogram.add(bucket_range(bucket).0, *count);
+    }
+    histogram
+}
+
+/// The mean of all but the longest hundredth, which something else has interrupted.
+fn usual_mean(histogram: &Histogram) -> f64 {
+    let longest = histogram.quantile(0.99).unwrap_or_default();
+    let usual = || histogram.buckets().filter(|(from, _, _)| *from <= longest);
+    let sum: f64 = usual().map(|(from, to, calls)| (from + (to - from) / 2) as f64 * calls as f64).sum();
+    sum / usual().map(|(_, _, calls)| calls).sum::<u64>().max(1) as f64
+}
+
+/// How cycles become time.
+struct Clock {
+    cycles_ns: f64,
+    stamp_cycles: f64,
+    begun_at: u64,
+}
+
+impl Clock {
+    /// A call's time without that of the stamps.
+    fn ns(&self, cycles: u64) -> f64 {
+        (cycles as f64 - self.stamp_cycles).max(0.0) * self.cycles_ns
+    }
+
+    fn region(&self, region: &TimedRegion, elapsed_ns: u64) -> RegionTimes {
+        let histogram = histogram(region);
+        let calls = histogram.total();
+        let total_ns = (region.sum as f64 - calls as f64 * self.stamp_cycles).max(0.0) * self.cycles_ns;
+        let quantile = |q| histogram.quantile(q).map(|cycles| self.ns(cycles.min(region.most)));
+        let bucket = |(from, to, calls)| Bucket { from_ns: self.ns(from), to_ns: self.ns(to), calls };
+        RegionTimes {
+            name: region.name.clone(),
+            calls,
+            left: region.left,
+            inner: region.inner,
+            jumped: region.jumped,
+            total_ns,
+            share: total_ns / elapsed_ns.max(1) as f64,
+            mean_ns: (calls > 0).then(|| total_ns / calls as f64),
+            min_ns: quantile(0.0),
+            p50_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+            max_ns: (calls > 0).then(|| self.ns(region.most)),
+            high_water: self.high_water(region),
+            buckets: histogram.buckets().map(bucket).collect(),
+        }
+    }
+
+    /// Those of all threads that were longer than any before.
+    fn high_water(&self, region: &TimedRegion) -> Vec<HighWater> {
+        let mut most = 0;
+        let longer = region.marks.iter().filter(|mark| {
+            let is_longer = mark.cycles > most;
+            most = most.max(mark.cycles);
+            is_longer
+        });
+        longer
+            .map(|mark| HighWater {
+                after_ns: mark.begun_at.saturating_sub(self.begun_at) as f64 * self.cycles_ns,
+                ns: self.ns(mark.cycles),
+                cpu: mark.processor,
+            })
+            .collect()
+    }
+}

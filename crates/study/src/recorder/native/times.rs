@@ -1,0 +1,175 @@
+//! Timing calls natively: only their beginnings and ends are looked at.
+
+use super::follower::Follower;
+use super::memory::Memory;
+use super::{Task, find, refuse, refused};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupts;
+use crate::process::Finished;
+use crate::recorder::{self, RecordRequest, Subject, regions};
+use lineup_recording::native::{chunk, timed, word};
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The times of one region's calls, in cycles of the processor's counter.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TimedRegion {
+    /// Its name.
+    pub name: String,
+    /// Calls by cycles, as a trace's histogram counts them.
+    pub buckets: Vec<u64>,
+    /// Cycles of all calls.
+    pub sum: u64,
+    /// Cycles of the longest.
+    pub most: u64,
+    /// Calls that were left by an exception or a jump: they have no time.
+    pub left: u64,
+    /// Calls inside a call of the same region: they are part of its time.
+    pub inner: u64,
+    /// Calls that ended with a jump to another function: their time is up to there.
+    pub jumped: u64,
+    /// Calls that took longer than any before them on their thread, in order.
+    pub marks: Vec<Mark>,
+}
+
+/// A call that took longer than any before it on its thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark {
+    /// When it began, by the counter.
+    pub begun_at: u64,
+    /// How long it took.
+    pub cycles: u64,
+    /// The processor that it ended on, when that tells its number.
+    pub processor: Option<u32>,
+}
+
+/// What came of timing calls.
+pub struct Times {
+    /// By region.
+    pub regions: Vec<TimedRegion>,
+    /// Calls of a function that does nothing: what of each time is the stamps' own.
+    pub stamps: TimedRegion,
+    /// How much longer each call takes the program, in cycles.
+    pub added_cycles: f64,
+    /// Cycles in a second.
+    pub cycles_per_second: f64,
+    /// The counter when the program began.
+    pub begun_at: u64,
+    /// How long the program ran.
+    pub elapsed: Duration,
+    /// How it ended.
+    pub finished: Finished,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Runs a program and times calls of its functions. Of the request count its run, its regions, `stop_after` and the streams.
+///
+/// # Errors
+/// When a function cannot be timed, and when none was called.
+pub fn time(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<Times> {
+    conduct(request, subject, interrupts).map_err(|error| match error {
+        // There is no other way to do it.
+        Error::Unfit { why, .. } => Error::Start(why),
+        other => other,
+    })
+}
+
+fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) -> Result<Times> {
+    let engine = find(request, subject)?;
+    if request.regions.len() > timed::STAMPS {
+        return Err(Error::Start(format!("{} functions are timed at most", timed::STAMPS)));
+    }
+    let (header, mut notes) = recorder::header(request, subject)?;
+    let plan = recorder::plan(header, subject)?;
+    let memory = Memory::new()?;
+    memory.set(word::MODE, timed::MODE);
+    let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
+    memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
+    let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
+    let mut follower = Follower::new(&memory, &plan, task.output);
+    follower.is_timed = true;
+    let made = |number: usize| sums(&memory, number).buckets.iter().sum();
+    let begun = Instant::now();
+    let (finished, followed) = task.conduct(&memory, &mut follower, &made, interrupts)?;
+    let elapsed = begun.elapsed();
+    if let Some(refused) = refused(&memory, &plan) {
+        return Err(Error::Start(refused));
+    }
+    interrupts.check()?;
+    let finished = finished?;
+    followed?;
+    if memory.word(word::STATE) == 0 {
+        return refuse(format!("{} did not load what times its calls", subject.program().display()));
+    }
+    if let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| !follower.found.contains(&id.0)) {
+        regions::check_known(&region.name, subject.debug())?;
+        let why = format!("no file that the program mapped has a function {}", region.name);
+        return Err(Error::Region(why));
+    }
+    let named = |(number, (_, region)): (usize, (_, &lineup_model::region::Region))| TimedRegion {
+        name: region.name.clone(),
+        ..sums(&memory, number)
+    };
+    let regions: Vec<TimedRegion> = plan.header.regions.iter().enumerate().map(named).collect();
+    if regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
+        return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
+    }
+    notes.extend(said(&memory));
+    Ok(Times {
+        regions,
+        stamps: sums(&memory, timed::STAMPS),
+        added_cycles: memory.word(word::CYCLES_ADDED) as f64 / 1000.0,
+        cycles_per_second: memory.word(word::CYCLES) as f64 * 1e9
+            / memory.word(word::NANOSECONDS).max(1) as f64,
+        begun_at: memory.word(word::BEGUN_AT),
+        elapsed,
+        finished,
+        notes,
+    })
+}
+
+/// What the summary adds in words.
+fn said(memory: &Memory) -> Vec<String> {
+    let count = |number, what: &str| {
+        Some(memory.word(number)).filter(|count| *count > 0).map(|count| format!("{what}: {count}"))
+    };
+    let forked = count(word::FORKED, "processes that were forked off, whose calls are not timed");
+    let passed =
+        count(word::PASSED_OVER, "threads whose calls are not timed, since there were too many at a time");
+    forked.into_iter().chain(passed).chain(memory.notes()).collect()
+}
+
+/// One region's words, of all threads.
+fn sums(memory: &Memory, region: usize) -> TimedRegion {
+    let mut sum = TimedRegion { buckets: vec![0; timed::BUCKETS], ..TimedRegion::default() };
+    let field = |table: &[u64], number: usize| table.get(number).copied().unwrap_or_default();
+    for number in 0..chunk::COUNT {
+        let table = memory.times(number, region);
+        if table.iter().all(|word| *word == 0) {
+            continue;
+        }
+        for (count, bucket) in sum.buckets.iter_mut().zip(timed::FIRST_BUCKET..) {
+            *count += field(&table, bucket);
+        }
+        sum.sum = sum.sum.saturating_add(field(&table, timed::SUM));
+        sum.most = sum.most.max(field(&table, timed::MOST));
+        sum.left += field(&table, timed::LEFT);
+        sum.inner += field(&table, timed::INNER);
+        sum.jumped += field(&table, timed::JUMPED);
+        sum.marks.extend(latest(field(&table, timed::MARKS)).map(|mark| {
+            let word = |number| field(&table, timed::FIRST_MARK + timed::MARK_WORDS * mark + number);
+            // The system keeps the processor's number in the lower twelve bits.
+            let processor = Some(word(2)).filter(|word| *word != u64::MAX).map(|word| word as u32 & 0xfff);
+            Mark { begun_at: word(0), cycles: word(1), processor }
+        }));
+    }
+    sum.marks.sort_by_key(|mark| mark.begun_at);
+    sum
+}
+
+/// The places of marks that are there.
+fn latest(made: u64) -> Range<usize> {
+    0..usize::try_from(made).unwrap_or(usize::MAX).min(timed::MOST_MARKS)
+}
