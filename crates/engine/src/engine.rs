@@ -332,6 +332,7 @@ impl Engine {
         };
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
         let thread = Thread { number, chunk: None, stack, table };
+        slots.owner = system::thread();
         slots.own_stack = stack as u64 + STACK_BYTES as u64;
         slots.vectors = stack as u64;
         slots.table = table as u64;

@@ -154,7 +154,9 @@ unsafe extern "C-unwind" fn on_signal(
     let (slots, registers) = unsafe { (&mut *gates::slots(), &mut (*context).uc_mcontext.gregs) };
     let pc = registers[libc::REG_RIP as usize] as u64;
     let engine = match engine::get() {
-        Some(engine) if slots.busy == 1 && !engine.signals.entry.contains(&pc) => engine,
+        Some(engine) if slots.busy == 1 && !engine.signals.entry.contains(&pc) && !is_borrowed(slots) => {
+            engine
+        }
         _ => {
             system::restore_signals(blocked);
             // SAFETY: as the kernel would call it.
@@ -187,6 +189,11 @@ unsafe extern "C-unwind" fn on_signal(
         engine.lose_by_signal(slots);
         slots.busy = 0;
     }
+}
+
+/// Whether these are the slots of another process's thread, whose memory this one borrows: it runs natively.
+fn is_borrowed(slots: &Slots) -> bool {
+    slots.owner != 0 && slots.owner != system::thread()
 }
 
 type Gregs = [libc::greg_t; 23];
@@ -245,7 +252,7 @@ unsafe fn defer(
     let mask = unsafe { &mut *(&raw mut (*context).uc_sigmask).cast::<u64>() };
     // SAFETY: takes nothing; sends a copy of the signal to ourselves.
     unsafe {
-        let thread = system::call(libc::SYS_gettid, [0; 6]) as u64;
+        let thread = system::thread();
         system::call(
             libc::SYS_rt_tgsigqueueinfo,
             [system::process(), thread, signal as u64, info as u64, 0, 0],

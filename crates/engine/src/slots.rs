@@ -53,6 +53,8 @@ pub(crate) struct Slots {
     pub(crate) handlers_stack_bytes: u64,
     /// The program's registers while that mask is put back, see [`crate::gates::unmask`].
     pub(crate) kept: [u64; 7],
+    /// The thread's number in the system, 0 before it is known: a process that borrows this one's memory has another.
+    pub(crate) owner: u64,
     /// When calls are timed: the thread's table, 0 before it has one.
     pub(crate) times: u64,
     /// By region: where the return address of a call lies that has not ended, or 0, and when it began.

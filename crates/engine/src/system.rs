@@ -201,6 +201,12 @@ pub(crate) fn process() -> u64 {
     unsafe { call(libc::SYS_getpid, [0; 6]) as u64 }
 }
 
+/// The thread.
+pub(crate) fn thread() -> u64 {
+    // SAFETY: takes nothing.
+    unsafe { call(libc::SYS_gettid, [0; 6]) as u64 }
+}
+
 /// Blocks all signals of this thread; what was blocked before.
 pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);

@@ -302,3 +302,49 @@ fn what_the_native_engine_would_leave_out_goes_to_the_emulator_with_a_reason() {
     let recorded = program.record(&["--region", "region"]);
     assert_eq!((recorded.calls().len(), by(&recorded.said)), (2, (false, true)), "{}", recorded.said);
 }
+
+#[test]
+fn a_signal_to_a_child_that_borrows_memory_is_handled_there_and_blocks_nothing() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <signal.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/syscall.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static volatile int handled;
+        static void handler(int signal) { handled++; }
+        __attribute__((noinline)) int starts(int n) {
+            int status = 0;
+            pid_t made = vfork();
+            if (made == 0) {
+                syscall(SYS_kill, syscall(SYS_getpid), SIGUSR1);
+                execl("/bin/sh", "sh", "-c", "test $(grep SigBlk /proc/self/status | cut -f 2) = 0000000000000000", (char *)0);
+                _exit(99);
+            }
+            waitpid(made, &status, 0);
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+        }
+        int main(void) {
+            signal(SIGUSR1, handler);
+            int bad = 0;
+            for (int i = 0; i < 10; i++) bad += starts(i) != 0;
+            sigset_t blocked;
+            sigprocmask(SIG_BLOCK, 0, &blocked);
+            raise(SIGUSR1);
+            printf("bad %x\nhandled %x\nblocked %x\n", bad, handled, sigismember(&blocked, SIGALRM));
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let recorded = program.record(&["--engine", "native", "--region", "starts"]);
+    // The children share the counter with their parent.
+    assert_eq!(
+        ["bad", "handled", "blocked"].map(|name| recorded.value(name)),
+        [0, 11, 0],
+        "{}",
+        recorded.said
+    );
+    assert_eq!(recorded.calls().len(), 10);
+}
