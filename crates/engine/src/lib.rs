@@ -18,7 +18,9 @@ mod assembly;
 mod slots;
 pub mod translate;
 
+mod blocks;
 mod cache;
+mod calls;
 mod ends;
 mod engine;
 mod gates;

@@ -1,11 +1,11 @@
 //! Entries of watched functions: five bytes are replaced by a jump.
 
-use crate::engine::{self, Engine};
+use crate::engine::Engine;
 use crate::gates::{self, Entry};
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{ends, processes, signals};
+use crate::{calls, ends, processes, signals};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, Register,
@@ -83,8 +83,8 @@ pub(crate) fn system_calls(engine: &Engine) {
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
         lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
     }
-    lead(engine, libc::SYS_mmap, engine::map_from_site as *const () as u64, false);
-    lead(engine, libc::SYS_munmap, engine::unmap_from_site as *const () as u64, false);
+    lead(engine, libc::SYS_mmap, calls::map_from_site as *const () as u64, false);
+    lead(engine, libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false);
     lead(engine, libc::SYS_clone, processes::before_clone as *const () as u64, true);
     lead(engine, libc::SYS_execve, processes::before_exec as *const () as u64, true);
     lead(engine, libc::SYS_execveat, processes::before_exec_at as *const () as u64, true);

@@ -1,7 +1,8 @@
 //! The beginning: what the loader calls when the library is there, before the program's own code runs.
 
+use crate::blocks::Blocks;
 use crate::cache::Cache;
-use crate::engine::{self, Blocks, Engine};
+use crate::engine::{self, Engine};
 use crate::gates::{self, Places, VECTOR_BYTES};
 use crate::lock::Lock;
 use crate::shared::Shared;

@@ -1,0 +1,204 @@
+//! Blocks of the program's code in the cache, and what they are made from.
+
+use crate::cache::Cache;
+use crate::engine::Engine;
+use crate::gates;
+use crate::maps::{self, Mapping};
+use crate::patch;
+use crate::restore::Patch;
+use crate::translate::{Task, Translated, Ways, translate};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::atomic::AtomicU8;
+
+/// Bytes of code looked at for one block.
+const MOST_CODE_BYTES: u64 = 720;
+
+/// Set once it was told that there is no room for more code.
+static NO_ROOM: AtomicU8 = AtomicU8::new(0);
+
+/// A block in the cache.
+#[derive(Clone)]
+pub(crate) struct Block {
+    pub(crate) start: u64,
+    pub(crate) body: u64,
+    /// Where its code ends in the program.
+    end: u64,
+}
+
+/// Blocks, and what they are made from.
+pub(crate) struct Blocks {
+    pub(crate) cache: Cache,
+    blocks: BTreeMap<u64, Block>,
+    pub(crate) links: Vec<u64>,
+    /// Addresses of blocks in the program, by where they begin in the cache.
+    places: BTreeMap<u64, u64>,
+    leaves: HashMap<u64, u64>,
+    /// System calls by what follows them.
+    pub(crate) calls: HashMap<u64, Ways<u64>>,
+    pub(crate) entries: HashSet<u64>,
+    /// Instructions that a jump stands in place of, and where they are now.
+    pub(crate) moved: HashMap<u64, u64>,
+    /// What stood where code is patched.
+    pub(crate) patches: Vec<Patch>,
+    mappings: Vec<Mapping>,
+    /// Memory for code near entries.
+    pub(crate) near: Vec<patch::Near>,
+}
+
+impl Blocks {
+    pub(crate) fn new(cache: Cache) -> Blocks {
+        Blocks {
+            cache,
+            blocks: BTreeMap::new(),
+            links: Vec::new(),
+            places: BTreeMap::new(),
+            leaves: HashMap::new(),
+            calls: HashMap::new(),
+            entries: HashSet::new(),
+            moved: HashMap::new(),
+            patches: Vec::new(),
+            mappings: Vec::new(),
+            near: Vec::new(),
+        }
+    }
+
+    /// The program's code at an address, as it was before entries were patched.
+    fn bytes(&mut self, pc: u64) -> Option<Vec<u8>> {
+        let find =
+            |mappings: &[Mapping]| mappings.iter().find(|mapping| mapping.range.contains(&pc)).cloned();
+        let known = find(&self.mappings).filter(|mapping| mapping.is_fixed_code);
+        let mapping = known.or_else(|| {
+            self.mappings = maps::read();
+            find(&self.mappings).filter(|mapping| mapping.is_fixed_code)
+        })?;
+        let end = mapping.range.end.min(pc + MOST_CODE_BYTES);
+        // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
+        // in a recorded call would have to be in it.
+        let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, (end - pc) as usize) }.to_vec();
+        for patch in &self.patches {
+            for (offset, byte) in patch.original.iter().enumerate() {
+                let place = (patch.pc + offset as u64).wrapping_sub(pc) as usize;
+                if let Some(there) = bytes.get_mut(place) {
+                    *there = *byte;
+                }
+            }
+        }
+        Some(bytes)
+    }
+
+    /// The block at an address, made when there is none; `None` when it cannot be.
+    pub(crate) fn block(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
+        if let Some(block) = self.blocks.get(&pc) {
+            return Some(block.clone());
+        }
+        let Some(bytes) = self.bytes(pc) else {
+            engine.shared.note(&format!(
+                "code at {pc:#x} lies in no file: calls that run it are recorded up to there"
+            ));
+            return None;
+        };
+        let mut translated = self.translated(engine, &bytes, pc);
+        for unlogged in &translated.unlogged {
+            let what = if unlogged.is_lost {
+                "is where recording of its call ended"
+            } else {
+                "has accesses that are not recorded"
+            };
+            engine.shared.note(&format!("{} at {:#x} {what}", unlogged.mnemonic, unlogged.pc));
+        }
+        if translated.definition_hole > 0 {
+            let Some(number) = engine.shared.define(&translated.definition) else {
+                engine
+                    .shared
+                    .note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+                return None;
+            };
+            let hole = translated.definition_hole;
+            translated.code[hole..hole + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        for ((low, high), number) in translated.link_holes.iter().zip(self.links.len() as u64 + 1..) {
+            translated.code[*low..*low + 4].copy_from_slice(&(number as u32).to_le_bytes());
+            translated.code[*high..*high + 4].copy_from_slice(&((number >> 32) as u32).to_le_bytes());
+        }
+        let Some(start) = self.cache.put(&translated.code) else {
+            engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+            return None;
+        };
+        self.links.extend(translated.links.iter().map(|link| start + link.hole as u64));
+        if let Some(ways) = translated.system_call {
+            let next = pc + translated.definition.code.len() as u64;
+            self.calls.insert(next, ways.map(|place| start + place as u64));
+        }
+        let end = pc + (translated.definition.code.len() as u64).max(1);
+        let block = Block { start, body: start + translated.body as u64, end };
+        self.places.insert(start, pc);
+        self.blocks.insert(pc, block.clone());
+        Some(block)
+    }
+
+    /// Whether any code that was looked at lies in a range.
+    pub(crate) fn is_code(&self, range: &Range<u64>) -> bool {
+        self.blocks_in(range).next().is_some()
+            || self.entries.iter().any(|pc| range.contains(pc))
+            || self.mappings.iter().any(|mapping| {
+                mapping.is_fixed_code && mapping.range.start < range.end && range.start < mapping.range.end
+            })
+    }
+
+    fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64) -> Translated {
+        translate(&Task { bytes, pc, slots: engine.slots, is_entry: self.entries.contains(&pc) })
+    }
+
+    /// The block that holds an address of the cache: where it begins there, and the block as it was made.
+    pub(crate) fn around(&mut self, engine: &Engine, address: u64) -> Option<(u64, Translated)> {
+        let (start, pc) = self.places.range(..=address).next_back().map(|(start, pc)| (*start, *pc))?;
+        let bytes = self.bytes(pc)?;
+        let translated = self.translated(engine, &bytes, pc);
+        (address < start + translated.code.len() as u64).then_some((start, translated))
+    }
+
+    /// Forgets code that is unmapped: other code may be mapped there later. What leads to a block leads to the engine
+    /// from now on, which looks for the new one.
+    pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
+        self.mappings.clear();
+        let gone: Vec<(u64, Block)> = self.blocks_in(range).map(|(pc, block)| (*pc, block.clone())).collect();
+        for (pc, block) in &gone {
+            self.blocks.remove(pc);
+            self.places.remove(&block.start);
+            self.leaves.remove(pc);
+            if let Some(again) = self.cache.put(&gates::again(engine.slots, *pc)) {
+                self.cache.lead(block.start, again);
+            }
+        }
+        self.entries.retain(|pc| !range.contains(pc));
+        self.moved.retain(|pc, _| !range.contains(pc));
+        self.patches.retain(|patch| !range.contains(&patch.pc));
+        engine.shared.forget_entries(range);
+    }
+
+    /// Blocks of code in a range; one may reach into it from before.
+    fn blocks_in(&self, range: &Range<u64>) -> impl Iterator<Item = (&u64, &Block)> {
+        let (first, start) = (range.start.saturating_sub(MOST_CODE_BYTES), range.start);
+        self.blocks.range(first..range.end).filter(move |(_, block)| block.end > start)
+    }
+
+    /// Where code that leaves the cache leads.
+    pub(crate) fn left_at(&self, address: u64) -> Option<u64> {
+        const MOST_BYTES: u64 = 40;
+        let leave = self.leaves.iter().find(|(_, leave)| address.wrapping_sub(**leave) < MOST_BYTES);
+        leave.map(|(pc, _)| *pc)
+    }
+
+    /// Code that goes on natively at an address.
+    pub(crate) fn leave(&mut self, slots: i32, pc: u64) -> Option<u64> {
+        if let Some(leave) = self.leaves.get(&pc) {
+            return Some(*leave);
+        }
+        // At an entry stands the jump that leads back here.
+        let to = self.moved.get(&pc).copied().unwrap_or(pc);
+        let leave = self.cache.put(&gates::leave(slots, to))?;
+        self.leaves.insert(pc, leave);
+        Some(leave)
+    }
+}
