@@ -449,7 +449,12 @@ impl Collector<'_> {
             TypeKind::Record(_) if literal == Some(1) && tree.node(at).kind == Kind::Binary => Vec::new(),
             kind @ (TypeKind::Scalar | TypeKind::Record(_)) => {
                 let spelling = tree.ty(to).spelling.clone();
-                self.act(&values, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
+                // An array that is stepped through is no object that its elements lead to.
+                let is_array = matches!(tree.ty(tree.node(tree.bare(pointer)).ty).kind, TypeKind::Array(..));
+                let stepped =
+                    values.iter().filter(|value| !is_array || !matches!(value.source, Source::Place(_)));
+                let stepped: Vec<Value> = stepped.cloned().collect();
+                self.act(&stepped, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
                 values
             }
             TypeKind::Byte | TypeKind::Void => {

@@ -18,8 +18,9 @@ pub(crate) enum Rule {
     Fills { to: usize, size: usize },
     /// Compares bytes of both.
     Compares { size: usize },
-    /// Calls a function with some of the arguments: (argument, parameter of that function).
-    CallsBack { function: usize, passes: &'static [(usize, usize)] },
+    /// Calls a function with some of the arguments: (argument, parameter of that function). What it gives back itself is one of
+    /// the arguments, or nothing of them: a thread's data is not the thread.
+    CallsBack { function: usize, passes: &'static [(usize, usize)], gives: Option<usize> },
     /// Keeps a pointer for [`Rule::Recalls`].
     Keeps(usize),
     /// Gives back what was kept.
@@ -40,11 +41,11 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         | "operator new" | "operator new[]" | "strdup" | "strndup" => Rule::Allocates,
         "strchr" | "strrchr" | "strstr" | "strpbrk" | "memchr" => Rule::Returns(0),
         "realloc" | "reallocarray" | "assume_aligned" | "launder" => Rule::Returns(0),
-        "qsort" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1)] },
-        "qsort_r" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1), (4, 2)] },
-        "bsearch" => Rule::CallsBack { function: 4, passes: &[(0, 0), (1, 1)] },
-        "pthread_create" => Rule::CallsBack { function: 2, passes: &[(3, 0)] },
-        "thrd_create" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },
+        "qsort" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1)], gives: None },
+        "qsort_r" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1), (4, 2)], gives: None },
+        "bsearch" => Rule::CallsBack { function: 4, passes: &[(0, 0), (1, 1)], gives: Some(1) },
+        "pthread_create" => Rule::CallsBack { function: 2, passes: &[(3, 0)], gives: None },
+        "thrd_create" => Rule::CallsBack { function: 1, passes: &[(2, 0)], gives: None },
         "posix_memalign" | "pthread_join" => Rule::Harmless,
         "pthread_cleanup_push" | "__pthread_register_cancel" => Rule::Harmless,
         "pthread_setspecific" | "tss_set" => Rule::Keeps(1),

@@ -14,6 +14,8 @@ pub(crate) enum Relation {
     IsFirstOf,
     /// Both begin with members of equal types: so many of each.
     Common(usize, usize),
+    /// Both begin with an object of one record, perhaps inside their first members: all that hold it first.
+    SharedStart(Vec<Name>),
     /// Nothing.
     None,
 }
@@ -43,9 +45,34 @@ pub(crate) fn relation(facts: &Facts, record: &Name, other: &Name) -> Relation {
         return Relation::IsFirstOf;
     }
     match common_types(facts, one, two) {
-        (0, _) | (_, 0) => Relation::None,
+        (0, _) | (_, 0) => shared_start(facts, record, other).map_or(Relation::None, Relation::SharedStart),
         (own, others) => Relation::Common(own, others),
     }
+}
+
+/// The records around the object that both begin with, on either side; `None` when there is none.
+fn shared_start(facts: &Facts, one: &Name, two: &Name) -> Option<Vec<Name>> {
+    let (one, two) = (starts(facts, one), starts(facts, two));
+    let (at, other_at) = one
+        .iter()
+        .enumerate()
+        .skip(1)
+        .find_map(|(at, record)| Some((at, two.iter().skip(1).position(|other| other == record)? + 1)))?;
+    Some(one[..at].iter().chain(&two[..other_at]).cloned().collect())
+}
+
+/// The record, the record that is its first member, the first member of that, and so on.
+fn starts(facts: &Facts, record: &Name) -> Vec<Name> {
+    let mut all = vec![record.clone()];
+    let is_first = |found: &&RecordFact| !found.is_union && found.bases.is_empty();
+    while let Some(found) = all.last().and_then(|last| facts.records.get(last)).filter(is_first) {
+        let first = found.members.first().filter(|first| !first.is_array && first.offset_bits == 0);
+        match first.and_then(|first| first.record.clone()) {
+            Some(inner) if all.len() < DEPTH as usize => all.push(inner),
+            _ => break,
+        }
+    }
+    all
 }
 
 /// A class that has the other among its base classes.

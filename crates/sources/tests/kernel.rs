@@ -106,6 +106,7 @@ fn what_only_looks_like_a_use_of_the_order_leaves_a_type_free() {
         "struct t *find(int); long f(int n) { return find(n)->a; }",
         "struct ops { void (*queue)(struct t *); }; void f(struct ops *o, struct t *x) { o->queue(x); }",
         "extern struct t elsewhere; long f(void) { return elsewhere.a; }",
+        "int create(struct t **); long f(void) { struct t *x; return create(&x) ? x->a : 0; }",
         "struct t copy(int); long f(int n) { return copy(n).a; }",
         "void f(struct t *x) { _printk(\"%p\", x); }",
         "int kmem_cache_create(const char *, unsigned, unsigned); int f(void) { return
@@ -231,12 +232,95 @@ fn what_is_given_to_another_unit_is_followed_there() {
     assert_eq!(freedom(&reads, false), Freedom::Refused, "nothing says what deliver() does");
 }
 
+/// A thread is not what it was started with; what its function makes of that is looked at.
+#[test]
+fn a_threads_data_is_no_thread() {
+    let text = "struct task { void *stack; long state; int cpu; };
+        struct t { long a; int b; struct task *thread; long c; char name[16]; };
+        struct task *kthread_create_on_node(int (*)(void *), void *, int, const char *, ...);
+        int poll(void *data) { struct t *x = data; return x->b; }
+        void start(struct t *x) { x->thread = kthread_create_on_node(poll, x, -1, \"poll\"); }
+        long state(struct t *x) { return *(const volatile long *)&x->thread->state; }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    let other = text.replace("struct t *x = data; return x->b;", "struct task *x = data; return x->cpu;");
+    assert_eq!(freedom(&other), Freedom::Refused, "the function takes it for something else");
+}
+
+/// An error in place of a pointer goes on as another type's; an object does not.
+#[test]
+fn an_error_that_is_passed_on_is_no_object() {
+    let text = "struct pid { long count; int level; }; struct t { char name[16]; long a; int b; };
+        static inline void *ERR_CAST(const void *p) { return (void *)p; }
+        struct pid *get(int); struct t *task(struct pid *);
+        struct t *f(int n) { struct pid *p = get(n); if (!p) return ERR_CAST(p); return task(p); }";
+    assert_eq!(freedom(text), Freedom::Movable);
+    assert_eq!(freedom(&text.replace("ERR_CAST", "as_another")), Freedom::Refused);
+}
+
+/// Addresses are kept in a table of numbers: the table is stepped through, and not what lies at the addresses.
+#[test]
+fn a_table_of_addresses_is_not_the_objects() {
+    let text = "struct t { long a; int b; int c; long d; }; unsigned long table[64];
+        void keep(struct t *x, int n) { table[n] = (unsigned long)x; }
+        long f(int n) { return ((struct t *)table[n])->d; }";
+    assert_eq!(freedom(text), Freedom::Movable, "{:#?}", check(text).named("t").next().unwrap().uses);
+    let stepped = "struct t { long a; int b; int c; long d; };
+        unsigned long f(struct t *x, int n) { unsigned long *words = (unsigned long *)x; return words[n]; }";
+    assert_eq!(freedom(stepped), Freedom::Refused);
+}
+
+/// What a list's macros ask of a member's address, and an offset that is computed with.
+#[test]
+fn a_members_address_as_a_number_measures_nothing() {
+    let text = "struct t { long a; struct t *next; long b; char name[16]; };
+        int f(struct t *x) { return ((unsigned long)(x) + offsetof(struct t, next)) != 0; }";
+    assert_eq!(freedom(text), Freedom::Movable);
+    let computed = text.replace("(unsigned long)(x)", "(unsigned long)x->a");
+    held(&computed, &Verdict::Boundary("next".into()), UseKind::Offset);
+}
+
+/// Sockets that wait begin with what sockets begin with, one struct further in.
+#[test]
+fn what_begins_with_the_same_object_keeps_it_first_however_deep() {
+    let types = "struct common { int hash; short family; short state; }; struct waiting { struct common common; int mark; };
+        struct tcp_waiting { struct waiting waiting; long stamp; long seq; };
+        struct t { struct common common; long a; int b; char name[16]; };";
+    let cast = "long f(struct t *x) { return ((struct tcp_waiting *)x)->seq; }";
+    held(&format!("{types}{cast}"), &Verdict::First, UseKind::FirstMember);
+    let checked = check(&format!("{types}{cast}"));
+    let waiting = checked.named("waiting").next().expect("the type between");
+    assert!(waiting.uses.iter().any(|found| found.verdict == Verdict::First), "{:#?}", waiting.uses);
+    let other = types.replace(
+        "struct waiting { struct common common; int mark; }",
+        "struct waiting { long mark; struct common common; }",
+    );
+    assert_eq!(freedom(&format!("{other}{cast}")), Freedom::Refused);
+}
+
+/// The head of a queue is compared with its entries: what follows the head in what holds it is no part of an entry.
+#[test]
+fn what_follows_a_queues_head_is_no_entry() {
+    let links = "struct entry { struct entry *next, *prev; long length; char data[64]; };
+        struct head { struct entry *next, *prev; unsigned length; };
+        struct t { long a; struct head queue; long b; int c; int d; char name[16]; };";
+    let walk = "long f(struct t *x) { struct entry *e; long sum = 0;
+        for (e = (&x->queue)->next; e != (struct entry *)(&x->queue); e = e->next) sum += e->length; return sum; }";
+    assert_eq!(freedom(&format!("{links}{walk}")), Freedom::Movable);
+    let other = "struct pair { int one; long two; char rest[40]; };
+        long f(struct t *x) { return ((struct pair *)&x->queue)->two; }";
+    let checked = check(&format!("{links}{other}"));
+    let uses = &checked.named("t").next().expect("the type t").uses;
+    let keeps = |use_: &lineup_sources::Use| matches!(&use_.verdict, Verdict::Keep(names) if names.contains(&"b".to_string()));
+    assert!(uses.iter().any(keeps), "{uses:#?}");
+}
+
 #[test]
 fn what_leaves_the_kernel_or_its_types_is_refused() {
     let members = "struct t { long a; int b; int c; char name[16]; };";
     for text in [
         "int f(void *to, struct t *x) { return _copy_to_user(to, x, sizeof(*x)); }",
         "unsigned csum_partial(const void *, int, unsigned); int f(struct t *x) { return csum_partial(x, sizeof(*x), 0); }",
+        "int give(void *); int f(struct t *x) { return give(&x); }",
         "void f(struct t *x) { __asm__(\"movl $0, 8(%0)\" : : \"r\"(x)); }",
         "void *ioremap(unsigned long, unsigned long); struct t *f(void) { return ioremap(4096, sizeof(struct t)); }",
     ] {

@@ -58,7 +58,7 @@ impl Collector<'_> {
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         match rule {
             Rule::Returns(at) => value(at),
-            Rule::CallsBack { function, passes } => {
+            Rule::CallsBack { function, passes, gives } => {
                 for called in &value(function) {
                     for &(from, to) in passes {
                         match &called.source {
@@ -69,7 +69,7 @@ impl Collector<'_> {
                         }
                     }
                 }
-                passes.first().map(|&(from, _)| value(from)).unwrap_or_default()
+                gives.map(value).unwrap_or_default()
             }
             Rule::Keeps(at) => {
                 self.flow(&value(at), &Place::Variable(KEPT.into()));
@@ -173,7 +173,9 @@ impl Collector<'_> {
             self.act(values, &Act::Instantiated(template, name.clone()), at);
         }
         let record = self.record_behind(argument).or_else(|| tree.record_of(tree.node(argument).ty));
-        let is_typed = record.is_some();
+        // In a kernel a pointer to a pointer to it says as much.
+        let held = tree.pointee(tree.node(argument).ty).and_then(|held| tree.record_pointed_to(held));
+        let is_typed = record.is_some() || (self.is_kernel && held.is_some());
         // The compiler makes these from what is compiled here, for the type's own layout.
         let in_class_template =
             decl.class.is_some_and(|class| tree.records[class].names.iter().any(|name| name.contains('<')));

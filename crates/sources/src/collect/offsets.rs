@@ -55,7 +55,10 @@ impl Collector<'_> {
                 Kind::Assertion | Kind::SizeOf => return Saying::AssertedOffset(member),
                 Kind::Binary | Kind::CompoundAssign => {
                     let is_pointer = |id: NodeId| self.tree.pointee(self.tree.node(id).ty).is_some();
-                    if is_pointer(above) || node.children.iter().any(|&child| is_pointer(child)) {
+                    // `(unsigned long)x + offsetof(…)` is the member's address, too.
+                    let is_address =
+                        |&child: &NodeId| is_pointer(child) || is_pointer(self.tree.uncast(child));
+                    if is_pointer(above) || node.children.iter().any(is_address) {
                         return Saying::Offset(member);
                     }
                     is_computed = true;

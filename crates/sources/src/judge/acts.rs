@@ -261,6 +261,12 @@ impl Judge<'_> {
             Relation::Common(own, others) => {
                 self.keep_common((record, own), (other, others), UseKind::Cast, at, "cast to or from")
             }
+            Relation::SharedStart(holders) => {
+                for holder in holders {
+                    let reason = format!("{one} is cast to or from {two}, which begins with the same object");
+                    self.find(&holder, Verdict::First, UseKind::FirstMember, at, reason);
+                }
+            }
             Relation::None => {
                 let reason = |name: &str| format!("cast to or from {name}, which has other members");
                 self.find(record, Verdict::Refuse, UseKind::Cast, at, reason(&two));
@@ -332,6 +338,10 @@ impl Judge<'_> {
         let bytes = match shape {
             Shape::Scalar(bytes) => *bytes,
             Shape::Pointer => POINTER_BYTES,
+            // What begins alike is used by that beginning, which is held in the member's own type.
+            Shape::Record(other) if known.record.as_ref().is_some_and(|own| self.begin_alike(own, other)) => {
+                0
+            }
             Shape::Record(other) if is_direct && other != record => {
                 self.facts.records.get(other).map_or(0, |other| other.size_bytes)
             }
@@ -351,6 +361,11 @@ impl Judge<'_> {
             let reason = format!("{bytes} bytes from {member} on are used as {spelling}");
             self.find(record, verdict, UseKind::PartialMemory, at, reason);
         }
+    }
+
+    /// A list's head that links are compared with and its entries: both begin with the same links.
+    fn begin_alike(&self, one: &Name, two: &Name) -> bool {
+        matches!(relation(self.facts, one, two), Relation::Common(..))
     }
 
     /// A pointer to a member is stepped: the members of its type that follow it stay where they are.

@@ -8,20 +8,24 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "__memcpy" | "__memmove" | "memcpy_flushcache" => Rule::Copies { to: 0, from: 1, size: 2 },
         "__memset" => Rule::Fills { to: 0, size: 2 },
         "memzero_explicit" => Rule::Fills { to: 0, size: 1 },
-        "kthread_create_on_node" => Rule::CallsBack { function: 0, passes: &[(1, 0)] },
+        "kthread_create_on_node" => Rule::CallsBack { function: 0, passes: &[(1, 0)], gives: None },
         "stop_machine" | "stop_machine_cpuslocked" | "on_each_cpu" => {
-            Rule::CallsBack { function: 0, passes: &[(1, 0)] }
+            Rule::CallsBack { function: 0, passes: &[(1, 0)], gives: None }
         }
-        "smp_call_function" => Rule::CallsBack { function: 0, passes: &[(1, 0)] },
+        "smp_call_function" => Rule::CallsBack { function: 0, passes: &[(1, 0)], gives: None },
         "stop_one_cpu"
         | "stop_one_cpu_nowait"
         | "smp_call_function_single"
         | "smp_call_function_many"
         | "on_each_cpu_mask"
-        | "on_each_cpu_cond_mask" => Rule::CallsBack { function: 1, passes: &[(2, 0)] },
-        "request_irq" => Rule::CallsBack { function: 1, passes: &[(4, 1)] },
-        "request_threaded_irq" => Rule::CallsBack { function: 1, passes: &[(5, 1)] },
+        | "on_each_cpu_cond_mask" => Rule::CallsBack { function: 1, passes: &[(2, 0)], gives: None },
+        "request_irq" => Rule::CallsBack { function: 1, passes: &[(4, 1)], gives: None },
+        "request_threaded_irq" => Rule::CallsBack { function: 1, passes: &[(5, 1)], gives: None },
         "panic" | "dump_page" => Rule::Harmless,
+        // An error's number in place of a pointer is no object.
+        "ERR_CAST" | "ERR_PTR" | "PTR_ERR" | "PTR_ERR_OR_ZERO" | "IS_ERR" | "IS_ERR_OR_NULL" => {
+            Rule::Harmless
+        }
         _ if is_harmless(name) => Rule::Harmless,
         _ => return None,
     })
@@ -31,7 +35,11 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
 fn is_harmless(name: &str) -> bool {
     const FAMILIES: [&str; 8] =
         ["kasan_", "__kasan_", "kmsan_", "kcsan_", "__kcsan_", "__asan_", "__tsan_", "kmemleak_"];
-    const PLACES: [&str; 8] = [
+    const PLACES: [&str; 10] = [
+        // Takes a pointer's value into the hash of a name.
+        "full_name_hash",
+        // Declared without lockdep as well, and linked only with it.
+        "lockdep_is_held",
         "__virt_addr_valid",
         "is_vmalloc_addr",
         "vmalloc_to_page",
