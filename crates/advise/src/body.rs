@@ -21,6 +21,8 @@ pub(crate) struct TextUnit {
     pub(crate) kind: BodyPartKind,
     /// True when a comment heads its members: others stay apart by a blank line.
     pub(crate) is_headed: bool,
+    /// True when a comment above its own heads it and what follows: it stays the first of them.
+    pub(crate) heads_section: bool,
 }
 
 /// How text moves.
@@ -132,8 +134,14 @@ impl<'a> Body<'a> {
                 self.add_to_last(index, names, constraint);
                 continue;
             }
-            let unit =
-                TextUnit { pieces: index..index + 1, names: names.clone(), segment, kind, is_headed: false };
+            let unit = TextUnit {
+                pieces: index..index + 1,
+                names: names.clone(),
+                segment,
+                kind,
+                is_headed: false,
+                heads_section: false,
+            };
             self.bind_alone(&unit);
             self.units.push(unit);
         }
@@ -188,7 +196,7 @@ impl<'a> Body<'a> {
         let lexed = &self.found.lexed;
         let (constraint, separates) = match piece.kind {
             BodyPartKind::Access => {
-                let word = lexed.text.get(lexed.tokens[piece.tokens.start].range.clone()).unwrap_or("");
+                let word = lexed.text.get(lexed.tokens[piece.tokens.start].range()).unwrap_or("");
                 (Constraint::AccessSection, std::mem::replace(access, word) != word && index > 0)
             }
             BodyPartKind::NestedType => (Constraint::NestedType, self.is_used_later(index)),
@@ -271,6 +279,7 @@ impl<'a> Body<'a> {
                 segment: first.segment,
                 kind,
                 is_headed: false,
+                heads_section: first.heads_section,
             };
             self.units.insert(range.start, unit);
         }
@@ -325,7 +334,7 @@ fn forbidding_word(found: &Found<'_>) -> Option<Binding> {
             "randomize_layout" => Constraint::RandomisedLayout,
             _ => continue,
         };
-        let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
+        let line = found.lexed.line_at(found.lexed.tokens[index].start());
         return Some(Binding::new(constraint).at(&found.path, line));
     }
     user_space_header(found).or_else(|| pragma_pack(found))
@@ -364,7 +373,7 @@ fn pragma_pack(found: &Found<'_>) -> Option<Binding> {
     if words.any(|word| NATURAL_PACK.contains(&word)) {
         return None;
     }
-    let line = found.lexed.line_at(found.lexed.tokens[index].range.start);
+    let line = found.lexed.line_at(found.lexed.tokens[index].start());
     Some(Binding::new(Constraint::Packed).at(&found.path, line).because("#pragma pack"))
 }
 

@@ -97,7 +97,7 @@ impl Cutter<'_, '_> {
 
     fn push(&mut self, tokens: Range<usize>, kind: BodyPartKind, names: Vec<String>) {
         let text = &self.lexed.tokens;
-        let span = text[tokens.start].range.start..text[tokens.end - 1].range.end;
+        let span = text[tokens.start].start()..text[tokens.end - 1].end();
         self.pieces.push(BodyPart { kind, tokens, span, names });
     }
 
@@ -267,7 +267,7 @@ fn attach_comments(lexed: &Lexed<'_>, body: &Range<usize>, pieces: &mut [BodyPar
         let ceiling = pieces.get(index + 1).map_or(body.end, |next| next.tokens.start);
         let piece = &mut pieces[index];
         let tokens = with_comments(lexed, &piece.tokens, floor..ceiling);
-        piece.span = lexed.tokens[tokens.start].range.start..lexed.tokens[tokens.end - 1].range.end;
+        piece.span = lexed.tokens[tokens.start].start()..lexed.tokens[tokens.end - 1].end();
         floor = tokens.end;
     }
 }
@@ -291,7 +291,7 @@ fn leads(lexed: &Lexed<'_>, comment: usize, next: usize) -> bool {
     token.is_comment()
         && !points_back(lexed.str(comment))
         && newlines(lexed, token, &lexed.tokens[next]) <= 1
-        && starts_line(lexed.text, token.range.start)
+        && starts_line(lexed.text, token.start())
 }
 
 /// True when comment token `comment` belongs to the declaration that ends before token `end`.
@@ -307,8 +307,8 @@ fn trails(lexed: &Lexed<'_>, end: usize, comment: usize) -> bool {
     let continues_line_comment = comment > end
         && token.kind == Kind::LineComment
         && lexed.tokens[comment - 1].kind == Kind::LineComment
-        && column(lexed.text, token.range.start) == column(lexed.text, lexed.tokens[comment - 1].range.start)
-        && !starts_line(lexed.text, lexed.tokens[end].range.start);
+        && column(lexed.text, token.start()) == column(lexed.text, lexed.tokens[comment - 1].start())
+        && !starts_line(lexed.text, lexed.tokens[end].start());
     newlines_before == 1 && continues_line_comment
 }
 
@@ -318,7 +318,7 @@ fn points_back(comment: &str) -> bool {
 }
 
 fn newlines(lexed: &Lexed<'_>, from: &Token, to: &Token) -> usize {
-    lexed.text.as_bytes()[from.range.end..to.range.start].iter().filter(|&&byte| byte == b'\n').count()
+    lexed.text.as_bytes()[from.end()..to.start()].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// True when only blanks precede `offset` on its line.

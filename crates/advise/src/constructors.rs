@@ -81,12 +81,9 @@ pub(crate) fn has_constructor(sources: &Sources, class: &str) -> bool {
 }
 
 fn for_each_cpp_file(sources: &Sources, class: &str, mut each: impl FnMut(&str, &str, Node<'_>)) {
-    for (path, text) in sources.iter() {
-        if sources.language(path) == SourceLanguage::Cpp
-            && text.contains(class)
-            && let Some((text, tree)) = sources.tree(path)
-        {
-            each(path, text, tree.root_node());
+    for (path, _) in sources.that_may_name(class) {
+        if sources.language(path) == SourceLanguage::Cpp {
+            sources.with_tree(path, |text, tree| each(path, text, tree.root_node()));
         }
     }
 }

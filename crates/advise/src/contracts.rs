@@ -4,7 +4,7 @@
 use crate::body::{Body, TextUnit};
 use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
-use crate::lex::Token;
+use crate::lex::{Kind, Token};
 use crate::options::Options;
 use crate::spelling::bare;
 use std::ops::Range;
@@ -76,7 +76,7 @@ fn binding(body: &Body<'_>, comment: usize, mut names: Vec<String>) -> Binding {
     names.sort();
     names.dedup();
     let lexed = &body.found.lexed;
-    let line = lexed.tokens.get(comment).map_or(1, |token| lexed.line_at(token.range.start));
+    let line = lexed.tokens.get(comment).map_or(1, |token| lexed.line_at(token.start()));
     Binding::new(Constraint::Comment).on(names).at(&body.found.path, line).because(quote(lexed.str(comment)))
 }
 
@@ -100,13 +100,13 @@ fn above(body: &Body<'_>) -> Vec<usize> {
 }
 
 fn gap<'t>(body: &Body<'t>, from: &Token, to: &Token) -> &'t str {
-    body.found.lexed.text.get(from.range.end..to.range.start).unwrap_or("")
+    body.found.lexed.text.get(from.end()..to.start()).unwrap_or("")
 }
 
 /// The members that a comment in the body speaks of.
 fn inside(body: &Body<'_>, comment: usize, demand: Demand) -> Vec<String> {
     let lexed = &body.found.lexed;
-    let range = &lexed.tokens[comment].range;
+    let range = &lexed.tokens[comment].range();
     let mut names = mentioned(body, lexed.str(comment));
     let of = |unit: &TextUnit| {
         let span = body.span(unit);
@@ -130,13 +130,13 @@ fn inside(body: &Body<'_>, comment: usize, demand: Demand) -> Vec<String> {
 /// True when a comment stands before the declaration of the unit.
 fn leads(body: &Body<'_>, unit: &TextUnit, comment: &Range<usize>) -> bool {
     let first = &body.pieces[unit.pieces.start];
-    let code = body.found.lexed.tokens[first.tokens.start].range.start;
+    let code = body.found.lexed.tokens[first.tokens.start].start();
     comment.end <= code
 }
 
 fn has_leading_comment(body: &Body<'_>, unit: &TextUnit) -> bool {
     let first = &body.pieces[unit.pieces.start];
-    first.span.start < body.found.lexed.tokens[first.tokens.start].range.start
+    first.span.start < body.found.lexed.tokens[first.tokens.start].start()
 }
 
 /// A unit and those after it up to a blank line, another comment on lines of its own, or what is no member.
@@ -195,8 +195,38 @@ pub(crate) fn obey_headings(body: &mut Body<'_>, lifts: Lifts<'_>) {
         }
         let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
         body.bindings.push(binding);
-        body.units[unit..].iter_mut().for_each(|unit| unit.segment += 1);
+        part(body, unit);
+        // Up to a blank line members are those that it speaks of.
+        if is_heading(body.found.lexed.str(comment)) {
+            part(body, run(body, unit).end);
+        }
     }
+    for unit in 1..body.units.len() {
+        let names = body.units[unit].names.clone();
+        if let Some(comment) = heading_above_another(body, unit).filter(|_| !lifts.frees(&names)) {
+            let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
+            body.bindings.push(binding);
+            part(body, unit);
+            body.units[unit].heads_section = true;
+        }
+    }
+}
+
+/// Members do not cross the place before this unit.
+fn part(body: &mut Body<'_>, unit: usize) {
+    body.units.iter_mut().skip(unit).for_each(|unit| unit.segment += 1);
+}
+
+/// A comment that heads a section, directly above the comment of the section's first member.
+fn heading_above_another(body: &Body<'_>, unit: usize) -> Option<usize> {
+    let lexed = &body.found.lexed;
+    let first = &body.pieces[body.units[unit].pieces.start];
+    let above = (0..first.tokens.start).rev().take_while(|&index| {
+        let token = &lexed.tokens[index];
+        token.kind == Kind::BlockComment && token.start() >= first.span.start
+    });
+    let above: Vec<usize> = above.collect();
+    above.last().copied().filter(|&index| above.len() > 1 && is_heading(lexed.str(index)))
 }
 
 /// The comment above a unit that speaks of a group.
@@ -204,7 +234,7 @@ fn heading_of(body: &Body<'_>, unit: usize) -> Option<usize> {
     let first = &body.pieces[body.units[unit].pieces.start];
     let lexed = &body.found.lexed;
     let comments = (0..first.tokens.start).rev().take_while(|&index| {
-        lexed.tokens[index].is_comment() && lexed.tokens[index].range.start >= first.span.start
+        lexed.tokens[index].is_comment() && lexed.tokens[index].start() >= first.span.start
     });
     comments.last().filter(|&index| is_heading(lexed.str(index)))
 }
@@ -215,12 +245,12 @@ fn comment_between(body: &Body<'_>, unit: usize) -> Option<usize> {
     let tokens = body.found.lexed.tokens.iter().enumerate();
     let is_free = |token: &Token| {
         token.is_comment()
-            && between.start <= token.range.start
-            && token.range.end <= between.end
+            && between.start <= token.start()
+            && token.end() <= between.end
             && !body
                 .pieces
                 .iter()
-                .any(|piece| piece.span.start <= token.range.start && token.range.end <= piece.span.end)
+                .any(|piece| piece.span.start <= token.start() && token.end() <= piece.span.end)
     };
     tokens.rev().find(|(_, token)| is_free(token)).map(|(index, _)| index)
 }

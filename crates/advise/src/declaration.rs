@@ -68,7 +68,7 @@ pub(crate) struct Found<'a> {
 
 impl Found<'_> {
     pub(crate) fn line(&self) -> u32 {
-        self.lexed.line_at(self.lexed.tokens[self.declaration.keyword].range.start)
+        self.lexed.line_at(self.lexed.tokens[self.declaration.keyword].start())
     }
 }
 
@@ -84,12 +84,15 @@ pub(crate) fn find<'a>(
         })?),
         None => None,
     };
+    let last = split_scopes(name).pop().unwrap_or(name);
+    let last = last.split('<').next().unwrap_or(last);
     let mut found: Vec<Found<'a>> = Vec::new();
-    for (file, text) in sources.iter().filter(|(file, _)| path.is_none_or(|path| path == *file)) {
-        if sources.language(file) == SourceLanguage::Assembly || !mentions(text, name) {
+    for (file, _) in sources.iter().filter(|(file, _)| path.is_none_or(|path| path == *file)) {
+        if sources.language(file) == SourceLanguage::Assembly {
             continue;
         }
-        let Some(lexed) = sources.lexed(file) else { continue };
+        let Some(parsed) = sources.parsed(file).filter(|parsed| parsed.may_declare(last)) else { continue };
+        let lexed = parsed.lexed();
         for declaration in declarations(&lexed).into_iter().filter(|declaration| declaration.is_named(name)) {
             let (path, language) = (file.to_string(), sources.language(file));
             found.push(Found { path, language, lexed: lexed.clone(), declaration });
@@ -97,7 +100,7 @@ pub(crate) fn find<'a>(
     }
     if let (Some(at), true) = (declared_at, found.len() > 1) {
         found.retain(|found| {
-            let end = found.lexed.line_at(found.lexed.tokens[found.declaration.open].range.start);
+            let end = found.lexed.line_at(found.lexed.tokens[found.declaration.open].start());
             (found.line()..=end).contains(&at.line)
         });
     }
@@ -110,11 +113,6 @@ pub(crate) fn find<'a>(
         _ => Err(Binding::new(Constraint::UnclearSource)
             .because(format!("{name} is declared at {}", places.join(" and ")))),
     }
-}
-
-fn mentions(text: &str, name: &str) -> bool {
-    let last = split_scopes(name).pop().unwrap_or(name);
-    text.contains(last.split('<').next().unwrap_or(last))
 }
 
 /// Every struct, class and union with a body.

@@ -193,7 +193,7 @@ pub(crate) fn read(
     name: &str,
     path: &str,
 ) -> Result<Definition, Binding> {
-    let line = lexed.line_at(lexed.tokens[statement.tokens.start].range.start);
+    let line = lexed.line_at(lexed.tokens[statement.tokens.start].start());
     let refuse =
         |constraint: Constraint, why: &str| Binding::new(constraint).on([name]).at(path, line).because(why);
     let unfit = |why: &str| refuse(Constraint::VariableDeclaration, why);
@@ -253,8 +253,8 @@ impl Parts {
                 "," => parts.has_comma = true,
                 "=" => {
                     let last = end - 1;
-                    let from = lexed.tokens[next?].range.start;
-                    parts.initialiser = Some(from..lexed.tokens[lexed.previous_code(last)?].range.end);
+                    let from = lexed.tokens[next?].start();
+                    parts.initialiser = Some(from..lexed.tokens[lexed.previous_code(last)?].end());
                     parts.has_comma |= comma_outside(lexed, index + 1..last);
                     break;
                 }
@@ -264,19 +264,19 @@ impl Parts {
                     if let Some(open) = next.filter(|&open| takes_arguments && lexed.str(open) == "(") {
                         at = lexed.closing(open, end)? + 1;
                     }
-                    let text = lexed.tokens[index].range.start..lexed.tokens[at - 1].range.end;
+                    let text = lexed.tokens[index].start()..lexed.tokens[at - 1].end();
                     parts.dropped.push(lexed.text[text].to_string());
                 }
                 "(" | "[" | "{" => {
                     let close = lexed.closing(index, end)?;
                     parts.has_body |= word == "{";
                     parts.has_open_array |= word == "[" && close == index + 1;
-                    kept.push(lexed.tokens[index].range.start..lexed.tokens[close].range.end);
+                    kept.push(lexed.tokens[index].start()..lexed.tokens[close].end());
                     at = close + 1;
                 }
                 _ => {
                     parts.words.push(word.to_string());
-                    kept.push(lexed.tokens[index].range.clone());
+                    kept.push(lexed.tokens[index].range());
                 }
             }
         }

@@ -33,7 +33,7 @@ fn comment_range(body: &Body<'_>) -> Option<Range<usize>> {
         at = at.checked_sub(1)?;
         let token = &lexed.tokens[at];
         if token.is_comment() {
-            return Some(token.range.clone());
+            return Some(token.range());
         }
         if !lexed.is_word(at) {
             return None;

@@ -147,6 +147,13 @@ impl Holds {
         }
     }
 
+    /// Whether the compiler knows of values by position.
+    pub(crate) fn are_named(&self, spelling: &Spelling, path: &str, options: &Options) -> bool {
+        let mut names = spelling.names.clone();
+        names.push(bare(&spelling.name).to_string());
+        options.meaning.holds(&names, path).any(|hold| hold.effect == Effect::Named)
+    }
+
     /// Values by position of which the compiler knows, and which the text does not show: no edit can name the members
     /// there, so that they keep their offsets.
     pub(crate) fn add_unnamed(
@@ -271,6 +278,7 @@ impl Holds {
                     || is_apart
                     || is_aligned
                     || is_boundary
+                    || text.heads_section
                     || named(&self.pinned),
             });
             barriers += u32::from(is_marker);

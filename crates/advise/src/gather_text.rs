@@ -62,8 +62,8 @@ pub(crate) fn plan(
     name: &str,
 ) -> Result<(String, Planned), Binding> {
     let mut found: Vec<(&str, Lexed<'_>, Statement)> = Vec::new();
-    for (path, text) in sources.iter() {
-        if sources.language(path) == SourceLanguage::Assembly || !text.contains(name) {
+    for (path, _) in sources.that_may_name(name) {
+        if sources.language(path) == SourceLanguage::Assembly {
             continue;
         }
         let Some(lexed) = sources.lexed(path) else { continue };
@@ -79,7 +79,7 @@ pub(crate) fn plan(
         found.retain(|(path, _, _)| compiled.contains(*path) || is_header(path) && !is_copy(path));
     }
     let line = |lexed: &Lexed<'_>, statement: &Statement| {
-        lexed.line_at(lexed.tokens[statement.tokens.start].range.start)
+        lexed.line_at(lexed.tokens[statement.tokens.start].start())
     };
     let (path, lexed, statement) = match found.as_slice() {
         [(path, lexed, statement)] => (*path, lexed, statement),
@@ -96,11 +96,11 @@ pub(crate) fn plan(
     if !definition.is_static {
         used_elsewhere(sources, compiled, path, name)?;
     }
-    let start = lexed.tokens[statement.tokens.start].range.start;
+    let start = lexed.tokens[statement.tokens.start].start();
     let declarator_end = definition
         .initialiser
         .as_ref()
-        .map_or_else(|| lexed.tokens[statement.tokens.end - 1].range.end, |initialiser| initialiser.start);
+        .map_or_else(|| lexed.tokens[statement.tokens.end - 1].end(), |initialiser| initialiser.start);
     let tree =
         parse(lexed.text, sources.language(path)).ok_or_else(|| Binding::new(Constraint::UnclearSource))?;
     let file = File { path, lexed, root: tree.root_node() };
@@ -135,14 +135,14 @@ fn used_elsewhere(
     name: &str,
 ) -> Result<(), Binding> {
     let belongs = |path: &str| compiled.is_empty() || compiled.contains(path) || is_header(path);
-    for (path, _) in sources.iter().filter(|(path, _)| *path != home && belongs(path)) {
+    for (path, _) in sources.that_may_name(name).filter(|(path, _)| *path != home && belongs(path)) {
         let Some(lexed) = sources.lexed(path) else { continue };
         let hit = (0..lexed.tokens.len()).find(|&index| {
             let before = lexed.previous_code(index).map_or("", |before| lexed.str(before));
             lexed.is_word(index) && lexed.str(index) == name && !matches!(before, "." | ">")
         });
         if let Some(index) = hit {
-            let line = lexed.line_at(lexed.tokens[index].range.start);
+            let line = lexed.line_at(lexed.tokens[index].start());
             return Err(Binding::new(Constraint::ExternalLinkage).on([name]).at(path, line));
         }
     }
@@ -153,10 +153,9 @@ fn used_elsewhere(
 fn with_comments(lexed: &Lexed<'_>, statement: &Statement) -> (Range<usize>, (String, String)) {
     let tokens = body_parts::with_comments(lexed, &statement.tokens, 0..lexed.tokens.len());
     let text = lexed.text;
-    let from = lexed.tokens[tokens.start].range.start;
-    let code =
-        lexed.tokens[statement.tokens.start].range.start..lexed.tokens[statement.tokens.end - 1].range.end;
-    let to = lexed.tokens[tokens.end - 1].range.end;
+    let from = lexed.tokens[tokens.start].start();
+    let code = lexed.tokens[statement.tokens.start].start()..lexed.tokens[statement.tokens.end - 1].end();
+    let to = lexed.tokens[tokens.end - 1].end();
     let comments = (text[from..code.start].trim_end().to_string(), text[code.end..to].trim().to_string());
     let start = body_parts::line_start(text, from);
     let rest = text[to..].find('\n').map_or(text.len(), |newline| to + newline + 1);

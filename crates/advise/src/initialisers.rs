@@ -2,9 +2,11 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::language::SourceLanguage;
+use crate::parsed::Parsed;
 use crate::sources::Sources;
 use crate::spelling::bare;
-use crate::syntax::{Site, SiteKind, line_of, node_at, parts, text_of};
+use crate::syntax::{self, Site, SiteKind, line_of, node_at, parts, text_of};
+use crate::words::{self, Words};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tree_sitter::Node;
@@ -32,43 +34,51 @@ pub(crate) fn designate(
 ) -> Result<Designated, Vec<Binding>> {
     let names = type_names(types);
     let shared = shared_name(types, wanted);
-    let macros = brace_macros(sources);
-    let mut held: HashMap<TypeId, bool> = HashMap::new();
+    let mut holders = Holders { types, wanted, known: HashMap::new() };
+    let told: Vec<&str> =
+        names.iter().filter(|(_, id)| holders.holds(**id)).map(|(name, _)| *name).chain(shared).collect();
+    let all_told = Words::of(&told.join(" "));
+    let may_give_values = |file: &Parsed| {
+        file.words().may_have_one_of(&all_told)
+            && told.iter().any(|name| file.may_name(name) && may_give_values(file.text(), name))
+    };
     let mut designated = Designated::default();
     let mut refusals = Vec::new();
-    for (path, _) in sources.iter() {
+    let mut macros: Option<HashMap<&str, (&str, u32)>> = None;
+    for (path, text) in sources.iter() {
         let is_cpp = sources.language(path) == SourceLanguage::Cpp;
-        let Some(text) = sources.get(path) else { continue };
+        // Lists in C have their type beside them.
+        if !is_cpp && !sources.parsed(path).is_some_and(may_give_values) {
+            continue;
+        }
         let mut walker = Walker {
             text,
             path,
             types,
             wanted,
             is_cpp,
-            macros: &macros,
+            macros: macros.get_or_insert_with(|| macros_of_values(sources)),
             found: BTreeMap::new(),
             lists: BTreeSet::new(),
             refusals: Vec::new(),
         };
-        for site in sources.sites(path) {
-            let is_shared = |words: &Vec<String>| words.iter().any(|word| Some(word.as_str()) == shared);
-            if matches!(&site.kind, SiteKind::Typed(words) if is_shared(words)) {
-                walker.refuse_at(site.line, "two types have the name of this one's");
-                continue;
-            }
-            let ty = match &site.kind {
-                SiteKind::Typed(words) => words.iter().find_map(|name| names.get(name.as_str()).copied()),
-                _ => None,
-            };
-            let mut is_wanted = |id: TypeId| *held.entry(id).or_insert_with(|| holds(types, id, wanted, 0));
-            match ty.filter(|&id| is_wanted(id)) {
-                Some(ty) => {
-                    let tree = sources.tree(path);
-                    walker.typed(tree.and_then(|(_, tree)| node_at(tree, site)), ty);
+        sources.with_tree(path, |text, tree| {
+            for site in syntax::sites(tree, text) {
+                let is_shared = |words: &Vec<String>| words.iter().any(|word| Some(word.as_str()) == shared);
+                if matches!(&site.kind, SiteKind::Typed(words) if is_shared(words)) {
+                    walker.refuse_at(site.line, "two types have the name of this one's");
+                    continue;
                 }
-                None => walker.untyped(site),
+                let ty = match &site.kind {
+                    SiteKind::Typed(words) => words.iter().find_map(|name| names.get(name.as_str()).copied()),
+                    _ => None,
+                };
+                match ty.filter(|&id| holders.holds(id)) {
+                    Some(ty) => walker.typed(node_at(tree, &site), ty),
+                    None => walker.untyped(&site),
+                }
             }
-        }
+        });
         refusals.append(&mut walker.refusals);
         designated.lists.extend(walker.lists.into_iter().map(|line| (path.to_string(), line)));
         if !walker.found.is_empty() {
@@ -78,6 +88,64 @@ pub(crate) fn designate(
     refusals.sort();
     refusals.dedup();
     if refusals.is_empty() { Ok(designated) } else { Err(refusals) }
+}
+
+/// False when no declaration or literal of C in the text gives values to something of this type for certain. Most of what
+/// names a type declares pointers to it.
+fn may_give_values(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let after = &text[at + name.len()..];
+        if after.bytes().next().is_some_and(words::is_part) {
+            return false;
+        }
+        let statement = &after[..after.find(';').unwrap_or(after.len())];
+        let assigned = statement.find('=').map(|at| &statement[at..]);
+        match after.trim_start().as_bytes().first() {
+            // `struct T *p = q;` gives a pointer; `struct T *p = q, x = { 1 };` gives more.
+            Some(b'*') => assigned.is_some_and(|values| values.contains('{')),
+            Some(b')') if after.trim_start()[1..].trim_start().starts_with('{') => true,
+            Some(b'[' | b'{' | b'/' | b'\\') => true,
+            _ => assigned.is_some(),
+        }
+    })
+}
+
+/// Types inside types beyond this are no program's.
+const MOST_NESTING: u32 = 64;
+
+/// Which types are, or contain, the wanted one.
+struct Holders<'t> {
+    types: &'t Types,
+    wanted: TypeId,
+    known: HashMap<TypeId, bool>,
+}
+
+impl Holders<'_> {
+    fn holds(&mut self, id: TypeId) -> bool {
+        self.holds_at(id, 0)
+    }
+
+    fn holds_at(&mut self, id: TypeId, depth: u32) -> bool {
+        let types = self.types;
+        let Some(id) = types.strip(id).filter(|_| depth < MOST_NESTING) else { return false };
+        if id == self.wanted {
+            return true;
+        }
+        if let Some(&known) = self.known.get(&id) {
+            return known;
+        }
+        // Types that contain themselves end here.
+        self.known.insert(id, false);
+        let holds = match types.get(id).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => self.holds_at(*element, depth + 1),
+            Some(TypeKind::Aggregate(aggregate)) => {
+                aggregate.members.iter().any(|member| self.holds_at(member.ty, depth + 1))
+            }
+            _ => false,
+        };
+        self.known.insert(id, holds);
+        holds
+    }
 }
 
 /// The type's name, when another type that is declared elsewhere and has other members has it, too.
@@ -117,14 +185,11 @@ fn type_names(types: &Types) -> HashMap<&str, TypeId> {
 }
 
 /// Macros whose body is a positional brace initialiser, with their places.
-fn brace_macros(sources: &Sources) -> HashMap<&str, (&str, u32)> {
+fn macros_of_values(sources: &Sources) -> HashMap<&str, (&str, u32)> {
     let mut macros = HashMap::new();
     for (path, _) in sources.iter() {
-        for site in sources.sites(path) {
-            if let SiteKind::Macro(name) = &site.kind {
-                macros.insert(name.as_str(), (path, site.line));
-            }
-        }
+        let found = sources.parsed(path).map_or(&[][..], Parsed::macros);
+        macros.extend(found.iter().map(|one| (one.name.as_str(), (path, one.line))));
     }
     macros
 }
@@ -357,4 +422,34 @@ pub(crate) fn insert(text: &str, insertions: &BTreeMap<usize, String>) -> String
     }
     new.push_str(text.get(at..).unwrap_or(""));
     new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_give_values_is_told_from_pointers() {
+        for text in [
+            "struct t x = { 1 };",
+            "static const struct t all[2] = { { 1 }, { 2 } };",
+            "struct t x = T_INIT(1);",
+            "f((struct t) { 1, 2 });",
+            "f(&(struct t[]) { { 1 } });",
+            "struct t *p = q, x = { 1 };",
+            "struct t { int a; } x = { 1 };",
+            "DEFINE_PER_CPU(struct t, all) = { 1 };",
+            "struct t /* one */ x = { 1 };",
+        ] {
+            assert!(may_give_values(text, "t"), "{text}");
+        }
+        for text in [
+            "struct t *p = q;",
+            "int f(struct t *p) { return 1; }",
+            "n = sizeof(struct t);",
+            "struct tt x = { 1 };",
+        ] {
+            assert!(!may_give_values(text, "t"), "{text}");
+        }
+    }
 }

@@ -25,14 +25,35 @@ pub(crate) enum Kind {
     Punct,
 }
 
-/// A token and where it is.
+/// A token and where it is, in twelve bytes: a kernel's sources have tens of millions. Texts are below 4 GiB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
-    pub(crate) range: Range<usize>,
+    start: u32,
+    end: u32,
 }
 
 impl Token {
+    fn new(kind: Kind, range: Range<usize>) -> Self {
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Token { kind, start: place(range.start), end: place(range.end) }
+    }
+
+    /// The first byte.
+    pub(crate) fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    /// The byte after the last.
+    pub(crate) fn end(&self) -> usize {
+        self.end as usize
+    }
+
+    /// Its bytes.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.start()..self.end()
+    }
+
     pub(crate) fn is_comment(&self) -> bool {
         matches!(self.kind, Kind::BlockComment | Kind::LineComment)
     }
@@ -57,7 +78,7 @@ impl<'a> Lexed<'a> {
 
     /// The text of token `index`; empty past the end.
     pub(crate) fn str(&self, index: usize) -> &'a str {
-        self.tokens.get(index).and_then(|token| self.text.get(token.range.clone())).unwrap_or("")
+        self.tokens.get(index).and_then(|token| self.text.get(token.range())).unwrap_or("")
     }
 
     /// The line of a byte offset, from 1.
@@ -145,7 +166,7 @@ impl Scanner<'_> {
         if !matches!(kind, Kind::BlockComment) {
             self.line_is_blank = false;
         }
-        Some(Token { kind, range: start..self.at })
+        Some(Token::new(kind, start..self.at))
     }
 
     fn scan(&mut self) -> Kind {
@@ -272,7 +293,7 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<(Kind, &str)> {
         let lexed = Lexed::new(text);
-        lexed.tokens.iter().map(|token| (token.kind, &text[token.range.clone()])).collect()
+        lexed.tokens.iter().map(|token| (token.kind, &text[token.range()])).collect()
     }
 
     #[test]
@@ -319,9 +340,9 @@ mod tests {
             let lexed = Lexed::new(&text);
             let mut at = 0;
             for token in lexed.tokens.iter() {
-                proptest::prop_assert!(text[at..token.range.start].trim().is_empty());
-                proptest::prop_assert!(token.range.end > token.range.start);
-                at = token.range.end;
+                proptest::prop_assert!(text[at..token.start()].trim().is_empty());
+                proptest::prop_assert!(token.end() > token.start());
+                at = token.end();
             }
             proptest::prop_assert!(text[at..].trim().is_empty());
         }

@@ -74,6 +74,7 @@ mod spelling;
 mod split;
 mod syntax;
 mod verify;
+mod words;
 mod worth;
 
 pub use advise::{advise, advise_with, kinds};

@@ -23,7 +23,7 @@ use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
 use crate::verify::{self, Candidate, Verified};
 use lineup_model::types::{TypeId, Types};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What became of one type.
@@ -75,9 +75,13 @@ pub(crate) fn propose(
     edited: &BTreeMap<String, String>,
     worth: Worth,
 ) -> Result<Verdict, AdviseError> {
-    match search(subject, spelling, sources, options, worth) {
-        Ok((plan, outcome)) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
-        Err(verdict) => Ok(verdict),
+    let (mut plan, outcome) = match search(subject, spelling, sources, options, worth) {
+        Ok(found) => found,
+        Err(verdict) => return Ok(verdict),
+    };
+    match plan.designate(subject, spelling, sources) {
+        Ok(()) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
+        Err(bindings) => Ok(refused(spelling, bindings, potential(subject, &plan.models))),
     }
 }
 
@@ -112,7 +116,7 @@ pub(crate) fn write(
     }
 }
 
-/// The best order; or, where none is worth a candidate, the answer.
+/// The best order, with a plan that is not yet one to write; or, where none is worth a candidate, the answer.
 fn search<'s>(
     subject: &Subject<'_>,
     spelling: &Spelling,
@@ -128,7 +132,7 @@ fn search<'s>(
             return Err(refused(spelling, vec![outright.unwrap_or(binding)], Vec::new()));
         }
     };
-    let plan = match Plan::make(subject, spelling, sources, options, models) {
+    let plan = match Plan::sketch(subject, spelling, sources, options, models) {
         Ok(plan) => plan,
         Err((models, bindings)) => {
             let lines = potential(subject, &models);
@@ -224,8 +228,8 @@ pub(crate) struct Groundwork<'s> {
     /// The members of each unit of text.
     ranges: Vec<Range<usize>>,
     holds: Holds,
-    /// Sources with positional initialisers designated.
-    designated: BTreeMap<String, String>,
+    /// Sources with positional initialisers designated; `None` until an order is worth looking for them.
+    designated: Option<BTreeMap<String, String>>,
 }
 
 impl<'s> Groundwork<'s> {
@@ -256,22 +260,66 @@ impl<'s> Groundwork<'s> {
         if !holds.forbidding.is_empty() {
             return Err(holds.forbidding);
         }
-        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, class);
+        let mut ground = Groundwork { body, ranges, holds, designated: None };
+        if ground.holds.are_named(spelling, &ground.body.found.path, options) {
+            let lists = ground.designate(subject, spelling, sources)?;
+            ground.holds.add_unnamed(spelling, &ground.body.found.path, options, &lists);
+        }
+        Ok(ground)
+    }
+
+    /// Names the members in every initialiser that gives values by position; the places of all lists of values. To find them
+    /// whole sources are parsed.
+    fn designate(
+        &mut self,
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &Sources,
+    ) -> Result<BTreeSet<(String, u32)>, Vec<Binding>> {
+        let is_cpp = has_construction_order(self.body.found.language);
+        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, bare(&spelling.name));
         let found = match is_aggregate {
             true => initialisers::designate(sources, subject.types, subject.id)?,
             false => initialisers::Designated::default(),
         };
-        holds.add_unnamed(spelling, &body.found.path, options, &found.lists);
         let designated = found.insertions.iter().filter_map(|(path, insertions)| {
             sources.get(path).map(|text| (path.clone(), initialisers::insert(text, insertions)))
         });
-        let designated = designated.collect();
-        Ok(Groundwork { body, ranges, holds, designated })
+        self.designated = Some(designated.collect());
+        Ok(found.lists)
     }
 }
 
 impl<'s> Plan<'s> {
     pub(crate) fn make(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &'s Sources,
+        options: &Options,
+        models: Models,
+    ) -> Result<Self, (Models, Vec<Binding>)> {
+        let mut plan = Plan::sketch(subject, spelling, sources, options, models)?;
+        match plan.designate(subject, spelling, sources) {
+            Ok(()) => Ok(plan),
+            Err(bindings) => Err((plan.models, bindings)),
+        }
+    }
+
+    /// Looks for the initialisers that an order has to name members in, if that was not done.
+    fn designate(
+        &mut self,
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &Sources,
+    ) -> Result<(), Vec<Binding>> {
+        match self.ground.designated {
+            Some(_) => Ok(()),
+            None => self.ground.designate(subject, spelling, sources).map(|_| ()),
+        }
+    }
+
+    /// A plan that can be searched, but not written.
+    fn sketch(
         subject: &Subject<'_>,
         spelling: &Spelling,
         sources: &'s Sources,
@@ -380,6 +428,7 @@ impl<'s> Plan<'s> {
             path: self.ground.body.found.path.clone(),
             old_order: (0..field_order.len()).map(|field| name(&field)).collect(),
             new_order: field_order.iter().map(name).collect(),
+            new_offsets_bits: field_order.iter().map(|&field| after[0].offsets_bits[field]).collect(),
             moved: moved.iter().map(name).collect(),
             moved_bytes: moved.iter().map(bytes).sum(),
             sizes: figures::sizes(&self.models, &before, &after),
@@ -411,7 +460,7 @@ impl<'s> Plan<'s> {
     ) -> Result<BTreeMap<String, String>, Binding> {
         let text_order: Vec<usize> =
             order.iter().filter_map(|unit| unit.checked_sub(self.head_units)).collect();
-        let mut edited = self.ground.designated.clone();
+        let mut edited = self.ground.designated.clone().unwrap_or_default();
         let path = &self.ground.body.found.path;
         match edited.get(path) {
             None => {

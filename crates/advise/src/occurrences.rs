@@ -27,21 +27,20 @@ pub(crate) fn of_variable(
     let scopes = shadowing_scopes(file, name)?;
     let mut uses = Vec::new();
     for (index, token) in file.lexed.tokens.iter().enumerate() {
-        let place = |constraint| {
-            Binding::new(constraint).on([name]).at(file.path, file.lexed.line_at(token.range.start))
-        };
+        let place =
+            |constraint| Binding::new(constraint).on([name]).at(file.path, file.lexed.line_at(token.start()));
         match token.kind {
             Kind::Directive if has_word(file.lexed.str(index), name) => {
                 return Err(place(Constraint::UsedInMacro));
             }
-            Kind::Text if has_word(file.lexed.str(index), name) && is_in_asm(file, token.range.start) => {
+            Kind::Text if has_word(file.lexed.str(index), name) && is_in_asm(file, token.start()) => {
                 return Err(place(Constraint::Assembly));
             }
-            Kind::Word if file.lexed.str(index) == name && !definition.contains(&token.range.start) => {
-                if scopes.iter().any(|scope| scope.contains(&token.range.start)) {
+            Kind::Word if file.lexed.str(index) == name && !definition.contains(&token.start()) => {
+                if scopes.iter().any(|scope| scope.contains(&token.start())) {
                     continue;
                 }
-                if let Some(range) = variable_use(file, &token.range).map_err(place)? {
+                if let Some(range) = variable_use(file, &token.range()).map_err(place)? {
                     uses.push(range);
                 }
             }
@@ -112,7 +111,7 @@ fn is_stringified(file: &File<'_>, node: Node<'_>) -> bool {
                 })
             };
             let directives = file.lexed.tokens.iter().filter(|token| token.kind == Kind::Directive);
-            if directives.map(|token| &file.lexed.text[token.range.clone()]).any(is_pasting) {
+            if directives.map(|token| &file.lexed.text[token.range()]).any(is_pasting) {
                 return true;
             }
         }

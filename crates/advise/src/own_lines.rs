@@ -4,7 +4,7 @@
 use crate::declaration;
 use crate::problem::Subject;
 use crate::shape_rules::APART_BYTES;
-use crate::sources::{Sources, has_word};
+use crate::sources::{Question, Sources};
 use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 
@@ -34,8 +34,11 @@ pub(crate) fn aligned(subject: &Subject<'_>, sources: &Sources) -> BTreeSet<usiz
             size.zip(member.offset_bytes()).is_some_and(|(size, offset)| offset.is_multiple_of(size))
         };
         // A pointer's alignment, as of every list of callbacks, is one that debug info tells.
-        let own =
-            || element(types, member.ty).is_some_and(|id| declaration_aligns(types, id, sources, &["void"]));
+        let own = || {
+            element(types, member.ty).is_some_and(|id| {
+                declaration_aligns(types, id, sources, Question::DeclarationAlignsBeyondPointers)
+            })
+        };
         shown.contains(&Some(true)) || (shown.contains(&None) && may_ask()) || own()
     };
     (1..subject.aggregate.members.len()).filter(asks).collect()
@@ -64,8 +67,12 @@ fn typedefs(types: &Types, mut id: TypeId) -> Vec<String> {
 
 /// Whether a typedef's declaration speaks of an alignment; `None` when no source has it.
 fn typedef_aligns(sources: &Sources, name: &str) -> Option<bool> {
+    sources.answer(Question::TypedefAligns, name, || find_typedef(sources, name))
+}
+
+fn find_typedef(sources: &Sources, name: &str) -> Option<bool> {
     let mut found = None;
-    for (_, text) in sources.iter().filter(|(_, text)| has_word(text, name)) {
+    for (_, text) in sources.that_may_name(name) {
         for (at, _) in text.match_indices(name) {
             let after = &text[at + name.len()..];
             let attributes = after.split(';').next().unwrap_or_default();
@@ -86,9 +93,16 @@ fn typedef_aligns(sources: &Sources, name: &str) -> Option<bool> {
 }
 
 /// Whether a struct's declaration speaks of an alignment.
-fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources, but: &[&str]) -> bool {
+fn declaration_aligns(types: &Types, id: TypeId, sources: &Sources, question: Question) -> bool {
     let name = types.aggregate(id).and_then(|_| types.get(id)?.name.as_deref());
-    name.is_some_and(|name| speaks_of_alignment(sources, name, but))
+    let but: &[&str] = match question {
+        Question::DeclarationAlignsBeyondPointers => &["void"],
+        Question::DeclarationAligns | Question::TypedefAligns => &[],
+    };
+    let find = |name: &str| {
+        sources.answer(question, name, || Some(speaks_of_alignment(sources, name, but))) == Some(true)
+    };
+    name.is_some_and(find)
 }
 
 /// A type without typedefs and arrays around it.
@@ -105,7 +119,7 @@ fn asks_for_lines(types: &Types, id: TypeId, sources: &Sources) -> bool {
     if types.aggregate(id).is_none() || !types.size_bytes(id).is_some_and(fills_lines) {
         return false;
     }
-    declaration_aligns(types, id, sources, &[])
+    declaration_aligns(types, id, sources, Question::DeclarationAligns)
 }
 
 /// Whether the words around a struct's members speak of an alignment, and none of them is one of `but`.

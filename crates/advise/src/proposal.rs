@@ -79,6 +79,8 @@ pub struct OrderProposal {
     pub new_order: Vec<String>,
     /// `new_order` as indices into `old_order`.
     pub field_order: Vec<usize>,
+    /// Where the members of `new_order` begin under the recorded data model, in bits.
+    pub new_offsets_bits: Vec<u64>,
     /// Members that change place relative to the others.
     pub moved: Vec<String>,
     /// Bytes of members that change place.

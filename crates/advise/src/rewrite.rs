@@ -136,6 +136,6 @@ fn ends_blank(written: &str, text: &str, body: &Body<'_>) -> bool {
         return written.lines().next_back().is_some_and(|line| line.trim().is_empty());
     }
     let first = body.units.first().map_or(0, |unit| body.span(unit).start);
-    let open = body.found.lexed.tokens[body.found.declaration.open].range.end;
+    let open = body.found.lexed.tokens[body.found.declaration.open].end();
     text[open..first].trim().is_empty()
 }

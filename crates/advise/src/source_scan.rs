@@ -4,6 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::declaration::statement_end;
 use crate::language::SourceLanguage;
 use crate::lex::Lexed;
+use crate::parsed::Parsed;
 use crate::sources::Sources;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,14 +24,12 @@ pub(crate) struct Wanted<'a> {
 pub(crate) fn scan(sources: &Sources, wanted: &Wanted<'_>) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for (path, text) in sources.iter() {
-        if !wanted.names.iter().any(|name| text.contains(name.as_str())) {
-            continue;
-        }
         if sources.language(path) == SourceLanguage::Assembly {
             bindings.extend(assembly(path, text, wanted));
             continue;
         }
-        let Some(lexed) = sources.lexed(path) else { continue };
+        let Some(file) = sources.parsed(path).filter(|file| may_bind(file, wanted)) else { continue };
+        let lexed = file.lexed();
         let variables = variables_of(&lexed, wanted.names);
         let begins = variables_of(&lexed, wanted.begins_as);
         let scanner = Scanner { path, lexed: &lexed, wanted, variables, begins };
@@ -39,6 +38,30 @@ pub(crate) fn scan(sources: &Sources, wanted: &Wanted<'_>) -> Vec<Binding> {
     bindings.sort();
     bindings.dedup();
     bindings
+}
+
+const OFFSETS: [&str; 2] = ["offsetof", "__builtin_offsetof"];
+const MEMORY_CALLS: [&str; 4] = ["memcpy", "memmove", "memset", "memcmp"];
+const IO_CALLS: [&str; 12] = [
+    "fread", "fwrite", "read", "write", "pread", "pwrite", "send", "recv", "sendto", "recvfrom", "ioctl",
+    "mmap",
+];
+
+/// False when the file has nothing for certain that [`Scanner`] looks for.
+fn may_bind(file: &Parsed, wanted: &Wanted<'_>) -> bool {
+    let names = |all: &[String]| all.iter().any(|name| file.may_name(name));
+    names(wanted.names)
+        && (OFFSETS.iter().chain(&MEMORY_CALLS).chain(&IO_CALLS).any(|call| file.may_name(call))
+            || names(wanted.begins_as)
+            || file.may_measure_parts())
+}
+
+/// False when no address of a member is taken from another for certain: `- (char *)&x`.
+pub(crate) fn may_measure_parts(text: &str) -> bool {
+    text.match_indices('-').any(|(at, _)| {
+        let mut after = text[at + 1..].bytes().skip_while(u8::is_ascii_whitespace);
+        after.next() == Some(b'(')
+    })
 }
 
 /// Assembly that names the type, or `type_member`.
@@ -83,18 +106,17 @@ struct Scanner<'s, 't> {
 impl Scanner<'_, '_> {
     fn at(&self, index: usize) -> Option<Binding> {
         match self.lexed.str(index) {
-            "offsetof" | "__builtin_offsetof" => self.offsetof(index),
-            "memcpy" | "memmove" | "memset" | "memcmp" => self.memory_call(index),
-            "fread" | "fwrite" | "read" | "write" | "pread" | "pwrite" | "send" | "recv" | "sendto"
-            | "recvfrom" | "ioctl" | "mmap" => self.io_call(index),
             "(" => self.cast(index),
             "-" => self.address_difference(index),
+            word if OFFSETS.contains(&word) => self.offsetof(index),
+            word if MEMORY_CALLS.contains(&word) => self.memory_call(index),
+            word if IO_CALLS.contains(&word) => self.io_call(index),
             _ => None,
         }
     }
 
     fn binding(&self, constraint: Constraint, index: usize) -> Binding {
-        let line = self.lexed.tokens.get(index).map_or(1, |token| self.lexed.line_at(token.range.start));
+        let line = self.lexed.tokens.get(index).map_or(1, |token| self.lexed.line_at(token.start()));
         Binding::new(constraint).at(self.path, line)
     }
 

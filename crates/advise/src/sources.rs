@@ -2,12 +2,11 @@
 
 use crate::language::{SourceLanguage, language_by_extension};
 use crate::lex::Lexed;
-use crate::parsed::Parsed;
-use crate::syntax::Site;
+use crate::parsed::{Parsed, Room};
 use lineup_model::types::{TypeId, Types};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tree_sitter::Tree;
 
 /// Source files by path relative to the source folder, with `/` between components. A copy shares the files, and what
@@ -16,6 +15,33 @@ use tree_sitter::Tree;
 pub struct Sources {
     files: BTreeMap<String, Arc<Parsed>>,
     headers_are_cpp: bool,
+    beside: Beside,
+}
+
+/// What is kept beside the files: no part of what they say.
+#[derive(Clone, Default, Debug)]
+struct Beside {
+    room: Arc<Room>,
+    answers: Arc<Mutex<HashMap<(Question, String), Option<bool>>>>,
+}
+
+impl PartialEq for Beside {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Beside {}
+
+/// What many types ask of the same names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Question {
+    /// Whether a typedef speaks of an alignment.
+    TypedefAligns,
+    /// Whether the declaration of a struct does.
+    DeclarationAligns,
+    /// The same, but not of a pointer's.
+    DeclarationAlignsBeyondPointers,
 }
 
 /// A place in a source file.
@@ -52,7 +78,7 @@ impl Sources {
             let is_source = language_by_extension(&path).is_some() || path.ends_with(".h");
             if is_source && !path.split('/').any(is_hidden) {
                 sources.headers_are_cpp |= language_by_extension(&path) == Some(SourceLanguage::Cpp);
-                sources.files.insert(path, Arc::new(Parsed::new(text)));
+                sources.files.insert(path, Arc::new(Parsed::new(text, sources.beside.room.clone())));
             }
         }
         let has_c = sources.files.keys().any(|path| path.ends_with(".c"));
@@ -85,18 +111,41 @@ impl Sources {
         self.files.get(path).map(Arc::as_ref)
     }
 
-    /// The text and syntax tree of one file. `None` for assembly and unknown paths.
-    pub(crate) fn tree(&self, path: &str) -> Option<(&str, &Tree)> {
+    /// Asks the text and syntax tree of one file. `None` for assembly and unknown paths.
+    pub(crate) fn with_tree<R>(&self, path: &str, ask: impl FnOnce(&str, &Tree) -> R) -> Option<R> {
         let file = self.parsed(path)?;
-        Some((file.text(), file.tree(self.language(path))?))
+        file.with_tree(self.language(path), |tree| ask(file.text(), tree))
     }
 
-    /// Where one file gives values in braces.
-    pub(crate) fn sites(&self, path: &str) -> &[Site] {
-        self.parsed(path).map_or(&[], |file| file.sites(self.language(path)))
+    /// The files that may have this name as a word, with their texts, in order of path; no file that has it is left out.
+    pub fn that_may_name<'s>(&'s self, name: &'s str) -> impl Iterator<Item = (&'s str, &'s str)> {
+        let files = self.files.iter().filter(move |(_, file)| file.may_name(name));
+        files.map(|(path, file)| (path.as_str(), file.text()))
     }
 
-    /// The tokens of one file; cut once.
+    /// Whether one file may have this name as a word; false when it has not for certain.
+    pub fn may_name(&self, path: &str, name: &str) -> bool {
+        self.parsed(path).is_some_and(|file| file.may_name(name))
+    }
+
+    /// The answer to a question about a name: worked out once.
+    pub(crate) fn answer(
+        &self,
+        question: Question,
+        name: &str,
+        work_out: impl FnOnce() -> Option<bool>,
+    ) -> Option<bool> {
+        let key = (question, name.to_string());
+        let known = || self.beside.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known().get(&key) {
+            return *answer;
+        }
+        let answer = work_out();
+        known().insert(key, answer);
+        answer
+    }
+
+    /// The tokens of one file.
     pub(crate) fn lexed(&self, path: &str) -> Option<Lexed<'_>> {
         self.parsed(path).map(Parsed::lexed)
     }
@@ -110,8 +159,10 @@ impl Sources {
     /// A copy with some files replaced.
     pub fn with(&self, edited: &BTreeMap<String, String>) -> Sources {
         let mut copy = self.clone();
-        let files = edited.iter().map(|(path, text)| (path.clone(), Arc::new(Parsed::new(text.clone()))));
-        copy.files.extend(files);
+        let room = &self.beside.room;
+        copy.beside = Beside { room: room.clone(), ..Beside::default() };
+        let parsed = |text: &String| Arc::new(Parsed::new(text.clone(), room.clone()));
+        copy.files.extend(edited.iter().map(|(path, text)| (path.clone(), parsed(text))));
         copy
     }
 

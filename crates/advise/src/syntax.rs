@@ -1,6 +1,7 @@
 //! Syntax trees of the sources, for questions of scope and structure.
 
 use crate::language::SourceLanguage;
+use crate::lex::line_at;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
@@ -20,8 +21,13 @@ pub(crate) enum SiteKind {
     Untyped(usize),
     /// C++: a structured binding of so many names.
     Binding(usize),
-    /// A macro of this name whose body gives values by position.
-    Macro(String),
+}
+
+/// A macro whose body gives values by position.
+pub(crate) struct MacroOfValues {
+    pub(crate) name: String,
+    /// The line of its `#define`, from 1.
+    pub(crate) line: u32,
 }
 
 /// Every such place of a file, in order.
@@ -33,7 +39,6 @@ pub(crate) fn sites(tree: &Tree, text: &str) -> Vec<Site> {
             "compound_literal_expression" => named_type(node, text),
             "initializer_list" => untyped_values(node).map(SiteKind::Untyped),
             "structured_binding_declarator" => Some(SiteKind::Binding(parts(node).len())),
-            "preproc_def" | "preproc_function_def" => brace_macro(node, text),
             _ => None,
         };
         all.extend(kind.map(|kind| Site { kind, bytes: node.byte_range(), line: line_of(node) }));
@@ -89,14 +94,52 @@ fn untyped_values(list: Node<'_>) -> Option<usize> {
     is_value.then(|| parts(list).len())
 }
 
-/// The macro's name, when its body gives values by position.
-fn brace_macro(node: Node<'_>, text: &str) -> Option<SiteKind> {
-    let (name, value) = (node.child_by_field_name("name")?, node.child_by_field_name("value")?);
-    let is_blank = |c: char| c.is_whitespace() || c == '\\';
-    let inside =
-        text_of(value, text).trim_start_matches(is_blank).strip_prefix('{')?.trim_start_matches(is_blank);
+/// The macros of a text whose body gives values by position: `#define X(a) { a, 0 }`.
+pub(crate) fn macros_of_values(text: &str) -> Vec<MacroOfValues> {
+    let found = directives(text).filter_map(|(at, rest)| {
+        let name = macro_of_values(rest)?.to_string();
+        Some(MacroOfValues { name, line: line_at(text, at) })
+    });
+    found.collect()
+}
+
+/// Where a line begins with `#`, and the text after it.
+fn directives(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices('#').filter_map(|(at, _)| {
+        let before = text[..at].rsplit('\n').next().unwrap_or_default();
+        before.trim().is_empty().then(|| (at, &text[at + 1..]))
+    })
+}
+
+/// The macro's name, when the text after `#` defines one whose body gives values by position.
+fn macro_of_values(directive: &str) -> Option<&str> {
+    let is_blank = |c: char| c == ' ' || c == '\t';
+    let rest = directive.trim_start_matches(is_blank).strip_prefix("define")?;
+    let rest = rest.strip_prefix(is_blank)?.trim_start_matches(is_blank);
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let (name, mut body) = rest.split_at(end);
+    if let Some(parameters) = body.strip_prefix('(') {
+        body = &parameters[parameters.find(')')? + 1..];
+    }
+    let inside = after_blanks(body).strip_prefix('{')?;
+    let inside = after_blanks(inside);
     let is_positional = !inside.starts_with(['.', '}']) && !inside.starts_with("0}");
-    is_positional.then(|| SiteKind::Macro(text_of(name, text).to_string()))
+    (is_positional && !name.is_empty()).then_some(name)
+}
+
+/// What follows blanks, comments and continued lines.
+fn after_blanks(mut text: &str) -> &str {
+    loop {
+        let rest = text.trim_start_matches([' ', '\t']);
+        let rest = rest.strip_prefix("\\\r\n").or_else(|| rest.strip_prefix("\\\n")).unwrap_or(rest);
+        let after_comment =
+            rest.strip_prefix("/*").and_then(|comment| Some(&comment[comment.find("*/")? + 2..]));
+        let rest = after_comment.unwrap_or(rest);
+        if rest.len() == text.len() {
+            return rest;
+        }
+        text = rest;
+    }
 }
 
 /// Parses a text. `None` for assembly.
@@ -141,4 +184,19 @@ pub(crate) fn visit<'t>(root: Node<'t>, mut each: impl FnMut(Node<'t>)) {
 pub(crate) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).filter(|child| child.kind() != "comment").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_that_give_values_by_position_are_told_from_those_that_name_them() {
+        let text = "#define A { 1, 2 }\n  # define B(x, y) \\\n\t{ \\\n\tx, y }\n#define C /* all */ { a }\n\
+                    #define D { .a = 1 }\n#define E {}\n#define F { 0}\n#define G(x) do { x; } while (0)\n\
+                    int a = 1; # define H { 1 }\n#defined { 1 }\n#define I \n{ 1 }\n";
+        let found: Vec<(String, u32)> =
+            macros_of_values(text).into_iter().map(|one| (one.name, one.line)).collect();
+        assert_eq!(found, [("A".into(), 1), ("B".into(), 2), ("C".into(), 5)]);
+    }
 }

@@ -507,3 +507,27 @@ fn members_whose_construction_may_do_something_keep_their_order() {
     };
     assert!(!keeps_construction_order(in_c));
 }
+
+#[test]
+fn members_do_not_leave_the_heading_that_a_blank_line_parts_from_them() {
+    let members = "\tlong a;\n\tchar cold[120];\n\n\t/* Protocol-specific variables */\n\n\tlong b;\n\tlong c;\n\n\
+                   \tchar colder[120];\n\tlong z;\n";
+    let advice = advice_on(members, &["b", "z"], &Options::default());
+    let under: BTreeSet<&str> = proposed(&advice).new_order[2..4].iter().map(String::as_str).collect();
+    assert_eq!(under, BTreeSet::from(["b", "c"]));
+    named(&advice, Constraint::Heading);
+}
+
+#[test]
+fn the_first_member_of_a_section_keeps_the_comment_that_heads_it() {
+    let members = "\tlong a;\n\tchar cold[120];\n\n/*\n * Used on the receive path\n */\n\t/* Its address. */\n\tlong b;\n\n\
+                   \tchar colder[120];\n\tlong z;\n";
+    let advice = advice_on(members, &["a", "b", "z"], &Options::default());
+    for order in &advice.orders {
+        let text = &order.edited["a.c"];
+        let section = text.split("receive path").nth(1).expect("the heading");
+        assert!(section.starts_with("\n */\n\t/* Its address. */\n\tlong b;\n"), "{text}");
+        assert!(text.split("receive path").next().expect("before").contains("long a;"), "{text}");
+    }
+    named(&advice, Constraint::Heading);
+}

@@ -180,3 +180,41 @@ fn nothing_is_aligned_where_no_call_misses() {
     case.usage.scales.insert(RegionId(0), Scale { data_misses: Some(0.0), ..Scale::default() });
     assert_eq!(alignments(&case), 0);
 }
+
+/// What nothing uses may go away from between what is used, and may not be put there to shift the rest.
+#[test]
+fn a_small_patch_puts_nothing_cold_beside_what_is_hot() {
+    let advised = |text: &str, hot: &[(u64, u64)], most_moved: Option<usize>| {
+        let mut case = Case::new(text, 0, hot);
+        case.options.most_moved = most_moved;
+        case.advise().orders.pop().map(|order| order.moved)
+    };
+    let between = "struct rec {\n\tlong a[2];\n\tlong cold;\n\tlong b[3];\n\tlong c[3];\n\tlong x[7];\n\tlong y;\n\tlong z;\n};\nstruct rec r;\n";
+    let hot = [(0, 16), (24, 24), (48, 24)];
+    assert_eq!(advised(between, &hot, Some(1)), Some(vec!["cold".to_string()]));
+    // Only with eight bytes more before them do both hot members lie on one line.
+    let shifting = "struct rec {\n\tlong x[7];\n\tlong b[4];\n\tlong c[4];\n\tlong y;\n\tlong z[7];\n};\nstruct rec r;\n";
+    let hot = [(56, 32), (88, 32)];
+    let moved = advised(shifting, &hot, Some(1));
+    assert!(moved.as_ref().is_none_or(|moved| !moved.contains(&"y".to_string())), "{moved:?}");
+    assert!(advised(shifting, &hot, None).is_some());
+}
+
+/// One move saves a line, a second one the last tenth of another.
+#[test]
+fn a_move_that_adds_little_is_not_made() {
+    let text = "struct rec {\n\tlong a;\n\tchar x[56];\n\tlong b;\n\tchar y[56];\n\tlong c;\n\tchar z[56];\n};\nstruct rec r;\n";
+    let moved = |rarely: u64| {
+        let mut case = Case::new(text, 0, &[(0, 8), (64, 8)]);
+        let mut patterns = case.usage.types[0].patterns.clone();
+        let mut rare = patterns[0].clone();
+        rare.bytes[1].offset = 128;
+        rare.occurrences = rarely;
+        patterns.push(rare);
+        case.usage.types[0].patterns = patterns;
+        case.options.most_moved = Some(2);
+        case.advise().orders.pop().expect("an order").moved
+    };
+    assert_eq!(moved(10).len(), 2);
+    assert_eq!(moved(1).len(), 1);
+}

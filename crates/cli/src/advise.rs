@@ -4,7 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
-use crate::kernel::commit_message::commit_message;
+use crate::kernel::commit_message::{Ground, commit_message};
 use crate::kernel::what_if;
 use crate::machine;
 use crate::named_members::check_pins;
@@ -141,8 +141,9 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     stages.end();
     let message = match advice.orders.as_slice() {
         [] => String::new(),
-        orders => {
-            commit_message(orders, advice.threads, &words[0], &words[1], options.advice.line_size.bytes())
+        _ => {
+            let calls = |region| recorded.calls_made(region);
+            commit_message(&advice, &Ground { release: &words[0], workload: &words[1], calls: &calls })
                 + "---\n"
         }
     };

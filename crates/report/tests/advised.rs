@@ -32,6 +32,7 @@ fn advice() -> Advice {
         old_order: vec!["cold".into(), "hot".into()],
         new_order: vec!["hot".into(), "cold".into()],
         field_order: vec![1, 0],
+        new_offsets_bits: vec![0, 64],
         moved: vec!["hot".into()],
         moved_bytes: 8,
         lines: vec![lines(1, Some(2.0), 1.0), lines(7, Some(9.0), 1.0)],

@@ -2,20 +2,56 @@
 
 use crate::command::CompileCommand;
 use crate::read::normal;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+/// Names of files, each kept once: a kernel's thousand units read the same thousand headers.
+#[derive(Default, Debug)]
+pub struct FileNames {
+    paths: Vec<PathBuf>,
+    /// By the folder that a name is relative to, and the name as it is written.
+    written: HashMap<PathBuf, HashMap<Box<str>, u32>>,
+    known: HashMap<PathBuf, u32>,
+}
+
+impl FileNames {
+    /// The files, by number.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The file of this number.
+    pub fn path(&self, file: u32) -> &Path {
+        &self.paths[file as usize]
+    }
+
+    fn add(&mut self, folder: &Path, name: &str) -> u32 {
+        if let Some(&file) = self.written.get(folder).and_then(|names| names.get(name)) {
+            return file;
+        }
+        let path = normal(&folder.join(name));
+        let next = u32::try_from(self.paths.len()).unwrap_or(u32::MAX);
+        let file = *self.known.entry(path.clone()).or_insert(next);
+        if file == next {
+            self.paths.push(path);
+        }
+        self.written.entry(folder.to_owned()).or_default().insert(name.into(), file);
+        file
+    }
+}
 
 /// One unit of a kernel's build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KbuildUnit {
     /// The compiler call.
     pub command: CompileCommand,
-    /// The source and every header that the compiler read for it.
-    pub files: Vec<PathBuf>,
+    /// The source and every header that the compiler read for it, by their numbers in [`FileNames`].
+    pub files: Box<[u32]>,
 }
 
-/// The unit in the text of one such file. Its compiler ran in the build's top folder, which the object's own name tells.
-/// `None` for what is no compiler call: links, archives, assembly, torn files.
-pub fn from_kbuild(file: &Path, text: &str) -> Option<KbuildUnit> {
+/// The unit in the text of one such file; the names of its files are added to `names`. Its compiler ran in the build's top
+/// folder, which the object's own name tells. `None` for what is no compiler call: links, archives, assembly, torn files.
+pub fn from_kbuild(file: &Path, text: &str, names: &mut FileNames) -> Option<KbuildUnit> {
     let line = text.lines().find(|line| line.starts_with("cmd_") || line.starts_with("savedcmd_"))?;
     let (target, command) = line.split_once(":=")?;
     let target = target.trim().trim_start_matches("saved").strip_prefix("cmd_")?;
@@ -26,8 +62,8 @@ pub fn from_kbuild(file: &Path, text: &str) -> Option<KbuildUnit> {
     if !command.is_compiler() || command.sources().next().is_none() {
         return None;
     }
-    let mut files = command.source_paths();
-    files.extend(dependencies(text).map(|path| normal(&command.directory.join(path))));
+    let files = command.sources().chain(dependencies(text)).map(|name| names.add(&command.directory, name));
+    let files = files.collect();
     Some(KbuildUnit { command, files })
 }
 
@@ -73,13 +109,16 @@ mod tests {
 
     #[test]
     fn kbuild_says_how_a_unit_was_compiled_and_where() {
-        let unit = from_kbuild(Path::new("/k/kernel/.x.o.cmd"), TEXT).expect("a compiler call");
+        let mut names = FileNames::default();
+        let unit = from_kbuild(Path::new("/k/kernel/.x.o.cmd"), TEXT, &mut names).expect("a compiler call");
         let KbuildUnit { command, files } = &unit;
+        let files: Vec<&Path> = files.iter().map(|&file| names.path(file)).collect();
         assert_eq!(command.source_paths(), [Path::new("/k/kernel/x.c")]);
-        assert_eq!(files, &[Path::new("/k/kernel/x.c"), Path::new("/k/include/linux/x.h")]);
+        assert_eq!(files, [Path::new("/k/kernel/x.c"), Path::new("/k/include/linux/x.h")]);
         assert!(command.arguments.contains(&"-DNAME=\"x\"".to_string()), "{:?}", command.arguments);
         let before_6_3 = TEXT.replace("savedcmd_", "cmd_");
-        assert_eq!(from_kbuild(Path::new("/k/kernel/.x.o.cmd"), &before_6_3), Some(unit));
+        let again = from_kbuild(Path::new("/k/kernel/.x.o.cmd"), &before_6_3, &mut names);
+        assert_eq!((again, names.paths().len()), (Some(unit), 2), "each name is kept once");
     }
 
     #[test]
@@ -92,7 +131,8 @@ mod tests {
             "cmd_other/x.o := gcc -c -o other/x.o other/x.c\n",
             "",
         ] {
-            assert_eq!(from_kbuild(Path::new("/k/kernel/.x.o.cmd"), text), None, "{text}");
+            let unit = from_kbuild(Path::new("/k/kernel/.x.o.cmd"), text, &mut FileNames::default());
+            assert_eq!(unit, None, "{text}");
         }
         assert!(is_kbuild_file(".x.o.cmd") && !is_kbuild_file(".x.o.d") && !is_kbuild_file("x.o.cmd"));
     }
@@ -102,8 +142,9 @@ mod tests {
         fn no_text_is_too_broken(cut in 0..TEXT.len(), noise in ".{0,40}", path in "[a-z/.]{0,20}") {
             let mut text: String = TEXT.chars().take(cut).collect();
             text += &noise;
-            from_kbuild(Path::new(&path), &text);
-            from_kbuild(Path::new("/k/kernel/.x.o.cmd"), &text);
+            let mut names = FileNames::default();
+            from_kbuild(Path::new(&path), &text, &mut names);
+            from_kbuild(Path::new("/k/kernel/.x.o.cmd"), &text, &mut names);
         }
     }
 }

@@ -34,6 +34,6 @@ mod uses;
 pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;
-pub use kbuild::{KbuildUnit, from_kbuild, is_kbuild_file};
+pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 pub use read::normal;
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

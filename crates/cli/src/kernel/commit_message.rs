@@ -1,60 +1,156 @@
 //! The commit message of an order, for a patch to a kernel.
 
-use lineup_advise::proposal::{OrderProposal, RegionLines};
+use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, Worth};
+use lineup_model::region::RegionId;
 
-/// A commit message in the kernel's style for what was ordered, with the figures before and after.
-pub(crate) fn commit_message(
-    orders: &[OrderProposal],
-    cpus: u64,
-    release: &str,
-    workload: &str,
-    line_bytes: u64,
-) -> String {
-    let names: Vec<&str> = orders.iter().map(|order| order.type_name.as_str()).collect();
+/// What a patch rests on.
+pub(crate) struct Ground<'a> {
+    /// The kernel that was recorded.
+    pub(crate) release: &'a str,
+    /// What its guest did.
+    pub(crate) workload: &'a str,
+    /// How often a region was called in all.
+    pub(crate) calls: &'a dyn Fn(RegionId) -> Option<u64>,
+}
+
+/// A commit message in the kernel's style for what was ordered: what gets better, and what gets worse.
+pub(crate) fn commit_message(advice: &Advice, ground: &Ground<'_>) -> String {
+    let names: Vec<&str> = advice.orders.iter().map(|order| order.type_name.as_str()).collect();
     let subject = match names.as_slice() {
         [one] => format!("{one}: put what hot paths use together on fewer cache lines"),
         _ => format!("Put what hot paths use together: {}", names.join(", ")),
     };
+    let (release, workload, bytes) = (ground.release, ground.workload, advice.line_bytes);
     let mut text = format!(
-        "{subject}\n\nThe accesses of these functions were recorded on {release} under workload {workload}, every call from entry\nto \
-         return. Members that a call uses together now share lines of {line_bytes} bytes.\n"
+        "{subject}\n\nThe accesses of these functions were recorded on {release} under workload {workload},\nfrom entry to \
+         return. Members that a call uses together now share lines of {bytes}\nbytes. Lines are predicted from the \
+         recorded accesses; the share is of all lines\nof data that a call needs.\n"
     );
-    for order in orders {
-        text.push_str(&format!(
-            "\nLines of struct {} per call, predicted from the recorded accesses:\n\n",
-            order.type_name
-        ));
-        text.push_str("    function                          lines of  before   after\n");
-        let recorded = order.sizes.first().map(|size| size.data_model);
-        let is_told = |row: &&RegionLines| {
-            row.line_bytes != 128 && Some(row.data_model) == recorded && row.gain() > 0.0
-        };
-        for row in order.lines.iter().filter(is_told) {
-            let before = row.before.map_or("-".to_owned(), |before| format!("{before:.2}"));
-            text.push_str(&format!(
-                "    {:<32} {:>6}   {:>8} {:>7.2}\n",
-                row.region, row.line_bytes, before, row.after
-            ));
-        }
-        for size in order.sizes.iter().take(1) {
-            text.push_str(&format!("    size: {} -> {} bytes\n", size.before_bytes, size.after_bytes));
-        }
+    for order in &advice.orders {
+        let told = advice.descriptions.iter().find(|one| one.target == order.type_name);
+        let worth = told.map_or(&[][..], |one| &one.worth);
+        text.push_str(&of_order(order, worth, bytes, ground.calls));
     }
-    if cpus == 1 {
+    if advice.threads == 1 {
         text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
     }
     text.push_str("\nNothing was compiled or timed; measure before merging.\n");
     text
 }
 
+fn of_order(
+    order: &OrderProposal,
+    worth: &[Worth],
+    line_bytes: u64,
+    calls: &dyn Fn(RegionId) -> Option<u64>,
+) -> String {
+    let mut text = format!("\nstruct {}: {} moved.\n\n", order.type_name, order.moved.join(", "));
+    text += "    function                         calls   before    after    share\n";
+    let recorded = order.sizes.first().map(|size| size.data_model);
+    let rows = || order.lines.iter().filter(|row| Some(row.data_model) == recorded);
+    for one in worth {
+        let row = rows().find(|row| row.id == one.id && row.line_bytes == line_bytes);
+        let Some(row) = row else { continue };
+        let before = row.before.map_or("-".to_owned(), |before| format!("{before:.2}"));
+        let calls = calls(one.id).map_or("-".to_owned(), |calls| calls.to_string());
+        let share = one.share.map_or("-".to_owned(), |share| format!("{:.1} %", -100.0 * share));
+        text += &format!("    {:<30} {calls:>7} {before:>8} {:>8.2} {share:>8}\n", row.region, row.after);
+    }
+    let worse: Vec<String> =
+        rows().filter(|row| row.line_bytes != line_bytes && row.gain() <= -0.005).map(worse_row).collect();
+    if !worse.is_empty() {
+        text += "\n    Worse with lines of other sizes:\n";
+        text += &worse.concat();
+    }
+    for size in order.sizes.iter().take(1) {
+        text += &format!("    size: {} -> {} bytes\n", size.before_bytes, size.after_bytes);
+    }
+    text
+}
+
+fn worse_row(row: &RegionLines) -> String {
+    let RegionLines { region, line_bytes, .. } = row;
+    format!("    {region}, {line_bytes} bytes: {:.2} -> {:.2}\n", row.before.unwrap_or_default(), row.after)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::commit_message;
+    use super::*;
+    use lineup_advise::kind::Description;
+    use lineup_advise::proposal::{Check, REORDER, SizeChange};
+
+    fn ground() -> Ground<'static> {
+        Ground { release: "6.1.0", workload: "timer", calls: &|id| Some(100 + u64::from(id.0)) }
+    }
 
     #[test]
     fn a_patch_from_one_processor_says_that_it_saw_one() {
-        let message = |cpus| commit_message(&[], cpus, "6.1.0", "timer", 64);
+        let message = |threads| commit_message(&Advice { threads, ..Advice::none(64) }, &ground());
         assert!(message(1).contains("One CPU was recorded: what other CPUs write is not known."));
         assert!(!message(2).contains("One CPU"));
+    }
+
+    #[test]
+    fn what_gets_worse_is_told_beside_what_gets_better() {
+        let row = |id, line_bytes, before, after| RegionLines {
+            id: RegionId(id),
+            region: format!("f{id}"),
+            data_model: "LP64",
+            line_bytes,
+            before: Some(before),
+            after,
+        };
+        let worth = |id, lines_saved, share| Worth {
+            id: RegionId(id),
+            region: format!("f{id}"),
+            lines_saved,
+            of_lines: Some(10.0),
+            share: Some(share),
+            stalls: None,
+            calls_per_second: None,
+        };
+        let order = OrderProposal {
+            type_name: "rq".into(),
+            path: "sched.h".into(),
+            old_order: Vec::new(),
+            new_order: Vec::new(),
+            field_order: Vec::new(),
+            new_offsets_bits: Vec::new(),
+            moved: vec!["curr".into(), "idle".into()],
+            moved_bytes: 16,
+            lines: vec![
+                row(0, 64, 3.0, 2.0),
+                row(1, 64, 1.0, 1.5),
+                row(1, 32, 1.0, 2.0),
+                row(0, 128, 2.0, 1.0),
+            ],
+            sizes: vec![SizeChange { data_model: "LP64", before_bytes: 128, after_bytes: 128 }],
+            is_proven_minimal: false,
+            check: Check::Predicted,
+            reasons: Vec::new(),
+            obeyed: Vec::new(),
+            seen_outside: None,
+            asserted: Vec::new(),
+            edited: Default::default(),
+        };
+        let told = Description {
+            worth: vec![worth(0, 1.0, 0.1), worth(1, -0.5, -0.05)],
+            ..Description::told(REORDER, "rq", "")
+        };
+        let advice = Advice { orders: vec![order], descriptions: vec![told], ..Advice::none(64) };
+        let message = commit_message(&advice, &ground());
+        assert!(message.contains("struct rq: curr, idle moved."), "{message}");
+        assert!(
+            message.contains("f0                                 100     3.00     2.00  -10.0 %\n"),
+            "{message}"
+        );
+        assert!(
+            message.contains("f1                                 101     1.00     1.50    5.0 %\n"),
+            "{message}"
+        );
+        assert!(
+            message.contains("Worse with lines of other sizes:\n    f1, 32 bytes: 1.00 -> 2.00\n"),
+            "{message}"
+        );
     }
 }

@@ -6,8 +6,8 @@ use crate::files::{Entry, each_file};
 use crate::progress::Progress;
 use crate::source::meaning::{Parts, Reading, Units, by_text, read_listed, read_with};
 use lineup_advise::sources::{Sources, has_word};
-use lineup_sources::{CompileCommand, KbuildUnit, from_kbuild, is_kbuild_file};
-use std::collections::{BTreeMap, BTreeSet};
+use lineup_sources::{CompileCommand, FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Kbuild {
     root: PathBuf,
+    names: FileNames,
     units: Vec<KbuildUnit>,
 }
 
@@ -35,9 +36,10 @@ impl Kbuild {
         })
         .doing_with(|| format!("cannot list {}", root.display()))?;
         files.sort();
-        let unit = |file: &PathBuf| from_kbuild(file, &fs::read_to_string(file).ok()?);
+        let mut names = FileNames::default();
+        let unit = |file: &PathBuf| from_kbuild(file, &fs::read_to_string(file).ok()?, &mut names);
         let units: Vec<KbuildUnit> = files.iter().filter_map(unit).collect();
-        Ok((!units.is_empty()).then_some(Kbuild { root, units }))
+        Ok((!units.is_empty()).then_some(Kbuild { root, names, units }))
     }
 
     /// The units that were built.
@@ -48,12 +50,17 @@ impl Kbuild {
     /// The texts that the compiler read: sources and headers of this configuration, and nothing of other machines.
     /// Files that are no UTF-8 are left out: an edit could not keep them as they are.
     pub fn texts(&self) -> Sources {
-        let files: BTreeSet<&PathBuf> = self.units.iter().flat_map(|unit| &unit.files).collect();
+        let files: BTreeSet<&PathBuf> = self.names.paths().iter().collect();
         let named = |path: &PathBuf| {
-            let name = path.strip_prefix(&self.root).ok()?.to_str()?.to_owned();
+            let name = self.inside(path)?.to_owned();
             Some((name, fs::read_to_string(path).ok()?))
         };
         Sources::new(files.into_iter().filter_map(named))
+    }
+
+    /// A file's name in the sources.
+    fn inside<'p>(&self, path: &'p Path) -> Option<&'p str> {
+        path.strip_prefix(&self.root).ok()?.to_str()
     }
 
     /// Reads with clang the units whose sources name one of the types, and for each header that does one unit with it.
@@ -88,40 +95,38 @@ impl Kbuild {
     /// The units whose sources define one of these functions.
     fn defining(&self, sources: &Sources, functions: &BTreeSet<String>) -> Vec<CompileCommand> {
         let defines = |path: PathBuf| {
-            let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
-            let text = name.and_then(|name| sources.get(name)).unwrap_or_default();
-            functions.iter().any(|function| has_definition(text, function))
+            let Some(name) = self.inside(&path) else { return false };
+            let text = sources.get(name).unwrap_or_default();
+            let mut named = functions.iter().filter(|function| sources.may_name(name, function));
+            named.any(|function| has_definition(text, function))
         };
         let units = self.units.iter().filter(|unit| unit.command.source_paths().into_iter().any(defines));
         units.map(|unit| unit.command.clone()).collect()
     }
 
+    /// The units whose sources name one of the types, and for each header that does one with it.
     fn naming(&self, sources: &Sources, types: &BTreeSet<String>) -> Vec<CompileCommand> {
-        let mut named: BTreeMap<&Path, bool> = BTreeMap::new();
-        let names = |path: &Path| -> bool {
-            let text =
-                path.strip_prefix(&self.root).ok().and_then(Path::to_str).and_then(|path| sources.get(path));
-            text.is_some_and(|text| types.iter().any(|name| has_word(text, name)))
+        let names = |path: &PathBuf| {
+            let Some(name) = self.inside(path) else { return false };
+            let text = sources.get(name).unwrap_or_default();
+            types.iter().any(|ty| sources.may_name(name, ty) && has_word(text, ty))
         };
-        let mut headers: BTreeSet<&Path> = BTreeSet::new();
+        let named: Vec<bool> = self.names.paths().iter().map(names).collect();
+        let is_named = |file: &u32| named[*file as usize];
+        let is_source =
+            |file: &u32| self.names.path(*file).extension().is_some_and(|extension| extension == "c");
+        let mut read: BTreeSet<u32> = BTreeSet::new();
         let mut chosen = Vec::new();
-        let is_source = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "c");
         for unit in &self.units {
-            for file in &unit.files {
-                named.entry(file).or_insert_with(|| names(file));
-            }
-            if unit.files.iter().filter(is_source).any(|file| named.get(file.as_path()) == Some(&true)) {
+            if unit.files.iter().any(|file| is_source(file) && is_named(file)) {
                 chosen.push(unit);
-                headers.extend(unit.files.iter().map(PathBuf::as_path));
+                read.extend(&unit.files);
             }
         }
         for unit in &self.units {
-            let is_new = |file: &&PathBuf| {
-                named.get(file.as_path()) == Some(&true) && !headers.contains(file.as_path())
-            };
-            if unit.files.iter().any(|file| is_new(&file)) {
+            if unit.files.iter().any(|file| is_named(file) && !read.contains(file)) {
                 chosen.push(unit);
-                headers.extend(unit.files.iter().map(PathBuf::as_path));
+                read.extend(&unit.files);
             }
         }
         chosen.into_iter().map(|unit| unit.command.clone()).collect()
