@@ -4,6 +4,7 @@ use crate::neighbour::Neighbour;
 use crate::placement::{self, Field, Placed};
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Field, offset in it, bytes.
@@ -133,6 +134,30 @@ impl Problem {
         }
         score[6] = (order.len() - kept(order).len()) as u64;
         Some(score)
+    }
+
+    /// Primary lines per call that each region needs under the recorded data model, in units of 2^-20.
+    pub(crate) fn region_lines(&self, order: &[usize]) -> Option<BTreeMap<RegionId, u64>> {
+        let model = self.models.first()?;
+        let placed = self.place(model, order)?;
+        let part = match self.primary.bytes() {
+            32 => 0,
+            128 => 2,
+            _ => 1,
+        };
+        let mut lines: BTreeMap<RegionId, u64> = BTreeMap::new();
+        for demand in &model.demands {
+            let own = demand.per_call.saturating_mul(demand_lines(demand, &placed.offsets_bits)[part]);
+            let sum = lines.entry(demand.region).or_default();
+            *sum = sum.saturating_add(own);
+        }
+        Some(lines)
+    }
+
+    /// The bytes of a unit's members.
+    pub(crate) fn unit_bytes(&self, unit: usize) -> u64 {
+        let fields = self.units[unit].fields.clone();
+        self.models.first().map_or(0, |model| fields.map(|field| field_bytes(&model.fields[field])).sum())
     }
 
     /// What the present order needs.

@@ -181,7 +181,7 @@ fn nothing_is_aligned_where_no_call_misses() {
     assert_eq!(alignments(&case), 0);
 }
 
-/// What nothing uses may go away from between what is used, and may not be put there to shift the rest.
+/// What nothing uses may go to the end from between what is used, and nowhere else to shift the rest.
 #[test]
 fn a_small_patch_puts_nothing_cold_beside_what_is_hot() {
     let advised = |text: &str, hot: &[(u64, u64)], most_moved: Option<usize>| {
@@ -217,4 +217,25 @@ fn a_move_that_adds_little_is_not_made() {
     };
     assert_eq!(moved(10).len(), 2);
     assert_eq!(moved(1).len(), 1);
+}
+
+/// A region that saves a line while another pays half of one is a trade that nobody asked for.
+#[test]
+fn no_region_pays_for_what_another_saves() {
+    let text =
+        "struct rec {\n\tlong a;\n\tlong b;\n\tchar x[112];\n\tlong c;\n\tlong d[7];\n};\nstruct rec r;\n";
+    let advised = |others: u64, most_moved: Option<usize>| {
+        let mut case = Case::new(text, 0, &[(0, 8), (128, 8)]);
+        case.usage.regions = Regions::from_iter([Region::named("hot"), Region::named("other")]);
+        let mut other = case.usage.types[0].clone();
+        other.region = RegionId(1);
+        other.patterns[0].bytes[0] = ByteUse { offset: 136, size_bytes: 56, loads: 7, stores: 0 };
+        other.patterns[0].occurrences = others;
+        case.usage.types.push(other);
+        case.options.most_moved = most_moved;
+        case.advise().orders.pop().map(|order| order.moved)
+    };
+    assert_eq!(advised(0, Some(1)), Some(vec!["c".to_string()]));
+    assert_eq!(advised(5, Some(1)), None, "the other region uses c with d, in half of its calls");
+    assert!(advised(5, None).is_some());
 }
