@@ -1,17 +1,15 @@
 #!/usr/bin/env bash
 # Advice for the timer, wake-up and TCP paths of Debian's 6.1 and 6.12 kernels, against their own sources.
 # Usage: studies/kernel-advice/study.sh [FOLDER]; FOLDER is target/kernel-advice unless given.
-# For each kernel it leaves the recording, the report without and with clang, and the patch.
+# For each kernel it leaves the recording, the report by the text of the sources, the advice with units read with clang as
+# JSON, the patch, and what pahole says of objects that were compiled with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out="${1:-target/kernel-advice}"
 mkdir -p "$out"
 cargo build --quiet --release -p lineup -p lineup-plugin
 lineup=target/release/lineup
-
-# Types that most units of a kernel name: reading all those with clang takes long, so these types stay as they are.
-kept=()
-for type in task_struct sock net_device softnet_data Qdisc; do kept+=(--keep "$type"); done
+wanted=(--least-share 0.5 --most-moved 3)
 
 # Seconds and the most memory that a command took, on a line in FILE.
 measured() { # FILE COMMAND...
@@ -28,14 +26,15 @@ advice() { # SERIES IMAGE
   tree=$(scripts/kernel-tree "$series" "$version")
   [ -e "$name.rec" ] || {
     echo "kernel-advice: recording $series"
-    "$lineup" record --kernel "$image" --workload net "${regions[@]}" --timeout 1200 --out "$name.rec" >"$name.record.txt"
+    "$lineup" record --kernel "$image" --cpus 2 --workload net "${regions[@]}" --timeout 1200 --out "$name.rec" >"$name.record.txt"
   }
   rm -f "$name.times"
   echo "kernel-advice: $series by the text of its sources"
-  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" --least-share 0.5 --most-moved 3 --no-clang --full --patch "$name.text.patch" >"$name.text.txt"
+  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --no-clang --full --patch "$name.text.patch" >"$name.text.txt"
   echo "kernel-advice: $series, units read with clang"
-  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" --least-share 0.5 --most-moved 3 "${kept[@]}" --full --patch "$name.patch" >"$name.txt"
+  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --json --patch "$name.patch" >"$name.json"
   echo "kernel-advice: $series: $(grep -c '^+++ ' "$name.patch" || true) files in $name.patch"
+  studies/kernel-advice/check "$tree" "$name.patch" "$name.json" | tee "$name.check.txt"
 }
 
 advice 6.1 "$(scripts/kernel-fetch cloud)"
