@@ -18,11 +18,14 @@ pub struct Sources {
     beside: Beside,
 }
 
+/// What was answered, by the question and the name.
+type Answers = HashMap<(Question, String), Option<bool>>;
+
 /// What is kept beside the files: no part of what they say.
 #[derive(Clone, Default, Debug)]
 struct Beside {
     room: Arc<Room>,
-    answers: Arc<Mutex<HashMap<(Question, String), Option<bool>>>>,
+    answers: Arc<Mutex<Answers>>,
 }
 
 impl PartialEq for Beside {
