@@ -56,6 +56,7 @@ fn compare(name: &str, lineup: &Path, folder: &Path, function: &str, program: &[
         ("alone", program.to_vec()),
         ("native, first 2,000 calls", record(&[&native[..], &["--first"]].concat())),
         ("native, 2,000 calls of all", record(&native)),
+        ("every call timed", [&[lineup, "time", "--region", function, "--"], program].concat()),
         ("bare qemu-x86_64", [&["qemu-x86_64"], program].concat()),
         ("qemu, 2,000 calls of all", record(&["--engine", "qemu", "--calls", "2000"])),
     ];

@@ -55,7 +55,7 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
-    /// Records calls of functions, or counts over the whole program, under the emulator
+    /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
     /// Times calls of functions in a program that runs at its own speed
     Time(time::Options),

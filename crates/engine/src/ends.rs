@@ -313,6 +313,8 @@ impl Writer<'_> {
         let mut whole = Whole::new(parts, read);
         whole.targets.extend(ranges.iter().flat_map(|range| self.neighbours_targets(range)));
         let ends = whole.plan()?;
+        // What is unmapped is forgotten by these.
+        self.engine.code.with(|code| code.entries.extend(asked.iter().map(|one| one.pc)));
         // All code is written before anything leads there.
         let mut jumps = Vec::new();
         for window in &ends.windows {

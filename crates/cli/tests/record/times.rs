@@ -1,6 +1,6 @@
 //! `lineup time`: every call is counted once, whichever way it ends, and the program notices nothing.
 
-use crate::program::{Program, X86_64, c, cpp};
+use crate::program::{Program, X86_64, build, c, cpp};
 use serde_json::Value;
 use std::process::{Command, Output};
 
@@ -187,4 +187,41 @@ fn what_cannot_be_timed_is_refused_before_the_program_runs() {
         assert!(said.contains(why), "{said}");
         assert!(region == "nowhere" || output.stdout.is_empty(), "the program ran");
     }
+}
+
+#[test]
+fn libraries_that_take_each_others_place_are_timed() {
+    let library = |factor: &str| {
+        format!(
+            "static volatile long cell;\n\
+             __attribute__((noinline)) long plug(long x) {{ cell += x; return cell * {factor} + 1; }}\n\
+             long use(long x) {{ return plug(x) + plug(x + 1); }}\n"
+        )
+    };
+    let source = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(void) {
+            long sum = 0, same = 0;
+            void *last = 0;
+            for (int i = 0; i < 20; i++) {
+                void *library = dlopen(i % 2 ? "./one.so" : "./other.so", RTLD_NOW | RTLD_LOCAL);
+                if (!library) return 9;
+                long (*use)(long) = (long (*)(long))dlsym(library, "use");
+                same += last == (void *)use;
+                last = (void *)use;
+                for (int j = 0; j < 3; j++) sum += use(j);
+                dlclose(library);
+            }
+            printf("sum %lx\nsame %d\n", sum, same > 0);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    for (name, factor) in [("one.so", "3"), ("other.so", "5")] {
+        let options = ["-shared", "-fPIC", "-fno-semantic-interposition"];
+        build(X86_64, program.folder.path(), &format!("{name}.c"), &library(factor), name, &options);
+    }
+    let (report, printed) = timed(&program, &["plug"]);
+    assert!(printed.contains("same 1"), "{printed}");
+    assert_eq!(counts(&report, 0), [120, 0, 0, 0], "{report}");
 }
