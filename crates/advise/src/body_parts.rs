@@ -109,11 +109,21 @@ impl Cutter<'_, '_> {
         }
         let end = conditional_end(self.lexed, self.at, self.body.end)?;
         brackets_balance(self.lexed, self.at..end).then_some(())?;
+        if self.has_only_methods(self.at + 1..end - 1) {
+            return Some((end, BodyPartKind::Fixed, Vec::new()));
+        }
         let names = declarator::words_among(self.lexed, self.at..end, self.members);
         let declares = (self.at..end).any(|index| self.lexed.is_code(index) && self.lexed.str(index) == ";");
         let kind =
             if declares || !names.is_empty() { BodyPartKind::Conditional } else { BodyPartKind::Fixed };
         Some((end, kind, names))
+    }
+
+    /// What lies between `#if` and `#endif` takes no room in objects.
+    fn has_only_methods(&self, inside: Range<usize>) -> bool {
+        let parts = cut(self.lexed, inside, self.language, self.members);
+        self.language == SourceLanguage::Cpp
+            && parts.is_some_and(|parts| !parts.iter().any(BodyPart::is_data))
     }
 
     fn is_access_label(&self) -> bool {

@@ -172,3 +172,25 @@ fn depends(
     });
     (calls || !others.is_empty()).then_some(others)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_macro_before_the_name_of_a_class_hides_no_constructor() {
+        let sources = |inside: &str| {
+            let text =
+                format!("class API value : public base {{\npublic:\n  {inside}\n  int a;\n  long b;\n}};\n");
+            Sources::new([("a.cc".to_string(), text)])
+        };
+        let made = sources("explicit value(int x) : a(x), b(a + 1) {}");
+        assert!(has_constructor(&made, "value"));
+        let (dependent, _) = order_dependent(&made, "value", &["a", "b"]);
+        assert_eq!(dependent.into_iter().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(!has_constructor(&sources("int go() const final;"), "value"));
+        let by_default =
+            Sources::new([("a.cc".to_string(), "struct API value { int a = 1; long b = a; };".to_string())]);
+        assert_eq!(order_dependent(&by_default, "value", &["a", "b"]).0.len(), 2);
+    }
+}

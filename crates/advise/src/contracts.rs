@@ -2,7 +2,7 @@
 //! together, and the words are quoted.
 
 use crate::body::{Body, TextUnit};
-use crate::body_parts::BodyPartKind;
+use crate::body_parts::{BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
 use crate::lex::{Kind, Token};
 use crate::options::Options;
@@ -52,7 +52,11 @@ pub(crate) fn read(body: &Body<'_>, lifts: Lifts<'_>) -> Vec<Binding> {
             lexed.tokens.get(index).filter(|token| token.is_comment()).and(demand(lexed.str(index)))
         {
             let names = inside(body, index, demand);
-            found.push(binding(body, index, names));
+            let is_elsewhere =
+                is_of_constant(body, index) || (demand != Demand::Run && is_of_code(body, index));
+            if !is_elsewhere || !mentioned(body, lexed.str(index)).is_empty() {
+                found.push(binding(body, index, names));
+            }
         }
     }
     for index in above(body) {
@@ -70,6 +74,24 @@ pub(crate) fn read(body: &Body<'_>, lifts: Lifts<'_>) -> Vec<Binding> {
     }
     found.retain(|binding| !lifts.frees(&binding.names));
     found
+}
+
+/// True when a comment stands directly above a `static` member, which takes no room in objects.
+fn is_of_constant(body: &Body<'_>, comment: usize) -> bool {
+    let lexed = &body.found.lexed;
+    let range = lexed.tokens[comment].range();
+    body.pieces.iter().any(|piece| {
+        piece.kind == BodyPartKind::Fixed
+            && lexed.str(piece.tokens.start) == "static"
+            && piece.span.start <= range.start
+            && range.end <= lexed.tokens[piece.tokens.start].range().start
+    })
+}
+
+/// True for a comment between the braces of a method: what it says to come first or last are steps.
+fn is_of_code(body: &Body<'_>, comment: usize) -> bool {
+    let is_inside = |piece: &BodyPart| piece.tokens.start < comment && comment < piece.tokens.end;
+    body.pieces.iter().any(|piece| piece.kind == BodyPartKind::Fixed && is_inside(piece))
 }
 
 fn binding(body: &Body<'_>, comment: usize, mut names: Vec<String>) -> Binding {

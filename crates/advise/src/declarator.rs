@@ -76,6 +76,9 @@ pub(crate) fn read(lexed: &Lexed<'_>, tokens: Range<usize>, is_cpp: bool, member
         ";" => return named(Shape::Static),
         _ => {}
     }
+    if is_cpp && reader.is_type_only() {
+        return named(Shape::NestedType);
+    }
     if is_cpp && reader.is_method() {
         return named(Shape::Function);
     }
@@ -152,6 +155,19 @@ impl Reader<'_, '_> {
         matches!(self.flat.get(at), Some(Flat::Token(index)) if self.lexed.tokens[*index].kind == Kind::Word)
     }
 
+    /// `class inner;`
+    fn is_type_only(&self) -> bool {
+        self.flat.len() == 3
+            && is_type_keyword(self.word(0))
+            && self.is_word(1)
+            && !self.members.contains(&self.word(1))
+    }
+
+    /// `int count GUARDED_BY(lock);`: a macro behind a member's name.
+    fn is_annotation(&self, at: usize) -> bool {
+        at > 1 && self.is_upper_case(at - 1) && self.members.contains(&self.word(at - 2))
+    }
+
     /// The flat element of the `{…}` of a type declared here.
     fn type_body(&self) -> Option<usize> {
         let keyword = (0..self.flat.len()).find(|&at| is_type_keyword(self.word(at)))?;
@@ -188,6 +204,7 @@ impl Reader<'_, '_> {
                 && !is_attribute_word(self.word(at - 1))
                 && !self.is_function_pointer_group(at)
                 && !(at == 1 && self.is_upper_case(0))
+                && !self.is_annotation(at)
                 && !(0..at).any(|before| matches!(self.word(before), "=" | "{"))
         }) || (0..self.flat.len()).any(|at| self.word(at) == "operator")
     }
@@ -331,6 +348,24 @@ mod tests {
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn annotations_and_declared_types_are_told_from_methods_and_members() {
+        let known = |text: &str| {
+            let lexed = Lexed::new(text);
+            let read = read(&lexed, 0..lexed.tokens.len(), true, &["count_", "version"]);
+            (read.shape, read.names)
+        };
+        assert_eq!(known("int count_ GUARDED_BY(mu_);"), (Shape::Data, names(&["count_"])));
+        assert_eq!(
+            known("Version *const version GUARDED_BY(mu) = nullptr;"),
+            (Shape::Data, names(&["version"]))
+        );
+        assert_eq!(known("int Count(int k) EXCLUSIVE_LOCKS_REQUIRED(mu_);"), (Shape::Function, Vec::new()));
+        assert_eq!(known("int TAKE(int count_);"), (Shape::Function, Vec::new()));
+        assert_eq!(known("class Iter;"), (Shape::NestedType, Vec::new()));
+        assert_eq!(known("struct version;").0, Shape::Data);
     }
 
     #[test]

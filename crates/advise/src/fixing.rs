@@ -130,7 +130,7 @@ impl Holds {
     /// What a compiler's view of the sources asks.
     pub(crate) fn add_meaning(&mut self, spelling: &Spelling, path: &str, options: &Options) {
         let mut names = spelling.names.clone();
-        names.push(bare(&spelling.name).to_string());
+        names.extend([bare(&spelling.name).to_string(), spelling.name.clone()]);
         self.forbidding.extend(options.meaning.unchecked(&names));
         for hold in options.meaning.holds(&names, path) {
             let held = hold.binding.names.iter().cloned();
@@ -164,7 +164,7 @@ impl Holds {
         lists: &BTreeSet<(String, u32)>,
     ) {
         let mut names = spelling.names.clone();
-        names.push(bare(&spelling.name).to_string());
+        names.extend([bare(&spelling.name).to_string(), spelling.name.clone()]);
         for hold in options.meaning.holds(&names, path).filter(|hold| hold.effect == Effect::Named) {
             let is_shown = |at: &SourcePlace| lists.contains(&(at.path.clone(), at.line));
             if !hold.binding.at.as_ref().is_some_and(is_shown) {

@@ -13,7 +13,7 @@ use crate::sources::Sources;
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::abi::Abi;
-use lineup_model::types::{TypeId, TypeKind, Types};
+use lineup_model::types::{AggregateKind, MemberRole, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Random orders that are tried for one type before it is given up.
@@ -45,7 +45,8 @@ pub struct Shuffled {
     pub edited: BTreeMap<String, String>,
 }
 
-/// How far the types of a program may move: every struct and class of two or more members that the sources declare.
+/// How far the types of a program may move: every struct and class of two or more members of its own that the sources
+/// declare. Instances of one template are one type.
 pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> (Vec<Movable>, Vec<Refusal>) {
     let usage = Usage::empty(abi);
     let (mut movable, mut refused) = (Vec::new(), Vec::new());
@@ -56,9 +57,9 @@ pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> 
         let line = spelled.declared_at.as_ref().map(|at| at.line);
         let is_here =
             spelled.declared_at.as_ref().is_some_and(|at| sources.matching_path(&at.file).is_some());
-        let is_one =
-            aggregate.kind != lineup_model::types::AggregateKind::Union && aggregate.members.len() > 1;
-        if !is_here || !is_one || !seen.insert((spelled.name.clone(), line)) {
+        let own = aggregate.members.iter().filter(|member| member.role == MemberRole::Field).count();
+        let is_one = aggregate.kind != AggregateKind::Union && own > 1 && !is_closure(&spelled.name);
+        if !is_here || !is_one || !seen.insert((without_arguments(&spelled.name), line)) {
             continue;
         }
         match examine(types, id, &usage, sources, options) {
@@ -71,6 +72,25 @@ pub fn survey(types: &Types, abi: Abi, sources: &Sources, options: &Options) -> 
     movable.sort_by(|a, b| a.type_name.cmp(&b.type_name));
     refused.sort_by(|a, b| a.owner.cmp(&b.owner));
     (movable, refused)
+}
+
+/// What the compiler makes of a lambda has no declaration of its own.
+fn is_closure(name: &str) -> bool {
+    name.contains("<lambda") || name.contains("::<unnamed")
+}
+
+/// A template's name, of whatever arguments.
+fn without_arguments(name: &str) -> String {
+    let (mut depth, mut kept) = (0_u32, String::new());
+    for letter in name.chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => kept.push(letter),
+            _ => {}
+        }
+    }
+    kept
 }
 
 fn examine(

@@ -15,6 +15,8 @@ use tree_sitter::Tree;
 pub struct Sources {
     files: BTreeMap<String, Arc<Parsed>>,
     headers_are_cpp: bool,
+    /// Headers that only C++ can read, in a folder that holds both languages.
+    cpp_headers: BTreeSet<String>,
     beside: Beside,
 }
 
@@ -85,6 +87,11 @@ impl Sources {
             }
         }
         let has_c = sources.files.keys().any(|path| path.ends_with(".c"));
+        if sources.headers_are_cpp && has_c {
+            let headers = sources.files.iter().filter(|(path, _)| path.ends_with(".h"));
+            let only_cpp = headers.filter(|(_, file)| is_only_cpp(file.text()));
+            sources.cpp_headers = only_cpp.map(|(path, _)| path.clone()).collect();
+        }
         sources.headers_are_cpp &= !has_c;
         sources
     }
@@ -153,9 +160,10 @@ impl Sources {
         self.parsed(path).map(Parsed::lexed)
     }
 
-    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C.
+    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C, or no C compiler could read it.
     pub fn language(&self, path: &str) -> SourceLanguage {
-        let header = if self.headers_are_cpp { SourceLanguage::Cpp } else { SourceLanguage::C };
+        let is_cpp = self.headers_are_cpp || self.cpp_headers.contains(path);
+        let header = if is_cpp { SourceLanguage::Cpp } else { SourceLanguage::C };
         language_by_extension(path).unwrap_or(header)
     }
 
@@ -177,6 +185,14 @@ impl Sources {
         let ends = |path: &str| path.ends_with(last) && wanted.ends_with(&components(path));
         self.files.keys().map(String::as_str).filter(|path| ends(path)).max_by_key(|path| path.len())
     }
+}
+
+/// True for a header with a namespace, a template or access labels that no `#if` keeps from C.
+fn is_only_cpp(text: &str) -> bool {
+    let is_label = |line: &str| matches!(line, "public:" | "private:" | "protected:");
+    let is_begun = |line: &str| line.starts_with("namespace ") || line.starts_with("template");
+    let mut lines = text.lines().map(str::trim);
+    !text.contains("__cplusplus") && lines.any(|line| is_label(line) || is_begun(line))
 }
 
 /// True for names of files and folders that hold copies of sources rather than sources: what version control
@@ -211,6 +227,18 @@ mod tests {
         assert_eq!(sources(&["a.h", "a.cc"]).language("a.h"), SourceLanguage::Cpp);
         assert_eq!(sources(&["a.h", "a.c", "b.cc"]).language("a.h"), SourceLanguage::C);
         assert_eq!(sources(&["a.h", "notes.txt"]).iter().count(), 1);
+    }
+
+    #[test]
+    fn a_header_that_only_cpp_can_read_is_cpp_beside_c() {
+        let language = |header: &str| {
+            let files = [("a.h", header), ("a.c", ""), ("b.cc", "")];
+            let files = files.map(|(path, text)| (path.to_string(), text.to_string()));
+            Sources::new(files).language("a.h")
+        };
+        assert_eq!(language("namespace n {\nclass a {\n private:\n  int b;\n};\n}\n"), SourceLanguage::Cpp);
+        assert_eq!(language("#ifdef __cplusplus\nnamespace n {\n#endif\nint f();\n"), SourceLanguage::C);
+        assert_eq!(language("struct a { int private; int class; };\n"), SourceLanguage::C);
     }
 
     #[test]

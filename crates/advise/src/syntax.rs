@@ -1,7 +1,8 @@
 //! Syntax trees of the sources, for questions of scope and structure.
 
 use crate::language::SourceLanguage;
-use crate::lex::line_at;
+use crate::lex::{Lexed, line_at};
+use std::borrow::Cow;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
@@ -151,7 +152,33 @@ pub(crate) fn parse(text: &str, language: SourceLanguage) -> Option<Tree> {
     };
     let mut parser = Parser::new();
     parser.set_language(&grammar).ok()?;
-    parser.parse(text, None)
+    match language {
+        SourceLanguage::Cpp => parser.parse(without_class_macros(text).as_ref(), None),
+        _ => parser.parse(text, None),
+    }
+}
+
+/// `class API value {`: the grammar would take the macro for the class's name, and its body for code. Blanks stand in its
+/// place, so that everything else stays where it is.
+fn without_class_macros(text: &str) -> Cow<'_, str> {
+    let lexed = Lexed::new(text);
+    let code: Vec<usize> = (0..lexed.tokens.len()).filter(|&index| lexed.is_code(index)).collect();
+    let macros = code.windows(4).filter(|words| {
+        matches!(lexed.str(words[0]), "class" | "struct")
+            && lexed.is_word(words[1])
+            && lexed.is_word(words[2])
+            && lexed.str(words[2]) != "final"
+            && matches!(lexed.str(words[3]), "{" | ":" | "final")
+    });
+    let ranges: Vec<Range<usize>> = macros.map(|words| lexed.tokens[words[1]].range()).collect();
+    if ranges.is_empty() {
+        return text.into();
+    }
+    let mut masked = text.to_string();
+    for range in ranges {
+        masked.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+    masked.into()
 }
 
 /// The node's text.

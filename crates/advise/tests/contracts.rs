@@ -437,6 +437,63 @@ fn a_class_with_methods_comments_and_nested_classes_is_reordered() {
     }
 }
 
+/// Methods under a condition stay in their access section; members under one move with it.
+#[test]
+fn a_condition_around_methods_stays_where_it_is() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let own = vec![member("alpha", word, 0), member("cold", cold, 64), member("zeta", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let advised = |inside: &str| {
+        let text = format!(
+            "class rec {{\npublic:\n#if WIDE\n    {inside}\n#endif\nprivate:\n    long alpha;\n    char cold[120];\n    long zeta;\n}};\nrec r;\n"
+        );
+        let sources = Sources::new([("a.cc".to_string(), text)]);
+        let usage = usage(&types, id, &["alpha", "zeta"]);
+        advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler).expect("advice")
+    };
+    let advice = advised("rec(long value);\n    long get() const { return alpha; }");
+    let new = &proposed(&advice).edited["a.cc"];
+    assert!(new.starts_with("class rec {\npublic:\n#if WIDE\n    rec(long value);"), "{new}");
+    assert!(
+        !format!("{:?}", proposed(&advice).obeyed).contains("Conditional"),
+        "{:?}",
+        proposed(&advice).obeyed
+    );
+    let advice = advised("long wide;");
+    let told = format!("{:?} {:?}", advice.orders, advice.refusals);
+    assert!(told.contains("Conditional"), "{told}");
+}
+
+/// What a comment demands of a constant, or of the steps in a method, it does not demand of members that it does not name.
+#[test]
+fn a_comment_of_a_constant_or_of_code_holds_only_the_members_that_it_names() {
+    let mut types = Types::new();
+    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
+    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
+    let own = vec![member("alpha", word, 0), member("cold", cold, 64), member("zeta", word, 1024)];
+    let id = structure(&mut types, "rec", 136, own);
+    let advised = |constant: &str, step: &str| {
+        let text = format!(
+            "class rec {{\n    // {constant}\n    static constexpr long most = 5;\npublic:\n    void go() {{\n        // {step}\n        \
+            alpha = zeta;\n    }}\n\n#if 1\n#endif\n    long alpha;\n    char cold[120];\n    long zeta;\n}};\nrec r;\n"
+        );
+        let sources = Sources::new([("a.cc".to_string(), text)]);
+        let usage = usage(&types, id, &["alpha", "zeta"]);
+        let advice = advise(&usage, &types, &sources, &Options::default(), &mut NoCompiler).expect("advice");
+        advice.orders.len()
+    };
+    assert_eq!(advised("The constant is hard-coded.", "From here we need to start the copy."), 1);
+    for (constant, step) in [
+        ("Hard-coded like cold and zeta.", "Copies."),
+        ("A limit.", "We need to start with alpha, cold and zeta."),
+        ("A limit.", "Do not reorder."),
+    ] {
+        assert_eq!(advised(constant, step), 0, "{constant} {step}");
+    }
+}
+
 /// A member's type in C++, by its kind and name, with a base class or a member of this type.
 fn cpp_type(
     types: &mut Types,

@@ -144,6 +144,36 @@ fn a_hidden_order_is_found_kept_and_obeyed() {
 }
 
 #[test]
+fn what_a_test_teaches_of_a_type_in_a_namespace_is_obeyed() {
+    let folder = Folder::of("");
+    let text = PROGRAM
+        .replace("struct hidden {", "namespace n { struct hidden {")
+        .replace("int count; };", "int count; }; }");
+    let text = text.replace(
+        "struct hidden h = { .head = 7, .tag = 42, .count = 9 };",
+        "n::hidden h; h.head = 7; h.tag = 42; h.count = 9;",
+    );
+    std::fs::write(folder.path().join("program.cpp"), text).expect("writes");
+    let build = "/usr/bin/c++ -std=c++20 -g -O1 -o program program.cpp";
+    let arguments = [
+        "--build",
+        build,
+        "--test",
+        TEST,
+        "--type",
+        "n::hidden",
+        "--seeds",
+        "6",
+        "--constraints",
+        "held.toml",
+    ];
+    let found = folder.shuffle(&arguments);
+    assert_eq!(found.status.code(), Some(1), "{}", json(&found));
+    let again = json(&folder.shuffle(&["--build", build, "--list", "--constraints", "held.toml"]));
+    assert_eq!(types(&again, "movable"), Vec::<String>::new(), "{again}");
+}
+
+#[test]
 fn tables_of_values_by_position_follow_the_members_or_hold_them() {
     let test = "test \"$(./program)\" = '1 2 8 5 6 7 2'";
     let output = Folder::of(TABLES).shuffle(&["--test", test, "--seeds", "4"]);
@@ -153,6 +183,56 @@ fn tables_of_values_by_position_follow_the_members_or_hold_them() {
     let seeds = json["seeds"].as_array().expect("seeds");
     assert!(seeds.iter().all(|seed| seed["failures"] == Value::Array(vec![])), "{json}");
     assert!(seeds.iter().any(|seed| seed["shuffled"] == 2), "{json}");
+}
+
+/// A build's copy of a header is read before the header itself, and debug info names the header.
+#[test]
+fn a_type_in_a_copied_header_is_held_wherever_debug_info_finds_it() {
+    let folder = Folder::of("");
+    let header = "struct copied { long a; int b; int c; };\nlong sum(struct copied *x);\n";
+    let files = [
+        ("copy/t.h", header),
+        ("src/t.h", header),
+        (
+            "app.c",
+            "#include \"copy/t.h\"\nint main(void) { struct copied x = { 0 }; x.b = 2; return sum(&x) != 2; }\n",
+        ),
+        ("src/lib.c", "#include \"t.h\"\nlong sum(struct copied *x) { return x->a + x->b + x->c; }\n"),
+    ];
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes");
+        std::fs::write(path, text).expect("writes");
+    }
+    let build = "/usr/bin/cc -g -O0 -c src/lib.c && /usr/bin/cc -g -O0 -c app.c && /usr/bin/cc -o program lib.o app.o";
+    let output = folder.shuffle(&["--list", "--build", build]);
+    let json = json(&output);
+    assert_eq!(types(&json, "refused"), ["copied"], "{json}");
+    assert!(json["refused"][0]["constraints"].to_string().contains("an edit changes one"), "{json}");
+}
+
+/// Instances of a template, a class with one member of its own behind its base's, and a lambda that keeps two values.
+const CLASSES: &str = r#"
+template <class T> struct pair_of { T one; long two; T three; };
+struct base { long id; int kind; };
+struct derived : base { long more; };
+int main(int argc, char **) {
+    pair_of<int> a = pair_of<int>(); pair_of<char> b = pair_of<char>(); derived d = derived(); base e = base();
+    auto sum = [argc, &d](long x) { return x + argc + d.more; };
+    return sum(a.two + b.two + d.id + e.id) == 1 ? 0 : 1;
+}
+"#;
+
+#[test]
+fn a_template_is_one_type_and_what_has_no_two_members_of_its_own_is_none() {
+    let folder = Folder::of("");
+    std::fs::write(folder.path().join("program.cpp"), CLASSES).expect("writes");
+    let build = "/usr/bin/c++ -g -O0 -o program program.cpp";
+    let output = folder.shuffle(&["--list", "--build", build]);
+    let json = json(&output);
+    assert_eq!(types(&json, "movable"), ["base"], "{json}");
+    let refused = types(&json, "refused");
+    assert!(matches!(&refused[..], [one] if one.starts_with("pair_of<")), "{json}");
 }
 
 /// Fails only when neither type begins as it is declared.

@@ -342,6 +342,7 @@ fn types(
         let ty = CheckedType {
             names: record.names.clone(),
             path: relative(&record.at.file, root),
+            copies: record.copies.iter().map(|copy| relative(copy, root)).collect(),
             line: record.at.line,
             members: record.members.iter().map(|member| member.name.to_string()).collect(),
             uses: uses.collect(),

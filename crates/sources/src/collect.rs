@@ -425,6 +425,9 @@ impl Collector<'_> {
         self.note_bytes(&values, base, id);
         self.note_past_end(base, index, id);
         let moved = self.moved(values, base, index, id);
+        if self.is_negative(index) {
+            self.note_bytes(&moved, base, id);
+        }
         let holds = self.holds_pointer(tree.node(id).ty) || self.above_is_address();
         if holds { self.read_pointer(moved, id) } else { Vec::new() }
     }
@@ -455,6 +458,20 @@ impl Collector<'_> {
                     values.iter().filter(|value| !is_array || !matches!(value.source, Source::Place(_)));
                 let stepped: Vec<Value> = stepped.cloned().collect();
                 self.act(&stepped, &Act::Walk(spelling, kind == TypeKind::Scalar), at);
+                if kind == TypeKind::Scalar && self.is_negative(index) {
+                    let before = |value: &Value| Value { reach: Reach::Before, ..value.clone() };
+                    let before: Vec<Value> = values.iter().map(before).collect();
+                    self.act(&Self::objects(&before), &Act::Bytes, at);
+                }
+                values
+            }
+            // Pointers are walked where an object is taken for an array of them, not where it is what they point to.
+            TypeKind::Pointer(_) => {
+                let is_pointers = tree.pointee(to).is_some_and(|behind| self.is_plain(behind));
+                let is_object =
+                    |value: &&Value| is_pointers || matches!(value.source, Source::Origin(Origin::Object(_)));
+                let taken: Vec<Value> = values.iter().filter(is_object).cloned().collect();
+                self.act(&taken, &Act::Walk(tree.ty(to).spelling.clone(), true), at);
                 values
             }
             TypeKind::Byte | TypeKind::Void => {
@@ -469,9 +486,11 @@ impl Collector<'_> {
                 if let Some(shifted) = self.shifted(&values, pointer, index, at) {
                     return vec![shifted];
                 }
-                let is_constant = literal.is_some() || tree.node(tree.bare(index)).value.is_some();
+                let is_negative = self.is_negative(index);
+                let is_constant =
+                    is_negative || literal.is_some() || tree.node(tree.bare(index)).value.is_some();
                 let reach = match is_constant {
-                    true if tree.node(at).is_minus => Reach::Before,
+                    true if is_negative || tree.node(at).is_minus => Reach::Before,
                     true => Reach::Fixed,
                     false => Reach::Inside,
                 };
@@ -482,6 +501,18 @@ impl Collector<'_> {
             }
             _ => values,
         }
+    }
+
+    /// Numbers and text, which no object is.
+    fn is_plain(&self, ty: TypeId) -> bool {
+        matches!(self.tree.ty(ty).kind, TypeKind::Byte | TypeKind::Scalar)
+    }
+
+    /// `-1`.
+    fn is_negative(&self, index: NodeId) -> bool {
+        let node = self.tree.node(self.tree.bare(index));
+        let inner = node.children.first().map(|&child| self.tree.node(self.tree.bare(child)).kind);
+        node.kind == Kind::Other && node.children.len() == 1 && inner == Some(Kind::Integer)
     }
 
     fn step(&mut self, id: NodeId) -> Vec<Value> {

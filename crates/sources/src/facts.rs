@@ -232,6 +232,15 @@ pub(crate) struct Call {
     pub(crate) texts: Vec<usize>,
     /// Where what it gives is.
     pub(crate) result: Place,
+    pub(crate) at: Where,
+}
+
+/// Bytes that are copied from one place to another.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Copied {
+    pub(crate) to: Vec<Value>,
+    pub(crate) from: Vec<Value>,
+    pub(crate) at: Where,
 }
 
 /// All that one unit, or the whole program, says.
@@ -240,6 +249,8 @@ pub(crate) struct Facts {
     pub(crate) records: BTreeMap<Name, RecordFact>,
     pub(crate) flows: BTreeSet<(Value, Place)>,
     pub(crate) calls: BTreeSet<Call>,
+    /// Copies of which not both sides are typed.
+    pub(crate) copies: BTreeSet<Copied>,
     pub(crate) acts: BTreeSet<(Value, Act, Where)>,
     pub(crate) sayings: BTreeSet<(Name, Saying, Where)>,
     /// Functions with a body.
@@ -284,6 +295,7 @@ impl Facts {
         }
         self.flows.extend(other.flows);
         self.calls.extend(other.calls);
+        self.copies.extend(other.copies);
         self.acts.extend(other.acts);
         self.sayings.extend(other.sayings);
         self.defined.extend(other.defined);

@@ -2,6 +2,7 @@
 
 mod acts;
 mod blocks;
+mod copies;
 mod embedded;
 mod further;
 mod layout;
@@ -52,6 +53,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
         found: BTreeMap::new(),
     };
     judge.acts();
+    judge.copies();
     judge.sayings();
     judge.layouts();
     judge.exports(product);

@@ -203,6 +203,13 @@ impl<'u> Cursor<'u> {
         unsafe { clang_CXXMethod_isDefaulted(self.raw) != 0 }
     }
 
+    /// True for what only the class itself, or what derives from it, may name.
+    pub(crate) fn is_hidden(self) -> bool {
+        // SAFETY: the cursor is of a live unit.
+        let access = unsafe { clang_getCXXAccessSpecifier(self.raw) };
+        access == CX_CXXPrivate || access == CX_CXXProtected
+    }
+
     pub(crate) fn is_virtual(self) -> bool {
         // SAFETY: the cursor is of a live unit.
         unsafe { clang_CXXMethod_isVirtual(self.raw) != 0 }

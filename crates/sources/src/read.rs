@@ -378,7 +378,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
         let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
         let children = cursor.children();
-        let (mut is_ordered, mut runs_code) = (false, false);
+        let (mut is_ordered, mut runs_code, mut is_closed) = (false, false, false);
         let mut ends_named = std::collections::HashSet::new();
         for child in &children {
             if child.kind() == CXCursor_FieldDecl {
@@ -391,6 +391,7 @@ impl<'u, 'r> Reader<'u, 'r> {
                     runs_code |= calls_something(child);
                     let ty = self.type_of(child.ty());
                     let offset_bits = child.offset_bits().unwrap_or(0);
+                    is_closed |= child.is_hidden();
                     fields.push(Field { name: child.spelling().into(), ty, offset_bits });
                 }
                 CXCursor_StructDecl | CXCursor_UnionDecl
@@ -416,7 +417,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         self.place_anonymous(&mut fields);
         let record = &mut self.tree.records[id];
-        (record.is_ordered, record.runs_code) = (is_ordered, runs_code);
+        (record.is_ordered, record.runs_code, record.is_closed) = (is_ordered, runs_code, is_closed);
         (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
     }
 

@@ -119,7 +119,9 @@ fn common_types(facts: &Facts, one: &RecordFact, two: &RecordFact) -> (usize, us
     let pairs = one.members.iter().zip(&two.members);
     let plain = pairs.take_while(|(a, b)| a.ty == b.ty && a.offset_bits == b.offset_bits).count();
     if plain > 0 {
-        return (plain, plain);
+        let is_meant =
+            plain == one.members.len() || plain == two.members.len() || common_members(one, two) > 0;
+        return if is_meant { (plain, plain) } else { (0, 0) };
     }
     let (own, other) = (leading(facts, one), leading(facts, two));
     let common = own.iter().zip(&other).take_while(|(a, b)| (&a.1, a.2) == (&b.1, b.2)).count();

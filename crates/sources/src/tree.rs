@@ -154,6 +154,8 @@ pub(crate) struct Record {
     pub(crate) is_ordered: bool,
     /// Its own constructors, destructor or initial values run code of the program.
     pub(crate) runs_code: bool,
+    /// It has private members, so that values in braces are a constructor's and never its members'.
+    pub(crate) is_closed: bool,
 }
 
 /// A member. Anonymous structs and unions have an empty name.

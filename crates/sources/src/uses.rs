@@ -100,6 +100,8 @@ pub struct CheckedType {
     pub names: Vec<String>,
     /// The file that declares it, relative to the source folder.
     pub path: String,
+    /// Other files that declare it alike: copies of a header.
+    pub copies: Vec<String>,
     /// The line of its declaration.
     pub line: u32,
     /// Its members, in order; anonymous ones have an empty name.

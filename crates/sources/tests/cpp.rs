@@ -218,3 +218,26 @@ fn bytes_that_a_library_looks_at_are_the_objects_own() {
         assert_eq!(freedom, Freedom::Refused, "{text}\n{uses}");
     }
 }
+
+fn the_object_before_an_operator_is_none_of_its_parameters() {
+    let text = "struct key { const char *text; const char *c_str() const { return text; } };
+        struct T { int a; long b; const char *operator[](const key &k) { return k.c_str(); } };
+        const char *f(T &x, key &k) { return x[k]; }";
+    movable(text);
+    let taken = "struct key { const char *text; long n; }; struct T { int a; long b; };
+        struct map { int k; int operator[](void *p) { return static_cast<key *>(p)->n; } };
+        int f(map &m, T &x) { return m[&x]; }";
+    refused(taken, "cast to or from key");
+}
+
+#[test]
+fn values_for_a_class_with_private_members_are_its_constructors() {
+    movable(
+        "class T { int a; long b; public: T(int x) : a(x), b(1) {} T(const char *) : a(0), b(2) {} long sum() const { return a + b; } };
+        long f() { const T all[] = {1, \"two\", 3}; return all[1].sum(); }",
+    );
+    refused(
+        "struct T { int a; int b; int sum() const { return a + b; } }; int f() { const T all[] = {1, 2, 3, 4}; return all[1].sum(); }",
+        "without braces",
+    );
+}

@@ -325,3 +325,116 @@ fn pointers_in_a_union_without_a_tag_are_casts() {
     let tagged = "struct value { int kind; union { struct t *a; struct u *b; }; };";
     movable(&format!("{types} {tagged} int f(struct value *v) {{ return v->kind ? v->a->x : v->b->w; }}"));
 }
+
+#[test]
+fn memory_of_which_nothing_is_known_explains_only_what_is_made_nowhere_else() {
+    let text = "struct t { int anchored, empty; void *compiled; }; struct state { char type; size_t length; char *text; };
+        struct text { size_t length; char text[8]; }; struct cell { int kind; void *p; };
+        static char *is_text(void *q) { struct state *s = q; return s[0].type == 0 && s[1].type == 1 ? s->text : 0; }
+        struct text *make(int n) { struct text *s = malloc(n); s->length = 1; return s; }
+        void set(struct cell *c, struct t *re, int n) { if (re) c->p = re; else if (n) c->p = make(n); else c->p = malloc(64); }
+        size_t f(struct cell *c) { return c->kind ? (size_t)is_text(c->p) : ((struct text *)c->p)->length; }";
+    movable(&with_headers(text));
+    let elsewhere = format!("{text} struct state *machine(void) {{ return (struct state *)malloc(96); }}");
+    refused(&with_headers(&elsewhere), "cast to or from state, which has other members");
+    let typed = text.replace("else c->p = malloc(64);", "");
+    refused(&with_headers(&typed), "cast to or from state, which has other members");
+}
+
+#[test]
+fn types_that_begin_alike_by_chance_have_nothing_in_common() {
+    let text = "struct t { int anchored, empty; void *compiled; }; struct state { int type; size_t length; char *text; };
+        char *f(struct t *x) { return ((struct state *)x)->text; }";
+    refused(&with_headers(text), "cast to or from state, which has other members");
+    let named = text.replace("int anchored,", "int type,");
+    held(&with_headers(&named), &["type"], "begins with the same members");
+    let header = "struct t { int anchored; long a, b; }; struct head { int type; }; int f(struct t *x) { return ((struct head *)x)->type; }";
+    held(&with_headers(header), &["anchored"], "begins with the same members");
+}
+
+/// Two types without a common member.
+const TWO: &str = "struct t { int a; long b; }; struct u { long x; int y; };";
+
+#[test]
+fn further_arguments_are_used_as_what_they_are_read_as() {
+    let text = "\n#include <stdarg.h>\n
+        static long read_one(int n, ...) { va_list v; va_start(v, n); struct u *p = va_arg(v, struct u *); va_end(v); return p->x; }";
+    refused(
+        &with_headers(&format!("{TWO}{text} long f(struct t *x) {{ return read_one(1, x); }}")),
+        "cast to or from u",
+    );
+    let same = format!("{TWO}{text} long f(struct u *x, struct t *y) {{ return read_one(1, x) + y->b; }}");
+    movable(&with_headers(&same));
+}
+
+#[test]
+fn what_comes_out_by_a_pointers_address_is_used_as_the_pointer_says() {
+    let table = "struct table { void *slots[8]; };
+        static int find(struct table *t, int k, void **out) { *out = t->slots[k]; return 1; }
+        static void put(struct table *t, int k, void *p) { t->slots[k] = p; }";
+    let own = "void fill(struct table *t, struct t *x, struct u *y) { put(t, 0, x); put(t, 1, y); }
+        long f(struct table *t) { struct u *y; find(t, 1, (void **)&y); struct t *x; find(t, 0, (void **)&x); return y->x + x->b; }";
+    movable(&with_headers(&format!("{TWO}{table}{own}")));
+    let other = "void fill(struct table *t, struct t *x) { put(t, 0, x); }
+        long f(struct table *t) { struct u *y; find(t, 0, (void **)&y); return y->x; }";
+    refused(&with_headers(&format!("{TWO}{table}{other}")), "cast to or from u");
+    let copied = "long f(struct t *x) { struct u *y; memcpy(&y, &x, sizeof y); return y->x; }";
+    refused(&with_headers(&format!("{TWO}{copied}")), "cast to or from u");
+    let same = "long f(struct t *x) { struct t *y; memcpy(&y, &x, sizeof y); return y->b; }";
+    movable(&with_headers(&format!("{TWO}{same}")));
+}
+
+#[test]
+fn an_object_taken_for_an_array_is_stepped_through() {
+    let pointers = "struct t { char *a; char *b; long n; char *c; };";
+    for walk in [
+        "char *f(struct t *x, int i) { return ((char **)x)[i]; }",
+        "char *f(struct t *x, int i) { char **all = (char **)x; return all[i]; }",
+    ] {
+        refused(&with_headers(&format!("{pointers}{walk}")), "stepped through as an array of char *");
+    }
+    refused(
+        "struct t { int a, b; long n; }; int f(struct t *x, int i) { return ((int *)x)[i]; }",
+        "array of int",
+    );
+    let member = "struct t { int n; char **all; long k; }; struct list { struct t *items[4]; };
+        char *f(struct t *x, int i) { return x->all[i]; } long g(struct list *l, int i) { return l->items[i]->k; }";
+    movable(member);
+}
+
+#[test]
+fn a_function_that_copies_plain_memory_makes_one_object_the_other() {
+    let copy = "static void copy(void *d, const void *s, size_t n) { memcpy(d, s, n); }
+        static void outer(void *d, const void *s, size_t n) { copy(d, s, n); }";
+    let call = "void f(struct t *x, struct u *y) { outer(x, y, 8); }";
+    refused(&with_headers(&format!("{TWO}{copy}{call}")), "cast to or from u");
+    let behind = "void f(struct t *x, struct u *y, size_t n) { void (*c)(void *, const void *, size_t) = copy; c(x, y, n); }";
+    refused(&with_headers(&format!("{TWO}{copy}{behind}")), "cast to or from u");
+    let own = "void f(struct t *x, struct t *y, struct u *a, struct u *b) { outer(x, y, sizeof *x); copy(a, b, sizeof *a); }
+        static void *twin(const void *s, size_t n) { void *d = malloc(n); memcpy(d, s, n); return d; }
+        struct t *g(struct t *x) { return twin(x, sizeof *x); } struct u *h(struct u *x) { return twin(x, sizeof *x); }";
+    movable(&with_headers(&format!("{TWO}{copy}{own}")));
+    let part = "void f(struct t *x, struct t *y) { copy(x, y, 8); }";
+    held(&with_headers(&format!("{TWO}{copy}{part}")), &["a"], "its first 8 bytes");
+}
+
+#[test]
+fn what_lies_before_a_text_behind_an_object_stays_there() {
+    let text = "struct t { size_t length; int room; int flags; char text[]; };
+        char *make(size_t n) { struct t *x = malloc(sizeof *x + n); x->flags = 3; return x->text; }";
+    let all = ["length", "room", "flags", "text"];
+    for read in ["s[-1]", "*(int *)(s - 4)", "((int *)s)[-1]"] {
+        let flags = format!(
+            "static int flags(const char *s) {{ return {read}; }} int f(size_t n) {{ return flags(make(n)); }}"
+        );
+        held(&with_headers(&format!("{text}{flags}")), &all, "what lies before");
+    }
+    let legal =
+        "static int flags(const char *s) { return ((struct t *)(s - offsetof(struct t, text)))->flags; }
+        int f(size_t n) { return flags(make(n)); }";
+    let checked = Program::c(&with_headers(&format!("{text}{legal}"))).check();
+    assert_eq!(checked.named("t").next().map(|ty| ty.freedom()), Some(Freedom::Pinned));
+    movable(
+        "struct t { char name[8]; int a; char *end; long b; }; int f(struct t *x) { char *p = x->end; return p[-1]; }",
+    );
+}

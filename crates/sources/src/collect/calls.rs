@@ -113,6 +113,11 @@ impl Collector<'_> {
         self.note_sizes(id, arguments);
         self.note_library_bytes(id, decl, arguments);
         self.note_given_by_value(id, decl);
+        // `object[key]`: the object before an operator that is a method is none of its parameters.
+        let is_operator = decl.class.is_some() && decl.name.starts_with("operator");
+        if is_operator && given.len() == decl.parameters + 1 {
+            given.remove(0);
+        }
         if known::ends_life(&decl.name) {
             // What is done with the bytes of an object that is given back concerns nobody any more.
             given.clear();
@@ -237,7 +242,8 @@ impl Collector<'_> {
             to.is_some_and(|to| self.tree.ty(to).kind == TypeKind::Byte)
         };
         let texts = (named..given.len()).filter(is_text).collect();
-        self.facts.calls.insert(Call { function, given, named, texts, result: result.clone() });
+        let at = self.at(id);
+        self.facts.calls.insert(Call { function, given, named, texts, result: result.clone(), at });
         result
     }
 

@@ -1,7 +1,7 @@
 //! Casts, written and implicit.
 
 use super::Collector;
-use crate::facts::{Act, Origin, Place, Shape, Source, Value};
+use crate::facts::{Act, Origin, Place, Reach, Shape, Source, Value};
 use crate::tree::{Kind, NodeId, TypeId, TypeKind};
 
 /// Integers below this that are cast to pointers are marks, not addresses.
@@ -20,8 +20,9 @@ impl Collector<'_> {
             let mut found = vec![Value::place(Place::Variable(variadic(&function, false)))];
             // What was given as text is not read as an object.
             let is_object = tree.pointee(to).is_some_and(|to| tree.record_of(to).is_some());
-            if !is_object {
-                found.push(Value::place(Place::Variable(variadic(&function, true))));
+            match tree.pointee(to).filter(|_| is_object) {
+                Some(ahead) => self.note_use_as(&found, ahead, id),
+                None => found.push(Value::place(Place::Variable(variadic(&function, true)))),
             }
             return found;
         }
@@ -33,6 +34,7 @@ impl Collector<'_> {
                     self.note_function_type(&values, ahead);
                     self.note_short_allocation(child, ahead);
                     self.note_use_as(&values, ahead, id);
+                    self.note_typed_place(&values, behind, id);
                 }
                 values
             }
@@ -105,6 +107,21 @@ impl Collector<'_> {
             }
         }
         self.act(values, &Act::As(shape, ty.spelling.clone()), at);
+    }
+
+    /// `(void **)&pointer`: what others put there is used as what the pointer's type says.
+    fn note_typed_place(&mut self, values: &[Value], behind: TypeId, at: NodeId) {
+        let TypeKind::Pointer(held) = self.tree.ty(behind).kind else { return };
+        if self.tree.record_of(held).is_none() {
+            return;
+        }
+        let places = values.iter().filter(|value| value.reach == Reach::Address);
+        let places = places.filter_map(|value| match &value.source {
+            Source::Place(place) => Some(Value::place(place.clone())),
+            _ => None,
+        });
+        let places: Vec<Value> = places.collect();
+        self.note_use_as(&places, held, at);
     }
 
     /// `reinterpret_cast<X &>(object)`.

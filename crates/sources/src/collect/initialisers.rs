@@ -140,7 +140,8 @@ impl Collector<'_> {
 
     /// C++: a class whose constructor takes the value.
     fn is_made(&self, record: RecordId) -> bool {
-        self.tree.records[record].is_foreign || self.tree.records[record].fields.is_empty()
+        let record = &self.tree.records[record];
+        record.is_foreign || record.is_closed || record.fields.is_empty()
     }
 
     /// Counts the values of an object and of the objects in it.

@@ -1,7 +1,7 @@
 //! `memcpy`, `memset`, `memcmp` and their like.
 
 use super::Collector;
-use crate::facts::{Act, Reach, Saying, Shape, Source, Value};
+use crate::facts::{Act, Copied, Reach, Saying, Shape, Source, Value};
 use crate::known::Rule;
 use crate::tree::{Kind, Name, NodeId, RecordId, TypeKind};
 
@@ -45,6 +45,7 @@ impl Collector<'_> {
         let value = |at: usize| values.get(at).map(|values| Self::objects(values)).unwrap_or_default();
         match rule {
             Rule::Copies { to, from, .. } => {
+                self.note_copied_pointer(&values[to], (arguments[from], &values[from]));
                 self.note_copy(id, (arguments[to], &value(to)), (arguments[from], &value(from)));
                 value(to)
             }
@@ -146,6 +147,21 @@ impl Collector<'_> {
         Some(self.tree.records[record].size_bytes).filter(|bytes| *bytes > 0)
     }
 
+    /// `memcpy(&one, &other, sizeof one)`: a pointer is copied.
+    fn note_copied_pointer(&mut self, to: &[Value], (argument, from): (NodeId, &[Value])) {
+        let at_address = |value: &Value| match &value.source {
+            Source::Place(place) if value.reach == Reach::Address => Some(place.clone()),
+            _ => None,
+        };
+        let inner = self.tree.node(self.tree.uncast(argument));
+        let object = inner.children.first().filter(|_| inner.kind == Kind::AddressOf);
+        let held = from.iter().filter_map(at_address).map(Value::place);
+        let held: Vec<Value> = held.chain(object.and_then(|&object| self.typed_object(object))).collect();
+        for place in to.iter().filter_map(at_address) {
+            self.flow(&held, &place);
+        }
+    }
+
     /// After a copy, `to` holds what `from` held.
     fn note_copy(&mut self, id: NodeId, to: (NodeId, &[Value]), from: (NodeId, &[Value])) {
         let tree = self.tree;
@@ -153,6 +169,10 @@ impl Collector<'_> {
             (self.record_behind(tree.uncast(to.0)), self.record_behind(tree.uncast(from.0)));
         if to_record.is_some() && to_record == from_record {
             return;
+        }
+        if to_record.is_none() || from_record.is_none() {
+            let at = self.at(id);
+            self.facts.copies.insert(Copied { to: to.1.to_vec(), from: from.1.to_vec(), at });
         }
         for target in to.1 {
             // A part copied into a part makes neither object the other.

@@ -28,6 +28,7 @@ impl Collector<'_> {
         let sizes: Vec<u64> = arguments.iter().filter_map(|&argument| self.size_given(argument)).collect();
         let Some(bytes) = sizes.iter().copied().reduce(u64::saturating_mul) else { return };
         for &argument in arguments {
+            self.note_part_given(id, argument, bytes);
             let inner = tree.uncast(argument);
             let target = match tree.node(inner).kind {
                 Kind::AddressOf => tree.bare(tree.node(inner).children[0]),
@@ -47,6 +48,24 @@ impl Collector<'_> {
                 let at = self.at(id);
                 self.facts.sayings.insert((record, Saying::Span(member, Some(bytes)), at));
             }
+        }
+    }
+
+    /// `copy(to, x, 8)`: a function that takes plain memory is given an object and a size below the object's.
+    fn note_part_given(&mut self, id: NodeId, argument: NodeId, bytes: u64) {
+        let tree = self.tree;
+        let to = tree.pointee(tree.node(argument).ty);
+        let is_plain = to.is_some_and(|to| matches!(tree.ty(to).kind, TypeKind::Void | TypeKind::Byte));
+        let name = tree.decl_of(id).map(|decl| decl.name.clone()).unwrap_or_else(|| "".into());
+        if !is_plain || crate::known::gives_fresh_memory(&name) || crate::known::ends_life(&name) {
+            return;
+        }
+        let Some(record) = self.record_behind(tree.uncast(argument)) else { return };
+        let (Some(whole), Some(usr)) = (self.record_bytes(record), self.usr(record)) else { return };
+        // One is a number of things.
+        if bytes > 1 && bytes < whole {
+            let at = self.at(id);
+            self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
         }
     }
 

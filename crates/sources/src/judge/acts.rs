@@ -3,7 +3,7 @@
 use super::Judge;
 use super::blocks::Blocks;
 use super::sayings::keep;
-use crate::facts::{Act, Origin, Reach, RecordFact, Shape, Source, Value, Where};
+use crate::facts::{Act, Member, Origin, Reach, RecordFact, Shape, Source, Value, Where};
 use crate::known;
 use crate::points_to::Pointed;
 use crate::relation::{Relation, begins_with_text, first_leaf, relation};
@@ -49,8 +49,30 @@ impl Judge<'_> {
         }
     }
 
-    /// What each block of memory is used as where nothing else comes.
+    /// What each block of memory is used as where nothing else comes, inside the functions that give it as well.
     fn made(&self) -> BTreeMap<Name, BTreeSet<Name>> {
+        let mut made = self.made_here();
+        loop {
+            let mut is_new = false;
+            for (outer, inner) in &self.points_to.same_memory {
+                // What an allocator makes of memory that is free is nobody's else.
+                let is_others = |record: &&Name| self.facts.looked_into.contains(*record);
+                let inside: Vec<Name> =
+                    made.get(inner).into_iter().flatten().filter(is_others).cloned().collect();
+                if !inside.is_empty() {
+                    let own = made.entry(outer.clone()).or_default();
+                    let before = own.len();
+                    own.extend(inside);
+                    is_new |= own.len() > before;
+                }
+            }
+            if !is_new {
+                return made;
+            }
+        }
+    }
+
+    fn made_here(&self) -> BTreeMap<Name, BTreeSet<Name>> {
         let mut made: BTreeMap<Name, BTreeSet<Name>> = BTreeMap::new();
         for (value, act, _) in &self.facts.acts {
             let Act::As(Shape::Record(record), _) = act else { continue };
@@ -71,9 +93,14 @@ impl Judge<'_> {
         let Act::As(Shape::Record(wanted), _) = act else { return false };
         let may_be = |origin: &Origin| match origin {
             Origin::Object(record) => {
-                record == wanted || relation(self.facts, record, wanted) != Relation::None
+                record == wanted
+                    || !matches!(relation(self.facts, record, wanted), Relation::None | Relation::Common(..))
             }
-            Origin::Memory(block, _) => made.get(block).is_none_or(|records| records.contains(wanted)),
+            // Memory of which nothing is known explains only what is made nowhere else.
+            Origin::Memory(block, _) => match made.get(block) {
+                Some(records) => records.contains(wanted),
+                None => !made.values().any(|records| records.contains(wanted)),
+            },
             Origin::Foreign(usr, _) => !self.facts.defined.contains(usr),
             Origin::Bytes(_) => true,
             Origin::MemberOf(..) | Origin::Handle(_) => false,
@@ -98,7 +125,7 @@ impl Judge<'_> {
     fn act(&mut self, origin: &Origin, reach: Reach, of: (&Value, &Act), is_generic: bool, at: &Where) {
         let (value, act) = of;
         if reach == Reach::Before {
-            return self.before(origin, at);
+            return self.before(origin, act, at);
         }
         match (origin, act) {
             (Origin::Object(record), Act::Declared(Shape::Record(other), _)) if record == other => {}
@@ -112,7 +139,7 @@ impl Judge<'_> {
                 self.used_as_value(record, reach, shape, spelling, is_generic, at);
             }
             (Origin::Object(record), Act::Text) => self.used_as_text(record, reach, at),
-            (Origin::Object(record), _) => self.object(record, reach, value, act, at),
+            (Origin::Object(record), _) => self.object(record, reach, act, at),
             (Origin::Handle(record), Act::AsHandle(Shape::Record(other), _)) => {
                 self.used_as_record(record, reach, other, is_generic, at);
             }
@@ -150,7 +177,7 @@ impl Judge<'_> {
     }
 
     /// `(char *)x - 8`: what lies before the object in what holds it stays there, and so does the object.
-    fn before(&mut self, origin: &Origin, at: &Where) {
+    fn before(&mut self, origin: &Origin, act: &Act, at: &Where) {
         let facts = self.facts;
         let keep_up_to = |found: &RecordFact, last: usize| {
             let names: Vec<String> =
@@ -167,8 +194,19 @@ impl Judge<'_> {
             }
             Origin::MemberOf(record, member) => {
                 let Some(found) = self.own(record) else { return };
+                // Bytes are read before what a pointer leads to, not before the pointer.
+                let is_pointer = |known: &Member| *act == Act::Bytes && known.shape == Shape::Pointer;
                 let at = found.members.iter().position(|known| known.name == *member);
+                let at = at.filter(|&at| !is_pointer(&found.members[at]));
                 held.extend(at.filter(|&at| at > 0).map(|at| (record, keep_up_to(found, at))));
+            }
+            // `object->text[-1]`, of an array that memory is allocated behind.
+            Origin::Bytes(array) => {
+                for (record, found) in &facts.records {
+                    let at = found.members.len().saturating_sub(1);
+                    let last = found.members.last().filter(|last| last.is_open_array && last.name == *array);
+                    held.extend(last.map(|_| (record, keep_up_to(found, at))));
+                }
             }
             _ => {}
         }
@@ -178,12 +216,10 @@ impl Judge<'_> {
         }
     }
 
-    fn object(&mut self, record: &Name, reach: Reach, value: &Value, act: &Act, at: &Where) {
+    fn object(&mut self, record: &Name, reach: Reach, act: &Act, at: &Where) {
         let (kind, reason) = match act {
             Act::Bytes => (UseKind::Bytes, "its bytes are read one by one".to_string()),
-            Act::Walk(spelling, true)
-                if reach == Reach::Start && matches!(value.source, Source::Place(_)) =>
-            {
+            Act::Walk(spelling, true) if reach == Reach::Start => {
                 (UseKind::Walk, format!("it is stepped through as an array of {spelling}"))
             }
             Act::Given(_, name) => {

@@ -198,7 +198,7 @@ impl Reading {
     /// The uses that hold members, for advice.
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
-        let types = types.map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
+        let types = types.flat_map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
         Meaning { types, unchecked: self.unchecked(), outside: None }
     }
 
@@ -216,9 +216,11 @@ impl Reading {
     }
 }
 
-fn of_type(ty: &CheckedType) -> TypeMeaning {
-    let holds = ty.uses.iter().filter_map(|found| hold(ty, found));
-    TypeMeaning { names: ty.names.clone(), path: ty.path.clone(), holds: holds.collect() }
+/// What holds a type, for every file that declares it: debug info may name any.
+fn of_type(ty: &CheckedType) -> impl Iterator<Item = TypeMeaning> {
+    let holds: Vec<Hold> = ty.uses.iter().filter_map(|found| hold(ty, found)).collect();
+    let paths = std::iter::once(&ty.path).chain(&ty.copies);
+    paths.map(move |path| TypeMeaning { names: ty.names.clone(), path: path.clone(), holds: holds.clone() })
 }
 
 fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
