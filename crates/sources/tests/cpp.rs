@@ -219,6 +219,7 @@ fn bytes_that_a_library_looks_at_are_the_objects_own() {
     }
 }
 
+#[test]
 fn the_object_before_an_operator_is_none_of_its_parameters() {
     let text = "struct key { const char *text; const char *c_str() const { return text; } };
         struct T { int a; long b; const char *operator[](const key &k) { return k.c_str(); } };
