@@ -127,6 +127,8 @@ pub(crate) enum Act {
     Compared(bool),
     /// Its start is taken for text.
     Text,
+    /// Given back to the allocator.
+    Freed,
     /// Used as a place that holds a pointer to something else.
     AsHandle(Shape, Name),
     /// A variable that another object file defines, when no unit does: identity, name.
@@ -174,6 +176,8 @@ pub(crate) enum Saying {
     UnknownSize,
     /// A function that is compiled elsewhere gives it by value: identity, name.
     Given(Name, Name),
+    /// A pointer to its first member is given for it: to who frees or copies as much as it is large.
+    StandsForIt,
     /// A pointer to volatile objects.
     VolatilePointer,
     /// Copied or cleared whole.

@@ -438,3 +438,20 @@ fn what_lies_before_a_text_behind_an_object_stays_there() {
         "struct t { char name[8]; int a; char *end; long b; }; int f(struct t *x) { char *p = x->end; return p[-1]; }",
     );
 }
+
+#[test]
+fn what_is_given_back_by_its_first_member_begins_with_it() {
+    let types = "struct in { int k; long l; }; struct t { struct in in; int z; long y; };
+        struct in *make(void) { struct t *x = malloc(sizeof *x); x->z = 1; return &x->in; }";
+    held_first(&with_headers(&format!(
+        "{types} void drop(struct in *x) {{ free(x); }} void f(void) {{ drop(make()); }}"
+    )));
+    let by_size = "void (*release)(void *, size_t); void f(struct in *x) { release((struct in *)((char *)x - 0), sizeof(struct t)); }";
+    held_first(&with_headers(&format!(
+        "{types} {by_size} static void own(void *x, size_t n) {{ free(x); }} void g(void) {{ release = own; }}"
+    )));
+    let around = "void drop(struct in *x) { free((char *)x - offsetof(struct t, in)); } void f(void) { drop(make()); }";
+    movable(&with_headers(&format!("{types} {around}")));
+    let held = "struct list { struct t *one; int n; }; void f(struct list *l) { free(l->one); free(l); } struct t { int a; long b; };";
+    movable(&with_headers(held));
+}

@@ -26,7 +26,7 @@ impl Collector<'_> {
                     self.object_of_method(callee);
                 }
                 match self.rule(&decl.name) {
-                    Some(rule) => self.known_call(id, rule, &arguments),
+                    Some(rule) => self.known_call(id, (&decl.name, rule), &arguments),
                     None => self.direct_call(id, decl, &arguments),
                 }
             }
@@ -49,12 +49,15 @@ impl Collector<'_> {
         }
     }
 
-    fn known_call(&mut self, id: NodeId, rule: Rule, arguments: &[NodeId]) -> Vec<Value> {
+    fn known_call(&mut self, id: NodeId, (function, rule): (&str, Rule), arguments: &[NodeId]) -> Vec<Value> {
         if let Rule::Copies { .. } | Rule::Fills { .. } | Rule::Compares { .. } = rule {
             return self.memory(id, rule, arguments);
         }
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         self.note_text(arguments, &values, id);
+        if known::ends_life(function) {
+            self.act(&values.concat(), &Act::Freed, id);
+        }
         let value = |at: usize| values.get(at).cloned().unwrap_or_default();
         match rule {
             Rule::Returns(at) => value(at),
@@ -108,6 +111,7 @@ impl Collector<'_> {
             values.extend(self.object_given(argument));
             self.given(decl, argument, &values, id);
             self.pass_on_variadic(decl, argument);
+            self.note_given_for(id, argument, arguments);
             given.push(values);
         }
         self.note_sizes(id, arguments);
@@ -214,6 +218,7 @@ impl Collector<'_> {
             if let Some(name) = self.signature(callee).filter(|_| !is_typed) {
                 self.act(&values, &Act::GivenThrough(name), id);
             }
+            self.note_given_for(id, argument, arguments);
             given.push(values);
         }
         let Some(name) = self.signature(callee) else { return Vec::new() };

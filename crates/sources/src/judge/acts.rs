@@ -150,6 +150,13 @@ impl Judge<'_> {
                 let reason = format!("a pointer to it is given to {name}(), which is not compiled here");
                 self.find(record, Verdict::Refuse, UseKind::Crossing, at, reason);
             }
+            (Origin::MemberOf(record, member), Act::Freed) if reach == Reach::Start => {
+                let first = self.own(record).and_then(|found| found.members.first());
+                if first.is_some_and(|first| first.name == *member && first.shape != Shape::Pointer) {
+                    let reason = format!("its memory is given back by {member}, its first member");
+                    self.find(record, Verdict::First, UseKind::FirstMember, at, reason);
+                }
+            }
             (Origin::MemberOf(record, member), Act::Walk(spelling, _)) => {
                 let is_direct = matches!(value.source, Source::Origin(_));
                 self.walked(record, member, spelling, is_direct, at);
@@ -243,7 +250,13 @@ impl Judge<'_> {
             Act::Part if reach == Reach::Fixed => {
                 (UseKind::PartialMemory, "bytes at a fixed offset of it are treated as one".to_string())
             }
-            Act::Part | Act::Walk(..) | Act::As(..) | Act::Declared(..) | Act::AsHandle(..) | Act::Text => {
+            Act::Part
+            | Act::Walk(..)
+            | Act::As(..)
+            | Act::Declared(..)
+            | Act::AsHandle(..)
+            | Act::Text
+            | Act::Freed => {
                 return;
             }
         };

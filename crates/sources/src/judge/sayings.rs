@@ -102,6 +102,11 @@ impl Judge<'_> {
             Saying::Given(_, name) => {
                 (Verdict::Refuse, UseKind::Crossing, format!("{name}() gives one, and is not compiled here"))
             }
+            Saying::StandsForIt => (
+                Verdict::First,
+                UseKind::FirstMember,
+                "a pointer to its first member is given with the size of all of it".to_string(),
+            ),
             Saying::VolatilePointer => (
                 Verdict::Refuse,
                 UseKind::Volatile,
