@@ -314,12 +314,12 @@ fn trails(lexed: &Lexed<'_>, end: usize, comment: usize) -> bool {
     if newlines_before == 0 || (newlines_before == 1 && points_back(lexed.str(comment))) {
         return true;
     }
-    let continues_line_comment = comment > end
-        && token.kind == Kind::LineComment
-        && lexed.tokens[comment - 1].kind == Kind::LineComment
+    // The rest of a comment that begins beside a member, in comments of their own below it.
+    let continues_comment = comment > end
+        && token.kind == lexed.tokens[comment - 1].kind
         && column(lexed.text, token.start()) == column(lexed.text, lexed.tokens[comment - 1].start())
         && !starts_line(lexed.text, lexed.tokens[end].start());
-    newlines_before == 1 && continues_line_comment
+    newlines_before == 1 && continues_comment
 }
 
 /// Doxygen comments that describe the member before them.
@@ -342,6 +342,8 @@ pub(crate) fn line_start(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
 }
 
+/// The column of a byte as an editor shows it, with tab stops every eight.
 fn column(text: &str, offset: usize) -> usize {
-    offset - line_start(text, offset)
+    let line = &text.as_bytes()[line_start(text, offset)..offset];
+    line.iter().fold(0, |at, &byte| if byte == b'\t' { (at / 8 + 1) * 8 } else { at + 1 })
 }

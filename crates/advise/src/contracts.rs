@@ -307,7 +307,13 @@ fn is_heading(comment: &str) -> bool {
     let words = words(comment);
     let text = bare_text(comment);
     let is_drawn = ["---", "===", "***", "+++"].iter().any(|line| comment.trim_matches('/').contains(line));
-    text.ends_with(':') || is_drawn || words.iter().any(|word| HEADING_WORDS.contains(&word.as_str()))
+    // `/* 2) batch handling */`
+    let is_numbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')')
+        && text.starts_with(|c: char| c.is_ascii_digit());
+    text.ends_with(':')
+        || is_drawn
+        || is_numbered
+        || words.iter().any(|word| HEADING_WORDS.contains(&word.as_str()))
 }
 
 /// The comment's text without its marks, on one line.
@@ -436,6 +442,7 @@ mod tests {
             "/* --- statistics --- */",
             "/* Fields of the fast path */",
             "/* protected by lock */",
+            "/* 2) batch handling */",
         ] {
             assert!(is_heading(text), "{text}");
         }

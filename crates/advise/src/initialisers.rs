@@ -95,7 +95,8 @@ pub(crate) fn designate(
 fn may_give_values(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];
-        if after.bytes().next().is_some_and(words::is_part) {
+        let is_part = |byte: Option<u8>| byte.is_some_and(words::is_part);
+        if is_part(after.bytes().next()) || is_part(text[..at].bytes().next_back()) {
             return false;
         }
         let statement = &after[..after.find(';').unwrap_or(after.len())];

@@ -588,3 +588,19 @@ fn the_first_member_of_a_section_keeps_the_comment_that_heads_it() {
     }
     named(&advice, Constraint::Heading);
 }
+
+/// As the kernel's RCU writes them: a comment beside a member goes on in comments of their own.
+#[test]
+fn a_comment_that_goes_on_below_its_member_stays_with_it() {
+    let members = "\tlong a;\n\tlong ticks;\t\t/* The number of ticks that */\n\t\t\t\t/* this one has handled */\n\
+                   \t\t\t\t/* during the last period. */\n\tchar cold[120];\n\tlong z;\t/* last */\n\tlong rest;\n";
+    let advice = advice_on(members, &["ticks", "z"], &Options::default());
+    let text = &proposed(&advice).edited["a.c"];
+    assert!(
+        text.contains(
+            "ticks that */\n\t\t\t\t/* this one has handled */\n\t\t\t\t/* during the last period. */\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(place(&advice, "ticks").abs_diff(place(&advice, "z")), 1, "{text}");
+}
