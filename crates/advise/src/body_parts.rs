@@ -48,6 +48,7 @@ impl BodyPart {
     pub(crate) fn is_data(&self) -> bool {
         use BodyPartKind::*;
         matches!(self.kind, Data | Bits | Anonymous | Conditional | Macro)
+            || (self.kind == Marker && !self.names.is_empty())
     }
 }
 
@@ -160,21 +161,41 @@ impl Cutter<'_, '_> {
 
     fn declaration(&self) -> Option<(usize, BodyPartKind, Vec<String>)> {
         if let Some(end) = self.bare_marker() {
-            return Some((end, BodyPartKind::Marker, Vec::new()));
+            return Some((end, BodyPartKind::Marker, self.markers(self.at..end)));
         }
         let end = self.declaration_end()?;
         let declarator =
             declarator::read(self.lexed, self.at..end, self.language == SourceLanguage::Cpp, self.members);
+        if matches!(declarator.shape, Shape::Macro) && is_marker_macro(self.lexed.str(self.at)) {
+            return Some((end, BodyPartKind::Marker, self.markers(self.at..end)));
+        }
         let kind = match declarator.shape {
             Shape::Data => BodyPartKind::Data,
             Shape::Bits => BodyPartKind::Bits,
             Shape::Anonymous => BodyPartKind::Anonymous,
-            Shape::Macro if is_marker_macro(self.lexed.str(self.at)) => BodyPartKind::Marker,
             Shape::Macro => BodyPartKind::Macro,
             Shape::NestedType => BodyPartKind::NestedType,
             Shape::Function | Shape::Static => BodyPartKind::Fixed,
         };
-        Some((end, kind, declarator.names))
+        Some((end, kind, declarator.names.into_iter().map(|name| self.member_named(name)).collect()))
+    }
+
+    /// The members without a size that a marker macro declares, where debug info has them.
+    fn markers(&self, tokens: Range<usize>) -> Vec<String> {
+        let macro_name = self.lexed.str(tokens.start);
+        let words = tokens.clone().skip(1).filter(|&index| self.lexed.is_word(index));
+        let spelled = words.flat_map(|index| {
+            let word = self.lexed.str(index);
+            [word.to_string(), format!("{macro_name}__{word}")]
+        });
+        spelled.filter(|name| self.members.contains(&name.as_str())).collect()
+    }
+
+    /// What debug info calls a member: the kernel's `rcu_head` is a macro for another name, also where a member has it.
+    fn member_named(&self, name: String) -> String {
+        const NAMED: &str = "callback_head";
+        let is_other = name == "rcu_head" && !self.members.contains(&&*name) && self.members.contains(&NAMED);
+        if is_other { NAMED.into() } else { name }
     }
 
     /// The token after the declaration that starts at `self.at`: after its `;`, or after the body of a

@@ -56,7 +56,8 @@ fn stale(name: &str) -> Binding {
 }
 
 fn is_named(unit: &TextUnit) -> bool {
-    matches!(unit.kind, BodyPartKind::Data | BodyPartKind::Bits) && !unit.names.is_empty()
+    matches!(unit.kind, BodyPartKind::Data | BodyPartKind::Bits | BodyPartKind::Marker)
+        && !unit.names.is_empty()
 }
 
 fn position(members: &[Member], from: usize, name: &str) -> Option<usize> {

@@ -222,3 +222,34 @@ fn a_member_whose_typedef_is_aligned_keeps_its_offset() {
     );
     assert_eq!(plain.orders.len(), 1, "nothing holds it");
 }
+
+/// Markers of groups are members without a size; what stands behind them is found all the same.
+#[test]
+fn members_behind_the_markers_of_groups_are_found() {
+    let case = || {
+        Case::new()
+            .words("__cacheline_group_begin__one", 0)
+            .word("first")
+            .words("cold", 15)
+            .words("__cacheline_group_end__one", 0)
+            .words("__cacheline_group_begin__two", 0)
+            .word("program")
+            .words("colder", 15)
+            .word("last")
+            .words("__cacheline_group_end__two", 0)
+            .word("callback_head")
+    };
+    let text = "#define rcu_head callback_head\nstruct rec {\n\t__cacheline_group_begin(one);\n\tlong first;\n\tlong cold[15];\n\
+        \t__cacheline_group_end(one);\n\n\t/* RX read-mostly hotpath */\n\t__cacheline_group_begin(two);\n\tlong program;\n\
+        \tlong colder[15];\n\tlong last;\n\t__cacheline_group_end(two);\n\n\tlong rcu_head;\n};\n";
+    let advice = case().advise("netdevice.h", text, &["program", "last"]);
+    assert!(advice.refusals.is_empty(), "{:?}", advice.refusals);
+    let places = offsets(&advice, &["program", "last"]).expect("an order");
+    assert_eq!(places[0].abs_diff(places[1]), 1);
+
+    let advice = case().advise("netdevice.h", text, &["first", "program"]);
+    assert!(advice.orders.is_empty(), "no member leaves its group");
+    let refused = advice.refusals.iter().flat_map(|refusal| &refusal.constraints);
+    let already_good = advice.already_good.iter().any(|name| name == "rec");
+    assert!(already_good || refused.into_iter().any(|found| found.constraint == Constraint::GroupMarker));
+}
