@@ -49,7 +49,7 @@ pub(crate) fn all(engine: &Engine) {
     }
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
     let maps = maps::read();
-    let is_code = |range: Range<u64>| {
+    let is_code = |maps: &[maps::Mapping], range: &Range<u64>| {
         let holds = |mapping: &maps::Mapping| {
             mapping.is_fixed_code && mapping.range.start <= range.start && range.end <= mapping.range.end
         };
@@ -62,13 +62,15 @@ pub(crate) fn all(engine: &Engine) {
         let read = |field| shared.entry(number, field).load(Ordering::Acquire);
         let pc = read(entry::ADDRESS);
         let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
-        let end = pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
-        if read(entry::ANSWER) != 0 || !is_code(pc..end) {
+        let range = pc..pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
+        if read(entry::ANSWER) != 0 || !is_code(&maps, &range) {
             continue;
         }
         let prepared = prepare(engine, (&memory, &mut near), pc, about, common, multiplier);
         let answer = match prepared {
             Ok((target, moved)) if write(engine, &memory, pc, target, &moved) => entry::PATCHED,
+            // Its file was unmapped meanwhile: it is no entry any more.
+            Ok(_) if !is_code(&maps::read(), &range) => continue,
             Ok(_) => Refusal::NoRoom.answer(),
             Err(refusal) => refusal.answer(),
         };
@@ -184,8 +186,7 @@ pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Res
     let number = match near.iter().position(fits) {
         Some(number) => number,
         None => {
-            let at = maps::room_near(&maps::read(), range, NEAR_BYTES).ok_or(Refusal::NoRoom)?;
-            let made = system::memory_at(at as usize, NEAR_BYTES as usize).ok_or(Refusal::NoRoom)?;
+            let (at, made) = memory_near(range).ok_or(Refusal::NoRoom)?;
             if !system::protect(made, NEAR_BYTES as usize, libc::PROT_READ | libc::PROT_EXEC) {
                 return Err(Refusal::NoRoom);
             }
@@ -194,6 +195,15 @@ pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Res
         }
     };
     Ok(&mut near[number])
+}
+
+/// Fresh memory near a place. Other threads map memory meanwhile, and take what was just seen to be free.
+fn memory_near(range: &Range<u64>) -> Option<(u64, *mut u8)> {
+    const TRIES: usize = 64;
+    (0..TRIES).find_map(|_| {
+        let at = maps::room_near(&maps::read(), range, NEAR_BYTES)?;
+        system::memory_at(at as usize, NEAR_BYTES as usize).map(|made| (at, made))
+    })
 }
 
 /// The instructions that the jump replaces, and how control goes on behind them.
