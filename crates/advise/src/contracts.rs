@@ -208,6 +208,16 @@ pub(crate) fn obey_headings(body: &mut Body<'_>, lifts: Lifts<'_>) {
         }
         at += 1;
     }
+    // Numbered sections keep their order, and what is in them up to the next number.
+    for unit in 1..body.units.len() {
+        let comment = heading_of(body, unit).filter(|&it| is_numbered(&bare_text(body.found.lexed.str(it))));
+        let names = body.units[unit].names.clone();
+        if let Some(comment) = comment.filter(|_| !lifts.frees(&names)) {
+            let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
+            body.bindings.push(binding);
+            part(body, unit);
+        }
+    }
     let alone: Vec<(usize, usize)> =
         (1..body.units.len()).filter_map(|unit| Some((unit, comment_between(body, unit)?))).collect();
     for (unit, comment) in alone {
@@ -307,13 +317,16 @@ fn is_heading(comment: &str) -> bool {
     let words = words(comment);
     let text = bare_text(comment);
     let is_drawn = ["---", "===", "***", "+++"].iter().any(|line| comment.trim_matches('/').contains(line));
-    // `/* 2) batch handling */`
-    let is_numbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')')
-        && text.starts_with(|c: char| c.is_ascii_digit());
     text.ends_with(':')
         || is_drawn
-        || is_numbered
+        || is_numbered(&text)
         || words.iter().any(|word| HEADING_WORDS.contains(&word.as_str()))
+}
+
+/// `2) batch handling`
+fn is_numbered(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')')
 }
 
 /// The comment's text without its marks, on one line.

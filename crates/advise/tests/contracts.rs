@@ -604,3 +604,22 @@ fn a_comment_that_goes_on_below_its_member_stays_with_it() {
     );
     assert_eq!(place(&advice, "ticks").abs_diff(place(&advice, "z")), 1, "{text}");
 }
+
+/// Sections that are numbered keep their order, and their members: what stands behind a comment, too.
+#[test]
+fn members_do_not_leave_a_numbered_section() {
+    let members = "\t/* 1) quiescent states : */\n\tlong a;\n\tchar cold[120];\n\n\t/* 2) batch handling */\n\tlong b;\n\tlong c;\n\
+                   \t\t\t\t/* number at last check */\n\tlong rest;\n\tchar colder[120];\n\n\t/* 3) interface. */\n\tlong z;\n\tlong last;\n";
+    for hot in [["a", "b"], ["a", "z"], ["b", "z"], ["rest", "z"]] {
+        let advice = advice_on(members, &hot, &Options::default());
+        let section = |member: &str| match member {
+            "a" | "cold" => 1,
+            "b" | "c" | "rest" | "colder" => 2,
+            _ => 3,
+        };
+        for order in &advice.orders {
+            let sections: Vec<i32> = order.new_order.iter().map(|member| section(member)).collect();
+            assert!(sections.is_sorted(), "{hot:?}: {:?}", order.new_order);
+        }
+    }
+}
