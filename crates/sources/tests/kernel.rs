@@ -327,3 +327,36 @@ fn what_leaves_the_kernel_or_its_types_is_refused() {
         assert_eq!(freedom(&format!("{members}\n{text}")), Freedom::Refused, "{text}");
     }
 }
+
+/// Helpers of BPF programs share a type, and take whatever the verifier knows that they are given.
+#[test]
+fn what_one_helper_of_bpf_is_given_no_other_is() {
+    let types = "struct node { char c[3]; double d; }; struct t { int a; long b; };";
+    let program = |numbers: usize, given: &str| {
+        let parameters = vec!["u64"; numbers].join(", ");
+        let named: Vec<String> = (0..numbers).map(|at| format!("u64 r{at}")).collect();
+        let none = ", 0".repeat(numbers - 1);
+        format!(
+            "{types} typedef unsigned long long u64; typedef u64 (*callback)({parameters});
+            static u64 helper({}) {{ struct t *x = (struct t *)(unsigned long)r0; return x->b; }}
+            callback table[] = {{ helper }};
+            u64 each(struct node *n, callback f) {{ return f((u64)(long){given}{none}); }}",
+            named.join(", ")
+        )
+    };
+    assert_eq!(freedom(&program(5, "n")), Freedom::Movable);
+    assert_eq!(freedom(&program(4, "n")), Freedom::Refused);
+}
+
+/// Programs at tracepoints find members by their names; other functions that are not compiled here may not.
+#[test]
+fn programs_at_tracepoints_find_members_by_name() {
+    let text = |function: &str| {
+        format!(
+            "struct t {{ int a; long b; }}; void {function}(void *program, unsigned long long one);
+            void f(void *program, struct t *x) {{ {function}(program, (unsigned long long)(unsigned long)x); }}"
+        )
+    };
+    assert_eq!(freedom(&text("bpf_trace_run1")), Freedom::Movable);
+    assert_eq!(freedom(&text("trace_run1")), Freedom::Refused);
+}

@@ -204,7 +204,8 @@ impl Collector<'_> {
 
     fn call_through(&mut self, id: NodeId, callees: &[NodeId], arguments: &[NodeId]) -> Vec<Value> {
         self.visit(callees);
-        let Some(&callee) = callees.first() else {
+        let leads_to_code = |callee: &NodeId| !self.is_kernel || !self.is_bpf(*callee);
+        let Some(&callee) = callees.first().filter(|callee| leads_to_code(callee)) else {
             for &argument in arguments {
                 self.value(argument);
             }
@@ -256,6 +257,11 @@ impl Collector<'_> {
         let Some(name) = self.signature(callee) else { return };
         self.flow(values, &Place::Parameter(name.clone(), index));
         self.act(values, &Act::GivenThrough(name), at);
+    }
+
+    /// A pointer to what BPF programs call or are: nothing goes from one such function to all others.
+    fn is_bpf(&self, callee: NodeId) -> bool {
+        self.signature(callee).is_some_and(|name| known::kernel::is_bpf(&name))
     }
 
     /// The name that all functions share that may be called through this pointer.

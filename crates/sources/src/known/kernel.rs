@@ -31,10 +31,27 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
     })
 }
 
+/// True for the type that all functions have which BPF programs call, or which are such programs: five numbers. The
+/// verifier knows what each of them is.
+pub(crate) fn is_bpf(signature: &str) -> bool {
+    signature
+        == "unsigned long long (unsigned long long, unsigned long long, unsigned long long, unsigned long long, unsigned long long)"
+}
+
 /// Families that look at the place of an object, not into it, or print it.
 fn is_harmless(name: &str) -> bool {
-    const FAMILIES: [&str; 8] =
-        ["kasan_", "__kasan_", "kmsan_", "kcsan_", "__kcsan_", "__asan_", "__tsan_", "kmemleak_"];
+    const FAMILIES: [&str; 9] = [
+        "kasan_",
+        "__kasan_",
+        "kmsan_",
+        "kcsan_",
+        "__kcsan_",
+        "__asan_",
+        "__tsan_",
+        "kmemleak_",
+        // BPF programs find members by their names when they are loaded.
+        "bpf_trace_run",
+    ];
     const PLACES: [&str; 10] = [
         // Takes a pointer's value into the hash of a name.
         "full_name_hash",
