@@ -49,12 +49,13 @@ pub(crate) fn all(engine: &Engine) {
     }
     let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
     let maps = maps::read();
-    let is_code = |maps: &[maps::Mapping], range: &Range<u64>| {
+    let is_code = |range: &Range<u64>| {
         let holds = |mapping: &maps::Mapping| {
             mapping.is_fixed_code && mapping.range.start <= range.start && range.end <= mapping.range.end
         };
         maps.iter().any(holds)
     };
+    let has_begun = engine.is_on.load(Ordering::Acquire) == 1;
     let (common, multiplier) = (engine.entry, shared.word(word::MULTIPLIER).load(Ordering::Relaxed));
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
@@ -63,14 +64,14 @@ pub(crate) fn all(engine: &Engine) {
         let pc = read(entry::ADDRESS);
         let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
         let range = pc..pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
-        if read(entry::ANSWER) != 0 || !is_code(&maps, &range) {
+        if read(entry::ANSWER) != 0 || !is_code(&range) {
             continue;
         }
         let prepared = prepare(engine, (&memory, &mut near), pc, about, common, multiplier);
         let answer = match prepared {
             Ok((target, moved)) if write(engine, &memory, pc, target, &moved) => entry::PATCHED,
-            // Its file was unmapped meanwhile: it is no entry any more.
-            Ok(_) if !is_code(&maps::read(), &range) => continue,
+            // Other threads map and unmap meanwhile. It is tried again when something is mapped next.
+            Ok(_) | Err(Refusal::NoRoom) if has_begun => continue,
             Ok(_) => Refusal::NoRoom.answer(),
             Err(refusal) => refusal.answer(),
         };
@@ -143,7 +144,9 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
         }
         code.moved.extend(moved.iter().copied());
     });
-    memory.write_at(&jump, pc)
+    // Another thread may unload the file, and load it again at the same place, at any time.
+    const TRIES: usize = 16;
+    (0..TRIES).any(|_| memory.write_at(&jump, pc))
 }
 
 /// Writes the code that the entry is to jump to; where it is, and in it the instructions that the jump replaces.
