@@ -249,7 +249,7 @@ impl Task<'_> {
     /// The run with the engine in the program.
     fn run(&self, memory: &Memory) -> Result<Run> {
         let command = self.subject.command.clone();
-        let mut run = Run { command, fixed_addresses: true, ..self.request.run.clone() };
+        let mut run = Run { command, ..self.request.run.clone() };
         let preload = std::ffi::OsString::from("LD_PRELOAD");
         let given = run.environment.iter().find(|(name, _)| *name == preload).map(|(_, value)| value.clone());
         let mut libraries = self.engine.as_os_str().to_owned();
