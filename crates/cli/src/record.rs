@@ -24,7 +24,6 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
-use lineup_study::run::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -198,19 +197,8 @@ impl Options {
 }
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
-    let mut command = options.command.iter().cloned();
-    let program = command.next().context("no program given")?;
-    let program = recorder::executable(&program)?.into_os_string();
     Ok(RecordRequest {
-        run: Run {
-            command: [program].into_iter().chain(command).collect(),
-            environment: options.environment.clone(),
-            input: options.limits.input(interrupts, stages)?,
-            max_time: options.limits.max_time(),
-            drive: options.limits.drive(),
-            leftovers: options.limits.leftovers(),
-            ..Run::default()
-        },
+        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
         engine: match options.engine {
             None => Engine::Fitting,
             Some(EngineName::Qemu) => Engine::Emulator,

@@ -1,12 +1,14 @@
 //! What surrounds a program that is recorded: its input, how long it may run, and a client that drives it.
 
 use crate::progress::Stages;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use lineup_study::input::{Input, Origin};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
-use lineup_study::run::{Drive, Leftovers};
+use lineup_study::recorder;
+use lineup_study::run::{Drive, Leftovers, Run};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +55,27 @@ fn leftovers(text: &str) -> Result<Leftovers, String> {
 }
 
 impl Surroundings {
+    /// A run of a command, whose program is looked for as a shell does.
+    pub(crate) fn run(
+        &self,
+        command: &[OsString],
+        environment: &[(OsString, OsString)],
+        interrupts: &Interrupts,
+        stages: &Stages,
+    ) -> Result<Run> {
+        let (program, arguments) = command.split_first().context("no program given")?;
+        let program = recorder::executable(program)?.into_os_string();
+        Ok(Run {
+            command: [program].into_iter().chain(arguments.iter().cloned()).collect(),
+            environment: environment.to_vec(),
+            input: self.input(interrupts, stages)?,
+            max_time: self.max_time(),
+            drive: self.drive(),
+            leftovers: self.leftovers(),
+            ..Run::default()
+        })
+    }
+
     /// What every run reads, copied now.
     pub(crate) fn input(&self, interrupts: &Interrupts, stages: &Stages) -> Result<Input> {
         if let Some(file) = &self.stdin {

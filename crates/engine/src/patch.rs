@@ -144,9 +144,7 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
         }
         code.moved.extend(moved.iter().copied());
     });
-    // Another thread may unload the file, and load it again at the same place, at any time.
-    const TRIES: usize = 16;
-    (0..TRIES).any(|_| memory.write_at(&jump, pc))
+    memory.write_at(&jump, pc)
 }
 
 /// Writes the code that the entry is to jump to; where it is, and in it the instructions that the jump replaces.

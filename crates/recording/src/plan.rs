@@ -178,6 +178,22 @@ fn each_line(
 }
 
 impl Plan {
+    /// A plan of which only this is known.
+    pub fn new(task: Task, header: Header) -> Plan {
+        Plan {
+            task,
+            header,
+            output: String::new(),
+            program: String::new(),
+            follow: None,
+            journal: String::new(),
+            unwatched_output: String::new(),
+            follows_all: false,
+            discovery: Discovery::default(),
+            system: None,
+        }
+    }
+
     /// The plan as text.
     pub fn to_text(&self) -> String {
         let mut lines = Lines::default();
@@ -221,18 +237,7 @@ impl Plan {
     /// # Errors
     /// At the first line that is not one.
     pub fn parse(text: &str) -> Result<Plan, PlanError> {
-        let mut plan = Plan {
-            task: Task::Record,
-            header: Header::new(Abi::X86_64, Vec::new()),
-            output: String::new(),
-            program: String::new(),
-            follow: None,
-            journal: String::new(),
-            unwatched_output: String::new(),
-            follows_all: false,
-            discovery: Discovery::default(),
-            system: None,
-        };
+        let mut plan = Plan::new(Task::Record, Header::new(Abi::X86_64, Vec::new()));
         let mut image = None;
         each_line(text, "plan", |key, value| plan.accept(key, value, &mut image))?;
         if plan.output.is_empty() {

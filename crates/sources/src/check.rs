@@ -221,8 +221,7 @@ impl<'b> Reading<'b> {
         let files = commands.iter().filter(|command| command.is_compiler() && !command.is_kernel());
         let files: BTreeSet<PathBuf> = files.flat_map(CompileCommand::assembly_paths).collect();
         for path in files {
-            let text = std::fs::read(&path).unwrap_or_default();
-            hidden::note(&mut self.facts, &path, &String::from_utf8_lossy(&text));
+            hidden::note(&mut self.facts, &path);
         }
     }
 
@@ -284,21 +283,19 @@ impl Reader {
         tree.forbids_designators = self.command.forbids_designators();
         let mut facts = collect(&tree, is_kernel);
         if !is_kernel {
-            tree.files.iter().filter(|file| Path::new(&***file).starts_with(&self.root)).for_each(|file| {
-                self.note_hidden(&mut facts, Path::new(&**file));
-            });
+            let files = tree.files.iter().map(|file| Path::new(&**file));
+            files
+                .filter(|file| file.starts_with(&self.root))
+                .for_each(|file| self.note_hidden(&mut facts, file));
         }
         Ok(facts)
     }
-}
 
-impl Reader {
     /// Adds what a file of the project finds by name; a file that another unit has read already says no more.
     fn note_hidden(&self, facts: &mut Facts, path: &Path) {
         let is_new = self.searched.lock().is_ok_and(|mut searched| searched.insert(path.to_owned()));
         if is_new {
-            let text = std::fs::read(path).unwrap_or_default();
-            hidden::note(facts, path, &String::from_utf8_lossy(&text));
+            hidden::note(facts, path);
         }
     }
 }

@@ -96,6 +96,10 @@ const MEANINGFUL: [&str; 32] = [
     "-fno-rtti",
 ];
 
+fn has_extension(path: &Path, known: &[&str]) -> bool {
+    path.extension().and_then(|extension| extension.to_str()).is_some_and(|own| known.contains(&own))
+}
+
 /// Programs that start the compiler that follows them.
 const LAUNCHERS: [&str; 6] = ["ccache", "sccache", "distcc", "icecc", "buildcache", "env"];
 
@@ -113,9 +117,12 @@ impl CompileCommand {
 
     /// True for names of files that a compiler of C or C++ makes an object of.
     pub fn is_source(path: &Path) -> bool {
-        path.extension()
-            .and_then(|extension| extension.to_str())
-            .is_some_and(|known| EXTENSIONS.contains(&known))
+        has_extension(path, &EXTENSIONS)
+    }
+
+    /// True for names of files of assembly.
+    pub fn is_assembly(path: &Path) -> bool {
+        has_extension(path, &["S", "s"])
     }
 
     /// True for calls of a C or C++ compiler that compile, or link, something.
@@ -150,15 +157,15 @@ impl CompileCommand {
 
     /// The sources that it compiles, as written.
     pub fn sources(&self) -> impl Iterator<Item = &str> {
-        self.files(&EXTENSIONS)
+        self.files(Self::is_source)
     }
 
     /// The files of assembly that it assembles, as absolute paths.
     pub fn assembly_paths(&self) -> Vec<PathBuf> {
-        self.files(&["S", "s"]).map(|source| normal(&self.directory.join(source))).collect()
+        self.files(Self::is_assembly).map(|source| normal(&self.directory.join(source))).collect()
     }
 
-    fn files(&self, extensions: &'static [&'static str]) -> impl Iterator<Item = &str> {
+    fn files(&self, is_meant: fn(&Path) -> bool) -> impl Iterator<Item = &str> {
         let is_preprocessing = self
             .arguments
             .iter()
@@ -167,10 +174,7 @@ impl CompileCommand {
             matches!(before.as_str(), "-o" | "-MF" | "-MT" | "-MQ") || WITH_VALUE.contains(&before.as_str())
         };
         let pairs = self.arguments.iter().zip(self.arguments.iter().skip(1));
-        let is_source = move |argument: &str| {
-            let extension = Path::new(argument).extension().and_then(|extension| extension.to_str());
-            !argument.starts_with('-') && extension.is_some_and(|extension| extensions.contains(&extension))
-        };
+        let is_source = move |argument: &str| !argument.starts_with('-') && is_meant(Path::new(argument));
         pairs
             .filter(move |(before, _)| !is_preprocessing && !has_value(before))
             .map(|(_, argument)| argument.as_str())

@@ -176,8 +176,8 @@ pub(crate) enum Saying {
     UnknownSize,
     /// A function that is compiled elsewhere gives it by value: identity, name.
     Given(Name, Name),
-    /// A pointer to its first member is given for it: to who frees or copies as much as it is large.
-    StandsForIt,
+    /// A pointer to this record is given together with its size: where it begins with that, the pointer stands for it.
+    StandsForIt(Name),
     /// A pointer to volatile objects.
     VolatilePointer,
     /// Copied or cleared whole.

@@ -1,5 +1,6 @@
 //! Variables that are found by their names where the compiler's tree shows nothing: in assembly, in aliases, by `dlsym`.
 
+use crate::command::CompileCommand;
 use crate::facts::{Act, Facts, Place, Value, Where};
 use crate::tree::Name;
 use std::collections::BTreeSet;
@@ -21,9 +22,10 @@ const FINDERS: [(&str, &str); 8] = [
 const QUALIFIERS: [&str; 5] = ["volatile", "__volatile__", "__volatile", "goto", "inline"];
 
 /// Adds to the facts what a source, a header or a file of assembly finds by name.
-pub(crate) fn note(facts: &mut Facts, path: &Path, text: &str) {
-    let is_assembly = path.extension().is_some_and(|extension| extension == "S" || extension == "s");
-    let found = match is_assembly {
+pub(crate) fn note(facts: &mut Facts, path: &Path) {
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = &*String::from_utf8_lossy(&text);
+    let found = match CompileCommand::is_assembly(path) {
         true => in_assembly(text),
         false => in_source(text),
     };

@@ -101,7 +101,8 @@ fn holds(union: &RecordFact, record: &Name) -> bool {
     union.is_union && union.members.iter().any(|member| member.record.as_ref() == Some(record))
 }
 
-fn begins_with(facts: &Facts, record: &Name, first: &Name, depth: u32) -> bool {
+/// The record's first member is such an object, or begins with one.
+pub(crate) fn begins_with(facts: &Facts, record: &Name, first: &Name, depth: u32) -> bool {
     let Some(found) = facts.records.get(record).filter(|_| depth < DEPTH) else { return false };
     let members: &[Member] = match found.is_union {
         true => &found.members,

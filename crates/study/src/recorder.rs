@@ -25,7 +25,7 @@ use crate::interrupt::Interrupts;
 use crate::process::Streams;
 use crate::recording_file;
 use emulator::Emulator;
-use lineup_recording::plan::{Discovery, Plan, Task};
+use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Ending, Header, Mode, ProgramExit, Selection};
 use runs::{Recorded, Runs};
 use std::path::{Path, PathBuf};
@@ -73,18 +73,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
 
 /// The plan of a first run.
 fn plan(header: Header, subject: &Subject) -> Result<Plan> {
-    Ok(Plan {
-        task: Task::Discover,
-        header,
-        output: String::new(),
-        program: subject.started_text()?,
-        follow: None,
-        journal: String::new(),
-        unwatched_output: String::new(),
-        follows_all: false,
-        discovery: Discovery::default(),
-        system: None,
-    })
+    Ok(Plan { program: subject.started_text()?, ..Plan::new(Task::Discover, header) })
 }
 
 /// What came of one way to record.

@@ -6,7 +6,7 @@ use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use lineup_model::region::Region;
 use lineup_prove::run::Ending;
@@ -15,7 +15,6 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject, TimedRegion, Times};
-use lineup_study::run::Run;
 use lineup_trace::Histogram;
 use lineup_trace::layout::bucket_range;
 use serde::Serialize;
@@ -118,19 +117,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
-    let mut command = options.command.iter().cloned();
-    let program = command.next().context("no program given")?;
-    let program = recorder::executable(&program)?.into_os_string();
     Ok(RecordRequest {
-        run: Run {
-            command: [program].into_iter().chain(command).collect(),
-            environment: options.environment.clone(),
-            input: options.limits.input(interrupts, stages)?,
-            max_time: options.limits.max_time(),
-            drive: options.limits.drive(),
-            leftovers: options.limits.leftovers(),
-            ..Run::default()
-        },
+        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
         engine: Engine::Native,
         regions: options.regions.iter().cloned().collect(),
         mode: Mode::TwoPass,

@@ -2,10 +2,7 @@
 
 use super::Collector;
 use crate::facts::Saying;
-use crate::tree::{Kind, Name, NodeId, RecordId, TypeId, TypeKind};
-
-/// The nesting of first members that is looked at.
-const DEPTH: u32 = 16;
+use crate::tree::{Kind, Name, NodeId, TypeId, TypeKind};
 
 impl Collector<'_> {
     /// `x->name[12]` where `name` has eight elements: what follows the member is meant.
@@ -61,23 +58,11 @@ impl Collector<'_> {
         let measured = arguments.iter().map(|&argument| tree.node(tree.bare(argument)));
         let measured = measured.filter(|node| node.kind == Kind::SizeOf);
         let measured = measured.filter_map(|node| tree.record_of(tree.node(*node.children.first()?).ty));
-        let is_outer = |&outer: &RecordId| outer != given && self.begins_with(outer, given);
-        let outer: Vec<Name> = measured.filter(is_outer).filter_map(|outer| self.usr(outer)).collect();
-        let at = self.at(id);
-        self.facts.sayings.extend(outer.into_iter().map(|usr| (usr, Saying::StandsForIt, at.clone())));
-    }
-
-    fn begins_with(&self, outer: RecordId, inner: RecordId) -> bool {
-        let mut record = outer;
-        for _ in 0..DEPTH {
-            let first = self.tree.records[record].fields.first();
-            match first.and_then(|first| self.tree.record_of(first.ty)) {
-                Some(found) if found == inner => return true,
-                Some(found) => record = found,
-                None => return false,
-            }
-        }
-        false
+        let outer: Vec<Name> =
+            measured.filter(|outer| *outer != given).filter_map(|outer| self.usr(outer)).collect();
+        let (at, Some(given)) = (self.at(id), self.usr(given)) else { return };
+        let stands = |usr| (usr, Saying::StandsForIt(given.clone()), at.clone());
+        self.facts.sayings.extend(outer.into_iter().map(stands));
     }
 
     /// `copy(to, x, 8)`: a function that takes plain memory is given an object and a size below the object's.

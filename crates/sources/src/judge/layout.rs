@@ -134,13 +134,18 @@ impl Judge<'_> {
     /// is a cast from one to the other. With a number beside, as a tag, each is read as it was stored.
     fn union_of_pointers(&mut self, usr: &Name, union: &RecordFact) {
         let facts = self.facts;
-        let is_tagged = facts.records.values().any(|outer| {
-            let lies_there = outer.members.iter().any(|member| member.record.as_ref() == Some(usr));
-            lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
-        });
         let pointed: Vec<&Name> =
             union.members.iter().filter_map(|member| member.points_to.as_ref()).collect();
-        for (index, one) in pointed.iter().enumerate().filter(|_| !is_tagged) {
+        let is_tagged = || {
+            facts.records.values().any(|outer| {
+                let lies_there = outer.members.iter().any(|member| member.record.as_ref() == Some(usr));
+                lies_there && outer.members.iter().any(|member| matches!(member.shape, Shape::Scalar(_)))
+            })
+        };
+        if pointed.len() < 2 || is_tagged() {
+            return;
+        }
+        for (index, one) in pointed.iter().enumerate() {
             for two in &pointed[index + 1..] {
                 self.used_as_record(one, Reach::Start, two, false, &union.at);
             }

@@ -2,6 +2,7 @@
 
 use super::{Judge, Product};
 use crate::facts::{RecordFact, Saying, Where};
+use crate::relation::begins_with;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
 use std::path::Path;
@@ -102,7 +103,8 @@ impl Judge<'_> {
             Saying::Given(_, name) => {
                 (Verdict::Refuse, UseKind::Crossing, format!("{name}() gives one, and is not compiled here"))
             }
-            Saying::StandsForIt => (
+            Saying::StandsForIt(given) if !begins_with(self.facts, record, given, 0) => return,
+            Saying::StandsForIt(_) => (
                 Verdict::First,
                 UseKind::FirstMember,
                 "a pointer to its first member is given with the size of all of it".to_string(),

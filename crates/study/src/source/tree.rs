@@ -4,6 +4,7 @@ use crate::error::{Doing, Result};
 use crate::files::{cannot_read, each_file};
 use crate::source::copy::set_modified;
 use crate::source::stale::Stale;
+use lineup_sources::CompileCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -72,17 +73,14 @@ impl Tree {
     /// Makes the written files newer than everything else: `make` compiles again only what is older than its
     /// sources.
     pub(crate) fn freshen(&self) -> Result<()> {
-        self.make_newest(&self.written.iter().map(|file| self.path.join(file)).collect::<Vec<_>>())
+        self.make_newest(&self.written_paths())
     }
 
     /// Makes all sources newer than what was made from them, so that a build in the copy compiles every unit, also
     /// where it was built before.
     pub(crate) fn freshen_sources(&self) -> Result<()> {
-        let is_source = |path: &Path| {
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            extension.is_some_and(|extension| SOURCES.contains(&extension))
-        };
-        let mut sources: Vec<PathBuf> = self.written.iter().map(|file| self.path.join(file)).collect();
+        let is_source = |path: &Path| CompileCommand::is_source(path) || CompileCommand::is_assembly(path);
+        let mut sources = self.written_paths();
         each_file(&self.path, &|_| false, &mut |entry| {
             if is_source(&entry.path) {
                 sources.push(entry.path.clone());
@@ -90,6 +88,10 @@ impl Tree {
             Ok(())
         })?;
         self.make_newest(&sources)
+    }
+
+    fn written_paths(&self) -> Vec<PathBuf> {
+        self.written.iter().map(|file| self.path.join(file)).collect()
     }
 
     /// File systems count time in steps of up to two seconds.
@@ -112,9 +114,6 @@ impl Tree {
         }
     }
 }
-
-/// Extensions of what a compiler makes an object of.
-const SOURCES: [&str; 8] = ["c", "cc", "cpp", "cxx", "C", "c++", "S", "s"];
 
 /// The latest time of modification below a folder, but for some files.
 fn newest(folder: &Path, but: &[PathBuf]) -> Result<Option<SystemTime>> {

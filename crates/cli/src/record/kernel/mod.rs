@@ -17,7 +17,7 @@ use lineup_kernel::region_sets::{self, INTERRUPTS_OFF};
 use lineup_kernel::{KernelImage, KernelSymbols, entry_points};
 use lineup_model::abi::Abi;
 use lineup_model::region::Regions;
-use lineup_recording::plan::{Discovery, Plan, Task};
+use lineup_recording::plan::{Plan, Task};
 use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, SystemPlan, read_all};
 use lineup_study::alias::Alias;
 use lineup_study::companions;
@@ -215,16 +215,10 @@ fn plan(
         caches => caches.iter().map(ToString::to_string).collect(),
     };
     Ok(Plan {
-        task: Task::Record,
-        header,
         output: text_of(&std::path::absolute(wanted.out).context("the recording's path")?)?,
         program: described.to_owned(),
-        follow: None,
-        journal: String::new(),
-        unwatched_output: String::new(),
-        follows_all: false,
-        discovery: Discovery::default(),
         system: Some(system),
+        ..Plan::new(Task::Record, header)
     })
 }
 
