@@ -54,6 +54,10 @@ pub(crate) struct Options {
     /// itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
     program: Option<PathBuf>,
+    /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
+    /// --stop-after), after --max-seconds, or with Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
+    pid: Option<u32>,
     /// File for the recording
     #[arg(long, value_name = "FILE", default_value = "lineup.rec")]
     out: PathBuf,
@@ -84,7 +88,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     kernel: KernelOptions,
     /// The program and its arguments
-    #[arg(last = true, required_unless_present = "kernel", value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present_any = ["kernel", "pid"], value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -152,7 +156,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     stages.stage("summing up what was recorded");
     let report = report(&request, &outcome, options.line_size, &stages)?;
     stages.end();
-    refuse_silence(&report)?;
+    refuse_silence(&report, options.pid)?;
     let out = match options.json {
         true => serde_json::to_string_pretty(&report)? + "\n",
         false => text::text(&report, options.top, files::text_style()),
@@ -160,7 +164,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     files::print(&out)?;
     outcome.require_whole(&request.output)?;
     match outcome.ending.exit {
-        ProgramExit::Exited(_) => Ok(Outcome::Done),
+        ProgramExit::Exited(_) | ProgramExit::Left => Ok(Outcome::Done),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(Outcome::Done),
         exit @ ProgramExit::Signaled(_) => bail!(
             "the program {}; what was recorded until then is kept in {}{}",
@@ -197,13 +201,21 @@ impl Options {
 }
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
+    let run = match options.pid {
+        Some(process) => options.limits.of_process(process)?,
+        None => options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+    };
     Ok(RecordRequest {
-        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
-        engine: match options.engine {
-            None => Engine::Fitting,
-            Some(EngineName::Qemu) => Engine::Emulator,
-            Some(EngineName::Native) => Engine::Native,
+        run,
+        engine: match (options.engine, options.pid) {
+            (Some(EngineName::Qemu), Some(_)) => {
+                bail!("the emulator attaches to no process; leave --engine qemu out")
+            }
+            (Some(EngineName::Qemu), None) => Engine::Emulator,
+            (Some(EngineName::Native), _) | (None, Some(_)) => Engine::Native,
+            (None, None) => Engine::Fitting,
         },
+        process: options.pid,
         regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,
@@ -212,7 +224,11 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         },
         max_calls: options.calls,
         selection: options.selection(),
-        stop_after: options.limits.stop_after(),
+        // A process that is left running is left as soon as there is nothing more to record.
+        stop_after: options.limits.stop_after().or_else(|| {
+            let first = options.calls.filter(|_| options.first && options.pid.is_some());
+            first.map(|calls| calls.saturating_add(options.warmup))
+        }),
         warmup_calls: options.warmup,
         caches: match options.whole_program && options.caches.is_empty() {
             true => host_caches::read()?,
@@ -234,6 +250,9 @@ pub(crate) fn variable(text: &str) -> Result<(OsString, OsString), String> {
 /// What happens now, in words.
 fn doing(request: &RecordRequest) -> String {
     let program = request.run.command.first().map_or(String::new(), |program| program.display().to_string());
+    if let Some(process) = request.process {
+        return format!("recording process {process}, {program}");
+    }
     match request.mode {
         _ if request.engine == Engine::Native => format!("recording {program} with the native engine"),
         _ if request.engine == Engine::Fitting => format!("recording {program}"),
@@ -251,6 +270,7 @@ fn report(
     let (exit_status, signal) = match outcome.ending.exit {
         ProgramExit::Exited(status) => (Some(status), None),
         ProgramExit::Signaled(signal) => (None, Some(signal)),
+        ProgramExit::Left => (None, None),
     };
     let summary = &outcome.summary;
     let mut notes = outcome.notes.clone();
@@ -301,10 +321,13 @@ fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
 }
 
 /// A program that ended in good order without a call has nothing to say about the regions.
-fn refuse_silence(report: &Report) -> Result<()> {
+fn refuse_silence(report: &Report, process: Option<u32>) -> Result<()> {
     let silent = report.regions.iter().filter(|region| region.seen == Some(0));
     let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
     if !silent.is_empty() {
+        if let Some(process) = process {
+            bail!("process {process} made no call of {} while it was recorded", silent.join(", "));
+        }
         bail!("the program ended without a call of {}; do its arguments lead there?", silent.join(", "));
     }
     Ok(())

@@ -76,6 +76,16 @@ impl Surroundings {
         })
     }
 
+    /// What is known of a process that runs already.
+    pub(crate) fn of_process(&self, process: u32) -> Result<Run> {
+        Ok(Run {
+            command: recorder::command_of(process)?,
+            max_time: self.max_time(),
+            leftovers: self.leftovers(),
+            ..Run::default()
+        })
+    }
+
     /// What every run reads, copied now.
     pub(crate) fn input(&self, interrupts: &Interrupts, stages: &Stages) -> Result<Input> {
         if let Some(file) = &self.stdin {

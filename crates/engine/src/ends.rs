@@ -327,12 +327,13 @@ impl Writer<'_> {
         for (pc, moved) in &entries {
             jumps.push((*pc, self.entry(&stamps, &whole, *pc, moved)?));
         }
+        let change = |at: u64, bytes: &[u8]| patch::change(self.engine, &self.memory, at, bytes);
         let is_written = distances
             .iter()
-            .all(|(next, to)| self.memory.write_at(&(to.wrapping_sub(*next) as u32).to_le_bytes(), next - 4))
+            .all(|(next, to)| change(next - 4, &(to.wrapping_sub(*next) as u32).to_le_bytes()))
             && jumps.iter().all(|(at, to)| {
                 let distance = (to.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
-                self.memory.write_at(&[&[0xe9], &distance[..]].concat(), *at)
+                change(*at, &[&[0xe9], &distance[..]].concat())
             });
         if is_written { Ok(()) } else { Err(Refusal::NoRoom) }
     }

@@ -1,5 +1,6 @@
 //! What the gate out of the cache calls: finds or makes the block that comes next.
 
+use crate::attach;
 use crate::blocks::{Block, Blocks};
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
@@ -72,6 +73,16 @@ impl Engine {
         let pc = slots.pc;
         slots.resume_pc = pc;
         let resume = match slots.reason {
+            reason::ENTER if attach::leaves() => {
+                is_first = slots.thread == 0;
+                if is_first {
+                    slots.own_stack = 0;
+                }
+                self.leave(slots, pc)
+            }
+            // The instruction has two bytes.
+            reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - 2),
+            reason::GO | reason::INNER | reason::FULL if attach::leaves() => self.lose(slots, pc),
             reason::ENTER => {
                 is_first = slots.thread == 0;
                 match (!is_first || self.begin_thread(slots)) && self.has_chunk(slots) && self.enter(slots) {

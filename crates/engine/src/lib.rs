@@ -18,6 +18,7 @@ mod assembly;
 mod slots;
 pub mod translate;
 
+mod attach;
 mod blocks;
 mod cache;
 mod calls;
@@ -25,6 +26,7 @@ mod ends;
 mod engine;
 mod gates;
 mod heap;
+mod holdings;
 mod lock;
 mod maps;
 mod patch;

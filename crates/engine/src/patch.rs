@@ -12,7 +12,7 @@ use iced_x86::{
 };
 use lineup_recording::native::{Refusal, entry, state, timed, word};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A jump's bytes.
 pub(crate) const JUMP_BYTES: u64 = 5;
@@ -80,17 +80,60 @@ pub(crate) fn all(engine: &Engine) {
     engine.code.with(|code| code.near = near);
 }
 
+/// Set while threads of the program may execute what is changed: the command makes the changes.
+static DEFERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on changes of the program's code are listed and not made, or made at once.
+pub(crate) fn defer_writes(defers: bool) {
+    DEFERS.store(defers, Ordering::Release);
+}
+
+/// Changes the program's code, or lists the change. False when it could not.
+pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> bool {
+    let mut old = [0; 8];
+    let Some(old) = old.get_mut(..bytes.len()) else { return false };
+    system::read_memory(at, old) == old.len()
+        && engine.shared.note_write(at, old, bytes)
+        && (DEFERS.load(Ordering::Acquire) || memory.write_at(bytes, at))
+}
+
+/// A system call that the engine must hear of: its number, the function that it leads to, and whether it is made after
+/// that function.
+type Led = (i64, u64, bool);
+
 /// System calls of the C library that the engine must hear of lead to these functions: those that set a signal's
 /// handler and those that map and unmap memory, and before they are made those that start a process or a program.
 pub(crate) fn system_calls(engine: &Engine) {
+    let mut led: Vec<Led> = vec![
+        (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
+        (libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false),
+        (libc::SYS_clone, processes::before_clone as *const () as u64, true),
+        (libc::SYS_execve, processes::before_exec as *const () as u64, true),
+        (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
+    ];
     if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
-        lead(engine, libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false);
+        led.push((libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false));
     }
-    lead(engine, libc::SYS_mmap, calls::map_from_site as *const () as u64, false);
-    lead(engine, libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false);
-    lead(engine, libc::SYS_clone, processes::before_clone as *const () as u64, true);
-    lead(engine, libc::SYS_execve, processes::before_exec as *const () as u64, true);
-    lead(engine, libc::SYS_execveat, processes::before_exec_at as *const () as u64, true);
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    for mapping in others_code(maps::read(), system_calls as *const () as u64) {
+        let range = mapping.range;
+        let mut code = vec![0; (range.end - range.start) as usize];
+        let read = system::read_memory(range.start, &mut code);
+        for (offset, led) in sites(&code[..read], &led) {
+            lead(engine, &memory, range.start + offset as u64, led);
+        }
+    }
+}
+
+/// Where `mov eax, number; syscall` stands in code.
+fn sites<'a>(code: &'a [u8], led: &'a [Led]) -> impl Iterator<Item = (usize, &'a Led)> {
+    const CALL: [u8; 2] = [0x0f, 0x05];
+    const BYTES: usize = 7;
+    let calls = code.windows(BYTES).enumerate().filter(|(_, bytes)| bytes[5..] == CALL && bytes[0] == 0xb8);
+    calls.filter_map(|(offset, bytes)| {
+        let number = i64::from(u32::from_le_bytes(bytes[1..5].try_into().ok()?));
+        Some((offset, led.iter().find(|(led, ..)| *led == number)?))
+    })
 }
 
 /// The code of files, but for the file that has the code at `own`: the engine's own calls are made as they stand.
@@ -102,39 +145,26 @@ fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
         .collect()
 }
 
-/// Leads `mov eax, number; syscall` to a function, wherever it stands in the code of files; `goes_on` when the call is
-/// made after the function.
-fn lead(engine: &Engine, number: i64, function: u64, goes_on: bool) {
-    let number = number as u32;
-    let mut call = [0xb8, 0, 0, 0, 0, 0x0f, 0x05];
-    call[1..5].copy_from_slice(&number.to_le_bytes());
-    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
-    for mapping in others_code(maps::read(), lead as *const () as u64) {
-        let range = mapping.range;
-        // SAFETY: mapped readable, as the kernel has just told; nothing is unmapped before the program runs.
-        let code = unsafe {
-            std::slice::from_raw_parts(range.start as *const u8, (range.end - range.start) as usize)
-        };
-        let sites = code.windows(call.len()).enumerate().filter(|(_, bytes)| *bytes == call);
-        for site in sites.map(|(offset, _)| range.start + offset as u64).collect::<Vec<_>>() {
-            let code = gates::in_place_of_call(function, goes_on.then_some(number), site + call.len() as u64);
-            let near = maps::room_near(&maps::read(), &(site..site + JUMP_BYTES), 4096);
-            let Some(at) = near.filter(|at| system::memory_at(*at as usize, 4096).is_some()) else {
-                continue;
-            };
-            // SAFETY: our own page, which nobody executes yet.
-            unsafe { (at as *mut u8).copy_from_nonoverlapping(code.as_ptr(), code.len()) };
-            if system::protect(at as *mut u8, 4096, libc::PROT_READ | libc::PROT_EXEC) {
-                write(engine, &memory, site, at, &[]);
-            }
-        }
+/// Leads a system call to its function.
+fn lead(engine: &Engine, memory: &File, site: u64, (number, function, goes_on): &Led) {
+    const PAGE_BYTES: usize = 4096;
+    // What the jump replaces, and the two bytes of the call.
+    let code = gates::in_place_of_call(*function, goes_on.then_some(*number as u32), site + JUMP_BYTES + 2);
+    let Some((at, made)) = memory_near(&(site..site + JUMP_BYTES), PAGE_BYTES) else { return };
+    // SAFETY: our own page, which nobody executes yet.
+    unsafe { made.copy_from_nonoverlapping(code.as_ptr(), code.len()) };
+    if system::protect(made, PAGE_BYTES, libc::PROT_READ | libc::PROT_EXEC) {
+        write(engine, memory, site, at, &[]);
     }
 }
 
-/// Writes a jump; for an entry, with where its instructions went.
+/// Writes a jump; for an entry, with where its instructions went. What is kept of it goes again when it cannot be
+/// written.
 fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u64)]) -> bool {
-    // SAFETY: the first bytes of a function, as `prepare` has read before.
-    let original = unsafe { (pc as *const [u8; JUMP_BYTES as usize]).read() };
+    let mut original = [0; JUMP_BYTES as usize];
+    if system::read_memory(pc, &mut original) != original.len() {
+        return false;
+    }
     let mut jump = [0xe9; JUMP_BYTES as usize];
     jump[1..].copy_from_slice(&(target.wrapping_sub(pc + JUMP_BYTES) as u32).to_le_bytes());
     engine.code.with(|code| {
@@ -144,7 +174,19 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
         }
         code.moved.extend(moved.iter().copied());
     });
-    memory.write_at(&jump, pc)
+    let is_written = change(engine, memory, pc, &jump);
+    if !is_written {
+        engine.code.with(|code| {
+            code.patches.retain(|patch| patch.pc != pc);
+            if !moved.is_empty() {
+                code.entries.remove(&pc);
+            }
+            moved.iter().for_each(|(from, _)| {
+                code.moved.remove(from);
+            });
+        });
+    }
+    is_written
 }
 
 /// Writes the code that the entry is to jump to; where it is, and in it the instructions that the jump replaces.
@@ -187,7 +229,7 @@ pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Res
     let number = match near.iter().position(fits) {
         Some(number) => number,
         None => {
-            let (at, made) = memory_near(range).ok_or(Refusal::NoRoom)?;
+            let (at, made) = memory_near(range, NEAR_BYTES as usize).ok_or(Refusal::NoRoom)?;
             if !system::protect(made, NEAR_BYTES as usize, libc::PROT_READ | libc::PROT_EXEC) {
                 return Err(Refusal::NoRoom);
             }
@@ -199,11 +241,11 @@ pub(crate) fn place_near<'a>(near: &'a mut Vec<Near>, range: &Range<u64>) -> Res
 }
 
 /// Fresh memory near a place. Other threads map memory meanwhile, and take what was just seen to be free.
-fn memory_near(range: &Range<u64>) -> Option<(u64, *mut u8)> {
+fn memory_near(range: &Range<u64>, bytes: usize) -> Option<(u64, *mut u8)> {
     const TRIES: usize = 64;
     (0..TRIES).find_map(|_| {
-        let at = maps::room_near(&maps::read(), range, NEAR_BYTES)?;
-        system::memory_at(at as usize, NEAR_BYTES as usize).map(|made| (at, made))
+        let at = maps::room_near(&maps::read(), range, bytes as u64)?;
+        system::memory_at(at as usize, bytes).map(|made| (at, made))
     })
 }
 
@@ -213,9 +255,12 @@ pub(crate) fn moved(pc: u64, size: u64, room: u64) -> Result<Vec<Instruction>, R
     let size = if size == 0 { room } else { size };
     // An instruction has 15 bytes at most.
     let bytes = size.max((JUMP_BYTES + 15).min(room)).clamp(1, MOST_LOOKED_AT);
-    // SAFETY: code of a mapped function; the command read its size from the file, and what follows it up to the next.
-    let bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, bytes as usize) };
-    displaced(bytes, pc, size)
+    let mut code = vec![0; bytes as usize];
+    // Another thread may unmap it meanwhile.
+    match system::read_memory(pc, &mut code) == code.len() {
+        true => displaced(&code, pc, size),
+        false => Err(Refusal::NoRoom),
+    }
 }
 
 /// As [`moved`], with the bytes of the function, and what follows it where that is shorter than a jump.
@@ -334,6 +379,20 @@ mod tests {
         let others = others_code([all, vec![mapping(0x8000, "/engine")]].concat(), 0x3010);
         assert_eq!(others.iter().map(|mapping| mapping.range.start).collect::<Vec<_>>(), [0x1000]);
         assert!(maps::read().iter().any(|mapping| mapping.range.contains(&(lead as *const () as u64))));
+    }
+
+    #[test]
+    fn system_calls_are_found_by_their_number() {
+        let led: [Led; 1] = [(libc::SYS_munmap, 0x1234, false)];
+        // nop; mov eax, 9; syscall; mov eax, 11; syscall; mov eax, 11; ret
+        let code = [
+            &[0x90][..],
+            &[0xb8, 9, 0, 0, 0, 0x0f, 5],
+            &[0xb8, 11, 0, 0, 0, 0x0f, 5],
+            &[0xb8, 11, 0, 0, 0, 0xc3],
+        ];
+        let code = code.concat();
+        assert_eq!(sites(&code, &led).collect::<Vec<_>>(), [(8, &led[0])]);
     }
 
     #[test]

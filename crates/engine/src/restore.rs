@@ -107,9 +107,10 @@ fn replace(maps: &[Mapping], patches: &[Patch], number: usize) -> bool {
     // SAFETY: mapped just now, ours alone, and as long as that; a file that was cut off since it was mapped would have
     // taken the program's code with it.
     let new = unsafe { std::slice::from_raw_parts_mut(fresh, bytes) };
-    // SAFETY: code that is mapped readable, as the kernel has told.
-    let old = unsafe { std::slice::from_raw_parts(pages.start as *const u8, bytes) };
-    let is_same = is_same_but_for_patches(new, old, patches, &pages);
+    // Another thread may unmap it meanwhile.
+    let mut old = vec![0; bytes];
+    let is_same = system::read_memory(pages.start, &mut old) == bytes
+        && is_same_but_for_patches(new, &old, patches, &pages);
     if is_same {
         let others = patches.iter().enumerate().filter(|(other, _)| *other != number);
         for (place, _) in others.flat_map(|(_, patch)| patch.in_pages(&pages)) {

@@ -2,7 +2,8 @@
 
 use crate::system::{self, File};
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, Refusal, chunk, entry, note, region, state, word,
+    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, WRITES, chunk, entry, note, region,
+    state, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     head: *const AtomicU64,
     definitions: *const AtomicU64,
     notes: *const AtomicU64,
+    /// Changes of the program's code, and the engine's memory.
+    lists: *const AtomicU64,
     chunks: *mut u8,
 }
 
@@ -43,6 +46,7 @@ impl Shared {
         let head = map(NOTES.start, 0)?;
         let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
         let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
+        let lists = map(RANGES.end - WRITES, WRITES)?;
         let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
         let chunks =
             addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
@@ -50,7 +54,7 @@ impl Shared {
             let at = chunks as usize + number * CHUNK_STRIDE;
             file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
         }
-        let shared = Shared { head, definitions, notes, chunks };
+        let shared = Shared { head, definitions, notes, lists, chunks };
         (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
     }
 
@@ -234,12 +238,54 @@ impl Shared {
         false
     }
 
-    /// Whether an entry cannot be patched. Then the program's own code does not run until it is ended, or the command is
-    /// gone.
-    pub(crate) fn refuses(&self) -> bool {
+    /// Whether an entry cannot be patched.
+    pub(crate) fn has_refused(&self) -> bool {
         let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
         let answer = |number| self.entry(number, entry::ANSWER).load(Ordering::Relaxed);
-        let refuses = (0..entries).any(|number| Refusal::of(answer(number)).is_some());
+        (0..entries).any(|number| Refusal::of(answer(number)).is_some())
+    }
+
+    /// Notes a change of the program's code that is to be taken back. False when there is no room; true when nobody asks
+    /// for it, since the engine stays as long as the program.
+    pub(crate) fn note_write(&self, at: u64, old: &[u8], new: &[u8]) -> bool {
+        if self.word(word::IS_ATTACHED).load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        let number = self.word(word::WRITES).load(Ordering::Relaxed);
+        if number as usize >= write::MOST || new.len() > 8 {
+            return false;
+        }
+        let as_word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let first = number as usize * write::WORDS;
+        for (field, value) in [
+            (write::ADDRESS, at),
+            (write::LENGTH, new.len() as u64),
+            (write::OLD, as_word(old)),
+            (write::NEW, as_word(new)),
+        ] {
+            // SAFETY: within the mapping, since there is room for as many.
+            unsafe { &*self.lists.add(first + field) }.store(value, Ordering::Relaxed);
+        }
+        self.word(word::WRITES).store(number + 1, Ordering::Release);
+        true
+    }
+
+    /// Lists memory of the engine's; there is room for it.
+    pub(crate) fn list_range(&self, number: u64, start: u64, bytes: u64) {
+        let first = (RANGES.start - WRITES) / 8 + 2 * number;
+        for (place, value) in [(first, start), (first + 1, bytes)] {
+            // SAFETY: within the mapping, as the caller has seen.
+            unsafe { &*self.lists.add(place as usize) }.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`Shared::has_refused`]; then the program's own code does not run until it is ended, or the command is gone.
+    pub(crate) fn refuses(&self) -> bool {
+        let refuses = self.has_refused();
         if refuses {
             self.word(word::STATE).store(state::REFUSED, Ordering::Release);
             let mut rounds = 0;

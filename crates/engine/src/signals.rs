@@ -5,6 +5,7 @@
 //! a signal is sent again and blocked until the engine is done. When the handler has changed the context, the thread
 //! goes on natively and the rest of the call is not recorded.
 
+use crate::attach;
 use crate::engine::{self, Engine};
 use crate::gates::{self, KEPT, Registers};
 use crate::lock::Lock;
@@ -97,7 +98,7 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
     let ours = on_signal as *const () as u64;
     let mut is_handled = false;
     let result = match read(new) {
-        Some(action) if action.handler > HIGHEST_CONSTANT => {
+        Some(action) if action.handler > HIGHEST_CONSTANT && !attach::leaves() => {
             // Set before the kernel knows it: a signal may come at once, on another thread.
             known.put([action.handler, action.flags, action.mask]);
             is_handled = true;
@@ -121,6 +122,53 @@ fn set(signal: u64, new: u64, old: u64, size: u64) -> i64 {
         }
     }
     result
+}
+
+/// Sets ours for all handlers that the program has set before the engine came.
+pub(crate) fn take_over() {
+    let blocked = system::block_signals();
+    SETTING.with(|()| {
+        for (signal, known) in HANDLERS.iter().enumerate().skip(1) {
+            let Some(action) = current(signal).filter(|action| action.handler > HIGHEST_CONSTANT) else {
+                continue;
+            };
+            known.put([action.handler, action.flags, action.mask]);
+            let flags = action.flags | libc::SA_SIGINFO as u64;
+            put(signal, &Action { handler: on_signal as *const () as u64, flags, mask: u64::MAX, ..action });
+        }
+    });
+    system::restore_signals(blocked);
+}
+
+/// Sets the program's handlers where ours are.
+pub(crate) fn give_back() {
+    let blocked = system::block_signals();
+    SETTING.with(|()| {
+        for (signal, known) in HANDLERS.iter().enumerate().skip(1) {
+            let is_ours = |action: &Action| action.handler == on_signal as *const () as u64;
+            if let Some(action) = current(signal).filter(is_ours) {
+                let [handler, flags, mask] = known.get();
+                put(signal, &Action { handler, flags, mask, ..action });
+            }
+        }
+    });
+    system::restore_signals(blocked);
+}
+
+/// What the kernel does for a signal.
+fn current(signal: usize) -> Option<Action> {
+    let mut action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    let arguments = [signal as u64, 0, &raw mut action as u64, 8, 0, 0];
+    // SAFETY: the kernel writes one action there.
+    let done = unsafe { system::call(libc::SYS_rt_sigaction, arguments) };
+    (done == 0).then_some(action)
+}
+
+fn put(signal: usize, action: &Action) {
+    // SAFETY: a handler of ours or the program's own.
+    unsafe {
+        system::call(libc::SYS_rt_sigaction, [signal as u64, std::ptr::from_ref(action) as u64, 0, 8, 0, 0])
+    };
 }
 
 /// What a pointer of the program points to; `None` when it is null or cannot be read, which the kernel then tells.

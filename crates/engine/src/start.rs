@@ -40,10 +40,24 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     path.push(0);
     if let Some(shared) = Shared::open(&path) {
         match shared.is_first() {
-            true => begin(shared),
+            true => from_the_start(shared),
             false => shared.tell(note::SECOND, program),
         }
     }
+}
+
+/// The program has not begun: nothing else runs.
+fn from_the_start(shared: Shared) {
+    if let Some(engine) = prepare(shared).filter(|engine| !engine.shared.refuses()) {
+        patch::system_calls(engine);
+        begin(engine);
+    }
+}
+
+/// Calls are recorded, or timed, from now on.
+pub(crate) fn begin(engine: &Engine) {
+    engine.is_on.store(1, Ordering::Release);
+    engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);
 }
 
 /// The value of a variable.
@@ -102,45 +116,45 @@ unsafe fn strip(environment: *mut *mut c_char) {
     }
 }
 
-fn begin(shared: Shared) {
+/// Asks the command what is wanted, and patches the entries. `None` when that cannot be; a note says why.
+pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
+    let give_up = |shared: &Shared, why: &str| {
+        shared.give_up(why);
+        None
+    };
     let Some(parts) = parts() else {
-        return shared.give_up(
-            "the system allows no memory for code that is written at one address and executed at another",
-        );
+        let why =
+            "the system allows no memory for code that is written at one address and executed at another";
+        return give_up(&shared, why);
     };
     shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
     shared.word(word::STATE).store(state::ASKS, Ordering::Release);
     if !shared.wait_for_answer() {
-        return shared.give_up("the command did not answer");
+        return give_up(&shared, "the command did not answer");
     }
     let Parts { slots, cache, gate, release_first, entry, is_on, signals } = parts;
     let mut thread_key = 0;
     let is_timed = shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
     let end_thread = if is_timed { stamps::end_thread } else { engine::end_thread };
-    // SAFETY: the key is ours; the function lives as long as the library, which is never unloaded.
+    // SAFETY: the key is ours; the function lives as long as the library, which takes the key back before it goes.
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
-        return shared.give_up("the C library has no room for what is kept of a thread");
+        return give_up(&shared, "the C library has no room for what is kept of a thread");
     }
     let code = Lock::new(Blocks::new(cache));
     let engine = Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals };
-    let Some(engine) = engine::set(engine) else { return };
+    let engine = engine::set(engine)?;
     system::register_serializing();
     if is_timed {
         if !stamps::prepare() {
-            return engine.shared.give_up("there is no memory for tables of times");
+            return give_up(&engine.shared, "there is no memory for tables of times");
         }
         engine.is_on.store(1, Ordering::Release);
         if !ends::calibrate(engine) {
-            return engine.shared.give_up("there is no room for the code that stamps calls");
+            return give_up(&engine.shared, "there is no room for the code that stamps calls");
         }
     }
     patch::all(engine);
-    if engine.shared.refuses() {
-        return;
-    }
-    patch::system_calls(engine);
-    engine.is_on.store(1, Ordering::Release);
-    engine.shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+    Some(engine)
 }
 
 /// What can be made before anything is asked for.

@@ -1,5 +1,6 @@
 //! System calls, made without the C library: the program may replace its functions, and `errno` is the program's.
 
+use crate::holdings;
 use std::arch::asm;
 
 /// Makes a system call; errors are negative.
@@ -109,6 +110,9 @@ fn map(at: usize, bytes: usize, protection: i32, flags: i32, file: i32, offset: 
         [at as u64, bytes as u64, protection as u64, flags as u64, i64::from(file) as u64, offset];
     // SAFETY: a new mapping, or one over memory that the caller reserved.
     let mapped = unsafe { call(libc::SYS_mmap, arguments) };
+    if mapped > 0 && flags & libc::MAP_FIXED == 0 {
+        holdings::add(mapped as u64, bytes as u64);
+    }
     (mapped > 0).then_some(mapped as *mut u8)
 }
 
@@ -142,6 +146,7 @@ pub(crate) fn addresses(bytes: usize) -> Option<*mut u8> {
 
 /// Gives back what was mapped.
 pub(crate) fn unmap(at: *mut u8, bytes: usize) {
+    holdings::remove(at as u64);
     // SAFETY: what the caller mapped, and nobody uses any more.
     unsafe { call(libc::SYS_munmap, [at as u64, bytes as u64, 0, 0, 0, 0]) };
 }
@@ -156,7 +161,12 @@ pub(crate) fn protect(at: *mut u8, bytes: usize, protection: i32) -> bool {
 pub(crate) fn move_over(from: *mut u8, bytes: usize, to: u64) -> bool {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
     // SAFETY: the caller's own memory, in place of what holds the same.
-    unsafe { call(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) == to as i64 }
+    let moved = unsafe { call(libc::SYS_mremap, [from as u64, bytes as u64, bytes as u64, flags, to, 0]) };
+    if moved == to as i64 {
+        // It is the program's from now on.
+        holdings::remove(from as u64);
+    }
+    moved == to as i64
 }
 
 /// Asks for the right to use [`serialize_threads`].
@@ -179,11 +189,11 @@ pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     unsafe { call(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0]) == 0 }
 }
 
-/// Sleeps for so long.
+/// Sleeps for so long. Not by `nanosleep`: that forgets how an interrupted call of the program is to go on.
 pub(crate) fn sleep_ns(ns: i64) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: ns };
-    // SAFETY: the time is ours.
-    unsafe { call(libc::SYS_nanosleep, [&raw const time as u64, 0, 0, 0, 0, 0]) };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: ns };
+    // SAFETY: the time is ours, and nothing is waited for.
+    unsafe { call(libc::SYS_ppoll, [0, 0, &raw mut time as u64, 0, 8, 0]) };
 }
 
 /// The clock that only goes forward.

@@ -64,6 +64,12 @@ impl GuestImage {
         self.functions.iter().filter(is_free).map(|symbol| self.loaded.to_runtime(symbol.address))
     }
 
+    /// Where the function of a name begins.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        let symbol = self.functions.iter().find(|symbol| symbol.name == name)?;
+        Some(self.loaded.to_runtime(symbol.address))
+    }
+
     /// The function that covers a link address: the innermost, where they overlap.
     fn symbol_at(&self, link: u64) -> Option<&FunctionSymbol> {
         // A few symbols lie inside others; further back than that there is none that reaches here.

@@ -226,6 +226,7 @@ fn ending(cursor: &mut Cursor<'_>) -> Option<Ending> {
         exit: match kind {
             0 => ProgramExit::Exited(number),
             1 => ProgramExit::Signaled(number),
+            2 => ProgramExit::Left,
             _ => return None,
         },
         elapsed_ns: cursor.int()?,

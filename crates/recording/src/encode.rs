@@ -303,6 +303,7 @@ impl Encoder {
         let (kind, number) = match ending.exit {
             ProgramExit::Exited(status) => (0, status),
             ProgramExit::Signaled(signal) => (1, signal),
+            ProgramExit::Left => (2, 0),
         };
         out.push(kind);
         put_delta(out, 0, i64::from(number) as u64);

@@ -201,6 +201,8 @@ pub enum ProgramExit {
     Exited(i32),
     /// It was killed by this signal.
     Signaled(i32),
+    /// It ran before it was recorded, and was left running, or ended unseen.
+    Left,
 }
 
 /// Counts of one run of instructions (part of a block on one cache line), over the whole program.

@@ -57,6 +57,22 @@ pub mod word {
     pub const BEGUN_AT: usize = 21;
     /// Cycles that each call takes longer, a thousandth of each.
     pub const CYCLES_ADDED: usize = 22;
+    /// Not 0 when the program ran before the engine came: see [`super::write`].
+    pub const IS_ATTACHED: usize = 23;
+    /// Where the code cache begins and ends.
+    pub const CACHE_START: usize = 24;
+    /// See [`CACHE_START`].
+    pub const CACHE_END: usize = 25;
+    /// Distance of the engine's words of a thread from its base.
+    pub const SLOTS: usize = 26;
+    /// How far into these the address lies that the program goes on at, and the word that says that the thread is busy.
+    pub const PC_SLOT: usize = 27;
+    /// See [`PC_SLOT`].
+    pub const BUSY_SLOT: usize = 28;
+    /// Changes of the program's code, see [`super::write`].
+    pub const WRITES: usize = 29;
+    /// Memory that the engine holds when it is to go, see [`super::RANGES`].
+    pub const RANGES: usize = 30;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -193,6 +209,28 @@ pub mod entry {
     /// Entries at most.
     pub const MOST: usize = 1408;
 }
+
+/// Words of a change of the program's code, when the engine came to a program that ran. Those from before it begins are
+/// made by the command while all threads stand still; all are taken back so.
+pub mod write {
+    /// Words of each.
+    pub const WORDS: usize = 4;
+    /// Where it is.
+    pub const ADDRESS: usize = 0;
+    /// Bytes.
+    pub const LENGTH: usize = 1;
+    /// What was there.
+    pub const OLD: usize = 2;
+    /// What is there instead.
+    pub const NEW: usize = 3;
+    /// Changes at most.
+    pub const MOST: usize = 16_384;
+}
+
+/// Where changes of the program's code lie in the file.
+pub const WRITES: u64 = 1 << 18;
+/// Where the memory of the engine's is listed: pairs of its beginning and its bytes.
+pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..1 << 20;
 
 /// Where notes lie in the file.
 pub const NOTES: Range<u64> = 1 << 17..1 << 18;
@@ -392,6 +430,7 @@ const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word:
 const _: () = assert!(8 * timed::REGIONS * timed::WORDS <= chunk::BYTES as usize);
 const _: () = assert!(timed::FIRST_BUCKET + timed::BUCKETS <= timed::WORDS);
 const _: () = assert!(timed::FIRST_MARK + timed::MARK_WORDS * timed::MOST_MARKS <= timed::FIRST_BUCKET);
+const _: () = assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && RANGES.end <= DEFINITIONS.start);
 const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
 
 #[cfg(test)]
@@ -429,6 +468,6 @@ mod tests {
     #[test]
     fn parts_of_the_file_do_not_overlap() {
         let end = 8 * (word::FIRST_ENTRY + entry::MOST * entry::WORDS) as u64;
-        assert!(end <= NOTES.start && NOTES.end <= DEFINITIONS.start && DEFINITIONS.end <= CHUNKS);
+        assert!(end <= NOTES.start && NOTES.end <= WRITES && DEFINITIONS.end <= CHUNKS);
     }
 }

@@ -51,6 +51,11 @@ impl Interrupts {
         }
     }
 
+    /// Whether a signal has come. If so, it has done what it was sent for: only the next one ends the whole work.
+    pub(crate) fn take(&self) -> bool {
+        self.received.swap(0, Ordering::SeqCst) != 0
+    }
+
     /// A temporary folder that goes away however we end.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ mod subject;
 
 pub use audit::{AuditRequest, audit};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
-pub use native::{Mark, TimedRegion, Times, time};
+pub use native::{Mark, TimedRegion, Times, command_of, time};
 pub use request::{Engine, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;
 pub use subject::Subject;
@@ -206,5 +206,6 @@ pub fn in_words(exit: ProgramExit) -> String {
     match exit {
         ProgramExit::Exited(status) => format!("exited with status {status}"),
         ProgramExit::Signaled(signal) => format!("was ended by signal {signal}"),
+        ProgramExit::Left => "was left running".to_owned(),
     }
 }

@@ -62,4 +62,6 @@ pub enum Stopped {
     Driven,
     /// Every region had been called often enough.
     Calls,
+    /// It was not ended: it had run before, and was left running.
+    Left,
 }

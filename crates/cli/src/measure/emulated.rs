@@ -19,6 +19,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
     run.command[0] = executable(program)?.into();
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let request = RecordRequest {
+        process: None,
         engine: Engine::Emulator,
         run,
         regions: Regions::default(),

@@ -214,6 +214,7 @@ fn record(
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
     let request = RecordRequest {
+        process: None,
         engine: recorder::Engine::Emulator,
         run,
         regions: plan.regions.clone(),
@@ -229,7 +230,7 @@ fn record(
     let outcome = recorder::record(&request, subject, interrupts)?;
     outcome.require_whole(output)?;
     match outcome.ending.exit {
-        ProgramExit::Exited(_) => Ok(outcome),
+        ProgramExit::Exited(_) | ProgramExit::Left => Ok(outcome),
         ProgramExit::Signaled(_) if outcome.finished.stopped.is_some() => Ok(outcome),
         ProgramExit::Signaled(signal) => Err(Crashed { signal, recording: output.to_owned() }.into()),
     }

@@ -27,6 +27,10 @@ pub(crate) struct Options {
     /// Function whose calls are timed, callees included; up to seven
     #[arg(long = "region", value_name = "F", required = true)]
     regions: Vec<Region>,
+    /// Process to attach to, which runs already; it is left running when enough calls were made (--stop-after), after
+    /// --max-seconds, or with Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "environment", "drive", "stdin"])]
+    pid: Option<u32>,
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = crate::record::variable)]
     environment: Vec<(OsString, OsString)>,
@@ -36,7 +40,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     limits: Surroundings,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "pid", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -118,8 +122,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
     Ok(RecordRequest {
-        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        run: match options.pid {
+            Some(process) => options.limits.of_process(process)?,
+            None => options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        },
         engine: Engine::Native,
+        process: options.pid,
         regions: options.regions.iter().cloned().collect(),
         mode: Mode::TwoPass,
         max_calls: None,

@@ -2,6 +2,8 @@
 //!
 //! Every program is compiled here and prints what the recording must show: addresses, counts, depths.
 
+#[cfg(target_arch = "x86_64")]
+mod attached;
 mod cachegrind;
 mod control;
 mod counts;

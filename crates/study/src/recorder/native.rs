@@ -1,10 +1,13 @@
 //! Recording with the native engine: the program runs by itself, with the engine loaded into it, and what the engine
 //! logs is read beside it.
 
+mod attach;
+mod conduct;
 mod follower;
 mod memory;
 mod times;
 
+pub(super) use conduct::Task;
 pub use times::{Mark, TimedRegion, Times, time};
 
 use super::runs::Recorded;
@@ -12,20 +15,18 @@ use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
-use crate::process::{Finished, Waiting};
-use crate::run::Run;
 use follower::Follower;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::names_loader;
 use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Refusal, VARIABLE, note, region, state, word};
+use lineup_recording::native::{Refusal, note, region, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Header, Mode, ProgramExit, RecordingError, Selection, spread_position};
 use memory::Memory;
 use rustix::process::Signal;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// The file name of the engine.
@@ -57,6 +58,9 @@ fn unfit(subject: &Subject) -> Option<String> {
 /// The engine's file. What cannot work is found out now.
 pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf> {
     let abi = subject.debug().abi();
+    if let Some(process) = request.process {
+        attach::check(process)?;
+    }
     if !abi.machine.is_host() || abi.machine != Machine::X86_64 {
         return refuse("the native engine records x86-64 programs on x86-64 machines");
     }
@@ -87,15 +91,12 @@ pub(super) fn complete(header: &mut Header) {
     header.mode = Mode::OnePass;
 }
 
-/// What is to be done.
-pub(super) struct Task<'a> {
-    pub(super) request: &'a RecordRequest,
-    pub(super) subject: &'a Subject,
-    /// The engine's file.
-    pub(super) engine: &'a Path,
-    pub(super) plan: &'a Plan,
-    /// Where the recording goes.
-    pub(super) output: &'a Path,
+/// What a process that runs was started with: to record it, or to time its calls.
+///
+/// # Errors
+/// When it cannot be attached to.
+pub fn command_of(process: u32) -> Result<Vec<OsString>> {
+    attach::command(process)
 }
 
 /// What came of it, and what the emulator would have recorded besides, in words.
@@ -137,7 +138,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         Ok(()) => Some(finished?),
         Err(_) => None,
     };
-    if memory.word(word::STATE) == 0 {
+    if memory.word(word::STATE) == 0 && finished.is_some() {
         return refuse(format!(
             "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts",
             task.subject.program().display()
@@ -182,42 +183,6 @@ fn error_number(error: &Error) -> i32 {
 }
 
 impl Task<'_> {
-    /// Runs the program with the engine, whose log is read beside it: how it ended, and whether all was read. `made` tells
-    /// how many calls of a region there were until now.
-    fn conduct(
-        &self,
-        memory: &Memory,
-        follower: &mut Follower<'_>,
-        made: &dyn Fn(usize) -> u64,
-        interrupts: &Interrupts,
-    ) -> Result<(Result<Finished>, Result<()>)> {
-        let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
-        let is_over = AtomicBool::new(false);
-        Ok(std::thread::scope(|scope| {
-            let following = scope.spawn(|| {
-                let followed = follower.follow(&is_over);
-                // Whoever would write more goes on without.
-                memory.set(word::IS_GONE, 1);
-                followed
-            });
-            let regions = 0..self.plan.header.regions.len();
-            let is_refused = || refused(memory, self.plan).is_some();
-            let finished = match self.request.stop_after {
-                Some(calls) => {
-                    waiting.run_until(&|| is_refused() || regions.clone().all(|number| made(number) >= calls))
-                }
-                None => waiting.run_if(&|| match memory.word(word::STATE) {
-                    state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
-                    // Another program may start the one with the engine at any time.
-                    _ => self.subject.is_started_by_another().then_some(true),
-                }),
-            };
-            is_over.store(true, Ordering::Release);
-            let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
-            (finished, following.join().unwrap_or_else(failed))
-        }))
-    }
-
     /// What was not recorded, and would be under the emulator: calls in processes that were forked off, and programs
     /// that were started and may have the functions.
     fn lacks(&self, memory: &Memory) -> Option<String> {
@@ -245,25 +210,6 @@ impl Task<'_> {
         let (_, program) = memory.told().into_iter().find(|(kind, program)| may_have_them(*kind, program))?;
         Some(format!("the program started {program}, which the native engine does not follow"))
     }
-
-    /// The run with the engine in the program.
-    fn run(&self, memory: &Memory) -> Result<Run> {
-        let command = self.subject.command.clone();
-        let mut run = Run { command, ..self.request.run.clone() };
-        let preload = std::ffi::OsString::from("LD_PRELOAD");
-        let given = run.environment.iter().find(|(name, _)| *name == preload).map(|(_, value)| value.clone());
-        let mut libraries = self.engine.as_os_str().to_owned();
-        if let Some(others) = given.or_else(|| std::env::var_os(&preload)).filter(|others| !others.is_empty())
-        {
-            libraries.push(":");
-            libraries.push(others);
-        }
-        run.environment.retain(|(name, _)| *name != preload);
-        run.environment.push((preload, libraries));
-        let named = format!("{}:{}", memory.path(), self.subject.mapped_text()?);
-        run.environment.push((VARIABLE.into(), named.into()));
-        Ok(run)
-    }
 }
 
 /// Why a region cannot be recorded, in words; `None` before the engine has answered, and when all can.
@@ -283,6 +229,6 @@ fn refused(memory: &Memory, plan: &Plan) -> Option<String> {
     watched.or_else(|| {
         let missing = |(id, _): &(RegionId, _)| is_refused && own(*id).next().is_none();
         let (_, region) = plan.header.regions.iter().find(missing)?;
-        Some(format!("neither the program nor a library that it begins with has a function {}", region.name))
+        Some(format!("neither the program nor a library that it has mapped has a function {}", region.name))
     })
 }

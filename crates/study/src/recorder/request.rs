@@ -26,6 +26,8 @@ pub struct RecordRequest {
     pub run: Run,
     /// What records it.
     pub engine: Engine,
+    /// The process that runs it already; `None` when it is to be started.
+    pub process: Option<u32>,
     /// Functions to record; empty in whole-program mode.
     pub regions: Regions,
     /// How to record.

@@ -9,6 +9,7 @@ use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Streams, Waiting};
+use crate::run::Stopped;
 use lineup_model::access::ProcessId;
 use lineup_prove::run;
 use lineup_recording::journal::Journal;
@@ -130,7 +131,7 @@ impl<'a> Runs<'a> {
                 );
                 Ok(())
             }
-            (None, exit @ ProgramExit::Signaled(_)) => {
+            (None, exit @ (ProgramExit::Signaled(_) | ProgramExit::Left)) => {
                 self.plan.header.mode = Mode::OnePass;
                 let how = in_words(exit);
                 notes.push(format!("the program {how} in the first run, so it was recorded in one pass"));
@@ -190,6 +191,7 @@ impl<'a> Runs<'a> {
 /// How a run ended, as recordings say it.
 pub(super) fn exit_of(finished: &Finished) -> ProgramExit {
     match finished.ending {
+        _ if finished.stopped == Some(Stopped::Left) => ProgramExit::Left,
         run::Ending::Exited(status) => ProgramExit::Exited(status),
         run::Ending::Killed(signal) => ProgramExit::Signaled(signal),
         run::Ending::Stopped => ProgramExit::Signaled(Signal::TERM.as_raw()),

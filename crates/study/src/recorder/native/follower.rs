@@ -80,6 +80,10 @@ pub(super) struct Follower<'a> {
     pub(super) needs_all: bool,
     /// How many files had been mapped at the last look at them.
     looked_at: u64,
+    /// Its process was written.
+    has_process: bool,
+    /// What the summary adds.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> Follower<'a> {
@@ -103,6 +107,8 @@ impl<'a> Follower<'a> {
             is_timed: false,
             needs_all: false,
             looked_at: 0,
+            has_process: false,
+            notes: Vec::new(),
         };
         for number in 0..regions {
             memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
@@ -184,8 +190,20 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Writes who the program's process is.
+    /// Looks at a process before the engine is in it. False when it lacks a function.
+    pub(super) fn know(&mut self, process: u32) -> Result<bool> {
+        self.memory.set(word::PROCESS, u64::from(process));
+        self.note_process()?;
+        let files = self.look_at_images()?;
+        let regions: BTreeSet<u16> = self.images.entries(&files).iter().map(|place| place.region).collect();
+        Ok(regions.len() == self.pickers.len())
+    }
+
+    /// Writes who the program's process is, once.
     fn note_process(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.has_process, true) {
+            return Ok(());
+        }
         let system_id = self.memory.word(word::PROCESS);
         let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
         let mut encoder = Encoder::new();
@@ -347,7 +365,7 @@ impl<'a> Follower<'a> {
             if is_new || self.images.image_at(definition.start).is_none() {
                 self.look_at_images()?;
             }
-            let known = self.know(definition);
+            let known = self.taken_in(definition);
             self.known.insert(number, known);
         }
         let Some(known) = self.known.get(&number) else { return Ok(None) };
@@ -444,7 +462,7 @@ impl<'a> Follower<'a> {
         is_inner && !self.is_same_function(previous, next)
     }
 
-    fn know(&mut self, definition: Definition) -> Known {
+    fn taken_in(&mut self, definition: Definition) -> Known {
         let mut sites = Vec::new();
         let mut granules: Vec<u64> = Vec::new();
         let mut at = 0;
@@ -529,6 +547,7 @@ impl<'a> Follower<'a> {
             ));
         }
         notes.extend(self.memory.notes());
+        notes.append(&mut self.notes);
         let mut encoder = Encoder::new();
         encoder.summary(&Summary {
             process: PROCESS,

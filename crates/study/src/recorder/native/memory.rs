@@ -1,12 +1,15 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
+use super::attach::Change;
 use crate::error::{Doing, Result};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, chunk, entry, note, region, timed, word,
+    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, WRITES, chunk, entry, note, region,
+    timed, word, write,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
@@ -127,6 +130,29 @@ impl Memory {
         let at = CHUNKS + number as u64 * chunk::BYTES + 8 * (region * timed::WORDS) as u64;
         let _ = self.0.read_exact_at(&mut bytes, at);
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// What the engine wants changed of the program's code, or has changed.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        let count = (self.word(word::WRITES) as usize).min(write::MOST);
+        let change = |number: usize| {
+            let field = |field: usize| self.at(WRITES + 8 * (number * write::WORDS + field) as u64);
+            let length = (field(write::LENGTH) as usize).min(8);
+            let bytes = |word: u64| word.to_le_bytes()[..length].to_vec();
+            Change { at: field(write::ADDRESS), old: bytes(field(write::OLD)), new: bytes(field(write::NEW)) }
+        };
+        (0..count).map(change).collect()
+    }
+
+    /// The memory that the engine holds, once it has listed it.
+    pub(super) fn ranges(&self) -> Vec<Range<u64>> {
+        let count = self.word(word::RANGES).min((RANGES.end - RANGES.start) / 16);
+        let range = |number: u64| {
+            let (start, bytes) =
+                (self.at(RANGES.start + 16 * number), self.at(RANGES.start + 16 * number + 8));
+            start..start.saturating_add(bytes)
+        };
+        (0..count).map(range).collect()
     }
 
     /// What a block is made of.

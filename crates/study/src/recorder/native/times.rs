@@ -117,6 +117,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
     }
     notes.extend(said(&memory));
+    notes.append(&mut follower.notes);
     Ok(Times {
         regions,
         stamps: sums(&memory, timed::STAMPS),

@@ -1,0 +1,158 @@
+//! `--pid`: a process that runs is recorded and timed, and goes on as if nothing had happened.
+//!
+//! `LINEUP_ATTACHMENTS=N` attaches so often instead of some times.
+
+use crate::program::{Program, X86_64, c};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// A program that is ended when the test is.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Running(pipes.spawn().expect("starting a program"))
+    }
+
+    /// Ends it by a line, and tells what it printed.
+    fn ended(mut self) -> String {
+        self.0.stdin.take().expect("a pipe").write_all(b"\n").expect("telling it to end");
+        let mut printed = String::new();
+        self.0.stdout.take().expect("a pipe").read_to_string(&mut printed).expect("its output");
+        assert!(self.0.wait().expect("its end").success(), "{printed}");
+        printed
+    }
+
+    fn maps(&self) -> String {
+        std::fs::read_to_string(format!("/proc/{}/maps", self.0.id())).expect("its maps")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn lineup(folder: &Path, command: &str, process: u32, options: &[&str]) -> Output {
+    // Builds the engine.
+    crate::program::lineup_record(folder, &["--region", "main", "--", "./nothing"]);
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup.args([command, "--json", "--pid", &process.to_string()]).args(options);
+    lineup.current_dir(folder).output().expect("running lineup")
+}
+
+fn report(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn server() -> (Program, Running) {
+    let program = c(X86_64, include_str!("attached.c"), &[]);
+    let running = Running::start(&mut Command::new(program.folder.path().join("program")));
+    (program, running)
+}
+
+#[test]
+fn nothing_is_lost_however_often_a_process_under_load_is_attached_to() {
+    let (program, running) = server();
+    let rounds = std::env::var("LINEUP_ATTACHMENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(8);
+    let (folder, process) = (program.folder.path(), running.0.id());
+    let mut recorded = 0;
+    for round in 0..rounds {
+        if round % 4 == 3 {
+            let timed =
+                report(&lineup(folder, "time", process, &["--region", "work", "--stop-after", "100"]));
+            assert!(timed["regions"][0]["calls"].as_u64() >= Some(100), "{timed}");
+            continue;
+        }
+        let calls = ["--region", "work", "--region", "spin", "--calls", "50", "--first"];
+        let report = report(&lineup(folder, "record", process, &calls));
+        assert!(report["regions"][0]["seen"].as_u64() >= Some(50), "{report}");
+        recorded += report["regions"][0]["recorded"].as_u64().unwrap_or_default();
+        assert_eq!(report["exit_status"], Value::Null);
+    }
+    assert!(recorded > 0);
+    let maps = running.maps();
+    assert!(!maps.contains("lineup"), "{maps}");
+    let printed = running.ended();
+    eprintln!("{rounds} attachments: {printed}");
+    for none in ["wrong 0\n", "interrupted 0\n", "early 0\n", "lost signals 0\n"] {
+        assert!(printed.contains(none), "{none}: {printed}");
+    }
+}
+
+#[test]
+fn calls_of_an_attached_process_are_those_of_one_that_is_started() {
+    let source = r#"
+        #include <stdio.h>
+        static volatile long table[64];
+        __attribute__((noinline)) long hot(long x) { long sum = 0; for (int i = 0; i < 5; i++) sum += table[(x + i) & 7]; return sum; }
+        int main(int count, char **words) { volatile long sum = 0; puts("runs"); fflush(stdout); for (long i = 0; count > 1 || i < 1000; i++) sum += hot(i & 1); }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let started = program.record(&["--engine", "native", "--region", "hot", "--calls", "20"]);
+    let mut running = Running::start(Command::new(program.folder.path().join("program")).arg("on"));
+    let mut line = String::new();
+    BufReader::new(running.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("its first line");
+    let folder = program.folder.path();
+    let options = ["--region", "hot", "--calls", "20", "--first", "--warmup", "7"];
+    report(&lineup(folder, "record", running.0.id(), &options));
+    let bytes = std::fs::read(folder.join("lineup.rec")).expect("the recording");
+    let recording = lineup_recording::read_all(&bytes).expect("a readable recording");
+    let sizes = |calls: &[lineup_model::access::Call]| {
+        let mut all: Vec<_> = calls.iter().map(|call| (call.instructions, call.accesses.len())).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    assert_eq!(sizes(&recording.calls), sizes(started.calls()));
+    assert!(recording.calls.len() >= 19, "{}", recording.calls.len());
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source =
+        "#include <unistd.h>\n#include <signal.h>\nint main(void) { signal(SIGSEGV, SIG_IGN); pause(); }";
+    let ignores = c(X86_64, source, &[]);
+    let waits = "#include <unistd.h>\nint main(void) { for (;;) pause(); }";
+    let is_static = c(X86_64, waits, &["-static"]);
+    let plain = c(X86_64, waits, &[]);
+    let start = |program: &Program| {
+        let running = Running::start(&mut Command::new(program.folder.path().join("program")));
+        let exe = format!("/proc/{}/stat", running.0.id());
+        // It has begun when it waits.
+        while !std::fs::read_to_string(&exe).is_ok_and(|stat| stat.contains("(program) S")) {}
+        running
+    };
+    let refused = |process: u32, why: &str| {
+        let output = lineup(folder.path(), "record", process, &["--region", "main"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.contains(why)), (Some(2), true), "{said}");
+    };
+    refused(start(&is_static).0.id(), "linked statically");
+    refused(start(&ignores).0.id(), "ignores SIGSEGV");
+    refused(u32::MAX >> 2, "there is no process");
+    let stopped = start(&plain);
+    let pid = rustix::process::Pid::from_child(&stopped.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("stopping it");
+    while !std::fs::read_to_string(format!("/proc/{}/stat", stopped.0.id()))
+        .is_ok_and(|stat| stat.contains(") T"))
+    {}
+    refused(stopped.0.id(), "it is stopped");
+    let quiet = start(&plain);
+    let output = lineup(folder.path(), "record", quiet.0.id(), &["--region", "main", "--max-seconds", "0.1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("made no call of main"), "{said}");
+    let output = lineup(folder.path(), "time", quiet.0.id(), &["--region", "nowhere"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("nowhere"), "{said}");
+    let maps = quiet.maps();
+    assert!(!maps.contains("lineup"), "{maps}");
+}

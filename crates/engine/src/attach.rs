@@ -1,0 +1,110 @@
+//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library, call
+//! these functions one after the other, and unload it.
+//!
+//! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists what is to be changed.
+//! 2. The command changes it while all threads stand still, outside what is changed.
+//! 3. [`lineup_engine_begin`] takes the signals' handlers over.
+//! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they come to the engine next. The command
+//!    takes its changes back, and leads threads out that wait in system calls.
+//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back`] unmaps its memory.
+
+use crate::engine;
+use crate::holdings;
+use crate::patch;
+use crate::shared::Shared;
+use crate::signals;
+use crate::slots::at;
+use crate::start;
+use lineup_recording::native::{RANGES, region, state, timed, word};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The engine is about to go.
+static LEAVES: AtomicBool = AtomicBool::new(false);
+
+/// Whether the engine is about to go: threads go on natively, and no handler of ours is set any more.
+pub(crate) fn leaves() -> bool {
+    LEAVES.load(Ordering::Acquire)
+}
+
+/// Prepares everything for the memory that a file names. 1 when it could, else 0, and 2 when an engine of before is still
+/// there, which needs its memory. A note says why, unless the file cannot be opened.
+///
+/// # Safety
+/// `path` must be a terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
+    let Some(shared) = Shared::open(path) else { return 0 };
+    if engine::get().is_some() {
+        shared.give_up(
+            "the engine is still there from the time before: not all of its memory could be unmapped",
+        );
+        return 2;
+    }
+    patch::defer_writes(true);
+    let Some(engine) = start::prepare(shared) else { return 0 };
+    let shared = &engine.shared;
+    let set = |number, value: u64| shared.word(number).store(value, Ordering::Relaxed);
+    set(word::CACHE_START, engine.signals.cache.start);
+    set(word::CACHE_END, engine.signals.cache.end);
+    set(word::SLOTS, i64::from(engine.slots) as u64);
+    set(word::PC_SLOT, at!(pc) as u64);
+    set(word::BUSY_SLOT, at!(busy) as u64);
+    if shared.has_refused() {
+        set(word::STATE, state::REFUSED);
+        return 0;
+    }
+    patch::system_calls(engine);
+    1
+}
+
+/// Begins, when the program's code was changed.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_begin() -> u64 {
+    let Some(engine) = engine::get() else { return 0 };
+    patch::defer_writes(false);
+    if engine.shared.word(word::MODE).load(Ordering::Relaxed) != timed::MODE {
+        signals::take_over();
+    }
+    start::begin(engine);
+    // Calls since the code was changed are none that were missed.
+    for number in 0..region::MOST {
+        let unwatched = word::FIRST_REGION + number * region::WORDS + region::UNWATCHED;
+        engine.shared.word(unwatched).store(0, Ordering::Relaxed);
+    }
+    1
+}
+
+/// Gives back what the program would meet, and lists the memory that is the engine's. 1 when all of it is known.
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_engine_leave() -> u64 {
+    LEAVES.store(true, Ordering::Release);
+    let Some(engine) = engine::get() else { return 0 };
+    engine.is_on.store(0, Ordering::Release);
+    signals::give_back();
+    // SAFETY: our own key. Threads that end from now on leave their memory to be given back with the rest.
+    unsafe { libc::pthread_key_delete(engine.thread_key) };
+    let room = (RANGES.end - RANGES.start) / 16;
+    let mut count = 0;
+    holdings::each(|start, bytes| {
+        if count < room {
+            engine.shared.list_range(count, start, bytes);
+            count += 1;
+        }
+    });
+    engine.shared.word(word::RANGES).store(count, Ordering::Release);
+    u64::from(holdings::are_known() && count < room)
+}
+
+/// Unmaps all memory of the engine.
+///
+/// # Safety
+/// No thread is in the engine's code or comes back to it, but for the caller, who unloads the library next.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_engine_give_back() -> u64 {
+    // SAFETY: the caller's promise; nothing here uses the heap from now on.
+    unsafe { holdings::give_back() };
+    1
+}

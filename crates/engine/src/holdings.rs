@@ -1,0 +1,78 @@
+//! The memory that the engine has mapped, so that it can be given back when the engine leaves a program that goes on.
+
+use crate::lock::Lock;
+use crate::system;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Mappings that are known at most.
+const MOST: usize = 4096;
+
+struct Holdings {
+    all: [(u64, u64); MOST],
+    count: usize,
+}
+
+static HOLDINGS: Lock<Holdings> = Lock::new(Holdings { all: [(0, 0); MOST], count: 0 });
+/// More was mapped than can be known.
+static IS_PARTIAL: AtomicBool = AtomicBool::new(false);
+
+/// Memory was mapped.
+pub(crate) fn add(at: u64, bytes: u64) {
+    HOLDINGS.with(|holdings| match holdings.all.get_mut(holdings.count) {
+        Some(place) => {
+            *place = (at, bytes);
+            holdings.count += 1;
+        }
+        None => IS_PARTIAL.store(true, Ordering::Relaxed),
+    });
+}
+
+/// Memory that began there was given back, or away.
+pub(crate) fn remove(at: u64) {
+    HOLDINGS.with(|holdings| {
+        let known = &mut holdings.all[..holdings.count];
+        if let Some(place) = known.iter().position(|(start, _)| *start == at) {
+            known.swap(place, holdings.count - 1);
+            holdings.count -= 1;
+        }
+    });
+}
+
+/// Whether all of it is known.
+pub(crate) fn are_known() -> bool {
+    !IS_PARTIAL.load(Ordering::Relaxed)
+}
+
+/// Calls a function with the beginning and the bytes of each.
+pub(crate) fn each(mut work: impl FnMut(u64, u64)) {
+    HOLDINGS.with(|holdings| holdings.all[..holdings.count].iter().for_each(|(at, bytes)| work(*at, *bytes)));
+}
+
+/// Gives all of it back. Nothing of the engine may run after it but what ends here.
+///
+/// # Safety
+/// No thread is in memory of the engine's or comes back to it, and nothing uses the engine's heap any more.
+pub(crate) unsafe fn give_back() {
+    each(|at, bytes| {
+        // SAFETY: mapped by the engine, and nobody's any more, as the caller promises.
+        unsafe { system::call(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0]) };
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mapped_is_known_until_it_is_given_back() {
+        let holds = |at: u64| {
+            let mut found = false;
+            each(|start, bytes| found |= start == at && bytes == 8192);
+            found
+        };
+        let at = system::memory(8192).unwrap();
+        assert!(holds(at as u64));
+        system::unmap(at, 8192);
+        assert!(!holds(at as u64) && are_known());
+    }
+}

@@ -1,0 +1,111 @@
+//! Changes of a running program's code, made while all its threads stand still.
+
+use super::caller::Caller;
+use super::threads::{Places, Process, Still};
+use crate::error::{Doing, Error, Result};
+use crate::recorder::native::memory::Memory;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// How long it is tried to find all threads elsewhere.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Of each stack so much is looked through for handlers that return into what is changed.
+const MOST_WORDS: usize = 1 << 13;
+
+/// A change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::recorder::native) struct Change {
+    /// Where it is.
+    pub(in crate::recorder::native) at: u64,
+    /// What was there.
+    pub(in crate::recorder::native) old: Vec<u8>,
+    /// What is to be there.
+    pub(in crate::recorder::native) new: Vec<u8>,
+}
+
+impl Change {
+    /// Whether a thread that is there would go on in the middle of what is new.
+    fn has_inside(&self, pc: u64) -> bool {
+        self.at < pc && pc < self.at + self.new.len() as u64
+    }
+}
+
+/// Makes all changes that the engine has listed; how long the threads stood still.
+pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result<Duration> {
+    let mut changes = memory.changes();
+    changes.sort_by_key(|change| change.at);
+    let is_inside = |pc: u64| {
+        let after = changes.partition_point(|change| change.at <= pc);
+        changes[..after].last().is_some_and(|change| change.has_inside(pc))
+    };
+    let code = process.memory().doing("opening the process's memory")?;
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let maps = Places::of(&process.maps());
+        let stood = Instant::now();
+        if let Some(still) = process.stop(Some(caller.tid)) {
+            let own = [(caller.registers.rip, caller.registers.rsp)].into_iter();
+            let others = still.iter().filter_map(Still::registers);
+            let mut places = own.chain(others.map(|registers| (registers.rip, registers.rsp)));
+            let is_clear = places.all(|(rip, rsp)| {
+                let stack = process.stack(&code, &maps, rsp);
+                let returns = stack.into_iter().take(MOST_WORDS);
+                !std::iter::once(rip).chain(returns).any(is_inside)
+            });
+            if is_clear {
+                return write(&code, &changes).map(|()| stood.elapsed());
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let why = "the threads of the process were never all outside the code that is to be changed";
+    Err(Error::Start(why.into()))
+}
+
+fn write(code: &File, changes: &[Change]) -> Result<()> {
+    for (number, change) in changes.iter().enumerate() {
+        if let Err(error) = code.write_all_at(&change.new, change.at) {
+            for made in &changes[..number] {
+                // What could be written can be written again.
+                let _ = code.write_all_at(&made.old, made.at);
+            }
+            return Err(error).doing("changing the process's code");
+        }
+    }
+    Ok(())
+}
+
+/// Takes all changes back that are still there: what was unmapped since, or is as it was, is left alone. How long the
+/// threads stood still.
+pub(super) fn take_back(process: Process, memory: &Memory, caller: &Caller) -> Result<Duration> {
+    let changes = memory.changes();
+    let code = process.memory().doing("opening the process's memory")?;
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let stood = Instant::now();
+        let Some(_still) = process.stop(Some(caller.tid)) else { continue };
+        for change in changes.iter().rev() {
+            let mut there = vec![0; change.new.len()];
+            if code.read_exact_at(&mut there, change.at).is_ok() && there == change.new {
+                code.write_all_at(&change.old, change.at).doing("restoring the process's code")?;
+            }
+        }
+        return Ok(stood.elapsed());
+    }
+    Err(Error::Start(
+        "the threads of the process do not stop; its code still leads to the engine, which is off".into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_in_the_middle_of_a_jump_is_seen() {
+        let change = Change { at: 100, old: vec![0; 5], new: vec![0xe9; 5] };
+        let inside: Vec<u64> = (98..108).filter(|pc| change.has_inside(*pc)).collect();
+        assert_eq!(inside, [101, 102, 103, 104]);
+    }
+}

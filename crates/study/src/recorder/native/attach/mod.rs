@@ -1,0 +1,326 @@
+//! Attaching to a process that runs, and leaving it as it was.
+//!
+//! The order of things is told in `engine/src/attach.rs`. A thread of the process is stopped now and then; one calls the
+//! loader and the engine for us. Between that nothing of ours holds the process, and others may trace it.
+
+mod caller;
+mod changes;
+mod ptrace;
+mod refusals;
+mod threads;
+
+pub(super) use changes::Change;
+
+use super::memory::Memory;
+use crate::error::{Doing as _, Error, Result};
+use caller::{Caller, Libraries};
+use lineup_follow::images::{GuestImage, open_image};
+use lineup_follow::maps;
+use lineup_recording::native::word;
+use ptrace::Tid;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use threads::{Doing, Places, Process, Still, is_in};
+
+/// How long threads may take to come out of the engine's code.
+const LEAVING: Duration = Duration::from_secs(2);
+/// `RTLD_NOW`, by which a library's functions are bound before it is there.
+const BIND_NOW: u64 = 2;
+/// What the engine says when it could not be unmapped after an attachment before this one.
+const ENGINE_OF_BEFORE: u64 = 2;
+/// The older entry to the C library's loader wants this set besides.
+const OLD_ENTRY: u64 = 0x8000_0000;
+
+/// The process to attach to, found fit for it.
+pub(super) fn check(process: u32) -> Result<()> {
+    let process = Tid::try_from(process).unwrap_or(Tid::MAX);
+    if let Some(why) = refusals::refusal(process) {
+        return Err(Error::Start(why));
+    }
+    match ptrace::seize(process) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(Error::Start(refusals::of_permission(process)))
+        }
+        Err(error) => Err(Error::Start(format!("process {process} cannot be attached to: {error}"))),
+        Ok(()) => {
+            // It runs: it is stopped, so that it can be let go.
+            drop(Still::after_seizing(process));
+            Ok(())
+        }
+    }
+}
+
+/// What a process runs: its program's file, and the arguments that it was started with.
+pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
+    check(process)?;
+    let program =
+        std::fs::read_link(format!("/proc/{process}/exe")).doing("reading which program it runs")?;
+    let words = std::fs::read(format!("/proc/{process}/cmdline")).doing("reading its arguments")?;
+    let arguments = words.split(|byte| *byte == 0).skip(1).filter(|word| !word.is_empty());
+    let arguments = arguments.map(|word| OsString::from_vec(word.to_vec()));
+    Ok(std::iter::once(program.into_os_string()).chain(arguments).collect())
+}
+
+/// The engine in a process.
+pub(super) struct Attached<'a> {
+    process: Process,
+    memory: &'a Memory,
+    libraries: Libraries,
+    /// The engine's file, and what the loader calls it.
+    engine: PathBuf,
+    handle: u64,
+    close: u64,
+    leave: u64,
+    give_back: u64,
+    /// How long threads have stood still for changes of their code.
+    stood: Duration,
+}
+
+/// What came of leaving a process.
+pub(super) struct Left {
+    /// How long its threads have stood still at most.
+    pub(super) stood: Duration,
+    /// What of ours stays in it, in words.
+    pub(super) stays: Option<String>,
+}
+
+impl Left {
+    /// What the user should know.
+    pub(super) fn notes(self) -> impl Iterator<Item = String> {
+        let stood = format!(
+            "the threads of the process stood still for {} µs at most while its code was changed",
+            self.stood.as_micros()
+        );
+        std::iter::once(stood).chain(self.stays)
+    }
+}
+
+/// Functions of the C library's that load and unload.
+struct Loader {
+    open: u64,
+    flags: u64,
+    close: u64,
+}
+
+impl Loader {
+    fn of(images: &[GuestImage]) -> Option<Loader> {
+        let symbol = |name: &str| images.iter().find_map(|image| image.symbol(name));
+        let new = || Some(Loader { open: symbol("dlopen")?, flags: BIND_NOW, close: symbol("dlclose")? });
+        let old = || {
+            let (open, close) = (symbol("__libc_dlopen_mode")?, symbol("__libc_dlclose")?);
+            Some(Loader { open, flags: BIND_NOW | OLD_ENTRY, close })
+        };
+        new().or_else(old)
+    }
+}
+
+/// Files of the C library that are mapped.
+fn c_libraries(process: Process) -> Vec<GuestImage> {
+    let files = maps::native_files(&process.maps());
+    let is_c_library = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        ["libc.so", "libc-2", "libdl.so", "libdl-2", "ld-musl"].iter().any(|begin| name.starts_with(begin))
+    };
+    let own = files.iter().filter(|file| is_c_library(&file.path));
+    own.filter_map(|file| open_image(&file.path, file.start)).collect()
+}
+
+impl<'a> Attached<'a> {
+    /// Has a process load the engine, and begins. What cannot be recorded leaves the process as it was; then the memory
+    /// says why.
+    pub(super) fn new(process: u32, engine: &Path, memory: &'a Memory) -> Result<Option<Attached<'a>>> {
+        let process = Process(Tid::try_from(process).unwrap_or(Tid::MAX));
+        let images = c_libraries(process);
+        let no_c_library = || Error::Start("the process has no C library that could load another".into());
+        let c_library = images.iter().find(|image| image.symbol("__libc_start_main").is_some());
+        let loader = Loader::of(&images).ok_or_else(no_c_library)?;
+        let libraries =
+            c_library.and_then(|image| Libraries::new(process, image)).ok_or_else(no_c_library)?;
+        let mut caller = Caller::find(process, &libraries, &|_, _| ())?;
+        let path = caller.text(&engine.to_string_lossy())?;
+        let handle = caller.call(loader.open, [path, loader.flags])?;
+        let own = engine_image(process, engine).filter(|_| handle != 0);
+        let Some(own) = own else {
+            let why = "the process's loader does not load the engine: there may be no room for its thread-local \
+                       variables, or it may not read its file";
+            return Err(Error::Start(why.into()));
+        };
+        let function = |name: &str| {
+            own.symbol(name).ok_or_else(|| Error::Start(format!("the engine's file lacks {name}")))
+        };
+        let mut attached = Attached {
+            process,
+            memory,
+            libraries,
+            engine: engine.to_owned(),
+            handle,
+            close: loader.close,
+            leave: function("lineup_engine_leave")?,
+            give_back: function("lineup_engine_give_back")?,
+            stood: Duration::ZERO,
+        };
+        let path = caller.text(&memory.path())?;
+        match caller.call(function("lineup_engine_attach")?, [path, 0])? {
+            1 => {}
+            ENGINE_OF_BEFORE => {
+                caller.call(attached.close, [attached.handle, 0])?;
+                return Ok(None);
+            }
+            _ => {
+                attached.unload_with(&mut caller, true)?;
+                return Ok(None);
+            }
+        }
+        match changes::make(process, memory, &caller) {
+            Ok(stood) => attached.stood = stood,
+            Err(error) => {
+                attached.unload_with(&mut caller, true)?;
+                return Err(error);
+            }
+        }
+        caller.call(function("lineup_engine_begin")?, [0; 2])?;
+        Ok(Some(attached))
+    }
+
+    /// Whether the process is still there.
+    pub(super) fn is_running(&self) -> bool {
+        !self.process.threads().is_empty()
+    }
+
+    /// Leaves the process as it was.
+    pub(super) fn leave(self) -> Result<Left> {
+        let lead_out = |tid, rip| self.lead_out(tid, rip);
+        let mut caller = Caller::find(self.process, &self.libraries, &lead_out)?;
+        let is_known = caller.call(self.leave, [0; 2])? == 1;
+        let stood = changes::take_back(self.process, self.memory, &caller)?;
+        drop(caller);
+        let stood = self.stood.max(stood);
+        Ok(Left { stood, stays: self.unload(is_known, &lead_out)? })
+    }
+
+    /// Unloads the engine once no thread is in it; what stays, in words.
+    fn unload(&self, is_known: bool, lead_out: &dyn Fn(Tid, u64)) -> Result<Option<String>> {
+        if !self.is_left() {
+            let held = self.memory.ranges().iter().map(|range| range.end - range.start).sum::<u64>() >> 20;
+            return Ok(Some(format!(
+                "a thread of the process comes back to code of the engine, such as from a signal handler that has not \
+                 ended; {held} MB of addresses and the engine's library stay mapped in it, and nothing leads there"
+            )));
+        }
+        let mut caller = Caller::find(self.process, &self.libraries, lead_out)?;
+        self.unload_with(&mut caller, false)?;
+        drop(caller);
+        let is_mapped = engine_image(self.process, &self.engine).is_some();
+        Ok(match (is_mapped, is_known) {
+            (true, _) => {
+                Some("the engine's library stays mapped in the process, which nothing leads to".into())
+            }
+            (_, false) => Some("some memory of the engine's stays mapped in the process".into()),
+            _ => None,
+        })
+    }
+
+    /// Unmaps the engine's memory and unloads it.
+    fn unload_with(&self, caller: &mut Caller, gives_back: bool) -> Result<()> {
+        if gives_back {
+            caller.call(self.leave, [0; 2])?;
+        }
+        caller.call(self.give_back, [0; 2])?;
+        caller.call(self.close, [self.handle, 0])?;
+        Ok(())
+    }
+
+    /// Leads a thread out of the code cache that waits there in a system call: it goes on in the program's own code, where
+    /// the kernel makes the call again.
+    fn lead_out(&self, tid: Tid, rip: u64) {
+        let cache = self.memory.word(word::CACHE_START)..self.memory.word(word::CACHE_END);
+        if !cache.contains(&rip) {
+            return;
+        }
+        let Some(still) = Still::stop(tid) else { return };
+        let (Some(registers), Ok(memory)) = (still.registers(), self.process.memory()) else { return };
+        let is_waiting = cache.contains(&registers.rip) && registers.system_call as i64 >= 0;
+        if !is_waiting {
+            return;
+        }
+        let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
+        let read = |slot: usize| {
+            let mut bytes = [0; 8];
+            let at = slots.wrapping_add(self.memory.word(slot));
+            memory.read_exact_at(&mut bytes, at).ok().map(|()| (at, u64::from_le_bytes(bytes)))
+        };
+        if let (Some((_, pc)), Some((busy_at, 1))) = (read(word::PC_SLOT), read(word::BUSY_SLOT)) {
+            let outside = ptrace::Registers { rip: pc, rcx: pc, ..registers };
+            if ptrace::set_registers(tid, &outside).is_ok() {
+                let _ = memory.write_all_at(&0u64.to_le_bytes(), busy_at);
+            }
+        }
+    }
+
+    /// Waits until every thread was seen outside the engine's code, with nothing on its stack that leads back. False when
+    /// one stays.
+    fn is_left(&self) -> bool {
+        let ranges = self.code();
+        let mut left: BTreeSet<Tid> = BTreeSet::new();
+        let begun = Instant::now();
+        while begun.elapsed() < LEAVING {
+            let threads = self.process.threads();
+            let inside: Vec<Tid> = threads.into_iter().filter(|tid| !left.contains(tid)).collect();
+            if inside.is_empty() {
+                return true;
+            }
+            left.extend(inside.into_iter().filter(|tid| self.is_outside(*tid, &ranges)));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    fn is_outside(&self, tid: Tid, ranges: &[Range<u64>]) -> bool {
+        let Ok(memory) = self.process.memory() else { return false };
+        let maps = Places::of(&self.process.maps());
+        let leads_back = |rip: u64, rsp: u64, slots: Option<u64>| {
+            // The engine's words of a thread may lie above its stack in the same mapping.
+            let words =
+                slots.filter(|slots| *slots > rsp).map_or(usize::MAX, |slots| ((slots - rsp) / 8) as usize);
+            let stack = self.process.stack(&memory, &maps, rsp).into_iter().take(words);
+            is_in(ranges, rip) || { stack }.any(|word| is_in(ranges, word))
+        };
+        match self.process.doing(tid) {
+            Doing::Gone => return true,
+            Doing::Waits { rip, rsp, .. } if !leads_back(rip, rsp, None) => return true,
+            Doing::Waits { rip, .. } => self.lead_out(tid, rip),
+            Doing::Runs => {}
+        }
+        let still = Still::stop(tid);
+        let registers = still.as_ref().and_then(Still::registers);
+        registers.is_some_and(|registers| {
+            let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
+            !leads_back(registers.rip, registers.rsp, Some(slots))
+        })
+    }
+
+    /// Where code of the engine lies.
+    fn code(&self) -> Vec<Range<u64>> {
+        let text = self.process.maps();
+        let held = self.memory.ranges();
+        let is_own = |mapping: &maps::Mapping<'_>| {
+            Path::new(mapping.path) == self.engine || is_in(&held, mapping.start)
+        };
+        let code =
+            maps::mappings(&text).filter(|mapping| mapping.permissions.contains('x') && is_own(mapping));
+        code.map(|mapping| mapping.start..mapping.end).collect()
+    }
+}
+
+/// The engine's file in a process; `None` when it is not loaded.
+fn engine_image(process: Process, engine: &Path) -> Option<GuestImage> {
+    let files = maps::native_files(&process.maps());
+    let file = files.into_iter().find(|file| Path::new(&file.path) == engine)?;
+    open_image(&file.path, file.start)
+}

@@ -1,0 +1,194 @@
+//! The requests to the kernel with which a running process is stopped, and a thread of it is had to call functions.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A thread's number.
+pub(super) type Tid = libc::pid_t;
+
+/// Why a thread stands still.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// It was told to, or its process is stopped.
+    Told,
+    /// This signal is about to be delivered.
+    Signal(i32),
+    /// It enters or leaves a system call.
+    SystemCall,
+    /// It does not exist any more.
+    Gone,
+}
+
+/// General registers, as the kernel orders them on x86-64.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Registers {
+    pub(super) others: [u64; 10],
+    pub(super) rax: u64,
+    pub(super) rcx: u64,
+    pub(super) rdx: u64,
+    pub(super) rsi: u64,
+    pub(super) rdi: u64,
+    /// The system call that was entered last; negative after anything else.
+    pub(super) system_call: u64,
+    pub(super) rip: u64,
+    pub(super) code_segment: u64,
+    pub(super) flags: u64,
+    pub(super) rsp: u64,
+    pub(super) stack_segment: u64,
+    /// The thread's base.
+    pub(super) base: u64,
+    pub(super) segments: [u64; 5],
+}
+
+impl Registers {
+    /// The registers with which a system call gets its fourth to sixth argument.
+    pub(super) fn set_last_arguments(&mut self, [fourth, fifth, sixth]: [u64; 3]) {
+        // In the kernel's order: r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8.
+        (self.others[7], self.others[9], self.others[8]) = (fourth, fifth, sixth);
+    }
+}
+
+/// How a stop at a system call is told from a signal.
+const SYSTEM_CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+/// The kernel's numbers of requests that the C library does not name everywhere.
+const GET_REGISTERS: RequestCode = 12;
+const SET_REGISTERS: RequestCode = 13;
+const GET_REGISTER_SET: RequestCode = 0x4204;
+const SET_REGISTER_SET: RequestCode = 0x4205;
+const GET_SIGNAL_MASK: RequestCode = 0x420a;
+const SET_SIGNAL_MASK: RequestCode = 0x420b;
+const EVENT_STOP: i32 = 128;
+/// The vector and floating-point registers.
+const EXTENDED_STATE: usize = 0x202;
+const MOST_EXTENDED_BYTES: usize = 1 << 14;
+
+/// Attaches to a thread without stopping it.
+pub(super) fn seize(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, tid, 0, libc::PTRACE_O_TRACESYSGOOD as usize)
+}
+
+/// Tells a thread to stand still.
+pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+/// Lets a thread run.
+pub(super) fn go_on(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_CONT, tid, 0, 0)
+}
+
+/// Lets a thread run up to where it enters or leaves a system call.
+pub(super) fn to_system_call(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_SYSCALL, tid, 0, 0)
+}
+
+/// Lets a thread go, with the signal that it stands before, or 0.
+pub(super) fn let_go(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, tid, 0, signal as usize)
+}
+
+/// Waits until a thread stands still; `None` when it does not for so long.
+pub(super) fn wait(tid: Tid, patience: Duration) -> Option<Stop> {
+    /// Most threads stop within that.
+    const SHORT: Duration = Duration::from_micros(300);
+    const PAUSE: Duration = Duration::from_micros(100);
+    let begun = Instant::now();
+    loop {
+        let mut status = 0;
+        // SAFETY: the kernel writes one number.
+        let waited = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
+        if waited == tid {
+            return Some(stop_of(status));
+        }
+        if waited == -1 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return Some(Stop::Gone);
+        }
+        match begun.elapsed() {
+            elapsed if elapsed > patience => return None,
+            elapsed if elapsed > SHORT => std::thread::sleep(PAUSE),
+            _ => std::thread::yield_now(),
+        }
+    }
+}
+
+fn stop_of(status: i32) -> Stop {
+    match libc::WSTOPSIG(status) {
+        _ if !libc::WIFSTOPPED(status) => Stop::Gone,
+        _ if status >> 16 == EVENT_STOP => Stop::Told,
+        SYSTEM_CALL_STOP => Stop::SystemCall,
+        signal => Stop::Signal(signal),
+    }
+}
+
+/// The registers of a thread that stands still.
+pub(super) fn registers(tid: Tid) -> io::Result<Registers> {
+    let mut registers = Registers::default();
+    request(GET_REGISTERS, tid, 0, &raw mut registers as usize)?;
+    Ok(registers)
+}
+
+/// Sets them.
+pub(super) fn set_registers(tid: Tid, registers: &Registers) -> io::Result<()> {
+    request(SET_REGISTERS, tid, 0, std::ptr::from_ref(registers) as usize)
+}
+
+/// Its vector and floating-point registers, as the processor keeps them.
+pub(super) fn extended(tid: Tid) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; MOST_EXTENDED_BYTES];
+    let mut room = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    request(GET_REGISTER_SET, tid, EXTENDED_STATE, &raw mut room as usize)?;
+    bytes.truncate(room.iov_len);
+    Ok(bytes)
+}
+
+/// Sets them.
+pub(super) fn set_extended(tid: Tid, bytes: &mut [u8]) -> io::Result<()> {
+    let mut all = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    request(SET_REGISTER_SET, tid, EXTENDED_STATE, &raw mut all as usize)
+}
+
+/// The signals that it blocks.
+pub(super) fn blocked(tid: Tid) -> io::Result<u64> {
+    let mut mask = 0u64;
+    request(GET_SIGNAL_MASK, tid, size_of::<u64>(), &raw mut mask as usize)?;
+    Ok(mask)
+}
+
+/// Sets them.
+pub(super) fn set_blocked(tid: Tid, mask: u64) -> io::Result<()> {
+    request(SET_SIGNAL_MASK, tid, size_of::<u64>(), &raw const mask as usize)
+}
+
+#[cfg(target_env = "musl")]
+type RequestCode = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type RequestCode = libc::c_uint;
+
+fn request(what: RequestCode, tid: Tid, address: usize, data: usize) -> io::Result<()> {
+    // SAFETY: the requests of this module take plain numbers, or read or write through `data` no more than the kernel's
+    // size of what it points to, which lives in the caller: registers, a signal mask, or a buffer with its length.
+    let done = unsafe { libc::ptrace(what, tid, address, data) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_have_the_kernels_size() {
+        assert_eq!(size_of::<Registers>(), 27 * 8);
+        assert_eq!(std::mem::offset_of!(Registers, rip), 16 * 8);
+        assert_eq!(std::mem::offset_of!(Registers, base), 21 * 8);
+    }
+
+    #[test]
+    fn stops_are_told_apart() {
+        assert_eq!(stop_of(EVENT_STOP << 16 | libc::SIGTRAP << 8 | 0x7f), Stop::Told);
+        assert_eq!(stop_of(SYSTEM_CALL_STOP << 8 | 0x7f), Stop::SystemCall);
+        assert_eq!(stop_of(libc::SIGUSR1 << 8 | 0x7f), Stop::Signal(libc::SIGUSR1));
+        assert_eq!(stop_of(0), Stop::Gone);
+    }
+}

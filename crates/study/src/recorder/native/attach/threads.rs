@@ -1,0 +1,267 @@
+//! Threads of another process: what they do, stopping them, and letting them go on as if they had not been stopped.
+
+use super::ptrace::{self, Registers, Stop, Tid};
+use lineup_follow::maps::{self, Mapping};
+use std::fs::{self, File};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+/// How long a thread is waited for that was told to stop.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What of a stack is looked through at most.
+const MOST_STACK_BYTES: u64 = 4 << 20;
+
+/// System calls that say they were interrupted when a thread is stopped in them, though no handler ran: by their number
+/// on x86-64. Nothing was done by then, so that they can be made again.
+const MADE_AGAIN: [u64; 21] = [
+    0, 1, 19, 20, // read, write, readv, writev
+    43, 44, 45, 46, 47, 288, // accept, sendto, recvfrom, sendmsg, recvmsg, accept4
+    65, 220, 69, 70,  // semop, semtimedop, msgsnd, msgrcv
+    128, // rt_sigtimedwait
+    208, 333, // io_getevents, io_pgetevents
+    232, 281, 441, // epoll_wait, epoll_pwait, epoll_pwait2
+    426, // io_uring_enter
+];
+
+/// A process that is attached to.
+#[derive(Clone, Copy)]
+pub(super) struct Process(pub(super) Tid);
+
+/// What a thread is seen to do without stopping it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    /// It runs, or is about to.
+    Runs,
+    /// It waits in a system call.
+    Waits { number: u64, second: u64, rsp: u64, rip: u64 },
+    /// It does not exist any more.
+    Gone,
+}
+
+/// A thread that stands still, until this is dropped.
+pub(super) struct Still {
+    pub(super) tid: Tid,
+    /// What it is let go with.
+    signal: i32,
+    is_gone: bool,
+}
+
+impl Process {
+    /// The numbers of its threads.
+    pub(super) fn threads(self) -> Vec<Tid> {
+        let Ok(folder) = fs::read_dir(format!("/proc/{}/task", self.0)) else { return Vec::new() };
+        folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    /// The text of its maps.
+    pub(super) fn maps(self) -> String {
+        fs::read_to_string(format!("/proc/{}/maps", self.0)).unwrap_or_default()
+    }
+
+    /// Its memory, to read and write.
+    pub(super) fn memory(self) -> std::io::Result<File> {
+        File::options().read(true).write(true).open(format!("/proc/{}/mem", self.0))
+    }
+
+    /// What a thread does.
+    pub(super) fn doing(self, tid: Tid) -> Doing {
+        match fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.0)) {
+            Ok(text) => doing(&text),
+            Err(_) => Doing::Gone,
+        }
+    }
+
+    /// The words on a stack from its top on, as far as its mapping reaches.
+    pub(super) fn stack(self, memory: &File, places: &Places, rsp: u64) -> Vec<u64> {
+        let Some(end) = places.end_around(rsp) else { return Vec::new() };
+        let mut bytes = vec![0; usize::try_from((end - rsp).min(MOST_STACK_BYTES)).unwrap_or(0)];
+        let read = memory.read_at(&mut bytes, rsp).unwrap_or(0);
+        let words = bytes[..read].chunks_exact(8);
+        words.filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// Stops all threads but one. `None` when one of them does not stop.
+    pub(super) fn stop(self, but: Option<Tid>) -> Option<Vec<Still>> {
+        // New threads are made while others are still being stopped.
+        const MOST_LOOKS: usize = 100;
+        let mut still: Vec<Still> = Vec::new();
+        for _ in 0..MOST_LOOKS {
+            let is_new = |tid: &Tid| Some(*tid) != but && still.iter().all(|still| still.tid != *tid);
+            let new: Vec<Tid> = self.threads().into_iter().filter(is_new).collect();
+            if new.is_empty() {
+                return Some(still);
+            }
+            // One that has ended meanwhile is no more among them at the next look.
+            let told: Vec<Tid> = new.into_iter().filter(|tid| Still::tell(*tid)).collect();
+            for tid in told {
+                still.push(Still::wait(tid)?);
+            }
+        }
+        None
+    }
+}
+
+fn doing(text: &str) -> Doing {
+    let mut words = text.split_whitespace();
+    let number = words.next().and_then(|number| number.parse().ok());
+    let rest: Vec<u64> =
+        words.filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()).collect();
+    match (number, rest.as_slice()) {
+        (Some(number), [_, second, _, _, _, _, rsp, rip]) => {
+            Doing::Waits { number, second: *second, rsp: *rsp, rip: *rip }
+        }
+        _ => Doing::Runs,
+    }
+}
+
+/// Where a process has memory.
+pub(super) struct Places(Vec<Range<u64>>);
+
+impl Places {
+    pub(super) fn of(maps: &str) -> Places {
+        Places(maps::mappings(maps).map(|mapping| mapping.start..mapping.end).collect())
+    }
+
+    /// Where the mapping ends that holds an address.
+    fn end_around(&self, address: u64) -> Option<u64> {
+        let after = self.0.partition_point(|range| range.start <= address);
+        let range = self.0[..after].last().filter(|range| range.contains(&address))?;
+        Some(range.end)
+    }
+}
+
+/// The part of a process's maps that can be executed and of whose file's name `is_wanted` is true.
+pub(super) fn code_of(maps: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<Range<u64>> {
+    let name = |mapping: &Mapping<'_>| mapping.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let wanted =
+        maps::mappings(maps).filter(|mapping| mapping.permissions.contains('x') && is_wanted(&name(mapping)));
+    wanted.map(|mapping| mapping.start..mapping.end).collect()
+}
+
+/// Whether an address lies in one of some ranges.
+pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
+}
+
+impl Still {
+    /// Stops a thread. `None` when it does not stop.
+    pub(super) fn stop(tid: Tid) -> Option<Still> {
+        Still::tell(tid).then(|| Still::wait(tid)).flatten()
+    }
+
+    /// As [`Still::stop`], for a thread that is attached to.
+    pub(super) fn after_seizing(tid: Tid) -> Option<Still> {
+        ptrace::interrupt(tid).is_ok().then(|| Still::wait(tid)).flatten()
+    }
+
+    fn tell(tid: Tid) -> bool {
+        ptrace::seize(tid).is_ok() && ptrace::interrupt(tid).is_ok()
+    }
+
+    fn wait(tid: Tid) -> Option<Still> {
+        let still = |signal, is_gone| Still { tid, signal, is_gone };
+        match ptrace::wait(tid, PATIENCE) {
+            Some(Stop::Told | Stop::SystemCall) => Some(still(0, false)),
+            Some(Stop::Signal(signal)) => Some(still(signal, false)),
+            Some(Stop::Gone) => Some(still(0, true)),
+            None => {
+                // It goes on by itself once it comes out of the kernel: a thread cannot be let go that does not stand.
+                let_go_later(tid);
+                None
+            }
+        }
+    }
+
+    /// Whether a signal is about to be delivered to it.
+    pub(super) fn has_signal(&self) -> bool {
+        self.signal != 0
+    }
+
+    /// Its registers; `None` when it is gone.
+    pub(super) fn registers(&self) -> Option<Registers> {
+        ptrace::registers(self.tid).ok().filter(|_| !self.is_gone)
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            if self.signal == 0 {
+                make_call_again(self.tid);
+            }
+            let _ = ptrace::let_go(self.tid, self.signal);
+        }
+    }
+}
+
+/// A thread that has not stopped is let go when it does, however long that takes.
+fn let_go_later(tid: Tid) {
+    const LONG: Duration = Duration::from_secs(2);
+    if let Some(stop) = ptrace::wait(tid, LONG) {
+        drop(Still {
+            tid,
+            signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
+            is_gone: stop == Stop::Gone,
+        });
+    }
+}
+
+/// Has a thread that we have interrupted make its system call again, where the kernel does not see to that.
+pub(super) fn make_call_again(tid: Tid) {
+    let Ok(registers) = ptrace::registers(tid) else { return };
+    if is_interrupted(&registers) && !has_pending_signal(tid) {
+        let again = Registers { rax: registers.system_call, rip: registers.rip - 2, ..registers };
+        let _ = ptrace::set_registers(tid, &again);
+    }
+}
+
+/// Whether a call has said that it was interrupted, and is one that can be made again.
+fn is_interrupted(registers: &Registers) -> bool {
+    registers.rax as i64 == -i64::from(libc::EINTR) && MADE_AGAIN.contains(&registers.system_call)
+}
+
+/// Whether a signal waits that the thread does not block: then it was that which has interrupted it.
+fn has_pending_signal(tid: Tid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or_default()
+    };
+    (mask("SigPnd") | mask("ShdPnd")) & !mask("SigBlk") & !mask("SigIgn") != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_does_is_read() {
+        let waits = "232 0x5 0x7f00 0x40 0xffffffff 0x0 0x0 0x7ffe10 0x7f1234\n";
+        assert_eq!(doing(waits), Doing::Waits { number: 232, second: 0x7f00, rsp: 0x7ffe10, rip: 0x7f1234 });
+        assert_eq!(doing("running\n"), Doing::Runs);
+        assert_eq!(doing("-1 0x7ffe10 0x7f1234\n"), Doing::Runs);
+    }
+
+    #[test]
+    fn calls_are_made_again_that_only_we_have_interrupted() {
+        let epoll = Registers { rax: -4i64 as u64, system_call: 232, ..Registers::default() };
+        assert!(is_interrupted(&epoll));
+        // The kernel makes these again by itself, or nothing was interrupted.
+        assert!(!is_interrupted(&Registers { rax: -512i64 as u64, ..epoll }));
+        assert!(!is_interrupted(&Registers { system_call: u64::MAX, ..epoll }));
+        // `pause` is over only when a handler has run.
+        assert!(!is_interrupted(&Registers { system_call: 34, ..epoll }));
+    }
+
+    #[test]
+    fn code_is_found_by_the_name_of_its_file() {
+        let maps = "1000-2000 r-xp 00000000 08:01 11    /lib/ld-linux-x86-64.so.2\n\
+                    3000-4000 r--p 00000000 08:01 11    /lib/ld-linux-x86-64.so.2\n\
+                    5000-6000 r-xp 00000000 08:01 12    /lib/libc.so.6\n";
+        let loader = code_of(maps, |name| name.starts_with("ld-"));
+        assert_eq!((loader.len(), loader[0].start, loader[0].end), (1, 0x1000, 0x2000));
+        assert!(is_in(&code_of(maps, |_| true), 0x5fff) && !is_in(&code_of(maps, |_| true), 0x3000));
+    }
+}

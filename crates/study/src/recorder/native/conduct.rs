@@ -1,0 +1,173 @@
+//! Running a program with the engine in it, or bringing the engine to one that runs.
+
+use super::attach::Attached;
+use super::follower::Follower;
+use super::memory::Memory;
+use super::{RecordRequest, Subject, refused};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupts;
+use crate::process::{Finished, Waiting};
+use crate::run::{Run, Stopped};
+use lineup_prove::output::Output;
+use lineup_prove::run::{Ending, Usage};
+use lineup_recording::native::{VARIABLE, state, word};
+use lineup_recording::plan::Plan;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a process is looked at that is attached to.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What is to be done.
+pub(in crate::recorder) struct Task<'a> {
+    pub(in crate::recorder) request: &'a RecordRequest,
+    pub(in crate::recorder) subject: &'a Subject,
+    /// The engine's file.
+    pub(in crate::recorder) engine: &'a Path,
+    pub(in crate::recorder) plan: &'a Plan,
+    /// Where the recording goes.
+    pub(in crate::recorder) output: &'a Path,
+}
+
+impl Task<'_> {
+    /// Runs the program with the engine, or attaches to the process that is named: how it ended, and whether all of the
+    /// log was read. `made` tells how many calls of a region there were until now.
+    pub(super) fn conduct(
+        &self,
+        memory: &Memory,
+        follower: &mut Follower<'_>,
+        made: &dyn Fn(usize) -> u64,
+        interrupts: &Interrupts,
+    ) -> Result<(Result<Finished>, Result<()>)> {
+        match self.request.process {
+            Some(process) => self.attach(process, memory, follower, made, interrupts),
+            None => self.start(memory, follower, made, interrupts),
+        }
+    }
+
+    fn start(
+        &self,
+        memory: &Memory,
+        follower: &mut Follower<'_>,
+        made: &dyn Fn(usize) -> u64,
+        interrupts: &Interrupts,
+    ) -> Result<(Result<Finished>, Result<()>)> {
+        let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
+        let is_over = AtomicBool::new(false);
+        Ok(std::thread::scope(|scope| {
+            let following = scope.spawn(|| {
+                let followed = follower.follow(&is_over);
+                // Whoever would write more goes on without.
+                memory.set(word::IS_GONE, 1);
+                followed
+            });
+            let is_refused = || refused(memory, self.plan).is_some();
+            let finished = match self.request.stop_after {
+                Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
+                None => waiting.run_if(&|| match memory.word(word::STATE) {
+                    state::RUNS | state::REFUSED | state::GAVE_UP => Some(!is_refused()),
+                    // Another program may start the one with the engine at any time.
+                    _ => self.subject.is_started_by_another().then_some(true),
+                }),
+            };
+            is_over.store(true, Ordering::Release);
+            let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
+            (finished, following.join().unwrap_or_else(failed))
+        }))
+    }
+
+    /// Whether every region was called so often.
+    fn is_enough(&self, calls: u64, made: &dyn Fn(usize) -> u64) -> bool {
+        (0..self.plan.header.regions.len()).all(|number| made(number) >= calls)
+    }
+
+    fn attach(
+        &self,
+        process: u32,
+        memory: &Memory,
+        follower: &mut Follower<'_>,
+        made: &dyn Fn(usize) -> u64,
+        interrupts: &Interrupts,
+    ) -> Result<(Result<Finished>, Result<()>)> {
+        memory.set(word::IS_ATTACHED, 1);
+        // A thread of the process waits later: its files are read before.
+        if !follower.know(process)? {
+            memory.set(word::STATE, state::REFUSED);
+            return Ok((Ok(left(Instant::now())), Ok(())));
+        }
+        let is_over = AtomicBool::new(false);
+        let mut notes = Vec::new();
+        let done = std::thread::scope(|scope| {
+            let following = scope.spawn(|| {
+                let followed = follower.follow(&is_over);
+                memory.set(word::IS_GONE, 1);
+                followed
+            });
+            let watched = self.watch(process, memory, made, interrupts, &mut notes);
+            is_over.store(true, Ordering::Release);
+            let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
+            (watched, following.join().unwrap_or_else(failed))
+        });
+        follower.notes.extend(notes);
+        Ok(done)
+    }
+
+    /// Attaches, waits until there was enough, and leaves.
+    fn watch(
+        &self,
+        process: u32,
+        memory: &Memory,
+        made: &dyn Fn(usize) -> u64,
+        interrupts: &Interrupts,
+        notes: &mut Vec<String>,
+    ) -> Result<Finished> {
+        let begun = Instant::now();
+        if let Some(attached) = Attached::new(process, self.engine, memory)? {
+            let is_late = || self.request.run.max_time.is_some_and(|most| begun.elapsed() >= most);
+            let is_enough = || self.request.stop_after.is_some_and(|calls| self.is_enough(calls, made));
+            while attached.is_running() && !is_enough() && !is_late() && !interrupts.take() {
+                std::thread::sleep(LOOK);
+            }
+            match attached.is_running() {
+                true => notes.extend(attached.leave()?.notes()),
+                false => notes.push("the process ended while it was watched".into()),
+            }
+        }
+        Ok(left(begun))
+    }
+
+    /// The run with the engine in the program.
+    fn run(&self, memory: &Memory) -> Result<Run> {
+        let command = self.subject.command.clone();
+        let mut run = Run { command, ..self.request.run.clone() };
+        let preload = std::ffi::OsString::from("LD_PRELOAD");
+        let given = run.environment.iter().find(|(name, _)| *name == preload).map(|(_, value)| value.clone());
+        let mut libraries = self.engine.as_os_str().to_owned();
+        if let Some(others) = given.or_else(|| std::env::var_os(&preload)).filter(|others| !others.is_empty())
+        {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        run.environment.retain(|(name, _)| *name != preload);
+        run.environment.push((preload, libraries));
+        let named = format!("{}:{}", memory.path(), self.subject.mapped_text()?);
+        run.environment.push((VARIABLE.into(), named.into()));
+        Ok(run)
+    }
+}
+
+/// A process that was attached to at a time, and left running.
+fn left(begun: Instant) -> Finished {
+    Finished {
+        ending: Ending::Stopped,
+        wall_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        usage: Usage::default(),
+        stdout: Output::of(b""),
+        stderr: Output::of(b""),
+        stdout_file: None,
+        stopped: Some(Stopped::Left),
+        left_running: 0,
+        client: None,
+    }
+}
