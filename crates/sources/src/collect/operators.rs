@@ -1,0 +1,123 @@
+//! Operators and assignments.
+
+use super::Collector;
+use super::places::further;
+use crate::facts::{Act, Place, Reach, Source, Value};
+use crate::tree::{Kind, NodeId, TypeKind};
+
+impl Collector<'_> {
+    pub(super) fn step(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let children = &tree.node(id).children;
+        let Some(&pointer) = children.first() else { return Vec::new() };
+        let values = self.value(pointer);
+        self.visit(&children[1..]);
+        if tree.pointee(tree.node(id).ty).is_none() {
+            return Vec::new();
+        }
+        self.moved(values, pointer, *children.get(1).unwrap_or(&id), id)
+    }
+
+    pub(super) fn binary(&mut self, id: NodeId) -> Vec<Value> {
+        let tree = self.tree;
+        let node = tree.node(id);
+        let [left, right] = node.children[..] else {
+            self.visit(&node.children);
+            return Vec::new();
+        };
+        let is_pointer = |node: NodeId| tree.pointee(tree.node(node).ty).is_some();
+        match (is_pointer(id), is_pointer(left), is_pointer(right)) {
+            (true, true, false) => {
+                let values = self.value(left);
+                self.value(right);
+                self.moved(values, left, right, id)
+            }
+            (true, false, true) => {
+                self.value(left);
+                let values = self.value(right);
+                self.moved(values, right, left, id)
+            }
+            // Nothing is assigned to a value: `a = b, c = d`.
+            (true, ..) if matches!(tree.node(tree.bare(left)).kind, Kind::Binary | Kind::Step) => {
+                self.value(left);
+                self.value(right)
+            }
+            (true, ..) => self.assign(left, right),
+            (false, true, true) => {
+                self.note_distance(left, right, id);
+                self.visit(&[left, right]);
+                Vec::new()
+            }
+            _ if self.holds_pointer(node.ty) && self.is_place(left) && !self.is_sum(right) => {
+                let values = self.assign(left, right);
+                // Of `a + b` the left side is a value, of `a = b` it is a place, though perhaps in parentheses.
+                match tree.node(left).kind {
+                    Kind::Wrap => Self::inside(values),
+                    _ => values,
+                }
+            }
+            _ if self.holds_pointer(node.ty) => {
+                let mut values = self.value(left);
+                values.extend(self.value(right));
+                Self::inside(values)
+            }
+            _ => {
+                self.visit(&[left, right]);
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn inside(values: Vec<Value>) -> Vec<Value> {
+        let inside = |value: Value| Value { reach: further(value.reach, Reach::Inside), ..value };
+        values.into_iter().map(inside).collect()
+    }
+
+    /// A variable or a member.
+    pub(super) fn is_place(&self, id: NodeId) -> bool {
+        matches!(self.tree.node(self.tree.bare(id)).kind, Kind::DeclRef | Kind::Member)
+    }
+
+    /// Integers that are worked out are lengths and hashes; an address that is kept in an integer is put there as it is.
+    pub(super) fn is_sum(&self, id: NodeId) -> bool {
+        let is_integer = self.tree.ty(self.tree.node(id).ty).kind == TypeKind::Scalar;
+        is_integer && self.tree.node(self.tree.uncast(id)).kind == Kind::Binary
+    }
+
+    /// What is kept of a value that is stored or given.
+    pub(super) fn kept(&mut self, id: NodeId) -> Vec<Value> {
+        let values = self.value(id);
+        if self.is_sum(id) { Vec::new() } else { values }
+    }
+
+    /// `left = right`. What only looks so (`left, right`, sums of integers) is taken for it: that adds ways, and loses none.
+    pub(super) fn assign(&mut self, left: NodeId, right: NodeId) -> Vec<Value> {
+        let values = self.value(right);
+        let targets = self.value(left);
+        for target in &targets {
+            if let Source::Place(place) = &target.source {
+                self.flow_at(&values, place, target.level.saturating_neg());
+                self.note_foreign_member(&values, right, place);
+            }
+        }
+        values
+            .into_iter()
+            .chain(targets.into_iter().filter(|_| self.tree.pointee(self.tree.node(left).ty).is_none()))
+            .collect()
+    }
+
+    /// An address put into a member of a system's type leaves the program, but for cookies.
+    pub(super) fn note_foreign_member(&mut self, values: &[Value], from: NodeId, place: &Place) {
+        let Place::Member(record, member) = place else { return };
+        let Some(found) = self.tree.records.iter().find(|known| known.usr.as_ref() == Some(record)) else {
+            return;
+        };
+        if !found.is_foreign || found.names.iter().any(|name| crate::known::is_cookie(name, member)) {
+            return;
+        }
+        let name = found.names.first().map_or("a system's type", String::as_str);
+        let mut values = values.to_vec();
+        values.extend(self.typed_object(self.tree.uncast(from)));
+        self.act(&values, &Act::Leaves(format!("{name}.{member}").into()), from);
+    }
+}
