@@ -5,6 +5,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::declaration::Found;
 use crate::language::SourceLanguage;
 use crate::lex::Kind;
+use crate::one_declaration;
 use crate::shape_rules;
 use std::ops::Range;
 
@@ -64,6 +65,17 @@ impl<'a> Body<'a> {
             Some(_) => Err(unclear("a member shares its line with something that does not move")),
             None => Ok(body),
         }
+    }
+
+    /// Lets the declarators of the only declaration move, where their texts can change places. Their types have to be one:
+    /// what stands before the first may be a macro that says more of it than of the others.
+    pub(crate) fn part_declarators(&mut self) {
+        let Some(pieces) = one_declaration::split(&self.found.lexed, &self.pieces) else { return };
+        self.pieces = pieces;
+        self.mode = Mode::Slots;
+        self.units.clear();
+        self.bindings.clear();
+        self.make_units();
     }
 
     /// True when the bytes to move hold more than the unit and its comments.
@@ -228,6 +240,20 @@ impl<'a> Body<'a> {
                 let word = lexed.str(token);
                 lexed.is_word(token) && words.contains(&word) && !is_common_word(word)
             })
+        })
+    }
+
+    /// True when a constructor of the class is declared in the body: `class API value { value(int); }`, where the grammar does
+    /// not know which word is the class, too.
+    pub(crate) fn declares_constructor(&self, class: &str) -> bool {
+        let lexed = &self.found.lexed;
+        let is_word_before = |word: &str| matches!(word, "explicit" | "constexpr" | "inline");
+        let methods = self.pieces.iter().filter(|piece| piece.kind == BodyPartKind::Fixed);
+        methods.into_iter().any(|piece| {
+            let code =
+                piece.tokens.clone().filter(|&index| lexed.is_code(index)).map(|index| lexed.str(index));
+            let mut words = code.skip_while(|word| is_word_before(word));
+            words.next() == Some(class) && words.next() == Some("(")
         })
     }
 

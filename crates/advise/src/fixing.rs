@@ -4,7 +4,7 @@ use crate::body::Body;
 use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
-use crate::meaning::Effect;
+use crate::meaning::{Effect, Hold};
 use crate::options::Options;
 use crate::own_lines;
 use crate::problem::Subject;
@@ -141,21 +141,25 @@ impl Holds {
                 Effect::Keep => self.pinned.extend(held),
                 Effect::Boundary => self.boundaries.extend(held),
                 Effect::Relative => self.chained.extend(held),
-                Effect::Named => continue,
+                Effect::Named | Effect::Exchanged => continue,
             }
             self.bindings.push(hold.binding.clone());
         }
     }
 
-    /// Whether the compiler knows of values by position.
-    pub(crate) fn are_named(&self, spelling: &Spelling, path: &str, options: &Options) -> bool {
+    /// How values by position, of which the compiler knows, follow an order; `None` when it knows of none. Where one list can
+    /// name no members, the values of all change places.
+    pub(crate) fn by_position(&self, spelling: &Spelling, path: &str, options: &Options) -> Option<Effect> {
         let mut names = spelling.names.clone();
         names.push(bare(&spelling.name).to_string());
-        options.meaning.holds(&names, path).any(|hold| hold.effect == Effect::Named)
+        let effects = options.meaning.holds(&names, path).map(|hold| hold.effect);
+        let known: Vec<Effect> =
+            effects.filter(|effect| matches!(effect, Effect::Named | Effect::Exchanged)).collect();
+        known.iter().copied().find(|effect| *effect == Effect::Exchanged).or(known.first().copied())
     }
 
     /// Values by position of which the compiler knows, and which the text does not show: no edit can name the members
-    /// there, so that they keep their offsets.
+    /// there or reorder the values, so that they keep their offsets.
     pub(crate) fn add_unnamed(
         &mut self,
         spelling: &Spelling,
@@ -165,7 +169,8 @@ impl Holds {
     ) {
         let mut names = spelling.names.clone();
         names.extend([bare(&spelling.name).to_string(), spelling.name.clone()]);
-        for hold in options.meaning.holds(&names, path).filter(|hold| hold.effect == Effect::Named) {
+        let is_by_position = |hold: &&Hold| matches!(hold.effect, Effect::Named | Effect::Exchanged);
+        for hold in options.meaning.holds(&names, path).filter(is_by_position) {
             let is_shown = |at: &SourcePlace| lists.contains(&(at.path.clone(), at.line));
             if !hold.binding.at.as_ref().is_some_and(is_shown) {
                 self.pinned.extend(hold.binding.names.iter().cloned());

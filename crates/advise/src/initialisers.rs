@@ -1,37 +1,65 @@
-//! Initialisers that give a type's members by position, and their rewriting to designated ones.
+//! Initialisers that give values to a type's members by position, and what of them follows an order: names of the members are
+//! inserted, or the values change places.
 
 use crate::constraint::{Binding, Constraint};
+use crate::exchange;
+use crate::holders::{Holders, holds, is_array, shared_name, type_names};
 use crate::language::SourceLanguage;
 use crate::parsed::Parsed;
 use crate::sources::Sources;
-use crate::spelling::bare;
 use crate::syntax::{self, Site, SiteKind, line_of, node_at, parts, text_of};
 use crate::words::{self, Words};
 use lineup_model::types::{Member, TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use tree_sitter::Node;
 
 /// Text to insert, by file and byte offset.
 pub(crate) type Insertions = BTreeMap<String, BTreeMap<usize, String>>;
 
-/// How the initialisers of a type become designated.
-#[derive(Default)]
-pub(crate) struct Designated {
+/// How values by position follow an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follows {
+    /// The names of their members are inserted.
+    Named,
+    /// They change places: no names can stand there.
+    Exchanged,
+}
+
+/// The values by position of a type, and how they follow.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Positional {
     /// What is inserted.
-    pub(crate) insertions: Insertions,
-    /// Where lists of the type's values begin: file and line.
+    insertions: Insertions,
+    /// What changes places: for each list by file, where its values stand.
+    exchanges: BTreeMap<String, Vec<exchange::Values>>,
+    /// Where lists of the type's values begin: file and line. Lines that other lists share are left out.
     pub(crate) lists: BTreeSet<(String, u32)>,
 }
 
-/// What designates every positional initialiser of `wanted` in the sources.
+impl Positional {
+    /// The texts in which the values follow an order of members.
+    pub(crate) fn edited(&self, sources: &Sources, order: &[usize]) -> BTreeMap<String, String> {
+        let inserted = self.insertions.iter().filter_map(|(path, insertions)| {
+            sources.get(path).map(|text| (path.clone(), insert(text, insertions)))
+        });
+        let exchanged = self.exchanges.iter().filter_map(|(path, lists)| {
+            sources.get(path).map(|text| (path.clone(), exchange::apply(text, lists, order)))
+        });
+        inserted.chain(exchanged).collect()
+    }
+}
+
+/// What follows an order in every initialiser that gives values to `wanted` by position.
 ///
 /// # Errors
 /// The initialisers that cannot be rewritten safely, with their places.
-pub(crate) fn designate(
+pub(crate) fn by_position(
     sources: &Sources,
     types: &Types,
     wanted: TypeId,
-) -> Result<Designated, Vec<Binding>> {
+    follows: Follows,
+) -> Result<Positional, Vec<Binding>> {
     let names = type_names(types);
     let shared = shared_name(types, wanted);
     let mut holders = Holders { types, wanted, known: HashMap::new() };
@@ -42,7 +70,8 @@ pub(crate) fn designate(
         file.words().may_have_one_of(&all_told)
             && told.iter().any(|name| file.may_name(name) && may_give_values(file.text(), name))
     };
-    let mut designated = Designated::default();
+    let mut positional = Positional::default();
+    let numbering = exchange::Numbering::of(sources, follows);
     let mut refusals = Vec::new();
     let mut macros: Option<HashMap<&str, (&str, u32)>> = None;
     for (path, text) in sources.iter() {
@@ -58,8 +87,11 @@ pub(crate) fn designate(
             wanted,
             is_cpp,
             macros: macros.get_or_insert_with(|| macros_of_values(sources)),
+            follows,
+            numbering: &numbering,
             found: BTreeMap::new(),
-            lists: BTreeSet::new(),
+            exchanged: Vec::new(),
+            lists: Vec::new(),
             refusals: Vec::new(),
         };
         sources.with_tree(path, |text, tree| {
@@ -80,14 +112,18 @@ pub(crate) fn designate(
             }
         });
         refusals.append(&mut walker.refusals);
-        designated.lists.extend(walker.lists.into_iter().map(|line| (path.to_string(), line)));
+        let lines = sources.with_tree(path, |_, tree| exchange::clear_lines(tree, &walker.lists));
+        positional.lists.extend(lines.into_iter().flatten().map(|line| (path.to_string(), line)));
         if !walker.found.is_empty() {
-            designated.insertions.insert(path.to_string(), walker.found);
+            positional.insertions.insert(path.to_string(), walker.found);
+        }
+        if !walker.exchanged.is_empty() {
+            positional.exchanges.insert(path.to_string(), walker.exchanged);
         }
     }
     refusals.sort();
     refusals.dedup();
-    if refusals.is_empty() { Ok(designated) } else { Err(refusals) }
+    if refusals.is_empty() { Ok(positional) } else { Err(refusals) }
 }
 
 /// False when no declaration or literal of C in the text gives values to something of this type for certain. Most of what
@@ -111,80 +147,6 @@ fn may_give_values(text: &str, name: &str) -> bool {
     })
 }
 
-/// Types inside types beyond this are no program's.
-const MOST_NESTING: u32 = 64;
-
-/// Which types are, or contain, the wanted one.
-struct Holders<'t> {
-    types: &'t Types,
-    wanted: TypeId,
-    known: HashMap<TypeId, bool>,
-}
-
-impl Holders<'_> {
-    fn holds(&mut self, id: TypeId) -> bool {
-        self.holds_at(id, 0)
-    }
-
-    fn holds_at(&mut self, id: TypeId, depth: u32) -> bool {
-        let types = self.types;
-        let Some(id) = types.strip(id).filter(|_| depth < MOST_NESTING) else { return false };
-        if id == self.wanted {
-            return true;
-        }
-        if let Some(&known) = self.known.get(&id) {
-            return known;
-        }
-        // Types that contain themselves end here.
-        self.known.insert(id, false);
-        let holds = match types.get(id).map(|ty| &ty.kind) {
-            Some(TypeKind::Array { element, .. }) => self.holds_at(*element, depth + 1),
-            Some(TypeKind::Aggregate(aggregate)) => {
-                aggregate.members.iter().any(|member| self.holds_at(member.ty, depth + 1))
-            }
-            _ => false,
-        };
-        self.known.insert(id, holds);
-        holds
-    }
-}
-
-/// The type's name, when another type that is declared elsewhere and has other members has it, too.
-fn shared_name(types: &Types, wanted: TypeId) -> Option<&str> {
-    let own = types.get(wanted)?;
-    let (_, aggregate) = types.aggregate(wanted)?;
-    let name = bare(own.name.as_deref()?);
-    let members = |members: &[Member]| -> Vec<Option<String>> {
-        members.iter().map(|member| member.name.as_deref().map(str::to_string)).collect()
-    };
-    let wanted_members = members(&aggregate.members);
-    let is_other = |other: &lineup_model::types::Type| match &other.kind {
-        TypeKind::Aggregate(found) => {
-            !found.is_declaration
-                && other.name.as_deref().is_some_and(|known| bare(known) == name)
-                && other.declared_at != own.declared_at
-                && members(&found.members) != wanted_members
-        }
-        _ => false,
-    };
-    types.iter().any(|(_, other)| is_other(other)).then_some(name)
-}
-
-/// Complete aggregates, and typedefs of them, by name.
-fn type_names(types: &Types) -> HashMap<&str, TypeId> {
-    let mut names = HashMap::new();
-    for (id, ty) in types.iter() {
-        let Some(name) = ty.name.as_deref() else { continue };
-        let is_complete = types.aggregate(id).is_some_and(|(_, aggregate)| !aggregate.is_declaration);
-        let is_array = matches!(types.strip(id).and_then(|id| types.get(id)), Some(ty) if matches!(ty.kind, TypeKind::Array { .. }));
-        if is_complete || is_array {
-            let last = name.rsplit("::").next().unwrap_or(name);
-            names.entry(last).or_insert(id);
-        }
-    }
-    names
-}
-
 /// Macros whose body is a positional brace initialiser, with their places.
 fn macros_of_values(sources: &Sources) -> HashMap<&str, (&str, u32)> {
     let mut macros = HashMap::new();
@@ -202,8 +164,11 @@ struct Walker<'w> {
     wanted: TypeId,
     is_cpp: bool,
     macros: &'w HashMap<&'w str, (&'w str, u32)>,
+    follows: Follows,
+    numbering: &'w exchange::Numbering,
     found: BTreeMap<usize, String>,
-    lists: BTreeSet<u32>,
+    exchanged: Vec<exchange::Values>,
+    lists: Vec<Range<usize>>,
     refusals: Vec<Binding>,
 }
 
@@ -332,7 +297,10 @@ impl Walker<'_> {
             return self.refuse(list, "the initialiser is not understood");
         }
         if ty == self.wanted {
-            self.lists.insert(line_of(list));
+            self.lists.push(list.byte_range());
+            if self.follows == Follows::Exchanged {
+                self.exchange(list, members);
+            }
         }
         let mut position = 0;
         for element in elements {
@@ -343,6 +311,20 @@ impl Walker<'_> {
             let Some(member) = members.get(position) else { break };
             position += 1;
             self.positional(element, ty, member, depth);
+        }
+    }
+
+    /// Values that change places; a list in which all are named follows as it is.
+    fn exchange(&mut self, list: Node<'_>, members: &[Member]) {
+        if !self.is_cpp && parts(list).into_iter().all(|element| pair_value(element).is_some()) {
+            return;
+        }
+        match exchange::values(list, self.text, members, self.numbering) {
+            Err(why) => self.refuse(list, why),
+            Ok(values) if self.exchanged.iter().any(|other| other.overlaps(&values)) => {
+                self.refuse(list, "it stands inside another one");
+            }
+            Ok(values) => self.exchanged.push(values),
         }
     }
 
@@ -371,9 +353,10 @@ impl Walker<'_> {
                 && is_plain_value(element)
                 && element.kind() != "string_literal";
             match member.name.as_deref() {
-                _ if self.is_cpp => self.refuse(element, "C++ designators follow declaration order"),
                 None => self.refuse(element, "an anonymous member is initialised"),
                 Some(_) if could_elide => self.refuse(element, "braces are left out"),
+                Some(_) if self.follows == Follows::Exchanged => {}
+                Some(_) if self.is_cpp => self.refuse(element, "C++ designators follow declaration order"),
                 Some(name) => {
                     self.found.insert(element.start_byte(), format!(".{name} = "));
                 }
@@ -390,26 +373,9 @@ fn is_plain_value(value: Node<'_>) -> bool {
     matches!(value.kind(), "number_literal" | "char_literal" | "string_literal" | "true" | "false" | "null")
 }
 
-fn is_array(types: &Types, id: TypeId) -> bool {
-    types.strip(id).and_then(|id| types.get(id)).is_some_and(|ty| matches!(ty.kind, TypeKind::Array { .. }))
-}
-
 /// The value of `.member = value` or `[index] = value`.
 fn pair_value(element: Node<'_>) -> Option<Node<'_>> {
     (element.kind() == "initializer_pair").then(|| element.child_by_field_name("value"))?
-}
-
-/// True when an object of type `id` is, or contains, one of type `wanted`.
-fn holds(types: &Types, id: TypeId, wanted: TypeId, depth: u32) -> bool {
-    let Some(id) = types.strip(id).filter(|_| depth < 16) else { return false };
-    match types.get(id).map(|ty| &ty.kind) {
-        _ if id == wanted => true,
-        Some(TypeKind::Array { element, .. }) => holds(types, *element, wanted, depth + 1),
-        Some(TypeKind::Aggregate(aggregate)) => {
-            aggregate.members.iter().any(|member| holds(types, member.ty, wanted, depth + 1))
-        }
-        _ => false,
-    }
 }
 
 /// Applies insertions to a text.

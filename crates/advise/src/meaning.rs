@@ -61,6 +61,8 @@ pub enum Effect {
     Relative,
     /// Another offset of the named members, unless the edit names them in the initialiser at that place.
     Named,
+    /// The same, but nothing can be named there: the edit reorders the values.
+    Exchanged,
 }
 
 impl Meaning {

@@ -1,15 +1,14 @@
 //! A better order for the members of one type, from recorded use to judged proposal.
 
 use crate::asserted::Asserted;
-use crate::body::{Body, has_construction_order};
+use crate::body::Body;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
-use crate::contracts::{self, Lifts};
 use crate::declaration;
 use crate::error::AdviseError;
 use crate::figures;
-use crate::fixing::{self, Holds};
-use crate::initialisers;
+use crate::fixing;
+use crate::groundwork::{Groundwork, has_one_type, member_names};
 use crate::judge::Judge;
 use crate::options::Options;
 use crate::placement::Placed;
@@ -23,8 +22,7 @@ use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
 use crate::verify::{self, Candidate, Verified};
 use lineup_model::types::{TypeId, Types};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 /// What became of one type.
 pub(crate) enum Verdict {
@@ -79,7 +77,7 @@ pub(crate) fn propose(
         Ok(found) => found,
         Err(verdict) => return Ok(verdict),
     };
-    match plan.designate(subject, spelling, sources) {
+    match plan.follow(subject, spelling, sources) {
         Ok(()) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
         Err(bindings) => Ok(refused(spelling, bindings, potential(subject, &plan.models))),
     }
@@ -162,10 +160,6 @@ fn search<'s>(
     Ok((plan, outcome))
 }
 
-fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
-    subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
-}
-
 fn refused(spelling: &Spelling, constraints: Vec<Binding>, lines: Vec<RegionLines>) -> Verdict {
     Verdict::Refused(Refusal { owner: spelling.name.clone(), constraints, lines })
 }
@@ -222,74 +216,6 @@ pub(crate) struct Plan<'s> {
     pub(crate) head_units: usize,
 }
 
-/// What the sources say about a type.
-pub(crate) struct Groundwork<'s> {
-    pub(crate) body: Body<'s>,
-    /// The members of each unit of text.
-    ranges: Vec<Range<usize>>,
-    holds: Holds,
-    /// Sources with positional initialisers designated; `None` until an order is worth looking for them.
-    designated: Option<BTreeMap<String, String>>,
-}
-
-impl<'s> Groundwork<'s> {
-    fn lay(
-        subject: &Subject<'_>,
-        spelling: &Spelling,
-        sources: &'s Sources,
-        options: &Options,
-    ) -> Result<Self, Vec<Binding>> {
-        let one = |binding: Binding| vec![binding];
-        fixing::forbidden_outright(subject, spelling, options).map_err(one)?;
-        let members = member_names(subject);
-        let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
-        let is_cpp = has_construction_order(found.language);
-        let mut body = Body::read(found, &members).map_err(one)?;
-        let class = bare(&spelling.name);
-        let lifts = Lifts::new(options, class);
-        let contracts = contracts::read(&body, lifts);
-        contracts::obey_headings(&mut body, lifts);
-        let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
-        let mut holds = Holds::from_source(subject, spelling, sources, &members);
-        if is_cpp {
-            holds.add_construction_order(subject, sources, class, &members);
-        }
-        holds.add_contracts(contracts);
-        holds.add_options(subject, options, class);
-        holds.add_meaning(spelling, &body.found.path, options);
-        if !holds.forbidding.is_empty() {
-            return Err(holds.forbidding);
-        }
-        let mut ground = Groundwork { body, ranges, holds, designated: None };
-        if ground.holds.are_named(spelling, &ground.body.found.path, options) {
-            let lists = ground.designate(subject, spelling, sources)?;
-            ground.holds.add_unnamed(spelling, &ground.body.found.path, options, &lists);
-        }
-        Ok(ground)
-    }
-
-    /// Names the members in every initialiser that gives values by position; the places of all lists of values. To find them
-    /// whole sources are parsed.
-    fn designate(
-        &mut self,
-        subject: &Subject<'_>,
-        spelling: &Spelling,
-        sources: &Sources,
-    ) -> Result<BTreeSet<(String, u32)>, Vec<Binding>> {
-        let is_cpp = has_construction_order(self.body.found.language);
-        let is_aggregate = !is_cpp || !constructors::has_constructor(sources, bare(&spelling.name));
-        let found = match is_aggregate {
-            true => initialisers::designate(sources, subject.types, subject.id)?,
-            false => initialisers::Designated::default(),
-        };
-        let designated = found.insertions.iter().filter_map(|(path, insertions)| {
-            sources.get(path).map(|text| (path.clone(), initialisers::insert(text, insertions)))
-        });
-        self.designated = Some(designated.collect());
-        Ok(found.lists)
-    }
-}
-
 impl<'s> Plan<'s> {
     pub(crate) fn make(
         subject: &Subject<'_>,
@@ -299,22 +225,22 @@ impl<'s> Plan<'s> {
         models: Models,
     ) -> Result<Self, (Models, Vec<Binding>)> {
         let mut plan = Plan::sketch(subject, spelling, sources, options, models)?;
-        match plan.designate(subject, spelling, sources) {
+        match plan.follow(subject, spelling, sources) {
             Ok(()) => Ok(plan),
             Err(bindings) => Err((plan.models, bindings)),
         }
     }
 
-    /// Looks for the initialisers that an order has to name members in, if that was not done.
-    fn designate(
+    /// Looks for the values by position that have to follow an order, if that was not done.
+    fn follow(
         &mut self,
         subject: &Subject<'_>,
         spelling: &Spelling,
         sources: &Sources,
     ) -> Result<(), Vec<Binding>> {
-        match self.ground.designated {
+        match self.ground.values {
             Some(_) => Ok(()),
-            None => self.ground.designate(subject, spelling, sources).map(|_| ()),
+            None => self.ground.follow(subject, spelling, sources).map(|_| ()),
         }
     }
 
@@ -450,7 +376,7 @@ impl<'s> Plan<'s> {
         moved.flat_map(|&unit| self.problem.units[unit].fields.clone()).collect()
     }
 
-    /// The edited texts: the declaration, designated initialisers, constructors' initialiser lists.
+    /// The edited texts: the declaration, initialisers by position, constructors' initialiser lists.
     pub(crate) fn write(
         &self,
         subject: &Subject<'_>,
@@ -460,16 +386,21 @@ impl<'s> Plan<'s> {
     ) -> Result<BTreeMap<String, String>, Binding> {
         let text_order: Vec<usize> =
             order.iter().filter_map(|unit| unit.checked_sub(self.head_units)).collect();
-        let mut edited = self.ground.designated.clone().unwrap_or_default();
+        let values = self.ground.values.as_ref();
+        let mut edited = values
+            .map_or_else(BTreeMap::new, |values| values.edited(sources, &self.problem.field_order(order)));
         let path = &self.ground.body.found.path;
         match edited.get(path) {
             None => {
                 edited.insert(path.clone(), rewrite::apply(&self.ground.body, &text_order));
             }
             Some(_) => {
-                let designated = sources.with(&edited);
-                let found = declaration::find(&designated, &spelling.name, spelling.declared_at.as_ref())?;
+                let followed = sources.with(&edited);
+                let found = declaration::find(&followed, &spelling.name, spelling.declared_at.as_ref())?;
                 let mut body = Body::read(found, &member_names(subject))?;
+                if has_one_type(subject) {
+                    body.part_declarators();
+                }
                 body.units.clone_from(&self.ground.body.units);
                 let text = rewrite::apply(&body, &text_order);
                 edited.insert(path.clone(), text);

@@ -106,6 +106,18 @@ impl Sources {
         Sources::new(wanted.into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(file))
     }
 
+    /// The same files, some headers of which only units of C++ read.
+    #[must_use]
+    pub fn with_cpp_headers(&self, headers: impl IntoIterator<Item = String>) -> Sources {
+        let is_new = |path: &String| path.ends_with(".h") && self.language(path) == SourceLanguage::C;
+        let new: BTreeSet<String> = headers.into_iter().filter(is_new).collect();
+        // What was parsed as C is parsed anew.
+        let texts = new.iter().filter_map(|path| Some((path.clone(), self.get(path)?.to_owned()))).collect();
+        let mut sources = self.with(&texts);
+        sources.cpp_headers.extend(new);
+        sources
+    }
+
     /// The files with their texts, in order of path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, file)| (path.as_str(), file.text()))
@@ -160,7 +172,8 @@ impl Sources {
         self.parsed(path).map(Parsed::lexed)
     }
 
-    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C, or no C compiler could read it.
+    /// The language of one of the files. `.h` is C unless the folder holds C++ and no C, only units of C++ are known to read
+    /// it, or no C compiler could.
     pub fn language(&self, path: &str) -> SourceLanguage {
         let is_cpp = self.headers_are_cpp || self.cpp_headers.contains(path);
         let header = if is_cpp { SourceLanguage::Cpp } else { SourceLanguage::C };
@@ -239,6 +252,18 @@ mod tests {
         assert_eq!(language("namespace n {\nclass a {\n private:\n  int b;\n};\n}\n"), SourceLanguage::Cpp);
         assert_eq!(language("#ifdef __cplusplus\nnamespace n {\n#endif\nint f();\n"), SourceLanguage::C);
         assert_eq!(language("struct a { int private; int class; };\n"), SourceLanguage::C);
+    }
+
+    #[test]
+    fn a_header_that_only_units_of_cpp_read_is_cpp_though_it_could_be_read_as_c() {
+        let files =
+            [("a.h", "#ifdef __cplusplus\nnamespace n {\n#endif\n"), ("b.h", ""), ("a.c", ""), ("b.cc", "")];
+        let sources = Sources::new(files.map(|(path, text)| (path.to_string(), text.to_string())));
+        assert_eq!(sources.language("a.h"), SourceLanguage::C);
+        let told = sources.with_cpp_headers(["a.h".to_string(), "a.c".to_string()]);
+        let language = |path: &str| told.language(path);
+        assert_eq!(language("a.h"), SourceLanguage::Cpp);
+        assert_eq!((language("b.h"), language("a.c")), (SourceLanguage::C, SourceLanguage::C));
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut as_it_is = scratch.copy(Role::Before)?;
     stages.stage("building the program as it is, and reading its sources");
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))?;
+    let sources = reading.in_their_languages(&sources);
     wanted.meaning = reading.meaning().and(wanted.meaning);
     stages.stage("working out a better layout; the compiler judges every candidate");
     let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;

@@ -9,6 +9,7 @@ use crate::judge::{Finding, Product, judge, unread_functions};
 use crate::libclang::{Library, Unit};
 use crate::patience::within;
 use crate::read::{Known, normal, read};
+use crate::tree::Name;
 use crate::uses::{Checked, CheckedType, Use, UseKind, Verdict};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -135,6 +136,8 @@ pub fn check_with(
     };
     let findings = judge(&facts, &product);
     checked.types = self::types(&facts, &findings, &root);
+    let only_cpp = facts.read_as_cpp.difference(&facts.read_as_c);
+    checked.only_cpp = only_cpp.map(|file| relative(file, &root)).collect();
     hold_back_unread(&mut checked, &facts, &root);
     Ok(checked)
 }
@@ -282,12 +285,12 @@ impl Reader {
         let mut tree = read(&unit, &self.root, self.command.is_cpp(&self.source), known);
         tree.forbids_designators = self.command.forbids_designators();
         let mut facts = collect(&tree, is_kernel);
+        let own: BTreeSet<Name> =
+            tree.files.iter().filter(|file| Path::new(&***file).starts_with(&self.root)).cloned().collect();
         if !is_kernel {
-            let files = tree.files.iter().map(|file| Path::new(&**file));
-            files
-                .filter(|file| file.starts_with(&self.root))
-                .for_each(|file| self.note_hidden(&mut facts, file));
+            own.iter().for_each(|file| self.note_hidden(&mut facts, Path::new(&**file)));
         }
+        *if tree.is_cpp { &mut facts.read_as_cpp } else { &mut facts.read_as_c } = own;
         Ok(facts)
     }
 
@@ -319,7 +322,7 @@ fn relative(path: &str, root: &Path) -> String {
 
 fn types(
     facts: &Facts,
-    findings: &BTreeMap<crate::tree::Name, BTreeSet<Finding>>,
+    findings: &BTreeMap<Name, BTreeSet<Finding>>,
     root: &Path,
 ) -> BTreeMap<String, CheckedType> {
     let mut texts = Texts::default();

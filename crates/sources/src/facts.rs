@@ -155,15 +155,14 @@ pub(crate) enum Saying {
     Offset(Name),
     /// The first so many bytes are treated by themselves.
     Prefix(u64),
+    /// The members in the first so many bytes are copied to the same members, or cleared.
+    LeadingMembers(u64),
     /// Bytes from the start of a member on are treated as one; their number, where known.
     Span(Name, Option<u64>),
     /// The distance between two members.
     Distance(Name, Name),
-    /// Values by position, for so many members; true when an edit cannot name the members there: a macro writes them,
-    /// or the language wants them in order.
-    Positional(usize, bool),
-    /// Values by position where the compiler takes no names.
-    PositionalOnly,
+    /// Values by position, for so many members.
+    Positional(usize, Follows),
     /// Values in braces that do something: the compiler works them out in the order of these members.
     WorkedOut(Vec<Name>),
     /// The compiler compares objects in the order of their members.
@@ -184,6 +183,17 @@ pub(crate) enum Saying {
     Whole(Name),
     /// An ABI's constant measures it.
     AbiConstant(Name),
+}
+
+/// How values by position can follow their members to another order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Follows {
+    /// An edit names the members there.
+    Named,
+    /// The compiler takes no names there, or wants them in order: the values change places.
+    Exchanged,
+    /// Not at all: a macro writes them, or not every member has one where none can be named.
+    Not,
 }
 
 /// A member, as far as other units need it.
@@ -269,6 +279,9 @@ pub(crate) struct Facts {
     pub(crate) alternatives: BTreeSet<(Name, Name)>,
     /// Functions and variables of the units' common names, with their types: what a unit that could not be read may use.
     pub(crate) mentions: BTreeSet<(Name, Name)>,
+    /// Files of the project that units of C read, and those that units of C++ read.
+    pub(crate) read_as_c: BTreeSet<Name>,
+    pub(crate) read_as_cpp: BTreeSet<Name>,
     /// Functions that the linker shows to others: name, and the records in what they take and give.
     pub(crate) exported: BTreeSet<(Name, Name, Where)>,
 }
@@ -308,6 +321,8 @@ impl Facts {
         self.looked_into.extend(other.looked_into);
         self.alternatives.extend(other.alternatives);
         self.mentions.extend(other.mentions);
+        self.read_as_c.extend(other.read_as_c);
+        self.read_as_cpp.extend(other.read_as_cpp);
         self.exported.extend(other.exported);
     }
 }

@@ -69,7 +69,7 @@ fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
         refusals += usize::from(finding.verdict == Verdict::Refuse);
         let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
         // Each of these places needs an edit of its own.
-        let is_named = matches!(finding.verdict, Verdict::Named(_));
+        let is_named = matches!(finding.verdict, Verdict::Named(_) | Verdict::Exchanged(_));
         is_named || is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
     };
     findings.into_iter().filter(is_new).collect()

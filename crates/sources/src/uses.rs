@@ -1,7 +1,7 @@
 //! The result: every use of a type whose meaning depends on the order of its members, and what follows from it.
 
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What a use asks of the order of a type's members.
@@ -20,6 +20,9 @@ pub enum Verdict {
     Last(String),
     /// An initialiser gives these members their values by position: they may move when an edit names them there.
     Named(Vec<String>),
+    /// An initialiser gives these members their values by position, and can name none: they may move when an edit reorders the
+    /// values there.
+    Exchanged(Vec<String>),
     /// C++ constructs and destroys these members in the order of their declarations, which they keep among themselves.
     InOrder(Vec<String>),
     /// The order does not matter.
@@ -132,7 +135,7 @@ impl CheckedType {
                 Verdict::First => kept.extend(self.members.first().map(String::as_str)),
                 Verdict::Keep(names) => kept.extend(names.iter().map(String::as_str)),
                 Verdict::Boundary(name) | Verdict::Last(name) => kept.push(name),
-                Verdict::Named(_) | Verdict::InOrder(_) | Verdict::Harmless => {}
+                Verdict::Named(_) | Verdict::Exchanged(_) | Verdict::InOrder(_) | Verdict::Harmless => {}
             }
         }
         kept.sort_unstable();
@@ -156,6 +159,8 @@ pub struct Checked {
     pub units: usize,
     /// Units that could not be read, and the first error of each.
     pub unread: Vec<(String, String)>,
+    /// Files, relative to the source folder, that units of C++ read and none of C.
+    pub only_cpp: BTreeSet<String>,
     /// The project's types, by libclang's name.
     pub types: BTreeMap<String, CheckedType>,
 }

@@ -101,17 +101,53 @@ fn a_unit_that_crashes_clang_does_not_end_the_check() {
     }
 }
 
+/// How `one` of the type `t` follows an order, in a file that these calls compile.
+fn follows(one: &str, call: &str) -> Vec<Verdict> {
+    let text = format!(
+        "#define NONE ((void *)0)\n#define BOTH 1, 2\n#define ALL {{ 1, 2, NONE }}
+        struct t {{ int a; long b; char *c; }}; static struct t one = {one}; long f(void) {{ return one.b; }}"
+    );
+    let checked = Program::of(&[("a.c", &text)], &[call]).check();
+    let ty = checked.named("t").next().expect("the type t");
+    ty.uses.iter().map(|used| used.verdict.clone()).collect()
+}
+
 #[test]
-fn values_by_position_refuse_a_type_where_the_compiler_takes_no_names() {
-    let text =
-        "struct t { int a; long b; char c; }; static struct t one = { 1, 2 }; long f(void) { return one.b; }";
-    for (call, is_held) in
-        [("cc -std=c89 -pedantic -Werror -c a.c", true), ("cc -std=gnu89 -Werror -c a.c", false)]
-    {
+fn values_change_places_where_the_compiler_takes_no_names() {
+    let strict = "cc -std=c89 -pedantic -Werror -c a.c";
+    let names = |count: usize| ["a", "b", "c"][..count].iter().map(|name| name.to_string()).collect();
+    assert_eq!(follows("{ 1, 2, NONE }", strict), [Verdict::Exchanged(names(3))]);
+    assert_eq!(follows("{ 1, 2, NONE }", "cc -std=gnu89 -Werror -c a.c"), [Verdict::Named(names(3))]);
+    assert_eq!(follows("{ 0 }", strict), []);
+    assert_eq!(follows("{ 1, 2 }", strict), [Verdict::Keep(names(2))], "one has no value to exchange");
+    for (one, count) in [("{ BOTH, NONE }", 3), ("ALL", 3), ("{ 1 }", 1)] {
+        assert_eq!(follows(one, strict), [Verdict::Keep(names(count))], "{one}");
+    }
+}
+
+#[test]
+fn values_of_an_array_without_braces_hold_all_of_them() {
+    let text = "#define ONE 1\nstruct t { int a[2]; int b; int c; }; static struct t one = { ONE, ONE, 3 };
+        int f(void) { return one.b; }";
+    for call in ["cc -std=c89 -pedantic -Werror -c a.c", "cc -c a.c"] {
         let checked = Program::of(&[("a.c", text)], &[call]).check();
         let ty = checked.named("t").next().expect("the type t");
-        assert_eq!(ty.freedom() == Freedom::Refused, is_held, "{call} {:#?}", ty.uses);
+        let is_kept =
+            |used: &lineup_sources::Use| matches!(&used.verdict, Verdict::Keep(names) if names.len() == 2);
+        assert!(ty.uses.iter().any(is_kept), "{call} {:#?}", ty.uses);
     }
+}
+
+#[test]
+fn a_header_is_in_the_language_of_the_units_that_read_it() {
+    let files = [
+        ("both.h", "struct t { int a; long b; };"),
+        ("own.h", "struct u { int a; long b; };"),
+        ("a.c", "#include \"both.h\"\nlong f(struct t *x) { return x->b; }"),
+        ("b.cc", "#include \"both.h\"\n#include \"own.h\"\nint g(t *x, u *y) { return x->a + y->a; }"),
+    ];
+    let checked = Program::of(&files, &["cc -c a.c", "c++ -c b.cc"]).check();
+    assert_eq!(checked.only_cpp.iter().map(String::as_str).collect::<Vec<_>>(), ["b.cc", "own.h"]);
 }
 
 #[test]

@@ -142,13 +142,15 @@ fn a_method_of_a_template_that_measures_what_it_is_given_refuses_it() {
 fn values_in_braces_hold_the_members_that_they_are_for() {
     for text in [
         "struct T { int a; int b; }; T f() { return T{.a = 1, .b = 2}; }",
-        "#include <vector>\nstruct T { int a; int b; }; std::vector<T> f() { return {{1, 2}, {3, 4}, {5, 6}}; }",
         "struct B { int k; }; struct T : B { int a; int b; }; T f() { return T{{1}, 2, 3}; }",
     ] {
         let (freedom, uses) = freedom(text);
         assert_eq!(freedom, Freedom::Refused, "{text}\n{uses}");
         assert!(uses.contains("values are given by position"), "{uses}");
     }
+    let (freedom, uses) = freedom("struct T { int a; int b; }; T f() { return T{1, 2}; }");
+    assert_eq!(freedom, Freedom::Movable, "{uses}");
+    assert!(uses.contains("an edit reorders the values"), "{uses}");
     movable("struct T { int a; int b; T(int x, int y) : a(x), b(y) {} }; T f() { return {1, 2}; }");
 }
 

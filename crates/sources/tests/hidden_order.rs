@@ -266,7 +266,7 @@ fn an_alias_and_a_lookup_find_the_variable() {
 fn values_that_do_something_keep_the_order_in_which_they_are_worked_out() {
     let in_order = |values: &str| -> Vec<String> {
         let text = format!(
-            "int next(void); struct t {{ int a; long b; int c; }};
+            "int next(void); extern int all, *at; struct t {{ int a; long b; int c; }};
             int f(int n, int m) {{ struct t x = {{ {values} }}; return x.c; }}"
         );
         let checked = Program::c(&text).check();
@@ -281,6 +281,9 @@ fn values_that_do_something_keep_the_order_in_which_they_are_worked_out() {
     assert_eq!(in_order(".c = next(), .a = next()"), ["c", "a"]);
     assert_eq!(in_order("n++, m, n"), ["a", "b", "c"]);
     assert_eq!(in_order("next(), n, m"), [""; 0]);
+    assert_eq!(in_order("next(), all, m"), ["a", "b"], "a call may change it");
+    assert_eq!(in_order("*at, m, next()"), ["a", "c"]);
+    assert_eq!(in_order("all, *at, m"), [""; 0]);
     assert_eq!(in_order("-n, !m, ~n"), [""; 0]);
 }
 

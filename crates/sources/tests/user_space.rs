@@ -135,6 +135,29 @@ fn a_prefix_copied_to_another_type_stays() {
 }
 
 #[test]
+fn members_copied_by_themselves_keep_to_their_bytes() {
+    let copied = |size: &str, from: &str| {
+        format!(
+            "#include <string.h>\nstruct t {{ int a; int b; long c; int d; int spare; }};
+            struct s {{ int a; int x; long c; int y; int z; }};
+            void f(struct t *to, {from}) {{ memcpy(to, from, {size}); }}"
+        )
+    };
+    let text = copied("sizeof *to - sizeof to->spare", "const struct t *from");
+    held(&text, &Verdict::Boundary("spare".into()), UseKind::PartialMemory);
+    held(&text, &names(&["spare"]), UseKind::PartialMemory);
+    // The bytes end inside of a member; another type's members are copied; bytes are compared.
+    held(&copied("10", "const struct t *from"), &names(&["a", "b", "c"]), UseKind::PartialMemory);
+    let text = "#include <string.h>\nstruct t { int a; int b; long c; char d; long e; };
+        int f(struct t *x, struct t *y) { return memcmp(x, y, 8); }";
+    refused(text, UseKind::Bytes, "");
+    let other = copied("8", "const struct s *from");
+    let checked = Program::c(&other).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert!(ty.uses.iter().any(|used| used.verdict == names(&["a", "b"])), "{:#?}", ty.uses);
+}
+
+#[test]
 fn what_is_cleared_up_to_a_member_stays_before_it() {
     let text = "#include <string.h>\n#include <stddef.h>\nstruct t { int a; long b; char keep; long later; };
         void f(struct t *x) { memset(x, 0, offsetof(struct t, keep)); }";
@@ -191,6 +214,13 @@ fn unions_with_other_types_hold_what_they_share() {
     let text = "struct t { int a; int b; }; union any { struct t t; unsigned long long both; };
         long f(union any *u) { return u->both; }";
     refused(text, UseKind::Union, "both");
+    let text = "struct t { int a; int b; }; union any { unsigned char raw[8]; struct t t; };
+        int f(void) { union any u = {{1}}; return u.t.a; }";
+    refused(text, UseKind::Union, "raw");
+    movable(
+        "struct t { int a; int b; }; union any { unsigned char least_size[8]; struct t t; };
+        int f(union any *u) { return u->t.b; }",
+    );
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
     let debug = companions::load(&built.path.join(&program))?;
     debug.require_debug_info().with_context(|| program.display().to_string())?;
     check_pins(&arguments.pins, debug.types())?;
-    let sources = texts::read(scratch.source(), scratch.leave_out())?;
+    let sources = reading.in_their_languages(&texts::read(scratch.source(), scratch.leave_out())?);
     let mut wanted = options::Options {
         pins: arguments.pins.clone(),
         keeps: arguments.keeps.clone(),

@@ -37,6 +37,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
+    let sources =
+        before.reading.as_ref().map_or(sources.clone(), |reading| reading.in_their_languages(&sources));
     let (plan, scratch, interrupts, stages) = (&plan, &scratch, &interrupts, &stages);
     let as_recorded =
         &Snapshot::take(&before.tree().path).context("cannot copy the folder of the built program")?;

@@ -1,8 +1,9 @@
 //! Values in braces.
 
 use super::Collector;
-use crate::facts::{Place, Saying};
+use crate::facts::{Follows, Place, Saying};
 use crate::tree::{DeclKind, Kind, Name, NodeId, RecordId, TypeId, TypeKind};
+use std::collections::BTreeSet;
 
 impl Collector<'_> {
     /// Walks an initialiser of type `ty` for `place`, or for an element of it: `level` pointers behind it.
@@ -46,7 +47,7 @@ impl Collector<'_> {
         let node = tree.node(id);
         let fields = &tree.records[record].fields;
         let Some(usr) = self.usr(record) else { return };
-        let (mut position, mut by_position, mut is_in_macro) = (0, 0, false);
+        let (mut position, mut by_position, mut is_held) = (0, 0, false);
         let mut written = None;
         let mut values: Vec<(Name, NodeId)> = Vec::new();
         let mut children = node.children.iter().copied();
@@ -58,7 +59,7 @@ impl Collector<'_> {
                 by_position += 1;
                 let site = tree.node(child).site;
                 // Two values at one place are one macro's.
-                is_in_macro |= node.site.is_in_macro || site.is_in_macro || written == Some(site);
+                is_held |= node.site.is_in_macro || site.is_in_macro || written == Some(site);
                 written = Some(site);
             }
             let value = designated.unwrap_or(child);
@@ -66,7 +67,7 @@ impl Collector<'_> {
                 Some(field) => {
                     self.note_alternative(record, &field.name);
                     values.push((field.name.clone(), value));
-                    self.skip_unbraced(value, field.ty, &mut children);
+                    is_held |= self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
                     self.initialise(value, field.ty, Some(place), 0);
                 }
@@ -77,38 +78,60 @@ impl Collector<'_> {
         self.note_worked_out(&usr, &values, id);
         let is_zero = by_position == 1 && node.children.len() == 1 && self.is_zero(node.children[0]);
         // C++ takes designated values in the order of the members, too.
-        let (count, is_held) = match tree.is_cpp && node.children.len() > 1 {
-            true if by_position < node.children.len() => (fields.len(), true),
-            true => (by_position, true),
-            false => (by_position, is_in_macro),
+        let is_mixed = by_position < node.children.len();
+        let needs_place = tree.forbids_designators || (tree.is_cpp && node.children.len() > 1);
+        let is_full = !is_mixed && by_position == fields.len();
+        let follows = match needs_place {
+            _ if is_held || (tree.is_cpp && is_mixed) => Follows::Not,
+            true if is_full => Follows::Exchanged,
+            true => Follows::Not,
+            false => Follows::Named,
         };
-        if (by_position > 0 || is_held) && !is_zero && !tree.records[record].is_union {
+        let count = if tree.is_cpp && is_mixed { fields.len() } else { by_position };
+        let says = by_position > 0 || (tree.is_cpp && is_mixed && node.children.len() > 1);
+        if says && !is_zero && !tree.records[record].is_union {
             let at = self.at(id);
-            let saying = match tree.forbids_designators {
-                true => Saying::PositionalOnly,
-                false => Saying::Positional(count, is_held),
-            };
-            self.facts.sayings.insert((usr, saying, at));
+            self.facts.sayings.insert((usr, Saying::Positional(count, follows), at));
         }
     }
 
-    /// C: which of several values is worked out first follows the order of members in memory, as compilers do it.
+    /// Which of several values is worked out first: in C++ they follow the list, and compilers of C take the order of members in
+    /// memory. Calls may change what other values read.
     fn note_worked_out(&mut self, record: &Name, values: &[(Name, NodeId)], id: NodeId) {
         let tree = self.tree;
         let does = |kinds: &[Kind]| {
             let found = values.iter().filter(|(_, value)| tree.has_below(*value, kinds));
-            found.map(|(name, _)| name.clone()).collect::<Vec<Name>>()
+            found.map(|(name, _)| name.clone()).collect::<BTreeSet<Name>>()
         };
         let is_changing = !does(&[Kind::Count, Kind::Step, Kind::CompoundAssign]).is_empty();
-        let members = does(if is_changing { &[Kind::DeclRef, Kind::Call] } else { &[Kind::Call] });
+        let mut found = does(if is_changing { &[Kind::DeclRef, Kind::Call] } else { &[Kind::Call] });
+        if !found.is_empty() {
+            let reading = values.iter().filter(|(_, value)| self.reads_what_calls_change(*value));
+            found.extend(reading.map(|(name, _)| name.clone()));
+        }
+        let members: Vec<Name> =
+            values.iter().map(|(name, _)| name).filter(|name| found.contains(*name)).cloned().collect();
         if members.len() > 1 && members.iter().all(|name| !name.is_empty()) {
             let at = self.at(id);
             self.facts.sayings.insert((record.clone(), Saying::WorkedOut(members), at));
         }
     }
 
-    /// A value that stands for the first of an object's or an array's own: the others follow it without braces.
-    fn skip_unbraced(&mut self, value: NodeId, ty: TypeId, rest: &mut dyn Iterator<Item = NodeId>) {
+    /// Variables outside of functions, what pointers lead to, and in C++ every variable.
+    fn reads_what_calls_change(&self, value: NodeId) -> bool {
+        let tree = self.tree;
+        tree.below(value).into_iter().chain([value]).any(|below| match tree.node(below).kind {
+            Kind::Member | Kind::Deref | Kind::Subscript => true,
+            Kind::DeclRef => tree.decl_of(below).is_some_and(|decl| {
+                decl.kind == DeclKind::Variable && (tree.is_cpp || !decl.usr.contains("@F@"))
+            }),
+            _ => false,
+        })
+    }
+
+    /// A value that stands for the first of an object's or an array's own: the others follow it without braces. True when
+    /// there are such.
+    fn skip_unbraced(&mut self, value: NodeId, ty: TypeId, rest: &mut dyn Iterator<Item = NodeId>) -> bool {
         let tree = self.tree;
         let inner = tree.bare(value);
         let is_whole = tree.node(inner).kind == Kind::InitList
@@ -131,11 +154,12 @@ impl Collector<'_> {
                     _ => leaves = count,
                 }
             }
-            _ => return,
+            _ => return false,
         }
         for child in rest.take(leaves.saturating_sub(1)) {
             self.value(child);
         }
+        true
     }
 
     /// C++: a class whose constructor takes the value.

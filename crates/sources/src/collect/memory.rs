@@ -20,6 +20,8 @@ struct Size {
     is_unmeasured: bool,
     /// True for a number of pointers.
     is_in_pointers: bool,
+    /// True where members go to the same members, or all bytes are made alike: it matters only which members.
+    is_of_members: bool,
 }
 
 impl Collector<'_> {
@@ -32,7 +34,12 @@ impl Collector<'_> {
         };
         let values: Vec<Vec<Value>> = arguments.iter().map(|&argument| self.pointer(argument)).collect();
         let Some(&size) = arguments.get(size) else { return Vec::new() };
-        let size = self.size(size);
+        let mut size = self.size(size);
+        let record = |at: usize| self.record_behind(self.tree.uncast(*arguments.get(at)?));
+        size.is_of_members = match rule {
+            Rule::Copies { to, from, .. } => record(to) == record(from),
+            _ => matches!(rule, Rule::Fills { .. }),
+        };
         for &at in &places {
             if let Some(&argument) = arguments.get(at) {
                 self.note_memory(id, argument, &size, rule);
@@ -128,7 +135,8 @@ impl Collector<'_> {
         }
         match size.bytes {
             Some(bytes) if bytes > 0 && bytes < whole => {
-                self.facts.sayings.insert((usr, Saying::Prefix(bytes), at));
+                let saying = if size.is_of_members { Saying::LeadingMembers } else { Saying::Prefix };
+                self.facts.sayings.insert((usr, saying(bytes), at));
             }
             None if size.is_unmeasured && !size.is_distance => {
                 self.facts.sayings.insert((usr, Saying::UnknownSize, at));

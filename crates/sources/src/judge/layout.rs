@@ -105,12 +105,12 @@ impl Judge<'_> {
             })
             .collect();
         for &(record, size) in &records {
-            // An array that is larger and that nobody names only makes room, as for a kernel's stacks.
+            // An array that nobody names only makes room, as for a kernel's stacks.
             let is_named =
                 |member: &Member| self.facts.alternatives.contains(&(usr.clone(), member.name.clone()));
             let raw = union.members.iter().find(|member| {
-                let is_larger = member.is_array && member.size_bytes > size && is_named(member);
-                member.is_raw && (member.size_bytes == size || is_larger)
+                let is_read = if member.is_array { is_named(member) } else { member.size_bytes == size };
+                member.is_raw && member.size_bytes >= size && is_read
             });
             if let Some(raw) = raw {
                 let reason = format!("{name} lets {} stand for its bytes", raw.name);

@@ -1,7 +1,7 @@
 //! What is said of a type directly.
 
 use super::{Judge, Product};
-use crate::facts::{RecordFact, Saying, Where};
+use crate::facts::{Follows, Member, RecordFact, Saying, Where};
 use crate::relation::begins_with;
 use crate::tree::Name;
 use crate::uses::{UseKind, Verdict};
@@ -11,8 +11,10 @@ impl Judge<'_> {
     pub(super) fn sayings(&mut self) {
         let facts = self.facts;
         for (record, saying, at) in &facts.sayings {
-            if let Some(found) = self.own(record) {
-                self.saying(record, found, saying, at);
+            let Some(found) = self.own(record) else { continue };
+            match saying {
+                Saying::LeadingMembers(bytes) => self.leading_members(record, found, *bytes, at),
+                _ => self.saying(record, found, saying, at),
             }
         }
     }
@@ -40,7 +42,7 @@ impl Judge<'_> {
             Saying::Offset(member) => {
                 (Verdict::Harmless, UseKind::Offset, format!("the compiler works out the offset of {member}"))
             }
-            Saying::Prefix(bytes) => (
+            Saying::Prefix(bytes) | Saying::LeadingMembers(bytes) => (
                 match self.cuts(found, *bytes) {
                     true => Verdict::Refuse,
                     false => keep(found, 0, Some(*bytes)),
@@ -59,17 +61,6 @@ impl Judge<'_> {
                 UseKind::Offset,
                 format!("code computes with the distance from {one} to {two}"),
             ),
-            Saying::Positional(count, true) => (
-                Verdict::Keep(self.leading(record, *count)),
-                UseKind::Positional,
-                "values are given by position, and an edit cannot name the members there".to_string(),
-            ),
-            Saying::PositionalOnly => (
-                Verdict::Refuse,
-                UseKind::Positional,
-                "values are given by position, and this compiler call takes no names of members there"
-                    .to_string(),
-            ),
             Saying::WorkedOut(members) => (
                 Verdict::InOrder(members.iter().map(|member| member.to_string()).collect()),
                 UseKind::Construction,
@@ -83,11 +74,7 @@ impl Judge<'_> {
             Saying::LibraryBytes(name) => {
                 (Verdict::Refuse, UseKind::Bytes, format!("{name}() looks at its bytes"))
             }
-            Saying::Positional(count, false) => (
-                Verdict::Named(self.leading(record, *count)),
-                UseKind::Positional,
-                "an initialiser gives values by position; an edit names the members there".to_string(),
-            ),
+            Saying::Positional(count, follows) => by_position(self.leading(record, *count), *follows),
             Saying::Unbraced => (
                 Verdict::Refuse,
                 UseKind::Positional,
@@ -120,6 +107,28 @@ impl Judge<'_> {
             }
         };
         self.find(record, verdict, kind, at, reason);
+    }
+
+    /// Members that are copied to the same members, or cleared, by the bytes that they lie in: they keep to these bytes, and
+    /// what follows them keeps its place, so that sizes in which it is measured stay as they are. Where the bytes end inside
+    /// of a member, all in them stay.
+    fn leading_members(&mut self, record: &Name, found: &RecordFact, bytes: u64, at: &Where) {
+        let follows = |member: &&Member| member.offset_bits >= bytes.saturating_mul(8);
+        let rest: Vec<String> =
+            found.members.iter().filter(follows).map(|member| member.name.to_string()).collect();
+        let next = found.members.iter().find(follows);
+        let ends_there = next.is_some_and(|next| next.offset_bits == bytes.saturating_mul(8))
+            && found.members.iter().filter(|member| !follows(member)).all(|member| {
+                member.offset_bits.is_multiple_of(8)
+                    && member.offset_bits / 8 + member.size_bytes.max(1) <= bytes
+            });
+        if !ends_there || rest.iter().any(String::is_empty) {
+            return self.saying(record, found, &Saying::Prefix(bytes), at);
+        }
+        let reason = format!("the members in its first {bytes} bytes are copied or cleared by themselves");
+        let kind = UseKind::PartialMemory;
+        self.find(record, Verdict::Boundary(rest[0].clone()), kind, at, reason.clone());
+        self.find(record, Verdict::Keep(rest), kind, at, reason);
     }
 
     /// Types that a shared library shows: declared in a header, and taken or given by an exported function.
@@ -155,6 +164,23 @@ pub(super) fn keep(found: &RecordFact, start: u64, bytes: Option<u64>) -> Verdic
         true => Verdict::Refuse,
         false => Verdict::Keep(names),
     }
+}
+
+/// What values by position ask of the members that they are for.
+fn by_position(members: Vec<String>, follows: Follows) -> (Verdict, UseKind, String) {
+    let (verdict, reason): (fn(Vec<String>) -> Verdict, &str) = match follows {
+        Follows::Named => {
+            (Verdict::Named, "an initialiser gives values by position; an edit names the members there")
+        }
+        Follows::Exchanged => (
+            Verdict::Exchanged,
+            "an initialiser gives values by position, where no members can be named; an edit reorders the values",
+        ),
+        Follows::Not => {
+            (Verdict::Keep, "values are given by position, and an edit cannot name the members there")
+        }
+    };
+    (verdict(members), UseKind::Positional, reason.to_string())
 }
 
 /// The members from one to the other.

@@ -5,6 +5,7 @@ use crate::progress::{Progress, Silent};
 use crate::source::scratch::{Scratch, Tree};
 use lineup_advise::constraint::{Binding, Constraint};
 use lineup_advise::meaning::{Effect, Hold, Meaning, TypeMeaning, Unchecked};
+use lineup_advise::sources::Sources;
 use lineup_sources::{
     Build, Checked, CheckedType, CompileCommand, Definers, Error, Standards, Use, UseKind, Verdict,
 };
@@ -195,6 +196,12 @@ impl Reading {
         self.summary.clone() + &unread.collect::<String>()
     }
 
+    /// The sources, with the language that the units that read a header are in.
+    pub fn in_their_languages(&self, sources: &Sources) -> Sources {
+        let headers = self.checked.iter().flat_map(|checked| checked.only_cpp.iter().cloned());
+        sources.with_cpp_headers(headers)
+    }
+
     /// The uses that hold members, for advice.
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
@@ -232,6 +239,7 @@ fn hold(ty: &CheckedType, found: &Use) -> Option<Hold> {
         Verdict::Boundary(name) => (Effect::Boundary, vec![name.clone()]),
         Verdict::Last(name) => (Effect::Last, vec![name.clone()]),
         Verdict::Named(names) => (Effect::Named, names.clone()),
+        Verdict::Exchanged(names) => (Effect::Exchanged, names.clone()),
         Verdict::InOrder(names) => (Effect::Relative, names.clone()),
     };
     let detail = match found.text.is_empty() {

@@ -1,0 +1,102 @@
+//! What the sources say about one type, before an order is looked for.
+
+use crate::body::{Body, has_construction_order};
+use crate::constraint::Binding;
+use crate::constructors;
+use crate::contracts::{self, Lifts};
+use crate::declaration;
+use crate::fixing::{self, Holds};
+use crate::initialisers::{self, Follows, Positional};
+use crate::meaning::Effect;
+use crate::options::Options;
+use crate::problem::Subject;
+use crate::sources::Sources;
+use crate::spelling::{Spelling, bare};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// What the sources say about a type.
+pub(crate) struct Groundwork<'s> {
+    pub(crate) body: Body<'s>,
+    /// The members of each unit of text.
+    pub(crate) ranges: Vec<Range<usize>>,
+    pub(crate) holds: Holds,
+    /// How values by position follow an order.
+    follows: Follows,
+    /// What of them follows; `None` until an order is worth looking for it.
+    pub(crate) values: Option<Positional>,
+}
+
+impl<'s> Groundwork<'s> {
+    pub(crate) fn lay(
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &'s Sources,
+        options: &Options,
+    ) -> Result<Self, Vec<Binding>> {
+        let one = |binding: Binding| vec![binding];
+        fixing::forbidden_outright(subject, spelling, options).map_err(one)?;
+        let members = member_names(subject);
+        let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref()).map_err(one)?;
+        let is_cpp = has_construction_order(found.language);
+        let mut body = Body::read(found, &members).map_err(one)?;
+        if has_one_type(subject) {
+            body.part_declarators();
+        }
+        let class = bare(&spelling.name);
+        let lifts = Lifts::new(options, class);
+        let contracts = contracts::read(&body, lifts);
+        contracts::obey_headings(&mut body, lifts);
+        let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
+        let mut holds = Holds::from_source(subject, spelling, sources, &members);
+        if is_cpp {
+            holds.add_construction_order(subject, sources, class, &members);
+        }
+        holds.add_contracts(contracts);
+        holds.add_options(subject, options, class);
+        holds.add_meaning(spelling, &body.found.path, options);
+        if !holds.forbidding.is_empty() {
+            return Err(holds.forbidding);
+        }
+        let mut ground = Groundwork { body, ranges, holds, follows: Follows::Named, values: None };
+        if let Some(effect) = ground.holds.by_position(spelling, &ground.body.found.path, options) {
+            ground.follows = if effect == Effect::Exchanged { Follows::Exchanged } else { Follows::Named };
+            let lists = ground.follow(subject, spelling, sources)?;
+            ground.holds.add_unnamed(spelling, &ground.body.found.path, options, &lists);
+        }
+        Ok(ground)
+    }
+
+    /// Looks for every initialiser that gives values by position; the places of all lists of values. To find them whole sources
+    /// are parsed.
+    pub(crate) fn follow(
+        &mut self,
+        subject: &Subject<'_>,
+        spelling: &Spelling,
+        sources: &Sources,
+    ) -> Result<BTreeSet<(String, u32)>, Vec<Binding>> {
+        let is_cpp = has_construction_order(self.body.found.language);
+        let class = bare(&spelling.name);
+        let is_made =
+            || self.body.declares_constructor(class) || constructors::has_constructor(sources, class);
+        let is_aggregate = !is_cpp || !is_made();
+        let found = match is_aggregate {
+            true => initialisers::by_position(sources, subject.types, subject.id, self.follows)?,
+            false => Positional::default(),
+        };
+        let lists = found.lists.clone();
+        self.values = Some(found);
+        Ok(lists)
+    }
+}
+
+/// The names of the members that have one.
+pub(crate) fn member_names<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
+    subject.aggregate.members.iter().filter_map(|member| member.name.as_deref()).collect()
+}
+
+/// True when all members are of one type.
+pub(crate) fn has_one_type(subject: &Subject<'_>) -> bool {
+    let members = &subject.aggregate.members;
+    members.windows(2).all(|pair| pair[0].ty == pair[1].ty)
+}
