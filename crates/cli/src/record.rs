@@ -54,6 +54,9 @@ pub(crate) struct Options {
     /// itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
     program: Option<PathBuf>,
+    /// Record the programs that the program starts natively, too, each process by itself; the emulator always does
+    #[arg(long, conflicts_with_all = ["kernel", "whole_program", "one_pass", "pid"])]
+    children: bool,
     /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
     /// --stop-after), after --max-seconds, or with Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["kernel", "whole_program", "one_pass", "program", "command", "environment", "drive", "stdin"])]
@@ -213,9 +216,11 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             }
             (Some(EngineName::Qemu), None) => Engine::Emulator,
             (Some(EngineName::Native), _) | (None, Some(_)) => Engine::Native,
+            (None, None) if options.children => Engine::Native,
             (None, None) => Engine::Fitting,
         },
         process: options.pid,
+        children: options.children,
         regions: options.regions.iter().cloned().collect(),
         mode: match (options.whole_program, options.one_pass) {
             (true, _) => Mode::WholeProgram,

@@ -81,8 +81,21 @@ unsafe fn before(registers: *mut Registers, number: i64) {
 
 /// Tells of the program at a path, when there is one that can be run.
 fn tell_exec(engine: &Engine, folder: u64, path: u64) {
-    if system::is_executable(folder, path) {
-        let mut text = [0; 1024];
-        engine.shared.tell(note::EXEC, system::read_text(path, &mut text));
+    const MOST_BYTES: usize = 1024;
+    if !system::is_executable(folder, path) {
+        return;
     }
+    let mut text = [0; MOST_BYTES];
+    let path = system::read_text(path, &mut text);
+    let mut whole = [0; 2 * MOST_BYTES];
+    let mut end = 0;
+    let is_here = path.first() != Some(&b'/') && folder as i32 == libc::AT_FDCWD;
+    if is_here {
+        // Meant from where the process is.
+        end = system::read_link_into(b"/proc/self/cwd\0", &mut whole[..MOST_BYTES - 1]);
+        whole[end] = b'/';
+        end += 1;
+    }
+    whole[end..end + path.len()].copy_from_slice(path);
+    engine.shared.tell(note::EXEC, &whole[..end + path.len()]);
 }

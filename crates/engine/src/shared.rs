@@ -2,8 +2,8 @@
 
 use crate::system::{self, File};
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, WRITES, chunk, entry, note, region,
-    state, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, WRITES, child, chunk, entry,
+    note, region, state, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -23,9 +23,11 @@ const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 /// The memory.
 pub(crate) struct Shared {
     head: *const AtomicU64,
+    /// The order of events: the first process's.
+    clock: *const AtomicU64,
     definitions: *const AtomicU64,
     notes: *const AtomicU64,
-    /// Changes of the program's code, and the engine's memory.
+    /// Changes of the program's code, the engine's memory, and processes that ask.
     lists: *const AtomicU64,
     chunks: *mut u8,
 }
@@ -40,13 +42,13 @@ impl Shared {
     pub(crate) fn open(path: &[u8]) -> Option<Shared> {
         let file = File::open(path, libc::O_RDWR)?;
         let both = libc::PROT_READ | libc::PROT_WRITE;
-        let map = |bytes: u64, offset| {
+        let map = |bytes: u64, offset| -> Option<*const AtomicU64> {
             file.map(None, bytes as usize, both, offset).map(|at| at.cast_const().cast())
         };
         let head = map(NOTES.start, 0)?;
         let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
         let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
-        let lists = map(RANGES.end - WRITES, WRITES)?;
+        let lists = map(CHILDREN.end - WRITES, WRITES)?;
         let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
         let chunks =
             addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
@@ -54,7 +56,8 @@ impl Shared {
             let at = chunks as usize + number * CHUNK_STRIDE;
             file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
         }
-        let shared = Shared { head, definitions, notes, lists, chunks };
+        let clock = head.wrapping_add(word::CLOCK);
+        let shared = Shared { head, clock, definitions, notes, lists, chunks };
         (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
     }
 
@@ -92,7 +95,8 @@ impl Shared {
 
     /// The next position in the order of events.
     pub(crate) fn tick(&self) -> u64 {
-        self.word(word::CLOCK).fetch_add(1, Ordering::Relaxed)
+        // SAFETY: a word of a mapping that stays.
+        unsafe { &*self.clock }.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes what a block is made of: its number, by which the log names it. `None` when there is no room left.
@@ -145,6 +149,33 @@ impl Shared {
     /// This process is the one that is recorded: the first that asks. Others run untouched.
     pub(crate) fn is_first(&self) -> bool {
         self.word(word::STATE).compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Asks the command for memory of this process's own, by that which the first has; `path` names that. `None` when there
+    /// is none: then this process runs untouched.
+    pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
+        let number = self.word(word::CHILDREN).fetch_add(1, Ordering::AcqRel) as usize;
+        if number >= child::MOST {
+            self.tell(note::TEXT, b"a process was not recorded, since there were too many");
+            return None;
+        }
+        let place = (CHILDREN.start - WRITES) as usize / 8 + number * child::WORDS;
+        // SAFETY: within the mapping, as checked.
+        let field = |field: usize| unsafe { &*self.lists.add(place + field) };
+        field(child::PROCESS).store(system::process(), Ordering::Release);
+        let mut file = 0;
+        for _ in 0..MOST_ROUNDS_FOR_AN_ANSWER {
+            file = field(child::FILE).load(Ordering::Acquire);
+            if file != 0 || !self.is_read() {
+                break;
+            }
+            system::sleep_ns(ROUND_NS);
+        }
+        let folder = path.iter().rposition(|byte| *byte == b'/')?;
+        let number = file.checked_sub(1)?.to_string();
+        let own = Shared::open(&[&path[..=folder], number.as_bytes(), &[0]].concat())?;
+        // All processes count in one order.
+        own.is_first().then_some(Shared { clock: self.clock, ..own })
     }
 
     /// Whether threads had better give their chunks back between calls: there may be more threads than chunks.

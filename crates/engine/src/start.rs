@@ -8,7 +8,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{ends, patch, stamps, system};
-use lineup_recording::native::{VARIABLE, note, state, timed, word};
+use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -31,18 +31,30 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     // FILE:PROGRAM: another program, such as a shell that starts ours, hands both variables on.
     let Some(colon) = named.iter().position(|byte| *byte == b':') else { return };
     let (file, program) = (&named[..colon], &named[colon + 1..]);
-    if system::read_link(b"/proc/self/exe\0") != program {
+    let but = program.strip_prefix(ANY_PROGRAM_BUT.as_bytes());
+    let is_any = but.is_some();
+    let own = system::read_link(b"/proc/self/exe\0");
+    if but.is_some_and(|but| own == but) {
         return;
     }
-    // SAFETY: as above.
-    unsafe { strip(environment) };
+    if !is_any {
+        if own != program {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe { strip(environment) };
+    }
     let mut path = file.to_vec();
     path.push(0);
-    if let Some(shared) = Shared::open(&path) {
-        match shared.is_first() {
-            true => from_the_start(shared),
-            false => shared.tell(note::SECOND, program),
+    let Some(shared) = Shared::open(&path) else { return };
+    match shared.is_first() {
+        true => from_the_start(shared),
+        false if is_any => {
+            if let Some(own) = shared.of_child(file) {
+                from_the_start(own);
+            }
         }
+        false => shared.tell(note::SECOND, program),
     }
 }
 

@@ -272,9 +272,16 @@ pub(crate) fn is_executable(folder: u64, path: u64) -> bool {
 /// What a symbolic link says, terminated path given.
 pub(crate) fn read_link(path: &[u8]) -> Vec<u8> {
     let mut text = vec![0; 4096];
-    let arguments = [path.as_ptr() as u64, text.as_mut_ptr() as u64, text.len() as u64, 0, 0, 0];
-    // SAFETY: the path is terminated, the room is ours.
-    let length = unsafe { call(libc::SYS_readlink, arguments) };
-    text.truncate(usize::try_from(length).unwrap_or(0));
+    let length = read_link_into(path, &mut text);
+    text.truncate(length);
     text
+}
+
+/// As [`read_link`], into room that is there; how many bytes it has.
+pub(crate) fn read_link_into(path: &[u8], text: &mut [u8]) -> usize {
+    debug_assert!(path.ends_with(&[0]));
+    let arguments = [path.as_ptr() as u64, text.as_mut_ptr() as u64, text.len() as u64, 0, 0, 0];
+    // SAFETY: the path is terminated, the room is the caller's.
+    let length = unsafe { call(libc::SYS_readlink, arguments) };
+    usize::try_from(length).unwrap_or(0)
 }

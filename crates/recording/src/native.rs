@@ -73,6 +73,8 @@ pub mod word {
     pub const WRITES: usize = 29;
     /// Memory that the engine holds when it is to go, see [`super::RANGES`].
     pub const RANGES: usize = 30;
+    /// Processes that have asked for memory of their own, see [`super::child`].
+    pub const CHILDREN: usize = 31;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -230,7 +232,26 @@ pub mod write {
 /// Where changes of the program's code lie in the file.
 pub const WRITES: u64 = 1 << 18;
 /// Where the memory of the engine's is listed: pairs of its beginning and its bytes.
-pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..1 << 20;
+pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..(1 << 20) - (1 << 17);
+
+/// Words of a process that was started by the program, or by one of those, and asks for memory of its own.
+pub mod child {
+    /// Words of each.
+    pub const WORDS: usize = 2;
+    /// The process.
+    pub const PROCESS: usize = 0;
+    /// 0 until the command answers: then the number of its open file, plus one.
+    pub const FILE: usize = 1;
+    /// Processes at most.
+    pub const MOST: usize = 8192;
+}
+
+/// Where processes ask.
+pub const CHILDREN: Range<u64> = RANGES.end..RANGES.end + 8 * (child::WORDS * child::MOST) as u64;
+
+/// Before a program that the engine is not for, but all others that are started: it is the command itself, which becomes the
+/// first of them.
+pub const ANY_PROGRAM_BUT: &str = "*";
 
 /// Where notes lie in the file.
 pub const NOTES: Range<u64> = 1 << 17..1 << 18;
@@ -430,7 +451,8 @@ const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word:
 const _: () = assert!(8 * timed::REGIONS * timed::WORDS <= chunk::BYTES as usize);
 const _: () = assert!(timed::FIRST_BUCKET + timed::BUCKETS <= timed::WORDS);
 const _: () = assert!(timed::FIRST_MARK + timed::MARK_WORDS * timed::MOST_MARKS <= timed::FIRST_BUCKET);
-const _: () = assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && RANGES.end <= DEFINITIONS.start);
+const _: () =
+    assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && CHILDREN.end <= DEFINITIONS.start);
 const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let request = RecordRequest {
         process: None,
+        children: false,
         engine: Engine::Emulator,
         run,
         regions: Regions::default(),

@@ -215,6 +215,7 @@ fn record(
 ) -> Result<RecordOutcome> {
     let request = RecordRequest {
         process: None,
+        children: false,
         engine: recorder::Engine::Emulator,
         run,
         regions: plan.regions.clone(),

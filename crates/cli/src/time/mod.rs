@@ -128,6 +128,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         },
         engine: Engine::Native,
         process: options.pid,
+        children: false,
         regions: options.regions.iter().cloned().collect(),
         mode: Mode::TwoPass,
         max_calls: None,

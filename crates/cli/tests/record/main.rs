@@ -24,6 +24,8 @@ mod sequences;
 mod several;
 #[path = "../small_folder/mod.rs"]
 mod small_folder;
+#[cfg(target_arch = "x86_64")]
+mod started;
 mod thread_local;
 mod times;
 #[cfg(target_arch = "x86_64")]

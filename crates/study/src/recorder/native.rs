@@ -4,7 +4,9 @@
 mod attach;
 mod conduct;
 mod follower;
+mod followers;
 mod memory;
+mod output;
 mod times;
 
 pub(super) use conduct::Task;
@@ -15,7 +17,7 @@ use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
-use follower::Follower;
+use followers::Followers;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::names_loader;
 use lineup_model::region::RegionId;
@@ -27,6 +29,7 @@ use memory::Memory;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 /// The file name of the engine.
@@ -111,7 +114,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     if plan.header.regions.len() > region::MOST {
         return refuse(format!("the native engine records {} regions at most", region::MOST));
     }
-    let memory = Memory::new()?;
+    let memory = Arc::new(Memory::new()?);
     let multiplier = match plan.header.selection {
         Selection::First => 1,
         Selection::Spread => spread_position(0),
@@ -125,13 +128,14 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     // A function that the program does not have may be one of a library, which may be loaded later.
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
-    let mut follower = Follower::new(&memory, plan, task.output);
-    follower.needs_all = request.engine == Engine::Fitting;
-    let made =
-        |number: usize| memory.region(number, region::CALLS) + memory.region(number, region::UNWATCHED);
+    let mut followers = Followers::new(&memory, plan, task.output);
+    followers.first().needs_all = request.engine == Engine::Fitting;
+    let lives = followers.lives.clone();
+    let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = |number: usize| lives().made(number);
     let begun = Instant::now();
-    let (finished, followed) = task.conduct(&memory, &mut follower, &made, interrupts)?;
-    if let Some(refused) = refused(&memory, plan) {
+    let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
+    if let Some(refused) = lives().refused(plan) {
         return refuse(refused);
     }
     let finished = match interrupts.check() {
@@ -144,15 +148,15 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
             task.subject.program().display()
         ));
     }
-    let missing = plan.header.regions.iter().find(|(id, _)| !follower.found.contains(&id.0));
+    let found = followers.found();
+    let missing = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0));
     if let Some((_, region)) = missing.filter(|_| interrupts.check().is_ok()) {
         regions::check_known(&region.name, task.subject.debug())?;
         return refuse_late(format!("no file that the program mapped has a function {}", region.name));
     }
     let lacks = task.lacks(&memory);
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
-    let seen = (0..plan.header.regions.len()).map(|number| memory.region(number, region::CALLS));
-    let seen: Vec<u64> = seen.collect();
+    let seen: Vec<u64> = (0..plan.header.regions.len()).map(|number| lives().seen(number)).collect();
     if matches!(exit, ProgramExit::Exited(_)) && seen.iter().all(|calls| *calls == 0) {
         return match lacks {
             Some(lacks) => refuse_late(lacks),
@@ -160,12 +164,13 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         };
     }
     let failure = followed.err();
-    let written = follower.finish();
+    let (threads, processes) = (lives().threads(), followers.processes());
+    let written = followers.finish(request.children);
     let failure = failure.or(written.err());
     let journal = Journal {
         seen,
-        threads: memory.word(word::NEXT_THREAD),
-        processes: 1,
+        threads,
+        processes,
         failure: failure.as_ref().map(error_number),
         ..Journal::default()
     };

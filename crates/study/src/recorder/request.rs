@@ -28,6 +28,8 @@ pub struct RecordRequest {
     pub engine: Engine,
     /// The process that runs it already; `None` when it is to be started.
     pub process: Option<u32>,
+    /// The native engine records the programs that the program starts, too. The emulator always does.
+    pub children: bool,
     /// Functions to record; empty in whole-program mode.
     pub regions: Regions,
     /// How to record.

@@ -1,18 +1,19 @@
 //! Running a program with the engine in it, or bringing the engine to one that runs.
 
 use super::attach::Attached;
-use super::follower::Follower;
+use super::followers::Followers;
 use super::memory::Memory;
-use super::{RecordRequest, Subject, refused};
-use crate::error::{Error, Result};
+use super::{RecordRequest, Subject};
+use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Waiting};
 use crate::run::{Run, Stopped};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
-use lineup_recording::native::{VARIABLE, state, word};
+use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state, word};
 use lineup_recording::plan::Plan;
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,33 +37,35 @@ impl Task<'_> {
     pub(super) fn conduct(
         &self,
         memory: &Memory,
-        follower: &mut Follower<'_>,
+        followers: &mut Followers<'_>,
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
         match self.request.process {
-            Some(process) => self.attach(process, memory, follower, made, interrupts),
-            None => self.start(memory, follower, made, interrupts),
+            Some(process) => self.attach(process, memory, followers, made, interrupts),
+            None => self.start(memory, followers, made, interrupts),
         }
     }
 
     fn start(
         &self,
         memory: &Memory,
-        follower: &mut Follower<'_>,
+        followers: &mut Followers<'_>,
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
         let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
         let is_over = AtomicBool::new(false);
+        let lives = followers.lives.clone();
         Ok(std::thread::scope(|scope| {
             let following = scope.spawn(|| {
-                let followed = follower.follow(&is_over);
+                let followed = followers.follow(&is_over);
                 // Whoever would write more goes on without.
                 memory.set(word::IS_GONE, 1);
                 followed
             });
-            let is_refused = || refused(memory, self.plan).is_some();
+            let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_refused = || lives().refused(self.plan).is_some();
             let finished = match self.request.stop_after {
                 Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
                 None => waiting.run_if(&|| match memory.word(word::STATE) {
@@ -86,13 +89,13 @@ impl Task<'_> {
         &self,
         process: u32,
         memory: &Memory,
-        follower: &mut Follower<'_>,
+        followers: &mut Followers<'_>,
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
         memory.set(word::IS_ATTACHED, 1);
         // A thread of the process waits later: its files are read before.
-        if !follower.know(process)? {
+        if !followers.first().know(process)? {
             memory.set(word::STATE, state::REFUSED);
             return Ok((Ok(left(Instant::now())), Ok(())));
         }
@@ -100,7 +103,7 @@ impl Task<'_> {
         let mut notes = Vec::new();
         let done = std::thread::scope(|scope| {
             let following = scope.spawn(|| {
-                let followed = follower.follow(&is_over);
+                let followed = followers.follow(&is_over);
                 memory.set(word::IS_GONE, 1);
                 followed
             });
@@ -109,7 +112,7 @@ impl Task<'_> {
             let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
             (watched, following.join().unwrap_or_else(failed))
         });
-        follower.notes.extend(notes);
+        followers.first().notes.extend(notes);
         Ok(done)
     }
 
@@ -151,7 +154,15 @@ impl Task<'_> {
         }
         run.environment.retain(|(name, _)| *name != preload);
         run.environment.push((preload, libraries));
-        let named = format!("{}:{}", memory.path(), self.subject.mapped_text()?);
+        let program = match self.request.children {
+            true => {
+                let own = std::env::current_exe().and_then(|own| own.canonicalize());
+                let own = own.doing("finding the lineup program itself")?;
+                format!("{ANY_PROGRAM_BUT}{}", own.display())
+            }
+            false => self.subject.mapped_text()?,
+        };
+        let named = format!("{}:{program}", memory.path());
         run.environment.push((VARIABLE.into(), named.into()));
         Ok(run)
     }

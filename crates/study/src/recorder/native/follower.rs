@@ -1,7 +1,8 @@
 //! The engine's log → calls in a recording.
 
 use super::memory::{Chunk, Memory};
-use crate::error::{Doing, Result};
+use super::output::Output;
+use crate::error::Result;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
 use lineup_follow::images::{EntryPlace, Images};
@@ -16,20 +17,14 @@ use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::RegionId;
 use lineup_recording::native::{DefinedAccess, Definition, Form, entry, note, record, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{Encoder, RegionCounts, Summary, Unfollowed, Writer};
+use lineup_recording::{Encoder, RegionCounts, Summary, Unfollowed};
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// A thread's records are written when there are so many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
-/// How long the log is left alone when there was nothing in it.
-const PAUSE: Duration = Duration::from_micros(300);
-/// The process of a recording that has one.
-const PROCESS: ProcessId = ProcessId(0);
-
 /// A block as the log names it.
 struct Known {
     block: &'static Block,
@@ -58,20 +53,25 @@ pub(super) struct Own {
 
 /// Turns the log into calls.
 pub(super) struct Follower<'a> {
-    memory: &'a Memory,
+    pub(super) memory: Arc<Memory>,
     plan: &'a Plan,
-    output: &'a Path,
-    /// The recording's file, made when there is something of the program to write: an older one is kept until then.
-    writer: Option<Writer<File>>,
-    /// What stands before that.
-    waiting: Vec<Vec<u8>>,
+    output: Arc<Mutex<Output<'a>>>,
+    /// The process, as the recording numbers it, and where it came from.
+    pub(super) process: ProcessId,
+    origin: Origin,
+    beat: u64,
     images: Images,
     registry: Registry,
     known: HashMap<u32, Known>,
     threads: HashMap<u64, Thread<Own>>,
+    /// Of threads that are written.
+    counts: Vec<RegionCounts>,
+    ended_threads: u64,
     pickers: Vec<Picker>,
     bounds: Vec<u64>,
     begun: Instant,
+    /// The position in the order of events at which the process began.
+    pub(super) began_at: u64,
     /// Regions that a file had.
     pub(super) found: BTreeSet<u16>,
     /// Calls are timed: there is no log.
@@ -88,21 +88,30 @@ pub(super) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     /// Tells the engine what is wanted.
-    pub(super) fn new(memory: &'a Memory, plan: &'a Plan, output: &'a Path) -> Self {
+    pub(super) fn new(
+        memory: Arc<Memory>,
+        plan: &'a Plan,
+        output: Arc<Mutex<Output<'a>>>,
+        (process, origin): (ProcessId, Origin),
+    ) -> Self {
         let regions = plan.header.regions.len();
         let mut follower = Follower {
             memory,
             plan,
             output,
-            writer: None,
-            waiting: Vec::new(),
+            process,
+            origin,
+            beat: 0,
             images: Images::default(),
             registry: Registry::default(),
             known: HashMap::new(),
             threads: HashMap::new(),
+            counts: vec![RegionCounts::default(); regions],
+            ended_threads: 0,
             pickers: (0..regions).map(|_| Picker::new(&plan.header, 0)).collect(),
             bounds: vec![0; regions],
             begun: Instant::now(),
+            began_at: 0,
             found: BTreeSet::new(),
             is_timed: false,
             needs_all: false,
@@ -111,52 +120,30 @@ impl<'a> Follower<'a> {
             notes: Vec::new(),
         };
         for number in 0..regions {
-            memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
+            follower.memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
             follower.publish_bound(number);
         }
         follower
     }
 
-    /// Starts the recording's file, once.
-    fn start_file(&mut self) -> Result<()> {
-        if self.writer.is_none() {
-            let output = self.output;
-            let file = File::create(output).doing_with(|| format!("cannot write {}", output.display()))?;
-            let mut writer = Writer::new(file, &self.plan.header)?;
-            for block in self.waiting.drain(..) {
-                writer.append(&block)?;
+    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
+    /// has ended.
+    pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
+        self.beat += 1;
+        self.memory.set(word::HEARTBEAT, self.beat);
+        match self.memory.word(word::STATE) {
+            state::ASKS => {
+                self.note_process()?;
+                self.answer()?;
             }
-            self.writer = Some(writer);
+            state::ASKS_AGAIN => self.answer()?,
+            _ => {}
         }
-        Ok(())
-    }
-
-    /// Reads the log until the program has ended, and to its end.
-    pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
-        let mut beat = 0;
-        loop {
-            let was_over = is_over.load(Ordering::Acquire);
-            beat += 1;
-            self.memory.set(word::HEARTBEAT, beat);
-            match self.memory.word(word::STATE) {
-                state::ASKS => {
-                    self.note_process()?;
-                    self.answer()?;
-                }
-                state::ASKS_AGAIN => self.answer()?,
-                _ => {}
-            }
-            let chunks = if self.is_timed { Vec::new() } else { self.memory.chunks(was_over) };
-            for chunk in &chunks {
-                self.read(chunk)?;
-            }
-            if was_over {
-                return Ok(());
-            }
-            if chunks.is_empty() {
-                std::thread::sleep(PAUSE);
-            }
+        let chunks = if self.is_timed { Vec::new() } else { self.memory.chunks(is_over) };
+        for chunk in &chunks {
+            self.read(chunk)?;
         }
+        Ok(!chunks.is_empty())
     }
 
     /// Tells the engine where the entries are.
@@ -199,6 +186,26 @@ impl<'a> Follower<'a> {
         Ok(regions.len() == self.pickers.len())
     }
 
+    /// The process, as the system numbers it; 0 before it is known.
+    pub(super) fn system_id(&self) -> u64 {
+        self.memory.word(word::PROCESS)
+    }
+
+    /// Its addresses meet no other process's.
+    fn space(&self) -> AddressSpace {
+        AddressSpace(u16::try_from(self.process.0).unwrap_or(u16::MAX))
+    }
+
+    fn encoder(&self) -> Encoder {
+        Encoder::of(self.space())
+    }
+
+    /// A thread's number in the recording: no other process's has it.
+    fn thread_id(&self, thread: u64) -> ThreadId {
+        const MOST_THREADS: u32 = 1 << 16;
+        ThreadId(self.process.0.wrapping_mul(MOST_THREADS).wrapping_add(thread as u32))
+    }
+
     /// Writes who the program's process is, once.
     fn note_process(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.has_process, true) {
@@ -206,12 +213,12 @@ impl<'a> Follower<'a> {
         }
         let system_id = self.memory.word(word::PROCESS);
         let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
-        let mut encoder = Encoder::new();
+        let mut encoder = self.encoder();
         encoder.process(&Process {
-            id: PROCESS,
-            origin: Origin::Started,
+            id: self.process,
+            origin: self.origin,
             system_id: u32::try_from(system_id).unwrap_or_default(),
-            began_at: 0,
+            began_at: self.began_at,
             program: program.to_string_lossy().into_owned(),
         });
         self.write(&mut encoder)
@@ -222,7 +229,7 @@ impl<'a> Follower<'a> {
         self.looked_at = self.memory.word(word::MAPPED);
         let files = maps::native_files(&self.maps());
         let fresh = self.images.refresh(&files, 0, self.plan);
-        let mut encoder = Encoder::new();
+        let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));
         self.write(&mut encoder)?;
         Ok(files)
@@ -232,19 +239,16 @@ impl<'a> Follower<'a> {
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
     }
 
+    fn output(&self) -> MutexGuard<'_, Output<'a>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
-        if encoder.packed_bytes() > 0 {
-            let block = encoder.seal()?;
-            match &mut self.writer {
-                Some(writer) => writer.append(&block)?,
-                None => self.waiting.push(block),
-            }
-        }
-        Ok(())
+        self.output().write(encoder)
     }
 
     fn read(&mut self, chunk: &Chunk) -> Result<()> {
-        self.start_file()?;
+        self.output().start()?;
         let words = self.memory.take(chunk);
         let manner = Manner {
             uses_slots: true,
@@ -252,9 +256,10 @@ impl<'a> Follower<'a> {
             counts_sizes: false,
             regions: self.pickers.len(),
             max_accesses: usize::try_from(self.plan.header.max_accesses).unwrap_or(usize::MAX),
-            space: AddressSpace(0),
+            space: self.space(),
         };
-        let new = || Thread::new(ThreadId(chunk.thread as u32), manner, Own::default());
+        let id = self.thread_id(chunk.thread);
+        let new = || Thread::new(id, manner, Own::default());
         // Taken out while it is fed, since the follower is needed besides.
         let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(new);
         let mut rest = words.as_slice();
@@ -337,7 +342,7 @@ impl<'a> Follower<'a> {
         let unmapped = |thread: &mut Thread<Own>| {
             thread.encoder.memory(&MemoryEvent {
                 at,
-                process: PROCESS,
+                process: self.process,
                 thread: thread.id,
                 kind: MemoryEventKind::Unmapped,
                 address: arguments[0],
@@ -419,7 +424,7 @@ impl<'a> Follower<'a> {
             !thread.is_recording() || thread.call_site().is_some_and(|(site, _)| site == reached.site);
         let entry = || {
             let Reached { sequence, at, .. } = reached;
-            picker.takes(sequence).then_some(Entry { sequence, at, process: PROCESS, kept: true })
+            picker.takes(sequence).then_some(Entry { sequence, at, process: self.process, kept: true })
         };
         thread.enter(reached.region, is_call.then_some(reached.site), entry);
     }
@@ -503,19 +508,26 @@ impl<'a> Follower<'a> {
         Known { block: parts.register(&mut self.registry), definition, sites }
     }
 
-    /// Writes what has waited, and the counts.
-    pub(super) fn finish(mut self) -> Result<()> {
-        self.start_file()?;
-        let mut counts = vec![RegionCounts::default(); self.pickers.len()];
-        let mut threads = std::mem::take(&mut self.threads);
-        for thread in threads.values_mut() {
+    /// The process has ended: what is left of its log is read.
+    pub(super) fn end(&mut self) -> Result<()> {
+        while self.step(true)? {}
+        for mut thread in std::mem::take(&mut self.threads).into_values() {
             let is_ended = thread.own.ends_process;
             thread.end_all(if is_ended { CallEnd::ProcessEnded } else { CallEnd::Unfinished });
-            for (sum, own) in counts.iter_mut().zip(&thread.counts) {
+            for (sum, own) in self.counts.iter_mut().zip(&thread.counts) {
                 sum.add(own);
             }
+            self.ended_threads += 1;
             self.write(&mut thread.encoder)?;
         }
+        Ok(())
+    }
+
+    /// Writes what has waited, and the counts, with the programs that ran unrecorded.
+    pub(super) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
+        self.output().start()?;
+        let ended = self.end();
+        let mut counts = std::mem::take(&mut self.counts);
         for (number, counts) in counts.iter_mut().enumerate() {
             counts.seen = self.memory.region(number, region::CALLS);
             counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
@@ -548,23 +560,24 @@ impl<'a> Follower<'a> {
         }
         notes.extend(self.memory.notes());
         notes.append(&mut self.notes);
-        let mut encoder = Encoder::new();
+        let mut encoder = self.encoder();
         encoder.summary(&Summary {
-            process: PROCESS,
+            process: self.process,
             regions: counts,
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            threads: threads.len() as u64,
-            unfollowed: self.unfollowed(),
+            threads: self.ended_threads,
+            unfollowed,
             notes,
             ..Summary::default()
         });
-        self.write(&mut encoder)
+        self.write(&mut encoder)?;
+        ended
     }
 }
 
 impl Follower<'_> {
-    /// Programs that ran unrecorded.
-    fn unfollowed(&self) -> Vec<Unfollowed> {
+    /// Programs that ran unrecorded, when no process but the first is.
+    pub(super) fn unfollowed(&self) -> Vec<Unfollowed> {
         let why = |kind| match kind {
             note::EXEC => Some("was started by exec, which the native engine does not follow"),
             note::SECOND => Some("ran once more, and the native engine records the first process"),

@@ -4,8 +4,8 @@ use super::attach::Change;
 use crate::error::{Doing, Result};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, WRITES, chunk, entry, note, region,
-    timed, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, WRITES, child, chunk, entry,
+    note, region, timed, word, write,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -15,6 +15,11 @@ use std::os::unix::fs::FileExt;
 
 /// The memory.
 pub(super) struct Memory(File);
+
+/// Where a process has asked for memory; `None` where there is no room for so many.
+fn asked_at(number: u64) -> Option<u64> {
+    (number < child::MOST as u64).then_some(CHILDREN.start + 8 * number * child::WORDS as u64)
+}
 
 /// A chunk of the log.
 pub(super) struct Chunk {
@@ -34,6 +39,28 @@ impl Memory {
         let memory = Memory(file);
         memory.set(word::MAGIC, MAGIC);
         Ok(memory)
+    }
+
+    /// Memory for another process, of which the same is wanted.
+    pub(super) fn like(other: &Memory) -> Result<Memory> {
+        let memory = Memory::new()?;
+        for number in [word::MULTIPLIER, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE] {
+            memory.set(number, other.word(number));
+        }
+        Ok(memory)
+    }
+
+    /// The process that asks for memory, by the number of its question; `None` before it has said who it is.
+    pub(super) fn asking(&self, number: u64) -> Option<u64> {
+        Some(self.at(asked_at(number)? + 8 * child::PROCESS as u64)).filter(|process| *process != 0)
+    }
+
+    /// Gives memory to a process that has asked.
+    pub(super) fn give(&self, number: u64, memory: &Memory) {
+        if let Some(at) = asked_at(number) {
+            let file = memory.0.as_raw_fd() as u64 + 1;
+            let _ = self.0.write_all_at(&file.to_le_bytes(), at + 8 * child::FILE as u64);
+        }
     }
 
     /// The path by which the engine opens it while this process lives.

@@ -1,6 +1,6 @@
 //! Timing calls natively: only their beginnings and ends are looked at.
 
-use super::follower::Follower;
+use super::followers::Followers;
 use super::memory::Memory;
 use super::{Task, find, refuse, refused};
 use crate::error::{Error, Result};
@@ -10,6 +10,7 @@ use crate::recorder::{self, RecordRequest, Subject, regions};
 use lineup_recording::native::{chunk, timed, word};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The times of one region's calls, in cycles of the processor's counter.
@@ -83,16 +84,16 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     }
     let (header, mut notes) = recorder::header(request, subject)?;
     let plan = recorder::plan(header, subject)?;
-    let memory = Memory::new()?;
+    let memory = Arc::new(Memory::new()?);
     memory.set(word::MODE, timed::MODE);
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
-    let mut follower = Follower::new(&memory, &plan, task.output);
-    follower.is_timed = true;
+    let mut followers = Followers::new(&memory, &plan, task.output);
+    followers.first().is_timed = true;
     let made = |number: usize| sums(&memory, number).buckets.iter().sum();
     let begun = Instant::now();
-    let (finished, followed) = task.conduct(&memory, &mut follower, &made, interrupts)?;
+    let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     let elapsed = begun.elapsed();
     if let Some(refused) = refused(&memory, &plan) {
         return Err(Error::Start(refused));
@@ -103,7 +104,9 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     if memory.word(word::STATE) == 0 {
         return refuse(format!("{} did not load what times its calls", subject.program().display()));
     }
-    if let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| !follower.found.contains(&id.0)) {
+    if let Some((_, region)) =
+        plan.header.regions.iter().find(|(id, _)| !followers.first().found.contains(&id.0))
+    {
         regions::check_known(&region.name, subject.debug())?;
         let why = format!("no file that the program mapped has a function {}", region.name);
         return Err(Error::Region(why));
@@ -117,7 +120,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
     }
     notes.extend(said(&memory));
-    notes.append(&mut follower.notes);
+    notes.append(&mut followers.first().notes);
     Ok(Times {
         regions,
         stamps: sums(&memory, timed::STAMPS),

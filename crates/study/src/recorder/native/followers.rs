@@ -1,0 +1,277 @@
+//! The logs of all processes that are recorded: the first, and with it those that it and they start.
+
+use super::follower::Follower;
+use super::memory::Memory;
+use super::output::Output;
+use super::refused;
+use crate::companions;
+use crate::error::Result;
+use crate::recorder::rights;
+use lineup_model::access::ProcessId;
+use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, names_loader};
+use lineup_model::process::Origin;
+use lineup_recording::Unfollowed;
+use lineup_recording::native::{note, region, word};
+use lineup_recording::plan::Plan;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the logs are left alone when there was nothing in them.
+const PAUSE: Duration = Duration::from_micros(300);
+/// How often it is looked which processes have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What is known of all processes while they run, for another thread.
+#[derive(Default)]
+pub(super) struct Lives {
+    memories: Vec<Arc<Memory>>,
+    /// Calls by region, and threads, of processes that have ended.
+    seen: Vec<u64>,
+    unwatched: Vec<u64>,
+    threads: u64,
+}
+
+impl Lives {
+    /// Calls of a region that were made until now.
+    pub(super) fn seen(&self, number: usize) -> u64 {
+        let lives = self.memories.iter().map(|memory| memory.region(number, region::CALLS));
+        lives.sum::<u64>() + self.seen.get(number).copied().unwrap_or_default()
+    }
+
+    /// As [`Lives::seen`], with those that nobody watched.
+    pub(super) fn made(&self, number: usize) -> u64 {
+        let lives = self.memories.iter().map(|memory| memory.region(number, region::UNWATCHED));
+        let unwatched = lives.sum::<u64>() + self.unwatched.get(number).copied().unwrap_or_default();
+        self.seen(number) + unwatched
+    }
+
+    /// Threads that were in calls until now.
+    pub(super) fn threads(&self) -> u64 {
+        self.memories.iter().map(|memory| memory.word(word::NEXT_THREAD)).sum::<u64>() + self.threads
+    }
+
+    /// Why a region cannot be recorded in a process; `None` when all can.
+    pub(super) fn refused(&self, plan: &Plan) -> Option<String> {
+        self.memories.iter().find_map(|memory| refused(memory, plan))
+    }
+
+    fn forget(&mut self, memory: &Arc<Memory>) {
+        let regions = self.seen.len();
+        for number in 0..regions {
+            self.seen[number] += memory.region(number, region::CALLS);
+            self.unwatched[number] += memory.region(number, region::UNWATCHED);
+        }
+        self.threads += memory.word(word::NEXT_THREAD);
+        self.memories.retain(|other| !Arc::ptr_eq(other, memory));
+    }
+}
+
+/// The logs of all processes.
+pub(super) struct Followers<'a> {
+    plan: &'a Plan,
+    output: Arc<Mutex<Output<'a>>>,
+    /// The first process's is the first.
+    all: Vec<Follower<'a>>,
+    /// Processes that have asked for memory.
+    asked: u64,
+    pub(super) lives: Arc<Mutex<Lives>>,
+    /// Regions that a file had, of processes that have ended.
+    found: BTreeSet<u16>,
+    /// Programs that processes have become, as they said before, and as they were then.
+    told: Vec<String>,
+    ran: Vec<PathBuf>,
+    looked_at: Instant,
+}
+
+impl<'a> Followers<'a> {
+    /// Tells the engine in the first process what is wanted.
+    pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Followers<'a> {
+        let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
+        let first = (ProcessId(0), Origin::Started);
+        let all = vec![Follower::new(memory.clone(), plan, output.clone(), first)];
+        let none = vec![0; plan.header.regions.len()];
+        let lives = Lives { memories: vec![memory.clone()], seen: none.clone(), unwatched: none, threads: 0 };
+        Followers {
+            plan,
+            output,
+            all,
+            asked: 0,
+            lives: Arc::new(Mutex::new(lives)),
+            found: BTreeSet::new(),
+            told: Vec::new(),
+            ran: Vec::new(),
+            looked_at: Instant::now(),
+        }
+    }
+
+    /// The first process's log.
+    pub(super) fn first(&mut self) -> &mut Follower<'a> {
+        &mut self.all[0]
+    }
+
+    fn lives(&self) -> MutexGuard<'_, Lives> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the logs until the program has ended, and to their end.
+    pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
+        loop {
+            let was_over = is_over.load(Ordering::Acquire);
+            self.welcome()?;
+            let mut was_any = false;
+            for follower in &mut self.all {
+                was_any |= follower.step(was_over)?;
+            }
+            if was_over {
+                return Ok(());
+            }
+            if self.looked_at.elapsed() >= LOOK {
+                self.looked_at = Instant::now();
+                self.part_from(|follower| !is_running(follower.system_id()))?;
+            }
+            if !was_any {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Gives memory to processes that ask for it.
+    fn welcome(&mut self) -> Result<()> {
+        let first = self.all[0].memory.clone();
+        while self.asked < first.word(word::CHILDREN) {
+            let Some(system_id) = first.asking(self.asked) else { return Ok(()) };
+            // The same process, of which another program came.
+            self.part_from(|follower| follower.system_id() == system_id)?;
+            let parent = self.number_of(parent_of(system_id)).unwrap_or_default();
+            self.ran.extend(fs::read_link(format!("/proc/{system_id}/exe")));
+            let process = ProcessId(u32::try_from(self.asked + 1).unwrap_or(u32::MAX));
+            let memory = Arc::new(Memory::like(&first)?);
+            memory.set(word::PROCESS, system_id);
+            let origin = (process, Origin::Executed(parent));
+            let mut follower = Follower::new(memory.clone(), self.plan, self.output.clone(), origin);
+            follower.began_at = first.word(word::CLOCK);
+            self.all.push(follower);
+            self.lives().memories.push(memory.clone());
+            first.give(self.asked, &memory);
+            self.asked += 1;
+        }
+        Ok(())
+    }
+
+    /// The number of a followed process.
+    fn number_of(&self, system_id: u64) -> Option<ProcessId> {
+        self.all.iter().find(|follower| follower.system_id() == system_id).map(|follower| follower.process)
+    }
+
+    /// Reads the logs of some processes to their end, which do not go on.
+    fn part_from(&mut self, is_gone: impl Fn(&Follower<'_>) -> bool) -> Result<()> {
+        let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
+            .into_iter()
+            .partition(|follower| follower.process != ProcessId(0) && is_gone(follower));
+        self.all = stay;
+        // The first has the counts of all, and is kept.
+        if is_gone(&self.all[0]) {
+            self.all[0].end()?;
+        }
+        for mut follower in gone {
+            follower.end()?;
+            self.found.append(&mut follower.found);
+            self.take_told(&follower.memory.clone());
+            let memory = follower.memory.clone();
+            follower.finish(Vec::new())?;
+            self.lives().forget(&memory);
+        }
+        Ok(())
+    }
+
+    fn take_told(&mut self, memory: &Memory) {
+        let programs = memory.told().into_iter().filter(|(kind, _)| *kind == note::EXEC);
+        self.told.extend(programs.map(|(_, program)| program));
+    }
+
+    /// Regions that a file of a process had.
+    pub(super) fn found(&self) -> BTreeSet<u16> {
+        let lives = self.all.iter().flat_map(|follower| follower.found.iter().copied());
+        lives.chain(self.found.iter().copied()).collect()
+    }
+
+    /// Processes that were followed.
+    pub(super) fn processes(&self) -> u64 {
+        self.asked + 1
+    }
+
+    /// Writes what has waited, and the counts. `follows` when started programs were to be followed.
+    pub(super) fn finish(mut self, follows: bool) -> Result<()> {
+        let first = self.all.remove(0);
+        for follower in std::mem::take(&mut self.all) {
+            self.take_told(&follower.memory.clone());
+            follower.finish(Vec::new())?;
+        }
+        let unfollowed = match follows {
+            false => first.unfollowed(),
+            true => {
+                self.take_told(&first.memory.clone());
+                unfollowed(self.told, self.ran)
+            }
+        };
+        first.finish(unfollowed)
+    }
+}
+
+/// Of the programs that processes were about to become those that never came to the engine.
+fn unfollowed(told: Vec<String>, mut ran: Vec<PathBuf>) -> Vec<Unfollowed> {
+    let mut left = Vec::new();
+    for program in told {
+        let Some(file) = file_of(Path::new(&program)) else { continue };
+        match ran.iter().position(|other| *other == file) {
+            Some(place) => {
+                ran.swap_remove(place);
+            }
+            None => left.push(Unfollowed { program, why: why_not(&file).into() }),
+        }
+    }
+    left
+}
+
+/// The file that a process becomes: of a script the interpreter. `None` of what cannot be started.
+fn file_of(program: &Path) -> Option<PathBuf> {
+    let file = program.canonicalize().ok()?;
+    let bytes = companions::read(&file).ok()?;
+    let begin = &bytes[..bytes.len().min(FIRST_LINE_BYTES)];
+    match Interpreter::of(begin) {
+        Some(interpreter) => {
+            let words = interpreter.arguments(program.as_os_str(), &[program.into()]);
+            file_of(Path::new(words.first()?))
+        }
+        None => begin.starts_with(b"\x7fELF").then_some(file),
+    }
+}
+
+fn why_not(file: &Path) -> &'static str {
+    let is_static = companions::read(file).is_ok_and(|bytes| !names_loader(&bytes));
+    match (is_static, rights::note(file)) {
+        (true, _) => "is linked statically, and loads no library of ours",
+        (_, Some(_)) => "gains rights when it starts, and loads no library of ours",
+        _ => "did not load the engine; was its environment cleared?",
+    }
+}
+
+/// Whether a process runs, or is not known yet: one that waits to be reaped does not.
+fn is_running(system_id: u64) -> bool {
+    if system_id == 0 {
+        return true;
+    }
+    let stat = fs::read_to_string(format!("/proc/{system_id}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+fn parent_of(system_id: u64) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{system_id}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    line.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+}
