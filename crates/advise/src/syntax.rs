@@ -2,6 +2,7 @@
 
 use crate::language::SourceLanguage;
 use crate::lex::{Lexed, line_at};
+use crate::sources::has_word;
 use std::borrow::Cow;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
@@ -18,7 +19,8 @@ pub(crate) enum SiteKind {
     /// A declaration with initialisers, or a compound literal, of the type with one of these names: where a macro
     /// stands among the words of a declaration, any of them may be the type.
     Typed(Vec<String>),
-    /// C++: so many values that are returned or given to a function; their type stands elsewhere.
+    /// C++: so many values that are returned or given to a function, or that a template gives to what it is made for; their
+    /// type stands elsewhere.
     Untyped(usize),
     /// C++: a structured binding of so many names.
     Binding(usize),
@@ -38,7 +40,7 @@ pub(crate) fn sites(tree: &Tree, text: &str) -> Vec<Site> {
         let kind = match node.kind() {
             "declaration" | "field_declaration" if has_initialiser(node) => named_type(node, text),
             "compound_literal_expression" => named_type(node, text),
-            "initializer_list" => untyped_values(node).map(SiteKind::Untyped),
+            "initializer_list" => untyped_values(node, text).map(SiteKind::Untyped),
             "structured_binding_declarator" => Some(SiteKind::Binding(parts(node).len())),
             _ => None,
         };
@@ -88,11 +90,53 @@ fn words_before_values(node: Node<'_>, text: &str, names: &mut Vec<String>) {
     }
 }
 
-/// How many values a list has that is returned or given to a function.
-fn untyped_values(list: Node<'_>) -> Option<usize> {
-    let is_value =
-        list.parent().is_some_and(|parent| matches!(parent.kind(), "return_statement" | "argument_list"));
-    is_value.then(|| parts(list).len())
+/// How many values a list has that is returned or given to a function, or whose type a template names by its parameters. A
+/// pack of values stands for any number: two, which any type with an order has room for.
+fn untyped_values(list: Node<'_>, text: &str) -> Option<usize> {
+    let parent = list.parent()?;
+    let holder = match parent.kind() {
+        "return_statement" | "argument_list" => None,
+        "compound_literal_expression" | "new_expression" => Some(parent),
+        "init_declarator" => Some(parent.parent()?),
+        _ => return None,
+    };
+    if holder.is_some_and(|holder| !is_dependent(holder, text)) {
+        return None;
+    }
+    let values = parts(list);
+    let has_pack = values.iter().any(|value| value.kind() == "parameter_pack_expansion");
+    Some(if has_pack { values.len().max(2) } else { values.len() })
+}
+
+/// True when the type that a declaration or a literal names has a parameter of a template around it among its words.
+fn is_dependent(holder: Node<'_>, text: &str) -> bool {
+    let Some(named) = holder.child_by_field_name("type").map(|ty| text_of(ty, text)) else { return false };
+    let mut around = holder.parent();
+    while let Some(node) = around {
+        let parameters =
+            node.child_by_field_name("parameters").filter(|_| node.kind() == "template_declaration");
+        if parameters.is_some_and(|parameters| declares_part_of(parameters, named, text)) {
+            return true;
+        }
+        around = node.parent();
+    }
+    false
+}
+
+/// True when a type that these parameters of a template declare is a word of `named`.
+fn declares_part_of(parameters: Node<'_>, named: &str, text: &str) -> bool {
+    let mut found = false;
+    visit_below(parameters, &mut |node| {
+        found |= node.kind() == "type_identifier" && has_word(named, text_of(node, text));
+    });
+    found
+}
+
+fn visit_below<'t>(node: Node<'t>, each: &mut dyn FnMut(Node<'t>)) {
+    each(node);
+    let mut cursor = node.walk();
+    let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+    children.into_iter().for_each(|child| visit_below(child, each));
 }
 
 /// The macros of a text whose body gives values by position: `#define X(a) { a, 0 }`.

@@ -84,19 +84,23 @@ const CPP: &str = r#"
 #include <cstdio>
 struct entry { const char *name; long value; short flags; };
 struct counted { int a; long b; int c; int d; };
+struct turned { long first; long second; long third; };
 static int count;
+static struct counting { operator long() const { return ++count; } } one, two;
 static int next() { return ++count; }
 static const entry table[] = { { "one", 1, 'a' }, { "two", 2, 'b' } };
 int main() {
     const entry made{ "made", 5, 'c' };
     counted in_order = { next(), count, next(), 7 };
+    turned also{ one, two, 8 };
     std::printf("%s %ld %s %ld %c", table[1].name, table[0].value, made.name, entry{ "x", 6, 'd' }.value, made.flags);
-    std::printf(" %d %ld %d\n", in_order.a, in_order.b, in_order.c);
+    std::printf(" %d %ld %d %ld %ld\n", in_order.a, in_order.b, in_order.c, also.first, also.second);
     return 0;
 }
 "#;
 
-/// Where the type of a list stands elsewhere, where another list begins in its line, and where a base stands before the members.
+/// Where the type of a list stands elsewhere or is a template's, where another list begins in its line, and where a base
+/// stands before the members.
 const CPP_ELSEWHERE: &str = r#"
 #include <cstdio>
 #include <vector>
@@ -105,12 +109,15 @@ struct returned { int a; long b; char c; int d; };
 struct beside { int a; long b; char c; };
 struct base { int k; };
 struct derived : base { int a; long b; };
+struct made { int a; long b; char c; int d; long e; };
+template <class T> static T make() { T t{ 1, 2, 'x', 3, 4 }; return t.a ? t : T{ 1, 2, 'y', 3, 4 }; }
 static returned give() { return { 1, 2, 'x', 3 }; }
 static std::vector<listed> lists() { std::vector<listed> all = { { 1, 2, 'y' }, { 3, 4, 'z' } }; return all; }
 int main() {
     beside one = { 1, 2, 'v' }; std::vector<beside> more = { { 3, 4, 'w' } };
     derived below = { { 7 }, 8, 9 };
-    std::printf("%ld %ld %ld %ld %ld\n", give().b, lists()[1].b, one.b, more[0].b, below.b);
+    std::printf("%ld %ld %ld %ld %ld", give().b, lists()[1].b, one.b, more[0].b, below.b);
+    std::printf(" %ld\n", make<made>().b);
     return 0;
 }
 "#;
@@ -118,18 +125,18 @@ int main() {
 #[test]
 fn values_of_cpp_change_places_where_their_type_stands_beside_them() {
     let build = "/usr/bin/c++ -g -std=c++17 -Wall -o program program.cc";
-    let test = "test \"$(./program)\" = 'two 1 made 6 c 1 1 2'";
+    let test = "test \"$(./program)\" = 'two 1 made 6 c 1 1 2 3 4'";
     let json = shuffle(&[("program.cc", CPP)], build, test, 6);
-    assert_eq!(types(&json, "movable"), ["counted", "entry"], "{json}");
-    stood(&json, 2);
+    assert_eq!(types(&json, "movable"), ["counted", "entry", "turned"], "{json}");
+    stood(&json, 3);
 }
 
 #[test]
 fn values_of_cpp_whose_type_stands_elsewhere_hold_the_members() {
     let build = "/usr/bin/c++ -g -std=c++17 -Wall -o program program.cc";
-    let test = "test \"$(./program)\" = '2 4 2 4 9'";
+    let test = "test \"$(./program)\" = '2 4 2 4 9 2'";
     let json = shuffle(&[("program.cc", CPP_ELSEWHERE)], build, test, 1);
-    assert_eq!(types(&json, "refused"), ["beside", "derived", "listed", "returned"], "{json}");
+    assert_eq!(types(&json, "refused"), ["beside", "derived", "listed", "made", "returned"], "{json}");
 }
 
 /// Members that are declared at once; where the type is a macro, the first is another type than the rest.

@@ -284,6 +284,10 @@ fn values_that_do_something_keep_the_order_in_which_they_are_worked_out() {
     assert_eq!(in_order("next(), all, m"), ["a", "b"], "a call may change it");
     assert_eq!(in_order("*at, m, next()"), ["a", "c"]);
     assert_eq!(in_order("all, *at, m"), [""; 0]);
+    assert_eq!(in_order("n = 4, 1, n"), ["a", "c"]);
+    assert_eq!(in_order("((n) = 4), m, 1"), ["a", "b"]);
+    assert_eq!(in_order("n + 4, m * n, n"), [""; 0]);
+    assert_eq!(in_order("(n) + 4, (m), n == m"), [""; 0]);
     assert_eq!(in_order("-n, !m, ~n"), [""; 0]);
 }
 

@@ -50,6 +50,7 @@ impl Collector<'_> {
         let (mut position, mut by_position, mut is_held) = (0, 0, false);
         let mut written = None;
         let mut values: Vec<(Name, NodeId)> = Vec::new();
+        let mut converted: BTreeSet<Name> = BTreeSet::new();
         let mut children = node.children.iter().copied();
         while let Some(child) = children.next() {
             let designated = self.designated_value(child);
@@ -67,6 +68,9 @@ impl Collector<'_> {
                 Some(field) => {
                     self.note_alternative(record, &field.name);
                     values.push((field.name.clone(), value));
+                    if self.is_converted(value, field.ty) {
+                        converted.insert(field.name.clone());
+                    }
                     is_held |= self.skip_unbraced(value, field.ty, &mut children);
                     let place = Place::Member(usr.clone(), field.name.clone());
                     self.initialise(value, field.ty, Some(place), 0);
@@ -75,7 +79,7 @@ impl Collector<'_> {
             }
             position += 1;
         }
-        self.note_worked_out(&usr, &values, id);
+        self.note_worked_out(&usr, &values, converted, id);
         let is_zero = by_position == 1 && node.children.len() == 1 && self.is_zero(node.children[0]);
         // C++ takes designated values in the order of the members, too.
         let is_mixed = by_position < node.children.len();
@@ -97,14 +101,22 @@ impl Collector<'_> {
 
     /// Which of several values is worked out first: in C++ they follow the list, and compilers of C take the order of members in
     /// memory. Calls may change what other values read.
-    fn note_worked_out(&mut self, record: &Name, values: &[(Name, NodeId)], id: NodeId) {
+    fn note_worked_out(
+        &mut self,
+        record: &Name,
+        values: &[(Name, NodeId)],
+        converted: BTreeSet<Name>,
+        id: NodeId,
+    ) {
         let tree = self.tree;
         let does = |kinds: &[Kind]| {
             let found = values.iter().filter(|(_, value)| tree.has_below(*value, kinds));
             found.map(|(name, _)| name.clone()).collect::<BTreeSet<Name>>()
         };
-        let is_changing = !does(&[Kind::Count, Kind::Step, Kind::CompoundAssign]).is_empty();
+        let is_changing = !does(&[Kind::Count, Kind::Step, Kind::CompoundAssign]).is_empty()
+            || values.iter().any(|(_, value)| self.assigns(*value));
         let mut found = does(if is_changing { &[Kind::DeclRef, Kind::Call] } else { &[Kind::Call] });
+        found.extend(converted);
         if !found.is_empty() {
             let reading = values.iter().filter(|(_, value)| self.reads_what_calls_change(*value));
             found.extend(reading.map(|(name, _)| name.clone()));
@@ -117,10 +129,37 @@ impl Collector<'_> {
         }
     }
 
+    /// C++: an object that becomes a value of another type by what its class defines, which is no call in the text.
+    fn is_converted(&self, value: NodeId, to: TypeId) -> bool {
+        let tree = self.tree;
+        let from = tree.record_of(tree.node(tree.uncast(value)).ty);
+        tree.is_cpp && from.is_some() && from != tree.record_of(to)
+    }
+
+    /// `a = b`, of which the left side is a place, perhaps in parentheses: of `a + b` it is a value.
+    fn assigns(&self, value: NodeId) -> bool {
+        let tree = self.tree;
+        let is_to_place = |&binary: &NodeId| {
+            let Some(&left) = tree.node(binary).children.first() else { return false };
+            let mut left = tree.node(left);
+            while let (Kind::Wrap, [inner]) = (left.kind, &left.children[..]) {
+                let inner = tree.node(*inner);
+                // What only converts begins where the value does.
+                if inner.site == left.site {
+                    return false;
+                }
+                left = inner;
+            }
+            matches!(left.kind, Kind::DeclRef | Kind::Member | Kind::Deref | Kind::Subscript)
+        };
+        let below = tree.below(value).into_iter();
+        below.filter(|&node| tree.node(node).kind == Kind::Binary).any(|node| is_to_place(&node))
+    }
+
     /// Variables outside of functions, what pointers lead to, and in C++ every variable.
     fn reads_what_calls_change(&self, value: NodeId) -> bool {
         let tree = self.tree;
-        tree.below(value).into_iter().chain([value]).any(|below| match tree.node(below).kind {
+        tree.below(value).into_iter().any(|below| match tree.node(below).kind {
             Kind::Member | Kind::Deref | Kind::Subscript => true,
             Kind::DeclRef => tree.decl_of(below).is_some_and(|decl| {
                 decl.kind == DeclKind::Variable && (tree.is_cpp || !decl.usr.contains("@F@"))
