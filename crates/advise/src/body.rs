@@ -4,7 +4,7 @@ use crate::body_parts::{self, BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
 use crate::declaration::Found;
 use crate::language::SourceLanguage;
-use crate::lex::Kind;
+use crate::lex::{Kind, Token};
 use crate::one_declaration;
 use crate::shape_rules;
 use std::ops::Range;
@@ -22,8 +22,10 @@ pub(crate) struct TextUnit {
     pub(crate) kind: BodyPartKind,
     /// True when a comment heads its members: others stay apart by a blank line.
     pub(crate) is_headed: bool,
-    /// True when a comment above its own heads it and what follows: it stays the first of them.
-    pub(crate) heads_section: bool,
+    /// So many comments at its start head the section that it is the first of: they stay there when it moves.
+    pub(crate) comments_left: usize,
+    /// It shares a line with such a comment, and so stays with it.
+    pub(crate) is_heading_line: bool,
 }
 
 /// How text moves.
@@ -95,11 +97,29 @@ impl<'a> Body<'a> {
     pub(crate) fn span(&self, unit: &TextUnit) -> Range<usize> {
         let pieces = &self.pieces[unit.pieces.clone()];
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return 0..0 };
-        let span = first.span.start..last.span.end;
+        let span = self.start(unit, first)..last.span.end;
         match self.mode {
             Mode::Slots => span,
             Mode::Lines => body_parts::line_start(self.text(), span.start)..line_end(self.text(), span.end),
         }
+    }
+
+    /// Where the text of a unit begins, whose first piece this is.
+    fn start(&self, unit: &TextUnit, first: &BodyPart) -> usize {
+        let tokens = &self.found.lexed.tokens[..first.tokens.end];
+        let own = tokens.partition_point(|token| token.start() < first.span.start);
+        tokens.get(own + unit.comments_left).map_or(first.span.start, Token::start)
+    }
+
+    /// The comments before the declaration of a unit, by token.
+    pub(crate) fn leading_comments(&self, unit: &TextUnit) -> Range<usize> {
+        let first = &self.pieces[unit.pieces.start];
+        let start = self.start(unit, first);
+        let lexed = &self.found.lexed;
+        let comments = (0..first.tokens.start)
+            .rev()
+            .take_while(|&index| lexed.tokens[index].is_comment() && lexed.tokens[index].start() >= start);
+        comments.last().unwrap_or(first.tokens.start)..first.tokens.start
     }
 
     fn has_whole_lines(&self, piece: &BodyPart) -> bool {
@@ -152,7 +172,8 @@ impl<'a> Body<'a> {
                 segment,
                 kind,
                 is_headed: false,
-                heads_section: false,
+                comments_left: 0,
+                is_heading_line: false,
             };
             self.bind_alone(&unit);
             self.units.push(unit);
@@ -288,6 +309,16 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// Joins units of data into one.
+    pub(crate) fn join_neighbours(&mut self, range: Range<usize>) {
+        self.join(range, BodyPartKind::Data);
+    }
+
+    /// The line on which a unit begins.
+    pub(crate) fn line_of(&self, unit: usize) -> u32 {
+        self.found.lexed.line_at(self.pieces[self.units[unit].pieces.start].span.start)
+    }
+
     /// Joins units `from..to` into one, because debug info cannot tell their members apart.
     pub(crate) fn join_units(&mut self, range: Range<usize>) {
         self.join(range, BodyPartKind::Macro);
@@ -305,7 +336,8 @@ impl<'a> Body<'a> {
                 segment: first.segment,
                 kind,
                 is_headed: false,
-                heads_section: first.heads_section,
+                comments_left: first.comments_left,
+                is_heading_line: first.is_heading_line,
             };
             self.units.insert(range.start, unit);
         }

@@ -310,7 +310,7 @@ pub(crate) fn with_comments(lexed: &Lexed<'_>, tokens: &Range<usize>, room: Rang
         start -= 1;
     }
     let mut end = tokens.end;
-    while end < room.end && trails(lexed, tokens.end, end) {
+    while end < room.end && (trails(lexed, tokens.end, end) || lies_below(lexed, tokens, end)) {
         end += 1;
     }
     start..end
@@ -343,6 +343,18 @@ fn trails(lexed: &Lexed<'_>, end: usize, comment: usize) -> bool {
     newlines_before == 1 && continues_comment
 }
 
+/// True for a comment below the declaration that is indented deeper than that, and than what comes next.
+fn lies_below(lexed: &Lexed<'_>, declaration: &Range<usize>, comment: usize) -> bool {
+    let token = &lexed.tokens[comment];
+    let is_below = token.is_comment()
+        && starts_line(lexed.text, token.start())
+        && newlines(lexed, &lexed.tokens[comment - 1], token) == 1;
+    let depth = column(lexed.text, token.start());
+    let next = lexed.tokens[comment..].iter().find(|token| !token.is_comment());
+    let is_deeper = |other: &Token| indent(lexed.text, other.start()) < depth;
+    is_below && is_deeper(&lexed.tokens[declaration.start]) && next.is_none_or(is_deeper)
+}
+
 /// Doxygen comments that describe the member before them.
 fn points_back(comment: &str) -> bool {
     ["/**<", "/*!<", "///<", "//!<"].iter().any(|start| comment.starts_with(start))
@@ -367,4 +379,11 @@ pub(crate) fn line_start(text: &str, offset: usize) -> usize {
 fn column(text: &str, offset: usize) -> usize {
     let line = &text.as_bytes()[line_start(text, offset)..offset];
     line.iter().fold(0, |at, &byte| if byte == b'\t' { (at / 8 + 1) * 8 } else { at + 1 })
+}
+
+/// The column of the first byte on a line that is no blank.
+fn indent(text: &str, offset: usize) -> usize {
+    let start = line_start(text, offset);
+    let blanks = text.as_bytes()[start..offset].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    column(text, start + blanks)
 }

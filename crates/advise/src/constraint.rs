@@ -94,6 +94,8 @@ pub enum Constraint {
     Comment,
     /// A comment heads a group of members, which stays together under it.
     Heading,
+    /// A reader takes neighbours for one thing, by their names or because one tells what the other holds.
+    OneThing,
     /// A member is `volatile`: the type lies over registers, or its layout is known to others.
     Volatile,
     /// Another type begins with the same members, and objects may be used as either.
@@ -161,6 +163,7 @@ impl Constraint {
             Self::TrialFailed => "the changed program was tried and failed",
             Self::Comment => "a comment says so",
             Self::Heading => "members stay under the comment that heads them",
+            Self::OneThing => "neighbours that are one thing to a reader move together",
             Self::Volatile => "a member is volatile",
             Self::SharedBeginning => "another type begins with the same members",
             Self::KeptApart => "an alignment keeps members on lines of their own",

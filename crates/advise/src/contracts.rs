@@ -4,7 +4,7 @@
 use crate::body::{Body, TextUnit};
 use crate::body_parts::{BodyPart, BodyPartKind};
 use crate::constraint::{Binding, Constraint};
-use crate::lex::{Kind, Token};
+use crate::lex::Token;
 use crate::options::Options;
 use crate::spelling::bare;
 use std::ops::Range;
@@ -33,7 +33,7 @@ impl<'o> Lifts<'o> {
         Lifts { options, class }
     }
 
-    fn frees(&self, names: &[String]) -> bool {
+    pub(crate) fn frees(&self, names: &[String]) -> bool {
         self.options.lifts.iter().filter(|(ty, _)| bare(ty) == self.class).any(|(_, member)| match member {
             Some(member) => names.contains(member),
             None => true,
@@ -94,7 +94,7 @@ fn is_of_code(body: &Body<'_>, comment: usize) -> bool {
     body.pieces.iter().any(|piece| piece.kind == BodyPartKind::Fixed && is_inside(piece))
 }
 
-fn binding(body: &Body<'_>, comment: usize, mut names: Vec<String>) -> Binding {
+pub(crate) fn binding(body: &Body<'_>, comment: usize, mut names: Vec<String>) -> Binding {
     names.sort();
     names.dedup();
     let lexed = &body.found.lexed;
@@ -156,13 +156,12 @@ fn leads(body: &Body<'_>, unit: &TextUnit, comment: &Range<usize>) -> bool {
     comment.end <= code
 }
 
-fn has_leading_comment(body: &Body<'_>, unit: &TextUnit) -> bool {
-    let first = &body.pieces[unit.pieces.start];
-    first.span.start < body.found.lexed.tokens[first.tokens.start].start()
+pub(crate) fn has_leading_comment(body: &Body<'_>, unit: &TextUnit) -> bool {
+    !body.leading_comments(unit).is_empty()
 }
 
 /// A unit and those after it up to a blank line, another comment on lines of its own, or what is no member.
-fn run(body: &Body<'_>, first: usize) -> Range<usize> {
+pub(crate) fn run(body: &Body<'_>, first: usize) -> Range<usize> {
     let mut end = first + 1;
     while let Some(next) = body.units.get(end) {
         let between = body.span(&body.units[end - 1]).end..body.span(next).start;
@@ -189,148 +188,8 @@ fn mentioned(body: &Body<'_>, comment: &str) -> Vec<String> {
     names.filter(|name| name.len() > 3 && words.contains(&name.as_str())).cloned().collect()
 }
 
-/// Joins the members that a heading stands over, so that they move with it and no other comes under it; and parts members at
-/// comments that stand alone.
-pub(crate) fn obey_headings(body: &mut Body<'_>, lifts: Lifts<'_>) {
-    let mut at = 0;
-    while at < body.units.len() {
-        let group = run(body, at);
-        let is_plain = |unit: &TextUnit| {
-            matches!(unit.kind, BodyPartKind::Data | BodyPartKind::Bits) && !unit.names.is_empty()
-        };
-        let units = &body.units[group.clone()];
-        let names: Vec<String> = units.iter().flat_map(|unit| unit.names.iter().cloned()).collect();
-        let heading = heading_of(body, at).filter(|_| group.len() > 1 && units.iter().all(is_plain));
-        if let Some(comment) = heading.filter(|_| !lifts.frees(&names)) {
-            let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
-            body.bindings.push(binding);
-            body.join_headed(group);
-        }
-        at += 1;
-    }
-    // Numbered sections keep their order, and what is in them up to the next number.
-    for unit in 1..body.units.len() {
-        let comment = heading_of(body, unit).filter(|&it| is_numbered(&bare_text(body.found.lexed.str(it))));
-        let names = body.units[unit].names.clone();
-        if let Some(comment) = comment.filter(|_| !lifts.frees(&names)) {
-            let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
-            body.bindings.push(binding);
-            part(body, unit);
-        }
-    }
-    let alone: Vec<(usize, usize)> =
-        (1..body.units.len()).filter_map(|unit| Some((unit, comment_between(body, unit)?))).collect();
-    for (unit, comment) in alone {
-        let names = body.units[unit].names.clone();
-        if lifts.frees(&names) {
-            continue;
-        }
-        let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
-        body.bindings.push(binding);
-        part(body, unit);
-        // Up to a blank line members are those that it speaks of.
-        if is_heading(body.found.lexed.str(comment)) {
-            part(body, run(body, unit).end);
-        }
-    }
-    for unit in 1..body.units.len() {
-        let names = body.units[unit].names.clone();
-        if let Some(comment) = heading_above_another(body, unit).filter(|_| !lifts.frees(&names)) {
-            let binding = Binding { constraint: Constraint::Heading, ..binding(body, comment, names) };
-            body.bindings.push(binding);
-            part(body, unit);
-            body.units[unit].heads_section = true;
-        }
-    }
-}
-
-/// Members do not cross the place before this unit.
-fn part(body: &mut Body<'_>, unit: usize) {
-    body.units.iter_mut().skip(unit).for_each(|unit| unit.segment += 1);
-}
-
-/// A comment that heads a section, directly above the comment of the section's first member.
-fn heading_above_another(body: &Body<'_>, unit: usize) -> Option<usize> {
-    let lexed = &body.found.lexed;
-    let first = &body.pieces[body.units[unit].pieces.start];
-    let above = (0..first.tokens.start).rev().take_while(|&index| {
-        let token = &lexed.tokens[index];
-        token.kind == Kind::BlockComment && token.start() >= first.span.start
-    });
-    let above: Vec<usize> = above.collect();
-    above.last().copied().filter(|&index| above.len() > 1 && is_heading(lexed.str(index)))
-}
-
-/// The comment above a unit that speaks of a group.
-fn heading_of(body: &Body<'_>, unit: usize) -> Option<usize> {
-    let first = &body.pieces[body.units[unit].pieces.start];
-    let lexed = &body.found.lexed;
-    let comments = (0..first.tokens.start).rev().take_while(|&index| {
-        lexed.tokens[index].is_comment() && lexed.tokens[index].start() >= first.span.start
-    });
-    comments.last().filter(|&index| is_heading(lexed.str(index)))
-}
-
-/// A comment between a unit and the one before it that belongs to neither, nor to a method or the like.
-fn comment_between(body: &Body<'_>, unit: usize) -> Option<usize> {
-    let between = body.span(&body.units[unit - 1]).end..body.span(&body.units[unit]).start;
-    let tokens = body.found.lexed.tokens.iter().enumerate();
-    let is_free = |token: &Token| {
-        token.is_comment()
-            && between.start <= token.start()
-            && token.end() <= between.end
-            && !body
-                .pieces
-                .iter()
-                .any(|piece| piece.span.start <= token.start() && token.end() <= piece.span.end)
-    };
-    tokens.rev().find(|(_, token)| is_free(token)).map(|(index, _)| index)
-}
-
-/// Words by which a comment speaks of several members.
-const HEADING_WORDS: [&str; 22] = [
-    "members",
-    "fields",
-    "following",
-    "these",
-    "below",
-    "group",
-    "section",
-    "protected",
-    "guarded",
-    "mostly",
-    "hot",
-    "cold",
-    "stuff",
-    "variables",
-    "counters",
-    "statistics",
-    "stats",
-    "touched",
-    "path",
-    "cacheline",
-    "cachelines",
-    "modified",
-];
-
-fn is_heading(comment: &str) -> bool {
-    let words = words(comment);
-    let text = bare_text(comment);
-    let is_drawn = ["---", "===", "***", "+++"].iter().any(|line| comment.trim_matches('/').contains(line));
-    text.ends_with(':')
-        || is_drawn
-        || is_numbered(&text)
-        || words.iter().any(|word| HEADING_WORDS.contains(&word.as_str()))
-}
-
-/// `2) batch handling`
-fn is_numbered(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
-        && text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(')')
-}
-
 /// The comment's text without its marks, on one line.
-fn bare_text(comment: &str) -> String {
+pub(crate) fn bare_text(comment: &str) -> String {
     let strip = |line: &str| -> String {
         let line = line.trim().trim_start_matches("/**").trim_start_matches("/*").trim_end_matches("*/");
         line.trim_start_matches(['/', '*', '!', '<', ' ', '\t']).trim().to_owned()
@@ -347,7 +206,7 @@ fn quote(comment: &str) -> String {
     format!("“{quoted}”")
 }
 
-fn words(comment: &str) -> Vec<String> {
+pub(crate) fn words(comment: &str) -> Vec<String> {
     let text = bare_text(comment).to_lowercase().replace(['\'', '’'], "");
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
@@ -446,19 +305,5 @@ mod tests {
         ] {
             assert_eq!(demand(text), wanted, "{text}");
         }
-    }
-
-    #[test]
-    fn headings_speak_of_several_members() {
-        for text in [
-            "/* Read mostly: */",
-            "/* --- statistics --- */",
-            "/* Fields of the fast path */",
-            "/* protected by lock */",
-            "/* 2) batch handling */",
-        ] {
-            assert!(is_heading(text), "{text}");
-        }
-        assert!(!is_heading("/* number of entries in use */"));
     }
 }

@@ -9,20 +9,22 @@ pub(crate) fn reordered(body: &Body<'_>, order: &[usize]) -> Option<(Range<usize
     let range = comment_range(body)?;
     let text = &body.found.lexed.text[range.clone()];
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut changed = false;
+    let mut runs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         let run = run_of_entries(&lines, at);
-        if run.len() > 1
-            && let Some(sorted) = sorted_entries(&lines, &run, body, order)
-        {
-            let span = run[0].start..run[run.len() - 1].end;
-            changed |= sorted != lines[span.clone()];
-            lines.splice(span, sorted);
-        }
         at = run.last().map_or(at + 1, |entry| entry.end);
+        runs.extend((!run.is_empty()).then_some(run));
     }
-    changed.then(|| (range, lines.concat()))
+    // Entries in several paragraphs have an order of their own.
+    let [run] = runs.as_slice() else { return None };
+    let sorted = sorted_entries(&lines, run, body, order)?;
+    let span = run.first()?.start..run.last()?.end;
+    if sorted == lines[span.clone()] {
+        return None;
+    }
+    lines.splice(span, sorted);
+    Some((range, lines.concat()))
 }
 
 /// The last comment before the declaration, when only specifiers and attributes stand between.

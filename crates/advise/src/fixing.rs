@@ -1,6 +1,6 @@
 //! Constraints turned into what the search may not do.
 
-use crate::body::Body;
+use crate::body::{Body, TextUnit};
 use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
@@ -14,6 +14,7 @@ use crate::shape_rules;
 use crate::source_scan::{self, Wanted};
 use crate::sources::{SourcePlace, Sources};
 use crate::spelling::{Spelling, bare, spelling};
+use crate::together;
 use lineup_model::types::{AggregateKind, Language, MemberRole, TypeId, TypeKind, Types};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -245,15 +246,10 @@ impl Holds {
         for (index, (text, range)) in body.units.iter().zip(ranges).enumerate() {
             let is_first = index == 0 && (self.first || self.is_macro_head(text.kind, range, body));
             let is_last = index + 1 == ranges.len() && self.last;
-            let is_marker = range.len() == 1
-                && range.end < members.len()
-                && subject.types.size_bytes(members[range.start].ty).is_none_or(|size| size == 0);
+            let is_marker = is_marker(subject, range);
             let named = |set: &BTreeSet<String>| text.names.iter().any(|name| set.contains(name));
             let is_leading = range.start < self.leading.min(range.end);
-            let is_apart = !range.is_empty()
-                && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
-                    || self.own_lines.contains(&range.start)
-                    || body.is_line_aligned(text));
+            let is_apart = self.is_apart(subject, body, (text, range), recorded);
             if is_apart && index > 0 {
                 barriers += 1;
                 let name = member_name(subject.aggregate, range.start);
@@ -283,7 +279,7 @@ impl Holds {
                     || is_apart
                     || is_aligned
                     || is_boundary
-                    || text.heads_section
+                    || text.is_heading_line
                     || named(&self.pinned),
             });
             barriers += u32::from(is_marker);
@@ -301,6 +297,42 @@ impl Holds {
         (units, fixed)
     }
 
+    /// Whether a unit starts on a line of its own.
+    fn is_apart(
+        &self,
+        subject: &Subject<'_>,
+        body: &Body<'_>,
+        (text, range): (&TextUnit, &Range<usize>),
+        recorded: &Model,
+    ) -> bool {
+        !range.is_empty()
+            && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
+                || self.own_lines.contains(&range.start)
+                || body.is_line_aligned(text))
+    }
+
+    /// Joins neighbours that a reader takes for one thing, where nothing holds one of them.
+    pub(crate) fn join_neighbours(
+        &self,
+        subject: &Subject<'_>,
+        body: &mut Body<'_>,
+        ranges: &mut Vec<Range<usize>>,
+        recorded: &Model,
+    ) {
+        let may_join = |body: &Body<'_>, at: usize, range: &Range<usize>| {
+            let text = &body.units[at];
+            let is_held = |name: &String| {
+                self.pinned.contains(name) || self.boundaries.contains(name) || self.chained.contains(name)
+            };
+            let is_aligned = range.clone().any(|field| self.aligned.contains(&field));
+            let is_parted = is_aligned || is_marker(subject, range);
+            !is_parted
+                && !text.names.iter().any(is_held)
+                && !self.is_apart(subject, body, (text, range), recorded)
+        };
+        together::join(body, ranges, subject, &may_join);
+    }
+
     /// A macro that declares the first members is shared by other types as their common beginning.
     fn is_macro_head(&mut self, kind: BodyPartKind, range: &Range<usize>, body: &Body<'_>) -> bool {
         let is_head = kind == BodyPartKind::Macro && !range.is_empty();
@@ -310,6 +342,13 @@ impl Holds {
         }
         is_head
     }
+}
+
+/// A member without a size that others follow.
+fn is_marker(subject: &Subject<'_>, range: &Range<usize>) -> bool {
+    let members = &subject.aggregate.members;
+    let size = |field: usize| subject.types.size_bytes(members[field].ty);
+    range.len() == 1 && range.end < members.len() && size(range.start).is_none_or(|size| size == 0)
 }
 
 /// Names of types that an object of the subject begins as: its first member's type, and types whose

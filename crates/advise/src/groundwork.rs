@@ -6,6 +6,7 @@ use crate::constructors;
 use crate::contracts::{self, Lifts};
 use crate::declaration;
 use crate::fixing::{self, Holds};
+use crate::headings;
 use crate::initialisers::{self, Follows, Positional};
 use crate::meaning::Effect;
 use crate::options::Options;
@@ -46,7 +47,7 @@ impl<'s> Groundwork<'s> {
         let class = bare(&spelling.name);
         let lifts = Lifts::new(options, class);
         let contracts = contracts::read(&body, lifts);
-        contracts::obey_headings(&mut body, lifts);
+        headings::obey(&mut body, lifts);
         let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;
         let mut holds = Holds::from_source(subject, spelling, sources, &members);
         if is_cpp {

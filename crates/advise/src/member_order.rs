@@ -18,6 +18,7 @@ use crate::reasons;
 use crate::rewrite;
 use crate::score::{ONE, Problem, Score};
 use crate::search::{self, Effort, Outcome};
+use crate::small;
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
 use crate::verify::{self, Candidate, Verified};
@@ -257,6 +258,9 @@ impl<'s> Plan<'s> {
             Err(bindings) => return Err((models, bindings)),
         };
         let Groundwork { body, ranges, holds, .. } = &mut ground;
+        if options.most_moved.is_some() {
+            holds.join_neighbours(subject, body, ranges, &models.models[0]);
+        }
         let (units, fixed) = holds.units(subject, body, ranges, &models.models[0]);
         let head_units = units.len() - body.units.len();
         let mut with_fixed = models.models.clone();
@@ -272,7 +276,7 @@ impl<'s> Plan<'s> {
         let recorded = Problem { models: self.problem.models[..1].to_vec(), ..self.problem.clone() };
         let before = recorded.score(&identity, None)?;
         let outcome = match options.most_moved {
-            Some(most) => search::by_moves(&self.problem, most)?,
+            Some(most) => small::by_moves(&self.problem, most)?,
             None => search::best(&self.problem, Effort::DEFAULT)?,
         };
         Some((outcome, before))

@@ -119,8 +119,10 @@ fn cut_and_insert(body: &Body<'_>, order: &[usize]) -> String {
         }
         if let Some(next) = body.units.get(unit + 1) {
             let gap = &text[span.end..body.span(next).start];
-            let leaves_double_gap = !is_kept && gap.trim().is_empty() && ends_blank(&new, text, body);
-            if !leaves_double_gap {
+            let follows_heading = text_unit.comments_left > 0;
+            let is_double_gap =
+                !is_kept && gap.trim().is_empty() && (follows_heading || ends_blank(&new, text, body));
+            if !is_double_gap {
                 new.push_str(gap);
             }
         }

@@ -160,6 +160,22 @@ impl Problem {
         self.models.first().map_or(0, |model| fields.map(|field| field_bytes(&model.fields[field])).sum())
     }
 
+    /// How many holes lie between the members, and behind them, under the recorded data model.
+    pub(crate) fn holes(&self, order: &[usize]) -> Option<usize> {
+        let model = self.models.first()?;
+        let placed = self.place(model, order)?;
+        let (mut end, mut holes) = (model.head_bits, 0);
+        for field in self.field_order(order) {
+            let start = *placed.offsets_bits.get(field)?;
+            holes += usize::from(start.saturating_sub(end) >= 8);
+            let bits = model.fields[field]
+                .bit_width
+                .map_or(model.fields[field].size_bytes.saturating_mul(8), u64::from);
+            end = start.saturating_add(bits);
+        }
+        Some(holes + usize::from(placed.size_bytes.saturating_mul(8).saturating_sub(end) >= 8))
+    }
+
     /// What the present order needs.
     pub(crate) fn baseline(&self) -> Option<Baseline> {
         let order: Vec<usize> = (0..self.units.len()).collect();

@@ -6,8 +6,7 @@
 
 use crate::placement;
 use crate::score::{Baseline, Demand, Problem, Score, kept};
-use lineup_model::region::RegionId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The best order found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +29,7 @@ impl Effort {
 }
 
 /// The part of a score that counts lines and false sharing, the rest being tie-breaks.
-const LINE_PARTS: usize = 5;
+pub(crate) const LINE_PARTS: usize = 5;
 
 /// The best allowed order. `None` when not even the present order can be placed.
 pub(crate) fn best(problem: &Problem, effort: Effort) -> Option<Outcome> {
@@ -53,142 +52,6 @@ pub(crate) fn best(problem: &Problem, effort: Effort) -> Option<Outcome> {
     Some(Outcome { order, score, is_proven })
 }
 
-/// The best order that at most so many moves of one unit lead to: each time the move that saves most, or a hot set drawn
-/// together. A small patch is one that people read: what no call touches moves to the end of its section or not at all,
-/// since elsewhere it would stand for no reason but to shift what follows; what one region saves no other pays for; and of
-/// two patches that save nearly the same the smaller one is taken. `None` when not even the present order can be placed.
-pub(crate) fn by_moves(problem: &Problem, most: usize) -> Option<Outcome> {
-    let before = problem.baseline()?;
-    let search = Search { problem, before: &before, left: 0, best: None };
-    let mut order: Vec<usize> = (0..problem.units.len()).collect();
-    let mut small = Small { most, found: Vec::new(), present: problem.region_lines(&order)? };
-    small.take(&search, &order, 0);
-    let used: BTreeSet<usize> = problem
-        .models
-        .iter()
-        .flat_map(|model| &model.demands)
-        .flat_map(|one| units_of(problem, one))
-        .collect();
-    let moves = |order: &[usize]| {
-        let stays = kept(order);
-        let is_told = |(at, unit): (usize, &usize)| {
-            stays.contains(unit) || used.contains(unit) || ends_segment(problem, order, at)
-        };
-        let moved = order.len() - stays.len();
-        (moved <= most && order.iter().enumerate().all(is_told)).then_some(moved)
-    };
-    for candidate in candidates(problem).into_iter().chain(lines_emptied(problem, most)) {
-        if let Some(moved) = moves(&candidate) {
-            small.take(&search, &candidate, moved);
-        }
-    }
-    let mut score = search.score(&order)?;
-    for _ in 0..most {
-        let Some((next_score, next)) = search.best_move(&order, &used, &|order| moves(order).is_some())
-        else {
-            break;
-        };
-        if next_score[..LINE_PARTS] >= score[..LINE_PARTS] {
-            break;
-        }
-        (score, order) = (next_score, next);
-        small.take(&search, &order, moves(&order)?);
-    }
-    let (score, order) = small.smallest()?;
-    Some(Outcome { order, score, is_proven: false })
-}
-
-/// Orders with few moved units.
-struct Small {
-    most: usize,
-    /// Units moved, score, bytes moved, order.
-    found: Vec<(usize, Score, u64, Vec<usize>)>,
-    present: BTreeMap<RegionId, u64>,
-}
-
-impl Small {
-    fn take(&mut self, search: &Search<'_>, order: &[usize], moved: usize) {
-        let Some(score) = search.score(order) else { return };
-        let is_better = moved == 0 || self.found.first().is_none_or(|present| score < present.1);
-        if moved <= self.most && is_better && self.is_fair(search.problem, order) {
-            let stays = kept(order);
-            let gone = order.iter().filter(|unit| !stays.contains(unit));
-            let bytes = gone.map(|&unit| search.problem.unit_bytes(unit)).sum();
-            self.found.push((moved, score, bytes, order.to_vec()));
-        }
-    }
-
-    /// Whether no region needs noticeably more lines so that another needs fewer.
-    fn is_fair(&self, problem: &Problem, order: &[usize]) -> bool {
-        let Some(after) = problem.region_lines(order) else { return false };
-        let rises = |region| {
-            let lines = |all: &BTreeMap<RegionId, u64>| all.get(&region).copied().unwrap_or(0).cast_signed();
-            lines(&after) - lines(&self.present)
-        };
-        let changes: Vec<i64> = after.keys().map(|&region| rises(region)).collect();
-        let saved = changes.iter().min().copied().unwrap_or(0).min(0).saturating_neg();
-        changes.iter().all(|&rise| rise.saturating_mul(FAIR) <= saved)
-    }
-
-    /// The order with the fewest moves, and of these with the fewest bytes, that saves at least [`NEARLY`] of what the best one
-    /// does, and shares no more lines with what other threads write.
-    fn smallest(self) -> Option<(Score, Vec<usize>)> {
-        let present = self.found.first()?.1;
-        let best = self.found.iter().map(|(_, score, ..)| *score).min()?;
-        let saved = |score: &Score| present[1].saturating_sub(score[1]);
-        let (enough, parts) = NEARLY;
-        let is_enough = |score: &Score| match saved(&best) {
-            0 => score[..LINE_PARTS] == best[..LINE_PARTS],
-            most => score[0] == best[0] && saved(score).saturating_mul(parts) >= most.saturating_mul(enough),
-        };
-        let found = self.found.into_iter().filter(|(_, score, ..)| is_enough(score));
-        let smallest = found.min_by(|a, b| (a.0, a.2, a.1, &a.3).cmp(&(b.0, b.2, b.1, &b.3)))?;
-        Some((smallest.1, smallest.3))
-    }
-}
-
-/// A region may lose one part of so many of what another saves.
-const FAIR: i64 = 20;
-
-/// Four fifths.
-const NEARLY: (u64, u64) = (4, 5);
-
-/// Whether nothing of its section follows a unit.
-fn ends_segment(problem: &Problem, order: &[usize], at: usize) -> bool {
-    let segment = |at: usize| order.get(at).map(|&unit| problem.units[unit].segment);
-    segment(at + 1) != segment(at)
-}
-
-/// Orders in which what a demand uses on one line stands beside what it uses on others.
-fn lines_emptied(problem: &Problem, most: usize) -> Vec<Vec<usize>> {
-    let present: Vec<usize> = (0..problem.units.len()).collect();
-    let placed = problem.models.first().and_then(|model| problem.place(model, &present));
-    let Some(placed) = placed else { return Vec::new() };
-    let bytes = problem.primary.bytes();
-    let line = |unit: usize| placed.offsets_bits[problem.units[unit].fields.start] / 8 / bytes;
-    let mut orders = Vec::new();
-    for set in hot_sets(problem) {
-        let set: Vec<usize> =
-            set.into_iter().filter(|&unit| !problem.units[unit].fields.is_empty()).collect();
-        let lines: BTreeSet<u64> = set.iter().map(|&unit| line(unit)).collect();
-        for from in lines {
-            let (gone, stays): (Vec<usize>, Vec<usize>) = set.iter().partition(|&&unit| line(unit) == from);
-            if gone.len() <= most {
-                let places: BTreeSet<usize> = stays.iter().flat_map(|&unit| [unit, unit + 1]).collect();
-                let places = places.into_iter().filter(|&at| at < problem.units.len());
-                orders.extend(places.map(|at| drawn_together(problem, &gone, at)));
-            }
-        }
-    }
-    orders
-}
-
-/// Whether a unit stands beside one of these.
-fn is_beside(order: &[usize], at: usize, units: &BTreeSet<usize>) -> bool {
-    let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten();
-    neighbours.filter_map(|at| order.get(at)).any(|unit| units.contains(unit))
-}
-
 struct Search<'p> {
     problem: &'p Problem,
     before: &'p Baseline,
@@ -209,31 +72,6 @@ impl Search<'_> {
             self.best = Some((score, order.to_vec()));
         }
         better
-    }
-
-    /// The best order that moving one unit within its segment leads to: one of those that calls use, or one beside them.
-    fn best_move(
-        &self,
-        order: &[usize],
-        used: &BTreeSet<usize>,
-        is_read: &dyn Fn(&[usize]) -> bool,
-    ) -> Option<(Score, Vec<usize>)> {
-        let units = &self.problem.units;
-        let moved = |from: usize, to: usize| {
-            let mut next = order.to_vec();
-            let unit = next.remove(from);
-            next.insert(to, unit);
-            is_read(&next).then_some(())?;
-            Some((self.score(&next)?, next))
-        };
-        let may_move = |&(from, to): &(usize, usize)| {
-            from != to
-                && (used.contains(&order[from]) || is_beside(order, from, used))
-                && !units[order[from]].is_fixed
-                && units[order[from]].segment == units[order[to]].segment
-        };
-        let places = (0..order.len()).flat_map(|from| (0..order.len()).map(move |to| (from, to)));
-        places.filter(may_move).filter_map(|(from, to)| moved(from, to)).min()
     }
 
     fn polish(&mut self) {
@@ -270,7 +108,7 @@ impl Search<'_> {
 }
 
 /// Orders that draw a hot set together: each demand's set, and unions of the heaviest, at every place.
-fn candidates(problem: &Problem) -> Vec<Vec<usize>> {
+pub(crate) fn candidates(problem: &Problem) -> Vec<Vec<usize>> {
     let sets = hot_sets(problem);
     let units = problem.units.len();
     let mut orders = Vec::new();
@@ -293,7 +131,7 @@ fn insertion_points(problem: &Problem, units: usize) -> Vec<usize> {
 
 const MAX_SETS: usize = 24;
 
-fn hot_sets(problem: &Problem) -> Vec<Vec<usize>> {
+pub(crate) fn hot_sets(problem: &Problem) -> Vec<Vec<usize>> {
     let mut by_weight: Vec<(u64, BTreeSet<usize>)> = Vec::new();
     for demand in problem.models.iter().flat_map(|model| &model.demands) {
         let set = units_of(problem, demand);
@@ -314,7 +152,7 @@ fn hot_sets(problem: &Problem) -> Vec<Vec<usize>> {
     sets.into_iter().filter(|set| seen.insert(set.clone())).map(|set| set.into_iter().collect()).collect()
 }
 
-fn units_of(problem: &Problem, demand: &Demand) -> BTreeSet<usize> {
+pub(crate) fn units_of(problem: &Problem, demand: &Demand) -> BTreeSet<usize> {
     let unit_of = |field: usize| problem.units.iter().position(|unit| unit.fields.contains(&field));
     demand.spans.iter().filter_map(|&(field, _, _)| unit_of(field)).collect()
 }
@@ -341,7 +179,7 @@ fn arrangements(problem: &Problem, set: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The present order with `set` put where unit `at` starts, segment by segment.
-fn drawn_together(problem: &Problem, set: &[usize], at: usize) -> Vec<usize> {
+pub(crate) fn drawn_together(problem: &Problem, set: &[usize], at: usize) -> Vec<usize> {
     let segment = problem.units[at].segment;
     let moves = |unit: &usize| {
         set.contains(unit) && problem.units[*unit].segment == segment && !problem.units[*unit].is_fixed

@@ -576,15 +576,22 @@ fn members_do_not_leave_the_heading_that_a_blank_line_parts_from_them() {
 }
 
 #[test]
-fn the_first_member_of_a_section_keeps_the_comment_that_heads_it() {
+fn a_comment_that_heads_a_section_stays_on_top_of_it() {
     let members = "\tlong a;\n\tchar cold[120];\n\n/*\n * Used on the receive path\n */\n\t/* Its address. */\n\tlong b;\n\n\
                    \tchar colder[120];\n\tlong z;\n";
     let advice = advice_on(members, &["a", "b", "z"], &Options::default());
     for order in &advice.orders {
         let text = &order.edited["a.c"];
         let section = text.split("receive path").nth(1).expect("the heading");
-        assert!(section.starts_with("\n */\n\t/* Its address. */\n\tlong b;\n"), "{text}");
-        assert!(text.split("receive path").next().expect("before").contains("long a;"), "{text}");
+        assert!(text.contains("\t/* Its address. */\n\tlong b;\n"), "{text}");
+        let under: BTreeSet<&str> =
+            section.lines().map(str::trim).filter(|line| line.ends_with(';')).collect();
+        assert_eq!(
+            under,
+            BTreeSet::from(["long b;", "char colder[120];", "long z;", "struct rec *r;", "};"]),
+            "{text}"
+        );
+        assert!(section.starts_with("\n */\n\t"), "{text}");
     }
     named(&advice, Constraint::Heading);
 }
@@ -622,4 +629,63 @@ fn members_do_not_leave_a_numbered_section() {
             assert!(sections.is_sorted(), "{hot:?}: {:?}", order.new_order);
         }
     }
+}
+
+/// As the kernel's `rcu_data`: the heading of a section stays on top of it, though its first member moves inside it.
+#[test]
+fn a_section_keeps_its_heading_when_its_first_member_moves() {
+    let members = "\t/* 1) quiescent states : */\n\tlong a;\n\tlong rest;\n\n\t/* 2) batch handling */\n\tlong first;\t/* segmented */\n\
+                   \tchar cold[60];\n\tchar colder[60];\n\tlong z;\n\tlong count;\n\n\t/* 3) interface. */\n\tlong last;\n";
+    let options = Options { most_moved: Some(1), ..Options::default() };
+    let advice = advice_on(members, &["first", "z", "count"], &options);
+    let text = &proposed(&advice).edited["a.c"];
+    assert!(
+        text.contains(
+            "\n\n\t/* 2) batch handling */\n\tchar cold[60];\n\tchar colder[60];\n\tlong z;\n\tlong count;\n\tlong first;\t/* segmented */\n\n\t/* 3)"
+        ) || text.contains(
+            "\n\n\t/* 2) batch handling */\n\tchar cold[60];\n\tchar colder[60];\n\tlong first;\t/* segmented */\n\tlong z;\n\tlong count;\n\n\t/* 3)"
+        ),
+        "{text}"
+    );
+    assert_eq!(proposed(&advice).moved, ["first"]);
+}
+
+/// The same for a type that begins with a numbered section, and for headings of line comments.
+#[test]
+fn the_first_heading_stays_behind_the_brace() {
+    let members = "\t// 1) batch handling,\n\t// by one thread\n\tlong first;\n\n\tchar cold[64];\n\tchar colder[64];\n\tlong z;\n\tlong count;\n\tlong rest;\n";
+    let options = Options { most_moved: Some(1), ..Options::default() };
+    let advice = advice_on(members, &["first", "z", "count"], &options);
+    let text = &proposed(&advice).edited["a.c"];
+    assert!(text.contains("{\n\t// 1) batch handling,\n\t// by one thread\n\tchar cold[64];\n"), "{text}");
+    assert_eq!(proposed(&advice).moved, ["first"]);
+}
+
+/// As the kernel's `rcu_data`: comments below a member, indented deeper, are the member's.
+#[test]
+fn a_comment_below_its_member_and_deeper_moves_with_it() {
+    let members = "\tlong a;\n\tlong qlen;\n\t\t\t\t/* qlen at last check */\n\t\t\t\t/* for forcing */\n\
+                   \tlong lock;\t\t/* Exclusion of */\n\t\t\t\t    /* spawning */\n\tchar cold[60];\n\tchar colder[60];\n\tlong z;\n\tlong rest;\n";
+    for (hot, its) in [
+        ("qlen", "\tlong qlen;\n\t\t\t\t/* qlen at last check */\n\t\t\t\t/* for forcing */\n"),
+        ("lock", "\tlong lock;\t\t/* Exclusion of */\n\t\t\t\t    /* spawning */\n"),
+    ] {
+        let options = Options { most_moved: Some(1), ..Options::default() };
+        let advice = advice_on(members, &[hot, "z", "rest"], &options);
+        let text = &proposed(&advice).edited["a.c"];
+        assert!(text.contains(its), "{text}");
+        assert_eq!(proposed(&advice).moved, [hot]);
+        assert_eq!(place(&advice, hot).abs_diff(place(&advice, "z")), 1, "{text}");
+    }
+}
+
+/// A comment that is indented as deep as what follows it speaks of that.
+#[test]
+fn a_deeper_comment_above_a_member_that_is_as_deep_moves_with_that() {
+    let members = "\tlong a;\n\t\t/* the number of them */\n\t\tlong hot;\n\tchar cold[60];\n\tchar colder[60];\n\tlong z;\n\tlong rest;\n";
+    let options = Options { most_moved: Some(1), ..Options::default() };
+    let advice = advice_on(members, &["hot", "z", "rest"], &options);
+    let text = &proposed(&advice).edited["a.c"];
+    assert!(text.contains("\t\t/* the number of them */\n\t\tlong hot;\n"), "{text}");
+    assert_eq!(proposed(&advice).moved, ["hot"]);
 }

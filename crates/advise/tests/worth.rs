@@ -239,3 +239,79 @@ fn no_region_pays_for_what_another_saves() {
     assert_eq!(advised(5, Some(1)), None, "the other region uses c with d, in half of its calls");
     assert!(advised(5, None).is_some());
 }
+
+fn moved(text: &str, hot: &[(u64, u64)], most_moved: usize) -> Option<Vec<String>> {
+    let mut case = Case::new(text, 0, hot);
+    case.options.most_moved = Some(most_moved);
+    case.advise().orders.pop().map(|order| order.moved)
+}
+
+/// As the kernel's `rtable`: what goes out is used as well, and neither it nor what comes in saves anything alone.
+#[test]
+fn a_small_patch_is_found_though_its_first_move_saves_nothing() {
+    let text = "struct rec {\n\tlong a[14];\n\tint genid;\n\tint flags;\n\tint kind;\n\tint iif;\n\n\tint list[40];\n\tint mtu;\n\
+                \tfloat rest;\n};\nstruct rec r;\n";
+    let mut case = Case::new(text, 0, &[(0, 8), (64, 8), (112, 4), (120, 4), (124, 4), (288, 4)]);
+    let flags = [(0, 8), (64, 8), (116, 4)];
+    let bytes = flags.map(|(offset, size_bytes)| ByteUse { offset, size_bytes, loads: 1, stores: 0 });
+    let rare =
+        ObjectPattern { bytes: bytes.to_vec(), occurrences: 1, ..case.usage.types[0].patterns[0].clone() };
+    case.usage.types[0].patterns.push(rare);
+    case.options.most_moved = Some(2);
+    case.options.pins = vec![("rec".into(), "a".into())];
+    let order = case.advise().orders.pop().expect("an order").new_order;
+    assert_eq!(order, ["a", "genid", "kind", "iif", "mtu", "flags", "list", "rest"]);
+}
+
+/// A short member between long ones would leave a hole on either side of it.
+#[test]
+fn a_small_patch_makes_no_hole() {
+    let with = |rest: &str| {
+        format!(
+            "struct rec {{\n\tlong hot;\n\tlong warm;\n\tlong cold[6];\n\tlong more[8];\n\tshort it;\n\t{rest};\n\tlong last[3];\n}};\nstruct rec r;\n"
+        )
+    };
+    let hot = [(0, 8), (8, 8), (128, 2)];
+    // The hole behind it goes with it.
+    assert_eq!(moved(&with("long next"), &hot, 1), Some(vec!["it".to_string()]));
+    // What fills the line behind it would leave one.
+    assert_eq!(moved(&with("short next[3]"), &hot, 1), None);
+}
+
+/// Half a type is no member that a small patch moves.
+#[test]
+fn a_small_patch_moves_nothing_large() {
+    let text = |bytes: u64| {
+        format!(
+            "struct rec {{\n\tlong hot;\n\tchar large[{bytes}];\n\tlong warm;\n\tlong cold[40];\n\tlong next;\n\tlong last[8];\n}};\nstruct rec r;\n"
+        )
+    };
+    let hot = |bytes: u64| [(0, 8), (8, 1), (8 + bytes, 8)];
+    assert!(moved(&text(256), &hot(256), 1).is_some());
+    let moved = moved(&text(320), &hot(320), 1);
+    assert!(moved.as_ref().is_none_or(|moved| moved != &["large"]), "{moved:?}");
+}
+
+/// As the kernel's `rq`: of what one call in a hundred uses, several members do not go out of the way of the rest.
+#[test]
+fn a_small_patch_moves_what_is_seldom_used_as_if_it_were_not_used() {
+    let text = "struct rec {\n\tlong a[5];\n\tlong x;\n\tdouble y;\n\tlong b;\n\tdouble c;\n\tlong d;\n\tdouble rest[8];\n\tlong end;\n};\n\
+                struct rec r;\n";
+    let moved = |others: u64| {
+        let mut case = Case::new(text, 0, &[(0, 40), (56, 8), (64, 8), (72, 8)]);
+        let bytes = [(40, 8), (48, 8)].map(|(offset, size_bytes)| ByteUse {
+            offset,
+            size_bytes,
+            loads: 1,
+            stores: 0,
+        });
+        let used = &mut case.usage.types[0];
+        (used.calls, used.patterns[0].occurrences) = (1000, 1000);
+        let other = ObjectPattern { bytes: bytes.to_vec(), occurrences: others, ..used.patterns[0].clone() };
+        used.patterns.push(other);
+        case.options.most_moved = Some(2);
+        case.advise().orders.pop().map(|order| order.moved)
+    };
+    assert_eq!(moved(500), Some(vec!["x".to_string(), "y".to_string()]));
+    assert_eq!(moved(10), None);
+}
