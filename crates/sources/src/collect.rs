@@ -3,6 +3,7 @@
 mod calls;
 mod convert;
 mod declared;
+mod designators;
 mod initialisers;
 mod memory;
 mod offsets;

@@ -360,3 +360,40 @@ fn programs_at_tracepoints_find_members_by_name() {
     assert_eq!(freedom(&text("bpf_trace_run1")), Freedom::Movable);
     assert_eq!(freedom(&text("trace_run1")), Freedom::Refused);
 }
+
+/// A pointer's own bits say nothing of what it leads to; a hash of what lies there does.
+#[test]
+fn a_hash_of_a_pointers_value_leaves_a_type_free() {
+    let head = "struct key { unsigned long k[2]; }; struct t { long a; char name[16]; long b; };
+        unsigned long siphash_1u64(unsigned long, const struct key *);
+        unsigned long siphash(const void *, size_t, const struct key *);";
+    let hashed = |call: &str| {
+        freedom(&format!("{head} unsigned long f(struct t *x, struct key *k) {{ return {call}; }}"))
+    };
+    assert_eq!(hashed("siphash_1u64((unsigned long)x, k)"), Freedom::Movable);
+    for call in ["siphash(x, sizeof(*x), k)", "siphash((void *)(unsigned long)x, 16, k)"] {
+        assert_eq!(hashed(call), Freedom::Refused, "{call}");
+    }
+}
+
+/// `.inner.b = 1` names what it gives a value to; the value behind it without a name goes to the member after `b`.
+#[test]
+fn a_value_for_a_member_of_a_member_by_its_name_leaves_both_types_free() {
+    let head = "struct t { long a; char *name; long b; int c; }; struct outer { int count; struct t inner; long last; };";
+    let freedom_of = |values: &str, ty: &str| {
+        let checked = check(&format!("{head} struct outer all = {{ {values} }};"));
+        checked.named(ty).next().expect("the type").freedom()
+    };
+    for values in [
+        ".inner.b = 1",
+        ".inner.b = 1, .inner.c = 2, .last = 3",
+        ".count = 1, .inner.a = 2",
+        ".inner = { .b = 1 }",
+    ] {
+        assert_eq!(freedom_of(values, "t"), Freedom::Movable, "{values}");
+        assert_eq!(freedom_of(values, "outer"), Freedom::Movable, "{values}");
+    }
+    for values in [".inner.b = 1, 2", ".inner.a = 1, 0, 3", ".inner = 1, 0, 3"] {
+        assert_ne!(freedom_of(values, "t"), Freedom::Movable, "{values}");
+    }
+}

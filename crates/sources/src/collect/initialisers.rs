@@ -64,6 +64,11 @@ impl Collector<'_> {
                 written = Some(site);
             }
             let value = designated.unwrap_or(child);
+            let next = || node.children.iter().copied().skip_while(|&known| known != child).nth(1);
+            if designated.is_some() && self.initialise_inside(child, next()) {
+                position += 1;
+                continue;
+            }
             match fields.get(position) {
                 Some(field) => {
                     self.note_alternative(record, &field.name);
