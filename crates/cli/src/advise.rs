@@ -4,7 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
-use crate::kernel::commit_message::{Ground, commit_message};
+use crate::kernel::commit_message::{Ground, series};
 use crate::kernel::what_if;
 use crate::machine;
 use crate::named_members::check_pins;
@@ -14,7 +14,6 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
-use lineup_advise::sources::Sources;
 use lineup_advise::usage::Usage;
 use lineup_explain::{Explained, Survey};
 use lineup_recording::Mode;
@@ -111,9 +110,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         options,
         &recorded,
         &advice,
-        &sources,
         scratch.source(),
-        Extra { message: "", reading: Some(&reading) },
+        Extra {
+            patch: lineup_advise::patch::unified_diff(&sources, &advice.edited),
+            reading: Some(&reading),
+        },
     )?;
     Ok(Outcome::Done)
 }
@@ -140,23 +141,11 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
         return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
     }
     stages.end();
-    let message = match advice.orders.as_slice() {
-        [] => String::new(),
-        _ => {
-            let calls = |region| recorded.calls_made(region);
-            commit_message(&advice, &Ground { release: &words[0], workload: &words[1], calls: &calls })
-                + "---\n"
-        }
-    };
+    let calls = |region| recorded.calls_made(region);
+    let ground = Ground { release: &words[0], workload: &words[1], calls: &calls };
+    let patch = series(&advice, &sources, &ground);
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
-    write(
-        options,
-        &recorded,
-        &advice,
-        &sources,
-        folder,
-        Extra { message: &message, reading: reading.as_ref() },
-    )?;
+    write(options, &recorded, &advice, folder, Extra { patch, reading: reading.as_ref() })?;
     Ok(Outcome::Done)
 }
 
@@ -172,8 +161,8 @@ fn recorded_program(recording: &Path, survey: &Survey, known: &mut DebugInfos) -
 
 /// What is told beside the advice.
 struct Extra<'a> {
-    /// The commit message before the patch.
-    message: &'a str,
+    /// The patch, with commit messages where the project takes such.
+    patch: String,
     reading: Option<&'a Reading>,
 }
 
@@ -181,24 +170,21 @@ fn write(
     options: &Options,
     recorded: &Explained,
     advice: &Advice,
-    sources: &Sources,
     folder: &Path,
     extra: Extra<'_>,
 ) -> Result<()> {
-    let patch = lineup_advise::patch::unified_diff(sources, &advice.edited);
-    let patch = format!("{}{patch}", extra.message);
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &options.patch {
-        put(path, &patch)?;
+        put(path, &extra.patch)?;
     }
     if let Some(path) = &options.guard {
         put(path, &advice.guard.to_text())?;
     }
     let mut text = match options.json {
         true => serde_json::to_string_pretty(advice)? + "\n",
-        false => as_text(options, recorded, advice, patch, folder, &extra),
+        false => as_text(options, recorded, advice, folder, &extra),
     };
     if options.static_asserts {
         let types = recorded.types();
@@ -214,10 +200,10 @@ fn as_text(
     options: &Options,
     recorded: &Explained,
     advice: &Advice,
-    patch: String,
     folder: &Path,
     extra: &Extra<'_>,
 ) -> String {
+    let patch = &extra.patch;
     let sources = extra.reading.iter();
     let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
     let mut report = StudyReport::of_found(Found {

@@ -1,7 +1,10 @@
-//! The commit message of an order, for a patch to a kernel.
+//! The patches to a kernel, one for each type, with their commit messages.
 
+use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, Worth};
+use lineup_advise::sources::Sources;
 use lineup_model::region::RegionId;
+use std::collections::BTreeMap;
 
 /// What a patch rests on.
 pub(crate) struct Ground<'a> {
@@ -13,24 +16,34 @@ pub(crate) struct Ground<'a> {
     pub(crate) calls: &'a dyn Fn(RegionId) -> Option<u64>,
 }
 
-/// A commit message in the kernel's style for what was ordered: what gets better, and what gets worse.
-pub(crate) fn commit_message(advice: &Advice, ground: &Ground<'_>) -> String {
-    let names: Vec<&str> = advice.orders.iter().map(|order| order.type_name.as_str()).collect();
-    let subject = match names.as_slice() {
-        [one] => format!("{one}: put what hot paths use together on fewer cache lines"),
-        _ => format!("Put what hot paths use together: {}", names.join(", ")),
-    };
+/// A patch for each type, in the order in which they are to be applied: maintainers take them apart.
+pub(crate) fn series(advice: &Advice, sources: &Sources, ground: &Ground<'_>) -> String {
+    let mut text = String::new();
+    let mut edited = BTreeMap::new();
+    for order in &advice.orders {
+        let before = sources.with(&edited);
+        edited.extend(order.edited.clone());
+        text += &commit_message(order, advice, ground);
+        text += "---\n";
+        text += &unified_diff(&before, &order.edited);
+        text += "\n";
+    }
+    text + &unified_diff(&sources.with(&edited), &advice.edited)
+}
+
+/// A commit message in the kernel's style for an order: what gets better, and what gets worse.
+fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -> String {
     let (release, workload, bytes) = (ground.release, ground.workload, advice.line_bytes);
     let mut text = format!(
-        "{subject}\n\nThe accesses of these functions were recorded on {release} under workload {workload},\nfrom entry to \
-         return. Members that a call uses together now share lines of {bytes}\nbytes. Lines are predicted from the \
-         recorded accesses; the share is of all lines\nof data that a call needs.\n"
+        "{}: put what hot paths use together on fewer cache lines\n\nThe accesses of these functions were recorded on \
+         {release} under workload {workload},\nfrom entry to return. Members that a call uses together now share lines \
+         of {bytes}\nbytes. Lines are predicted from the recorded accesses; the share is of all lines\nof data that a \
+         call needs.\n",
+        order.type_name
     );
-    for order in &advice.orders {
-        let told = advice.descriptions.iter().find(|one| one.target == order.type_name);
-        let worth = told.map_or(&[][..], |one| &one.worth);
-        text.push_str(&of_order(order, worth, bytes, ground.calls));
-    }
+    let told = advice.descriptions.iter().find(|one| one.target == order.type_name);
+    let worth = told.map_or(&[][..], |one| &one.worth);
+    text.push_str(&of_order(order, worth, bytes, ground.calls));
     if advice.threads == 1 {
         text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
     }
@@ -83,11 +96,62 @@ mod tests {
         Ground { release: "6.1.0", workload: "timer", calls: &|id| Some(100 + u64::from(id.0)) }
     }
 
+    fn order(lines: Vec<RegionLines>) -> OrderProposal {
+        OrderProposal {
+            type_name: "rq".into(),
+            path: "sched.h".into(),
+            old_order: Vec::new(),
+            new_order: Vec::new(),
+            field_order: Vec::new(),
+            new_offsets_bits: Vec::new(),
+            moved: vec!["curr".into(), "idle".into()],
+            moved_bytes: 16,
+            lines,
+            sizes: vec![SizeChange { data_model: "LP64", before_bytes: 128, after_bytes: 128 }],
+            is_proven_minimal: false,
+            check: Check::Predicted,
+            reasons: Vec::new(),
+            obeyed: Vec::new(),
+            seen_outside: None,
+            asserted: Vec::new(),
+            edited: Default::default(),
+        }
+    }
+
     #[test]
     fn a_patch_from_one_processor_says_that_it_saw_one() {
-        let message = |threads| commit_message(&Advice { threads, ..Advice::none(64) }, &ground());
+        let message =
+            |threads| commit_message(&order(Vec::new()), &Advice { threads, ..Advice::none(64) }, &ground());
         assert!(message(1).contains("One CPU was recorded: what other CPUs write is not known."));
         assert!(!message(2).contains("One CPU"));
+    }
+
+    /// Two types of one file: each patch is against what the one before left.
+    #[test]
+    fn every_type_has_a_patch_of_its_own() {
+        let texts = [
+            "int a;\nint b;\n\n\n\n\n\n\n\n\nint c;\n",
+            "int b;\nint a;\n\n\n\n\n\n\n\n\nint c;\n",
+            "int b;\nint a;\n\n\n\n\n\n\n\n\nlong c;\n",
+        ];
+        let edited = |text: &str| BTreeMap::from([("sched.h".to_string(), text.to_string())]);
+        let of = |name: &str, text: &str| OrderProposal {
+            type_name: name.into(),
+            edited: edited(text),
+            ..order(Vec::new())
+        };
+        let orders = vec![of("rq", texts[1]), of("cfs_rq", texts[2])];
+        let advice = Advice { orders, edited: edited(texts[2]), ..Advice::none(64) };
+        let series = series(&advice, &Sources::new(edited(texts[0])), &ground());
+        let patches: Vec<&str> =
+            series.split(": put what hot paths use together on fewer cache lines\n").collect();
+        let [_, first, second] = patches.as_slice() else { panic!("{series}") };
+        assert!(
+            first.contains("---\n--- a/sched.h\n+++ b/sched.h\n") && !first.contains("+long c;"),
+            "{series}"
+        );
+        assert!(second.contains("+long c;") && !second.contains("-int a;"), "{series}");
+        assert_eq!(series.matches("+++ ").count(), 2, "{series}");
     }
 
     #[test]
@@ -109,36 +173,18 @@ mod tests {
             stalls: None,
             calls_per_second: None,
         };
-        let order = OrderProposal {
-            type_name: "rq".into(),
-            path: "sched.h".into(),
-            old_order: Vec::new(),
-            new_order: Vec::new(),
-            field_order: Vec::new(),
-            new_offsets_bits: Vec::new(),
-            moved: vec!["curr".into(), "idle".into()],
-            moved_bytes: 16,
-            lines: vec![
-                row(0, 64, 3.0, 2.0),
-                row(1, 64, 1.0, 1.5),
-                row(1, 32, 1.0, 2.0),
-                row(0, 128, 2.0, 1.0),
-            ],
-            sizes: vec![SizeChange { data_model: "LP64", before_bytes: 128, after_bytes: 128 }],
-            is_proven_minimal: false,
-            check: Check::Predicted,
-            reasons: Vec::new(),
-            obeyed: Vec::new(),
-            seen_outside: None,
-            asserted: Vec::new(),
-            edited: Default::default(),
-        };
+        let order = order(vec![
+            row(0, 64, 3.0, 2.0),
+            row(1, 64, 1.0, 1.5),
+            row(1, 32, 1.0, 2.0),
+            row(0, 128, 2.0, 1.0),
+        ]);
         let told = Description {
             worth: vec![worth(0, 1.0, 0.1), worth(1, -0.5, -0.05)],
             ..Description::told(REORDER, "rq", "")
         };
-        let advice = Advice { orders: vec![order], descriptions: vec![told], ..Advice::none(64) };
-        let message = commit_message(&advice, &ground());
+        let advice = Advice { descriptions: vec![told], ..Advice::none(64) };
+        let message = commit_message(&order, &advice, &ground());
         assert!(message.contains("struct rq: curr, idle moved."), "{message}");
         assert!(
             message.contains("f0                                 100     3.00     2.00  -10.0 %\n"),
