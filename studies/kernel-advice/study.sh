@@ -10,6 +10,8 @@ mkdir -p "$out"
 cargo build --quiet --release -p lineup -p lineup-plugin
 lineup=target/release/lineup
 wanted=(--least-share 0.5 --most-moved 3)
+# Types that the units hold, or that most units name: README.md tells what was tried.
+kept=(--keep sock --keep net_device --keep task_struct --keep rq)
 
 # Seconds and the most memory that a command took, on a line in FILE.
 measured() { # FILE COMMAND...
@@ -32,7 +34,7 @@ advice() { # SERIES IMAGE
   echo "kernel-advice: $series by the text of its sources"
   measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --no-clang --full --patch "$name.text.patch" >"$name.text.txt"
   echo "kernel-advice: $series, units read with clang"
-  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --json --patch "$name.patch" >"$name.json"
+  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" "${kept[@]}" --json --patch "$name.patch" >"$name.json"
   echo "kernel-advice: $series: $(grep -c '^+++ ' "$name.patch" || true) files in $name.patch"
   studies/kernel-advice/check "$tree" "$name.patch" "$name.json" | tee "$name.check.txt"
 }
