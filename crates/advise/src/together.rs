@@ -30,7 +30,7 @@ pub(crate) fn join(
         let line = body.line_of(unit);
         body.bindings.push(binding.at(&body.found.path, line).because(because));
         body.join_neighbours(unit - 1..unit + 1);
-        ranges.splice(unit - 1..unit + 1, [before.start..own.end]);
+        ranges.splice(unit - 1..unit + 1, std::iter::once(before.start..own.end));
     }
 }
 
@@ -256,9 +256,7 @@ impl<'s> Names<'s> {
             short.len() >= LEAST_STEM && long.strip_prefix(short).is_some_and(|rest| rest.starts_with('_'))
         };
         let stems = [stem(one), stem(other)];
-        goes_on(&one, &other)
-            || goes_on(&other, &one)
-            || (stems[0] == stems[1] && stems[0].len() >= LEAST_STEM)
+        goes_on(one, other) || goes_on(other, one) || (stems[0] == stems[1] && stems[0].len() >= LEAST_STEM)
     }
 }
 
