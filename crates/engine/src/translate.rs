@@ -161,7 +161,9 @@ pub fn translate(task: &Task<'_>) -> Translated {
     loop {
         match translate_at_most(task, most) {
             Ok(translated) => return translated,
-            Err(whole) => most = whole,
+            // The registers that one alone leaves free may do for it.
+            Err(whole) if most > 1 => most = whole.max(1),
+            Err(_) => most = 0,
         }
     }
 }
@@ -219,6 +221,11 @@ fn read(task: &Task<'_>, most: usize) -> (Vec<Step>, Ending, Option<Unlogged>, G
     let (mut log, mut scratch) = (Gpr(15), Gpr(7));
     let mut ending = Ending::Falls;
     let mut lost = None;
+    if most == 0 {
+        // Not even one can be moved.
+        lost = Some(unlogged(&decoder.decode(), true));
+        ending = Ending::Lost;
+    }
     while steps.len() < most && words < MOST_WORDS {
         let instruction = decoder.decode();
         if instruction.is_invalid() || !is_translatable(&instruction) {
@@ -543,5 +550,20 @@ impl Planned {
             (true, true) => vec![access(false, first), access(true, again)],
             (_, is_store) => vec![access(is_store, first)],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
+        // sbb dh, [rip + 0x100]; cmp esi, edi; or ebx, ebp; add ecx, eax; ret: no register is free that goes with dh.
+        let bytes = [0x1a, 0x35, 0, 1, 0, 0, 0x39, 0xfe, 0x09, 0xeb, 0x01, 0xc1, 0xc3];
+        let translated = translate(&Task { bytes: &bytes, pc: 0x1000, slots: -512, is_entry: false });
+        assert_eq!(translated.definition.lengths, [6]);
+        assert_eq!(translated.links.iter().map(|link| link.target).collect::<Vec<_>>(), [0x1006]);
+        assert_eq!(translated.unlogged, []);
     }
 }

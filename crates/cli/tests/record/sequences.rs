@@ -1,12 +1,14 @@
 //! Random sequences of instructions do the same natively and in the native engine's cache: registers, flags and
 //! memory are equal.
 //!
-//! `LINEUP_SEQUENCE_SEEDS=N` tries N programs of 200 sequences each instead of one.
+//! `LINEUP_SEQUENCE_SEEDS=N` tries N programs of 200 sequences each instead of one, and N times a thousand sequences of
+//! whatever random bytes decode to instead of two thousand.
 
 use crate::program::{Program, X86_64, c};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SEQUENCES: usize = 200;
@@ -273,5 +275,50 @@ fn random_sequences_do_the_same_natively_and_in_the_cache() {
         assert_eq!(native.lines().count(), 6 * SEQUENCES);
         let different = native.lines().zip(cached.lines()).find(|(native, cached)| native != cached);
         assert_eq!((different, native.len()), (None, cached.len()), "seed {seed}");
+    }
+}
+
+/// The engine's own program for it, built as cargo does.
+fn example() -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "lineup-engine", "--example", "sequences", "--manifest-path"]);
+    cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/Cargo.toml"));
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo").success(), "building the example failed");
+    Path::new(env!("CARGO_BIN_EXE_lineup")).with_file_name("examples/sequences")
+}
+
+#[test]
+fn whatever_random_bytes_decode_to_does_the_same_natively_and_in_the_cache() {
+    const AT_ONCE: u64 = 1000;
+    let rounds =
+        std::env::var("LINEUP_SEQUENCE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(2);
+    let example = example();
+    let example = example.to_str().expect("a path");
+    for seed in 1..=rounds {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (seed, count) = (seed.to_string(), AT_ONCE.to_string());
+        let options = ["--engine", "native", "--region", "run_watched", "--", example, &seed, &count];
+        let output = crate::program::lineup_record(folder.path(), &options);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let number = |name: &str| {
+            let line = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.and_then(|number| number.parse::<u64>().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
+        };
+        let (runs, faulted) = (number("runs"), number("faulted"));
+        assert_eq!((number("different"), runs + faulted), (0, 2 * AT_ONCE), "{said}");
+        assert!(runs > AT_ONCE, "{said}");
+        assert!(said.contains(&format!("{} calls recorded of {}", grouped(runs), grouped(runs))), "{said}");
+    }
+}
+
+/// A number as summaries write it.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1000, number % 1000),
     }
 }

@@ -25,6 +25,8 @@ use std::time::Instant;
 
 /// A thread's records are written when there are so many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
+const PAGE_BYTES: u64 = 4096;
+
 /// A block as the log names it.
 struct Known {
     block: &'static Block,
@@ -80,6 +82,8 @@ pub(super) struct Follower<'a> {
     pub(super) needs_all: bool,
     /// How many files had been mapped at the last look at them.
     looked_at: u64,
+    /// Pages of code that no file was found for: a look for each is enough.
+    nowhere: BTreeSet<u64>,
     /// Its process was written.
     has_process: bool,
     /// What the summary adds.
@@ -116,6 +120,7 @@ impl<'a> Follower<'a> {
             is_timed: false,
             needs_all: false,
             looked_at: 0,
+            nowhere: BTreeSet::new(),
             has_process: false,
             notes: Vec::new(),
         };
@@ -367,7 +372,9 @@ impl<'a> Follower<'a> {
         if !self.known.contains_key(&number) {
             let Some(definition) = self.memory.definition(number) else { return Ok(None) };
             let is_new = self.memory.word(word::MAPPED) != self.looked_at;
-            if is_new || self.images.image_at(definition.start).is_none() {
+            let page = definition.start / PAGE_BYTES;
+            let is_nowhere = || self.images.image_at(definition.start).is_none();
+            if is_new || is_nowhere() && self.nowhere.insert(page) {
                 self.look_at_images()?;
             }
             let known = self.taken_in(definition);
