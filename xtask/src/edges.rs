@@ -13,7 +13,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),
     ("lineup-sources", &[]),
     ("lineup-follow", &["lineup-model", "lineup-recording"]),
-    ("lineup-plugin", &["lineup-model", "lineup-cache", "lineup-recording", "lineup-follow"]),
+    ("lineup-profile", &["lineup-model", "lineup-cache", "lineup-recording"]),
+    (
+        "lineup-plugin",
+        &["lineup-model", "lineup-cache", "lineup-recording", "lineup-follow", "lineup-profile"],
+    ),
     ("lineup-engine", &["lineup-recording"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
@@ -83,7 +87,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const HEAVY: &[(&str, &[&str])] = &[
     ("gimli", &["lineup-debuginfo"]),
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
-    ("iced-x86", &["lineup-explain", "lineup-plugin", "lineup-engine"]),
+    ("iced-x86", &["lineup-explain", "lineup-plugin", "lineup-profile", "lineup-engine"]),
     ("capstone", &["lineup-explain"]),
     ("clang-sys", &["lineup-sources"]),
     ("tree-sitter", &["lineup-advise"]),

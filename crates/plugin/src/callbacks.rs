@@ -6,7 +6,7 @@ use crate::guest::read_value;
 use crate::isa::{self, Flow};
 use crate::limits::BLOCK_BYTES;
 use crate::process;
-use crate::profile::{self, Handle, ThreadProfile};
+use crate::profile::{self, Profiled};
 use crate::recorder::{self, Recorder};
 use crate::syscalls::{
     ARCH_SET_FS, AT_FDCWD, CLONE_SETTLS, CLONE_VFORK, CLONE_VM, Call, MAP_FIXED, ThreadBaseArgument,
@@ -15,6 +15,7 @@ use crate::thread::Thread;
 use lineup_follow::blocks::{Block, Site, Special};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{AccessKind, CallEnd, MemoryEvent, MemoryEventKind};
+use lineup_profile::{Handle, ThreadProfile};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering;
@@ -67,9 +68,9 @@ pub(crate) unsafe extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64,
 pub(crate) unsafe extern "C" fn on_profiled(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.enter(data as usize as u32)
+        && !profile.counts.enter(data as usize as u32)
     {
-        enter_slowly(profile, data as usize as u32);
+        enter_slowly(&mut profile.counts, data as usize as u32);
     }
 }
 
@@ -92,9 +93,9 @@ pub(crate) unsafe extern "C" fn on_chain<const BEGINS: bool>(
 ) {
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
-        && !profile.chain::<BEGINS>(Handle::from_data(data as u64), address)
+        && !profile.counts.chain::<BEGINS>(Handle::from_data(data as u64), address)
     {
-        chain_slowly::<BEGINS>(profile, data as u64, address);
+        chain_slowly::<BEGINS>(&mut profile.counts, data as u64, address);
     }
 }
 
@@ -108,9 +109,9 @@ pub(crate) unsafe extern "C" fn on_chain_of<const BEGINS: bool, const STORES: bo
     // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
     if let Some(profile) = unsafe { profile::current(vcpu) }
         && profile.is_store(info) == STORES
-        && !profile.chain::<BEGINS>(Handle::from_data(data as u64), address)
+        && !profile.counts.chain::<BEGINS>(Handle::from_data(data as u64), address)
     {
-        chain_slowly::<BEGINS>(profile, data as u64, address);
+        chain_slowly::<BEGINS>(&mut profile.counts, data as u64, address);
     }
 }
 
@@ -127,7 +128,7 @@ extern "C" fn chain_slowly<const BEGINS: bool>(profile: &mut ThreadProfile, data
 }
 
 #[inline(never)]
-extern "C" fn access_slowly(profile: &mut ThreadProfile, counter: u32, address: u64, info: u32) {
+extern "C" fn access_slowly(profile: &mut Profiled, counter: u32, address: u64, info: u32) {
     profile.access_slowly(counter, address, info);
 }
 

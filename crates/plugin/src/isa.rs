@@ -2,7 +2,6 @@
 
 mod aarch64;
 mod arm;
-pub(crate) mod certain;
 mod x86;
 
 use crate::syscalls::{Call, ThreadBaseArgument};

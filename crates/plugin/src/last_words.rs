@@ -4,6 +4,7 @@ use crate::limits::MAX_THREADS;
 use crate::recorder::{Recorder, Region};
 use lineup_recording::plan::{BlockRoles, Discovery};
 use lineup_recording::{CallSizes, RegionCounts, Summary};
+use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 
 impl Recorder {
@@ -31,7 +32,10 @@ impl Recorder {
             |region: &Region| RegionCounts { seen: region.seen.load(Ordering::Relaxed), ..region.lock().0 };
         let mut encoder = self.encoder();
         if let Some(profile) = &self.profile {
-            profile.write(&mut encoder, |encoder| self.write(encoder));
+            let Ok(()) = profile.write(&mut encoder, |encoder| -> Result<(), Infallible> {
+                self.write(encoder);
+                Ok(())
+            });
         }
         encoder.summary(&Summary {
             process,

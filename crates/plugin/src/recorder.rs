@@ -4,7 +4,7 @@ use crate::ffi::Api;
 use crate::journal::Journal;
 use crate::limits::{BLOCK_BYTES, MAX_THREADS};
 use crate::output::Output;
-use crate::profile::{self, Profile};
+use crate::profile::{self, Profiled};
 use crate::thread::{Own, Thread};
 use lineup_follow::blocks::{Block, Registry};
 use lineup_follow::images::Images;
@@ -13,6 +13,7 @@ use lineup_follow::thread::{Entry, Manner};
 use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId};
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::process::{AddressSpace, Origin, Process};
+use lineup_profile::Profile;
 use lineup_recording::journal::MOST_REGIONS;
 use lineup_recording::plan::{BlockRoles, Plan, Task};
 use lineup_recording::{CallSizes, Encoder, Mode, RegionCounts, Unfollowed};
@@ -136,9 +137,8 @@ impl Recorder {
                 Some(opened.map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?)
             }
         };
-        let profile = (plan.header.mode == Mode::WholeProgram)
-            .then(|| Profile::new(&plan.header.caches))
-            .transpose()?;
+        let profile =
+            (plan.header.mode == Mode::WholeProgram).then(|| profile(&plan.header.caches)).transpose()?;
         let process = journal.begin_process();
         let recorder = Recorder {
             api,
@@ -252,7 +252,7 @@ impl Recorder {
         let mut thread = Thread::new(ThreadId(self.journal.thread()), self.manner(), Own::default());
         self.threads_begun.fetch_add(1, Ordering::Relaxed);
         self.threads_alive.fetch_add(1, Ordering::Relaxed);
-        thread.own.profile = self.profile.as_ref().map(|profile| profile.thread(self.api));
+        thread.own.profile = self.profile.as_ref().map(|profile| Profiled::new(profile.thread(), self.api));
         profile::set_current(vcpu, thread.own.profile.as_deref_mut());
         let old = slot.swap(Box::into_raw(Box::new(thread)), Ordering::AcqRel);
         self.drop_thread(old, CallEnd::ThreadEnded);
@@ -301,7 +301,7 @@ impl Recorder {
         }
         self.instructions.fetch_add(thread.instructions, Ordering::Relaxed);
         if let Some(profile) = &self.profile {
-            let instructions = profile.take(thread.own.profile);
+            let instructions = profile.take(thread.own.profile.map(|profiled| profiled.counts));
             self.instructions.fetch_add(instructions, Ordering::Relaxed);
         }
     }
@@ -442,6 +442,12 @@ impl Recorder {
             block.mark(role);
         }
     }
+}
+
+/// Counts of the whole program. Each thread of the guest leaves a processor to its model where there are enough.
+fn profile(caches: &[String]) -> Result<Profile, String> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    Profile::new(caches, processors / 2).map_err(|(text, error)| format!("{text}: {error}"))
 }
 
 fn region(plan: &Plan, index: usize) -> Region {

@@ -1,7 +1,7 @@
 //! What the recorder keeps with each guest thread that it follows.
 
 use crate::journal::Slot;
-use crate::profile::ThreadProfile;
+use crate::profile::Profiled;
 
 /// A guest thread.
 pub(crate) type Thread = lineup_follow::thread::Thread<Own>;
@@ -10,7 +10,7 @@ pub(crate) type Thread = lineup_follow::thread::Thread<Own>;
 #[derive(Default)]
 pub(crate) struct Own {
     /// Counters of all it executes, in whole-program mode.
-    pub(crate) profile: Option<Box<ThreadProfile>>,
+    pub(crate) profile: Option<Box<Profiled>>,
     /// Where unwritten records survive.
     pub(crate) slot: Option<Slot>,
     /// Bytes of the encoder's records that stand in the slot.

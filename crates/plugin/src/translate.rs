@@ -2,14 +2,13 @@
 
 use crate::callbacks::{on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access};
 use crate::ffi::{self, INLINE_ADD, MemCallback, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
-use crate::isa::certain::Follower;
 use crate::isa::{self, Flow};
-use crate::profile::{Kind, Profile, chains};
 use crate::recorder::{self, Recorder, Translation};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
 use lineup_follow::maps::guest_files;
 use lineup_model::abi::Machine;
 use lineup_model::access::code_granules;
+use lineup_profile::{Follower, Profile, Side, chains};
 use lineup_recording::plan::BlockRoles;
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering;
@@ -125,10 +124,10 @@ impl Recorder {
             let callback = match (chain.only, begins) {
                 (None, true) => on_chain::<true>,
                 (None, false) => on_chain::<false>,
-                (Some(Kind::Load), true) => on_chain_of::<true, false>,
-                (Some(Kind::Load), false) => on_chain_of::<false, false>,
-                (Some(Kind::Store), true) => on_chain_of::<true, true>,
-                (Some(Kind::Store), false) => on_chain_of::<false, true>,
+                (Some(Side::Load), true) => on_chain_of::<true, false>,
+                (Some(Side::Load), false) => on_chain_of::<false, false>,
+                (Some(Side::Store), true) => on_chain_of::<true, true>,
+                (Some(Side::Store), false) => on_chain_of::<false, true>,
             };
             ask(chain.links[0].insn, callback, handle.data());
         }

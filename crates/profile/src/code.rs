@@ -1,83 +1,83 @@
 //! The code that was translated: what the callbacks' numbers mean. Numbers are given in the order of making, so that a
 //! thread knows a code up to some number and takes in the rest when it meets a higher one.
 
-use super::chains::{self, Chains};
-use super::lock;
+use crate::chains::{self, Chains};
+use crate::profile::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// The part of a block that lies on one line. Those of a block come in its order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Run {
-    pub(super) pc: u64,
-    pub(super) size_bytes: u32,
-    pub(super) instructions: u32,
+pub(crate) struct Run {
+    pub(crate) pc: u64,
+    pub(crate) size_bytes: u32,
+    pub(crate) instructions: u32,
     /// Where the counters of its accesses begin: two for each instruction, its loads and its stores.
-    pub(super) counters: u32,
-    pub(super) ends_block: bool,
+    pub(crate) counters: u32,
+    pub(crate) ends_block: bool,
 }
 
 impl Run {
-    pub(super) fn counters_end(&self) -> u32 {
+    pub(crate) fn counters_end(&self) -> u32 {
         self.counters + 2 * self.instructions
     }
 }
 
 /// Accesses that one callback takes in; see [`super::chains`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     first_link: u32,
     links: u32,
     first_slot: u32,
     /// How many addresses its links are measured from.
-    pub(super) slots: u32,
+    pub(crate) slots: u32,
     /// The first run of the block, when the chain's callback is the block's too.
-    pub(super) begins: Option<u32>,
+    pub(crate) begins: Option<u32>,
 }
 
 /// One of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Link {
-    pub(super) counter: u32,
+pub(crate) struct Link {
+    pub(crate) counter: u32,
     /// From one of the chain's addresses, by its number.
-    pub(super) from: u8,
-    pub(super) distance: i32,
-    pub(super) size_shift: u8,
+    pub(crate) from: u8,
+    pub(crate) distance: i32,
+    pub(crate) size_shift: u8,
 }
 
 impl Link {
-    pub(super) fn size_bytes(&self) -> u64 {
+    pub(crate) fn size_bytes(&self) -> u64 {
         1 << self.size_shift
     }
 
     /// Where the access goes, given the chain's addresses.
     #[inline]
-    pub(super) fn address(&self, addresses: &[u64]) -> u64 {
+    pub(crate) fn address(&self, addresses: &[u64]) -> u64 {
         addresses[usize::from(self.from)].wrapping_add_signed(self.distance.into())
     }
 }
 
 /// Runs and chains of some blocks.
 #[derive(Clone, Default)]
-pub(super) struct Code {
-    pub(super) runs: Vec<Run>,
-    pub(super) chains: Vec<Chain>,
-    pub(super) links: Vec<Link>,
+pub(crate) struct Code {
+    pub(crate) runs: Vec<Run>,
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) links: Vec<Link>,
     slots: Vec<u8>,
 }
 
 /// The first numbers of a block's.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers {
-    pub(super) run: u32,
+pub(crate) struct Numbers {
+    pub(crate) run: u32,
     /// Of its first instruction; the next one's is two further.
-    pub(super) counters: u32,
-    pub(super) chain: u32,
+    pub(crate) counters: u32,
+    pub(crate) chain: u32,
 }
 
 impl Code {
     /// Adds a block, given the addresses and sizes of its instructions, cut into runs on one line.
-    pub(super) fn add(&mut self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
+    pub(crate) fn add(&mut self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
         let Code { runs, .. } = self;
         let counters = runs.last().map_or(0, Run::counters_end);
         let block = Numbers { run: runs.len() as u32, counters, chain: self.chains.len() as u32 };
@@ -122,13 +122,13 @@ impl Code {
     }
 
     /// The accesses of a chain.
-    pub(super) fn links_of(&self, chain: &Chain) -> &[Link] {
+    pub(crate) fn links_of(&self, chain: &Chain) -> &[Link] {
         let first = chain.first_link as usize;
         &self.links[first..first + chain.links as usize]
     }
 
     /// Where the addresses are kept that a chain's links are measured from; the first link's is the first.
-    pub(super) fn slots_of(&self, chain: &Chain) -> &[u8] {
+    pub(crate) fn slots_of(&self, chain: &Chain) -> &[u8] {
         let first = chain.first_slot as usize;
         &self.slots[first..first + chain.slots as usize]
     }
@@ -144,14 +144,14 @@ impl Code {
     }
 
     /// Adds what comes after.
-    pub(super) fn append(&mut self, more: &Code) {
+    pub(crate) fn append(&mut self, more: &Code) {
         self.runs.extend(&more.runs);
         self.chains.extend(&more.chains);
         self.links.extend(&more.links);
         self.slots.extend(&more.slots);
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.chains.clear();
         self.links.clear();
@@ -161,7 +161,7 @@ impl Code {
 
 /// All code, for all threads.
 #[derive(Default)]
-pub(super) struct SharedCode {
+pub(crate) struct SharedCode {
     all: Mutex<Code>,
     /// The number of runs, to be seen without the lock.
     runs: AtomicUsize,
@@ -169,7 +169,7 @@ pub(super) struct SharedCode {
 
 impl SharedCode {
     /// Adds a block.
-    pub(super) fn add(&self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
+    pub(crate) fn add(&self, line_bytes: u64, insns: &[(u64, u64)], chains: &Chains) -> Numbers {
         let mut all = self.whole();
         let block = all.add(line_bytes, insns, chains);
         self.runs.store(all.runs.len(), Ordering::Release);
@@ -177,7 +177,7 @@ impl SharedCode {
     }
 
     /// What comes after what a thread knows.
-    pub(super) fn after(&self, known: &Code) -> Code {
+    pub(crate) fn after(&self, known: &Code) -> Code {
         match self.runs.load(Ordering::Acquire) > known.runs.len() {
             true => self.whole().after(known),
             false => Code::default(),
@@ -185,7 +185,7 @@ impl SharedCode {
     }
 
     /// All of it. Nothing is added before the guard is dropped.
-    pub(super) fn whole(&self) -> MutexGuard<'_, Code> {
+    pub(crate) fn whole(&self) -> MutexGuard<'_, Code> {
         lock(&self.all)
     }
 }

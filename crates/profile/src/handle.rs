@@ -1,11 +1,11 @@
 //! What a chain's callback is given: all that it needs in the usual case, so that it loads little.
 
-use super::chains::{Chain, SLOTS};
+use crate::chains::{Chain, SLOTS};
 use lineup_cache::{Lines, MostRecent};
 
 /// A chain's number, and its shape where that has room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Handle(u64);
+pub struct Handle(u64);
 
 const SLOT_AT: u32 = 32;
 const LOW_AT: u32 = 36;
@@ -16,7 +16,7 @@ const LONE_AT: u32 = 55;
 
 impl Handle {
     /// The handle of a chain. `more_lines` are those that its block has after the first.
-    pub(super) fn new(number: u32, chain: &Chain, more_lines: u64) -> Handle {
+    pub(crate) fn new(number: u32, chain: &Chain, more_lines: u64) -> Handle {
         let slot = chain.links.first().map_or(0, |link| link.slot);
         let low = chain.links.iter().map(|link| i64::from(link.distance)).min().unwrap_or(0);
         let ends = chain.links.iter().map(|link| i64::from(link.distance) + (1 << link.size_shift) - 1);
@@ -37,42 +37,42 @@ impl Handle {
 
     /// As it comes back from a callback.
     #[inline]
-    pub(crate) fn from_data(data: u64) -> Handle {
+    pub fn from_data(data: u64) -> Handle {
         Handle(data)
     }
 
     /// As it is given to one.
-    pub(crate) fn data(self) -> u64 {
+    pub fn data(self) -> u64 {
         self.0
     }
 
     /// The chain's number.
     #[inline]
-    pub(super) fn chain(self) -> u32 {
+    pub(crate) fn chain(self) -> u32 {
         self.0 as u32
     }
 
     /// Where the first access's address is kept.
     #[inline]
-    pub(super) fn slot(self) -> usize {
+    pub(crate) fn slot(self) -> usize {
         (self.0 >> SLOT_AT) as usize % SLOTS
     }
 
     /// How many lines the block has after the first: 2 stands for more as well.
     #[inline]
-    pub(super) fn more_lines(self) -> u64 {
+    pub(crate) fn more_lines(self) -> u64 {
         self.0 >> MORE_LINES_AT & 3
     }
 
     /// True when not all accesses are measured from the first, or too far.
     #[inline]
-    pub(super) fn is_long(self) -> bool {
+    pub(crate) fn is_long(self) -> bool {
         self.0 >> LONG_AT & 1 == 1
     }
 
     /// The size of the only access, as a power of two.
     #[inline]
-    pub(super) fn lone_size_shift(self) -> Option<u8> {
+    pub(crate) fn lone_size_shift(self) -> Option<u8> {
         let length = self.0 >> LENGTH_AT & 0xff;
         (self.0 >> LONE_AT & 1 == 1).then(|| length.trailing_ones() as u8)
     }
@@ -80,7 +80,7 @@ impl Handle {
     /// The lines from the first to the last byte of all accesses, given the first one's address. Of a long chain, nothing
     /// that means anything.
     #[inline]
-    pub(super) fn lines(self, caches: &MostRecent, address: u64) -> Lines {
+    pub(crate) fn lines(self, caches: &MostRecent, address: u64) -> Lines {
         let low = address.wrapping_add_signed(i64::from((self.0 >> LOW_AT) as i8));
         let high = low.wrapping_add(self.0 >> LENGTH_AT & 0xff);
         let first = caches.line_of(low);
@@ -90,8 +90,8 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chains::Link;
     use super::*;
+    use crate::chains::Link;
 
     fn link(slot: usize, distance: i32, size_shift: u8) -> Link {
         Link { insn: 0, slot, distance, is_store: false, size_shift }

@@ -4,7 +4,7 @@
 //! takes in all of them at once, so that the cache model sees what it would see from one callback each. What is lost is a
 //! fault in between: accesses after it in the chain count though they did not happen.
 
-use crate::isa::certain::{Access, Accesses, Origin};
+use crate::certain::{Access, Accesses, Origin};
 
 /// Origins whose places are kept during a block.
 pub(crate) const SLOTS: usize = 16;
@@ -13,40 +13,46 @@ pub(crate) const MOST_LINKS: usize = 64;
 
 /// An access of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Link {
+pub struct Link {
     /// The instruction's number in its block.
-    pub(crate) insn: usize,
+    pub insn: usize,
     /// Where the address is kept that this one is measured from.
-    pub(crate) slot: usize,
-    pub(crate) distance: i32,
-    pub(crate) is_store: bool,
-    pub(crate) size_shift: u8,
+    pub slot: usize,
+    /// From there to its address.
+    pub distance: i32,
+    /// It stores.
+    pub is_store: bool,
+    /// The size is two to this power.
+    pub size_shift: u8,
 }
 
 /// Accesses that one callback takes in.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Chain {
+pub struct Chain {
     /// The first is the one with the callback, and its address is kept in its slot.
-    pub(crate) links: Vec<Link>,
+    pub links: Vec<Link>,
     /// The kind of the first, where its instruction accesses memory twice.
-    pub(crate) only: Option<Kind>,
+    pub only: Option<Side>,
 }
 
 /// Which accesses of an instruction a callback is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub enum Side {
+    /// The load.
     Load,
+    /// The store.
     Store,
 }
 
 /// How the accesses of a block are seen.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Chains {
-    pub(crate) all: Vec<Chain>,
+pub struct Chains {
+    /// In their order.
+    pub all: Vec<Chain>,
     /// Numbers of the instructions whose accesses are seen one by one.
-    pub(crate) alone: Vec<usize>,
+    pub alone: Vec<usize>,
     /// True when the first access of every execution of the block begins the first chain.
-    pub(crate) begin_block: bool,
+    pub begin_block: bool,
 }
 
 /// An origin, and the distance at which its slot was filled.
@@ -56,7 +62,7 @@ struct Kept {
 }
 
 /// Puts the accesses of a block into chains, from what each of its instructions accesses.
-pub(crate) fn chains(block: impl IntoIterator<Item = Accesses>) -> Chains {
+pub fn chains(block: impl IntoIterator<Item = Accesses>) -> Chains {
     let mut builder = Builder { chains: Chains::default(), kept: Vec::new(), is_open: false };
     for (insn, accesses) in block.into_iter().enumerate() {
         let is_chained = match &accesses {
@@ -103,7 +109,7 @@ impl Builder {
         }
         for (number, access) in accesses.iter().enumerate() {
             if first == Some(number) {
-                let kind = if access.is_store { Kind::Store } else { Kind::Load };
+                let kind = if access.is_store { Side::Store } else { Side::Load };
                 let only = (accesses.len() > 1).then_some(kind);
                 self.chains.all.push(Chain { links: Vec::new(), only });
             }
@@ -144,7 +150,7 @@ fn reach(from: i64, to: i64) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::certain::Follower;
+    use crate::certain::Follower;
     use lineup_model::abi::Machine;
 
     fn of(block: &[&[u8]]) -> Chains {
@@ -188,10 +194,10 @@ mod tests {
         assert_eq!(of(&[both]).alone, [0]);
         let chains = of(&[PUSH, both, both]);
         assert_eq!(shape(&chains), [vec![(0, 0, 0)], vec![(1, 1, 0), (1, 0, -8), (2, 1, 0), (2, 0, -16)]]);
-        assert_eq!(chains.all[1].only, Some(Kind::Load));
+        assert_eq!(chains.all[1].only, Some(Side::Load));
         let chains = of(&[LOAD, both]);
         assert_eq!(shape(&chains), [vec![(0, 0, 0), (1, 0, 0)], vec![(1, 1, 0)]]);
-        assert_eq!(chains.all[1].only, Some(Kind::Store));
+        assert_eq!(chains.all[1].only, Some(Side::Store));
     }
 
     #[test]

@@ -3,26 +3,26 @@
 //! A batch goes through the first levels in one loop, and what missed there through the second in another: short loops,
 //! whose branches are more easily foretold.
 
-use super::code::{Code, Run};
-use super::events::{Batch, Event};
+use crate::code::{Code, Run};
+use crate::events::{Batch, Event};
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::Misses;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// Executions of blocks, by their first runs.
-    pub(super) executions: Vec<u64>,
+    pub(crate) executions: Vec<u64>,
     /// Misses of fetches, by run.
-    pub(super) fetch_misses: Vec<Misses>,
+    pub(crate) fetch_misses: Vec<Misses>,
     /// Loads and stores of each instruction, in turn; see [`Run::counters`].
-    pub(super) accesses: Vec<u64>,
+    pub(crate) accesses: Vec<u64>,
     /// Misses of the same loads and stores.
-    pub(super) access_misses: Vec<Misses>,
+    pub(crate) access_misses: Vec<Misses>,
 }
 
 /// One thread's caches and counts.
-pub(super) struct Model {
+pub(crate) struct Model {
     first: FirstLevel,
     l2: Option<Cache>,
     fetch_misses: Vec<Misses>,
@@ -58,7 +58,7 @@ enum What {
 
 impl Model {
     /// Empty caches. The last specification of a level counts.
-    pub(super) fn new(specs: &[CacheSpec]) -> Box<Model> {
+    pub(crate) fn new(specs: &[CacheSpec]) -> Box<Model> {
         let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
         let (l1i, l1d) = (cache(CacheLevel::L1i), cache(CacheLevel::L1d));
         Box::new(Model {
@@ -72,7 +72,7 @@ impl Model {
     }
 
     /// Everything counted.
-    pub(super) fn into_counts(self: Box<Self>) -> Counts {
+    pub(crate) fn into_counts(self: Box<Self>) -> Counts {
         let Model { fetch_misses, mut access_misses, lone_misses, code, .. } = *self;
         for (chain, misses) in code.chains.iter().zip(&lone_misses) {
             for link in code.links_of(chain) {
@@ -84,7 +84,7 @@ impl Model {
     }
 
     /// Takes in a batch.
-    pub(super) fn simulate(&mut self, batch: &Batch) {
+    pub(crate) fn simulate(&mut self, batch: &Batch) {
         self.code.append(&batch.new_code);
         let Model { first, l2, fetch_misses, access_misses, lone_misses, code } = self;
         fetch_misses.resize(code.runs.len(), Misses::default());
@@ -167,14 +167,13 @@ impl FirstLevel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::Description;
-    use crate::profile::chains::{Chain, Chains, Link};
-    use crate::profile::front::Front;
-    use crate::profile::{Handle, Profile};
+    use crate::chains::{Chain, Chains, Link};
+    use crate::front::{Front, Kind};
+    use crate::{Handle, Profile};
     use lineup_cache::{Hierarchy, Missed};
 
-    const LOAD: Description = Description::told(0, 3, false);
-    const STORE: Description = Description::told(0, 3, true);
+    const LOAD: Kind = Kind { size_shift: 3, is_store: false };
+    const STORE: Kind = Kind { size_shift: 3, is_store: true };
 
     /// Blocks of a few runs each, some reaching into the line of the next, the first access of which begins them: a load,
     /// a store and a load, the last further away than a line. With the handles of their chains.
@@ -183,7 +182,7 @@ mod tests {
             |insn: usize, distance| Link { insn, slot: 0, distance, is_store: insn == 1, size_shift: 3 };
         let chain = Chain { links: vec![link(0, 0), link(1, 8), link(2, -70)], only: None };
         let chains = Chains { all: vec![chain], alone: Vec::new(), begin_block: true };
-        let profile = Profile::new(&specs.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+        let profile = Profile::new(&specs.iter().map(ToString::to_string).collect::<Vec<_>>(), 0).unwrap();
         let handles = (0..32).flat_map(|block| {
             let insns: Vec<_> = (0..4).map(|insn| (0x40_0000 + block * 120 + insn * 30, 30)).collect();
             profile.block(&insns, &chains).handles
@@ -249,7 +248,7 @@ mod tests {
                         let (what, counter) =
                             if kind == 2 { (STORE, counter + 7) } else { (LOAD, counter + 6) };
                         let number = counter & !1;
-                        assert!(front.access(number, address, &what));
+                        assert!(front.access(number, address, what));
                         access(&mut whole, counter, address);
                     }
                 }
@@ -268,7 +267,7 @@ mod tests {
     /// Slots outlive the chain that filled them, and an address far away has room too.
     #[test]
     fn an_access_is_measured_from_a_chain_before() {
-        let profile = Profile::new(&["l1i=1K,2,64", "l1d=1K,4,32"].map(str::to_owned)).unwrap();
+        let profile = Profile::new(&["l1i=1K,2,64", "l1d=1K,4,32"].map(str::to_owned), 0).unwrap();
         let link = |slot, distance| Link { insn: 0, slot, distance, is_store: false, size_shift: 2 };
         let first = Chain { links: vec![link(0, 0)], only: None };
         let second = Chain { links: vec![link(1, 0), link(0, 64), link(1, -4)], only: None };
@@ -280,7 +279,7 @@ mod tests {
         // Nothing new: all lines are the most recently used of their sets.
         assert!(front.chain::<false>(handles[0], 0x2000) && front.chain::<false>(handles[1], u64::MAX - 3));
         // Another line of the set was used.
-        assert!(front.access(0, 0x2000 + (1 << 10), &LOAD) && front.chain::<false>(handles[0], 0x2000));
+        assert!(front.access(0, 0x2000 + (1 << 10), LOAD) && front.chain::<false>(handles[0], 0x2000));
         let mut noted = Vec::new();
         front
             .batch

@@ -3,8 +3,8 @@
 //! All of it passes from one processor to another, so it is packed. A block is one word, an access two, a chain one and
 //! its addresses.
 
-use super::chains::SLOTS;
-use super::code::Code;
+use crate::chains::SLOTS;
+use crate::code::Code;
 
 /// Words in a batch: 256 KiB, so that a few batches stay in the host's caches.
 const WORDS: usize = 1 << 15;
@@ -27,7 +27,7 @@ const SIZE_BITS: u32 = 4;
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Event<'a> {
+pub(crate) enum Event<'a> {
     /// The block that begins with this run was fetched.
     Block { run: u32 },
     /// Data was accessed.
@@ -45,15 +45,15 @@ pub(super) enum Event<'a> {
 }
 
 /// Events of one thread.
-pub(super) struct Batch {
+pub(crate) struct Batch {
     words: Box<[u64; WORDS]>,
     count: usize,
     /// Code that this thread's model does not know yet.
-    pub(super) new_code: Code,
+    pub(crate) new_code: Code,
 }
 
 impl Batch {
-    pub(super) fn new() -> Batch {
+    pub(crate) fn new() -> Batch {
         // Made on the heap: stacks of guest threads are small.
         let words = vec![0; WORDS].try_into().unwrap_or_else(|_| unreachable!("of this very length"));
         Batch { words, count: 0, new_code: Code::default() }
@@ -61,26 +61,26 @@ impl Batch {
 
     /// True when any event has room.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.count <= WORDS - MOST_WORDS
     }
 
     /// Notes that the block that begins with a run was fetched, where there is room.
     #[inline]
-    pub(super) fn block(&mut self, run: u32) {
+    pub(crate) fn block(&mut self, run: u32) {
         self.put(u64::from(run) << KIND_BITS | BLOCK);
     }
 
     /// Notes an access that `counter` counts, of two to the power of `size_shift` bytes, where there is room.
     #[inline]
-    pub(super) fn access(&mut self, counter: u32, address: u64, size_shift: u8) {
+    pub(crate) fn access(&mut self, counter: u32, address: u64, size_shift: u8) {
         self.put((u64::from(counter) << SIZE_BITS | u64::from(size_shift)) << KIND_BITS | ACCESS);
         self.put(address);
     }
 
     /// Notes a chain of one access, where there is room.
     #[inline]
-    pub(super) fn lone(&mut self, chain: u32, with_code: bool, size_shift: u8, address: u64) {
+    pub(crate) fn lone(&mut self, chain: u32, with_code: bool, size_shift: u8, address: u64) {
         let named = u64::from(chain) << SIZE_BITS | u64::from(size_shift);
         self.put(named << KIND_BITS | LONE | u64::from(with_code));
         self.put(address);
@@ -88,13 +88,13 @@ impl Batch {
 
     /// Notes a chain, where there is room. With data, its addresses follow, by [`Self::put`].
     #[inline]
-    pub(super) fn chain(&mut self, chain: u32, with_code: bool, with_data: bool) {
+    pub(crate) fn chain(&mut self, chain: u32, with_code: bool, with_data: bool) {
         let kind = CHAIN | u64::from(with_code) << 1 | u64::from(with_data);
         self.put(u64::from(chain) << KIND_BITS | kind);
     }
 
     #[inline]
-    pub(super) fn put(&mut self, word: u64) {
+    pub(crate) fn put(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.count) {
             *place = word;
             self.count += 1;
@@ -103,7 +103,7 @@ impl Batch {
 
     /// Passes every event to `take`, in order. `code` holds all that is named.
     #[inline]
-    pub(super) fn for_each(&self, code: &Code, mut take: impl FnMut(Event<'_>)) {
+    pub(crate) fn for_each(&self, code: &Code, mut take: impl FnMut(Event<'_>)) {
         let mut words = &self.words[..self.count];
         while let [first, rest @ ..] = words {
             let value = first >> KIND_BITS;
@@ -133,7 +133,7 @@ impl Batch {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.count = 0;
         self.new_code.clear();
     }
@@ -141,8 +141,8 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chains::{Chain, Chains, Link};
     use super::*;
+    use crate::chains::{Chain, Chains, Link};
 
     /// A run, and a chain measured from two addresses.
     fn code() -> Code {

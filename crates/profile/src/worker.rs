@@ -1,8 +1,8 @@
 //! A host thread that runs a guest thread's model beside it.
 
-use super::events::Batch;
-use super::model::Model;
-use std::mem::MaybeUninit;
+use crate::events::Batch;
+use crate::model::Model;
+use crate::quiet::without_signals;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle};
 const BATCHES: usize = 3;
 
 /// The thread, and both ways to it.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     full: SyncSender<Batch>,
     empty: Receiver<Batch>,
     thread: JoinHandle<Box<Model>>,
@@ -18,7 +18,7 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Hands a model to a thread of its own; gives it back when there can be none.
-    pub(super) fn start(model: Box<Model>) -> Result<Worker, Box<Model>> {
+    pub(crate) fn start(model: Box<Model>) -> Result<Worker, Box<Model>> {
         let (full, work) = sync_channel::<Batch>(BATCHES);
         let (done, empty) = channel();
         (0..BATCHES).for_each(|_| drop(done.send(Batch::new())));
@@ -45,30 +45,14 @@ impl Worker {
 
     /// Exchanges a full batch for an empty one; waits when the model is behind. A model that panicked ends the
     /// emulator, as a panic in a callback does.
-    pub(super) fn exchange(&self, batch: &mut Batch) {
+    pub(crate) fn exchange(&self, batch: &mut Batch) {
         let empty = self.empty.recv().expect("the model's thread runs");
         self.full.send(std::mem::replace(batch, empty)).expect("the model's thread runs");
     }
 
     /// Waits for the last batch.
-    pub(super) fn finish(self) -> Box<Model> {
+    pub(crate) fn finish(self) -> Box<Model> {
         drop(self.full);
         self.thread.join().expect("the model's thread ran to its end")
     }
-}
-
-/// Runs `start` with every signal blocked, so that a thread it starts gets none: the emulator's handlers pass signals
-/// on to the guest thread they came to, and this one has none.
-fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    let (mut all, mut old) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the first call fills `all`, which the second reads; the second writes `old`. With valid pointers and a
-    // valid `how` neither fails.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), old.as_mut_ptr());
-    }
-    let result = start();
-    // SAFETY: `old` was written above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, old.as_ptr(), std::ptr::null_mut()) };
-    result
 }

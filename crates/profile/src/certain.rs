@@ -9,7 +9,7 @@ use lineup_model::abi::Machine;
 
 /// What an instruction accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Accesses {
+pub enum Accesses {
     /// Nothing.
     Nothing,
     /// These, in their order, each once; a load comes before a store.
@@ -20,18 +20,20 @@ pub(crate) enum Accesses {
 
 /// One access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Access {
-    pub(crate) origin: Origin,
+pub struct Access {
+    /// What its address is measured from.
+    pub origin: Origin,
     /// From the origin to the address.
-    pub(crate) distance: i64,
-    pub(crate) is_store: bool,
+    pub distance: i64,
+    /// It stores.
+    pub is_store: bool,
     /// The size is two to this power.
-    pub(crate) size_shift: u8,
+    pub size_shift: u8,
 }
 
 /// Where distances are measured from: values of registers, whatever they are. Equal within a block means the same place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Origin {
+pub struct Origin {
     base: Option<u32>,
     /// A value and what it is multiplied by.
     index: Option<(u32, u32)>,
@@ -46,41 +48,67 @@ struct Value {
 }
 
 /// What is known of registers within a block.
-pub(crate) struct Follower {
+pub struct Follower {
+    manner: Manner,
     registers: [Value; 16],
     next_number: u32,
     factory: InstructionInfoFactory,
-    is_known_machine: bool,
+}
+
+/// Which accesses are certain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// None: nothing is known of the machine.
+    Unknown,
+    /// Those that the emulator makes as one whole.
+    Emulated,
+    /// Those that an instruction makes always.
+    Native,
 }
 
 impl Follower {
-    /// At the beginning of a block.
-    pub(crate) fn new(machine: Machine) -> Self {
+    /// At the beginning of a block that an emulator executes.
+    pub fn new(machine: Machine) -> Self {
+        Self::of(if machine == Machine::X86_64 { Manner::Emulated } else { Manner::Unknown })
+    }
+
+    /// At the beginning of a block that an x86-64 processor executes: there, vectors are accessed as a whole.
+    pub fn native() -> Self {
+        Self::of(Manner::Native)
+    }
+
+    fn of(manner: Manner) -> Self {
         Follower {
             registers: std::array::from_fn(|number| Value { number: number as u32, distance: 0 }),
             next_number: 16,
             factory: InstructionInfoFactory::new(),
-            is_known_machine: machine == Machine::X86_64,
+            manner,
         }
     }
 
+    /// What the next instruction of the block accesses, by its bytes.
+    pub fn step(&mut self, pc: u64, bytes: &[u8]) -> Accesses {
+        self.follow(&Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode())
+    }
+
     /// What the next instruction of the block accesses.
-    pub(crate) fn step(&mut self, pc: u64, bytes: &[u8]) -> Accesses {
-        if !self.is_known_machine {
+    pub fn follow(&mut self, insn: &Instruction) -> Accesses {
+        if self.manner == Manner::Unknown {
             return Accesses::Unknown;
         }
-        let insn = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
         let memory: Vec<UsedMemory> = {
-            let info = self.factory.info(&insn);
+            let info = self.factory.info(insn);
             let is_access = |memory: &&UsedMemory| memory.access() != OpAccess::NoMemAccess;
             info.used_memory().iter().filter(is_access).copied().collect()
         };
         let accesses = match memory.is_empty() {
             true => Accesses::Nothing,
-            false if is_plain(&insn) => self.places(&memory).map_or(Accesses::Unknown, Accesses::Certain),
+            false if self.is_certain(insn) => {
+                self.places(&memory).map_or(Accesses::Unknown, Accesses::Certain)
+            }
             false => Accesses::Unknown,
         };
-        self.follow(&insn);
+        self.take_in(insn);
         accesses
     }
 
@@ -101,9 +129,20 @@ impl Follower {
         is_told_apart.then_some(accesses)
     }
 
+    /// Whether an instruction accesses each of its operands exactly once, as one whole.
+    fn is_certain(&self, insn: &Instruction) -> bool {
+        match self.manner {
+            Manner::Unknown => false,
+            Manner::Emulated => is_plain(insn),
+            Manner::Native => !insn.is_string_instruction() && !insn.has_op_mask() && !pops_to_memory(insn),
+        }
+    }
+
     fn place(&self, memory: &UsedMemory) -> Option<Access> {
         let size = memory.memory_size().size();
-        if !matches!(size, 1 | 2 | 4 | 8) {
+        let is_whole =
+            matches!(size, 1 | 2 | 4 | 8) || (self.manner == Manner::Native && matches!(size, 16 | 32 | 64));
+        if !is_whole || memory.vsib_size() != 0 {
             return None;
         }
         let mut origin = Origin { base: None, index: None, segment: Register::None };
@@ -130,7 +169,7 @@ impl Follower {
     }
 
     /// Takes in what an instruction does to registers.
-    fn follow(&mut self, insn: &Instruction) {
+    fn take_in(&mut self, insn: &Instruction) {
         let moved = self.moved(insn);
         let written: Vec<Register> = {
             let info = self.factory.info(insn);
@@ -230,12 +269,16 @@ fn is_plain(insn: &Instruction) -> bool {
             | Ucomisd
             | Xor
     );
-    let pops_to_memory = insn.mnemonic() == Mnemonic::Pop && insn.op0_kind() == OpKind::Memory;
     is_known
-        && !pops_to_memory
+        && !pops_to_memory(insn)
         && !insn.is_string_instruction()
         && !insn.has_lock_prefix()
         && !insn.has_rep_prefix()
+}
+
+/// Its address follows from the stack pointer that it leaves.
+fn pops_to_memory(insn: &Instruction) -> bool {
+    insn.mnemonic() == Mnemonic::Pop && insn.op0_kind() == OpKind::Memory
 }
 
 #[cfg(test)]

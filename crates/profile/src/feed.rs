@@ -1,19 +1,16 @@
 //! One guest thread's way to its model: callbacks fill batches, and full ones are modelled in order.
 
-use super::code::SharedCode;
-use super::front::Front;
-use super::handle::Handle;
-use super::model::{Counts, Model};
-use super::worker::Worker;
-use crate::describe::Descriptions;
-use crate::ffi::Api;
+use crate::code::SharedCode;
+use crate::front::{Front, Kind};
+use crate::handle::Handle;
+use crate::model::{Counts, Model};
+use crate::worker::Worker;
 use lineup_cache::CacheSpec;
 use std::sync::Arc;
 
 /// One thread's events, and who models them.
-pub(crate) struct ThreadProfile {
+pub struct ThreadProfile {
     front: Front,
-    descriptions: Descriptions,
     model: Place,
     code: Arc<SharedCode>,
     may_run_beside: bool,
@@ -33,15 +30,9 @@ enum Place {
 impl ThreadProfile {
     /// Nothing happened yet. With `may_run_beside` the model gets a thread of its own when the first batch is full, so
     /// that threads that do little start none.
-    pub(super) fn new(
-        specs: &[CacheSpec],
-        code: Arc<SharedCode>,
-        api: Api,
-        may_run_beside: bool,
-    ) -> Box<Self> {
+    pub(crate) fn new(specs: &[CacheSpec], code: Arc<SharedCode>, may_run_beside: bool) -> Box<Self> {
         Box::new(ThreadProfile {
             front: Front::new(specs),
-            descriptions: Descriptions::new(api),
             model: Place::Here(Model::new(specs)),
             code,
             may_run_beside,
@@ -49,18 +40,18 @@ impl ThreadProfile {
         })
     }
 
-    pub(super) fn may_run_beside(&self) -> bool {
+    pub(crate) fn may_run_beside(&self) -> bool {
         self.may_run_beside
     }
 
     /// Enters the block that begins with a run; false when that needs [`Self::enter_slowly`].
     #[inline]
-    pub(crate) fn enter(&mut self, run: u32) -> bool {
+    pub fn enter(&mut self, run: u32) -> bool {
         self.front.enter(run)
     }
 
     /// Enters a block that is new, or with a new batch.
-    pub(crate) fn enter_slowly(&mut self, run: u32) {
+    pub fn enter_slowly(&mut self, run: u32) {
         self.prepare();
         self.front.enter(run);
     }
@@ -68,36 +59,27 @@ impl ThreadProfile {
     /// Takes in a chain of accesses whose first is to `address`, and with `BEGINS` the block that it begins; false when that
     /// needs [`Self::chain_slowly`].
     #[inline]
-    pub(crate) fn chain<const BEGINS: bool>(&mut self, chain: Handle, address: u64) -> bool {
+    pub fn chain<const BEGINS: bool>(&mut self, chain: Handle, address: u64) -> bool {
         self.front.chain::<BEGINS>(chain, address)
     }
 
     /// Takes in a chain that is new, or with a new batch.
-    pub(crate) fn chain_slowly<const BEGINS: bool>(&mut self, chain: Handle, address: u64) {
+    pub fn chain_slowly<const BEGINS: bool>(&mut self, chain: Handle, address: u64) {
         self.prepare();
         self.front.chain::<BEGINS>(chain, address);
     }
 
-    /// Whether the emulator's `info` describes a store.
+    /// Accesses data from the instruction with these counters; false when that needs [`Self::access_slowly`].
     #[inline]
-    pub(crate) fn is_store(&mut self, info: u32) -> bool {
-        self.descriptions.of(info).is_store
+    pub fn access(&mut self, counter: u32, address: u64, what: Kind) -> bool {
+        self.front.access(counter, address, what)
     }
 
-    /// Accesses data from the instruction with these counters, as the emulator's `info` describes it; false when
-    /// that needs [`Self::access_slowly`].
-    #[inline]
-    pub(crate) fn access(&mut self, counter: u32, address: u64, info: u32) -> bool {
-        let what = self.descriptions.kept(info);
-        what.is_of(info) && self.front.access(counter, address, what)
-    }
-
-    /// Accesses data when the block or the description is new, or with a new batch.
-    pub(crate) fn access_slowly(&mut self, counter: u32, address: u64, info: u32) {
-        let what = self.descriptions.of(info);
-        if !self.front.access(counter, address, &what) {
+    /// Accesses data when the block is new, or with a new batch.
+    pub fn access_slowly(&mut self, counter: u32, address: u64, what: Kind) {
+        if !self.front.access(counter, address, what) {
             self.prepare();
-            self.front.access(counter, address, &what);
+            self.front.access(counter, address, what);
         }
     }
 
@@ -146,7 +128,7 @@ impl ThreadProfile {
     }
 
     /// Models what is left; gives everything counted, `None` in a process that was forked off.
-    pub(super) fn finish(self: Box<Self>) -> Option<Counts> {
+    pub(crate) fn finish(self: Box<Self>) -> Option<Counts> {
         if !self.is_ours() {
             // Its worker, which the other process has, can be neither waited for nor dropped.
             std::mem::forget(self);

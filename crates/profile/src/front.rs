@@ -1,12 +1,20 @@
 //! What callbacks do themselves: counting, and noting for the model what may change its caches.
 
-use super::chains::SLOTS;
-use super::code::{Code, Run, SharedCode};
-use super::events::Batch;
-use super::handle::Handle;
-use super::model::Counts;
-use crate::describe::Description;
+use crate::chains::SLOTS;
+use crate::code::{Code, Run, SharedCode};
+use crate::events::Batch;
+use crate::handle::Handle;
+use crate::model::Counts;
 use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
+
+/// What kind of access it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind {
+    /// The size is two to this power.
+    pub size_shift: u8,
+    /// It stores.
+    pub is_store: bool,
+}
 
 /// What is needed of a block.
 #[derive(Clone, Copy)]
@@ -26,8 +34,8 @@ struct Chained {
 }
 
 /// One thread's counts that need no model, and its events under way.
-pub(super) struct Front {
-    pub(super) batch: Batch,
+pub(crate) struct Front {
+    pub(crate) batch: Batch,
     l1i: MostRecent,
     l1d: MostRecent,
     /// Addresses that accesses of chains are measured from.
@@ -42,7 +50,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    pub(super) fn new(specs: &[CacheSpec]) -> Front {
+    pub(crate) fn new(specs: &[CacheSpec]) -> Front {
         Front {
             batch: Batch::new(),
             l1i: first_level(specs, CacheLevel::L1i),
@@ -56,7 +64,7 @@ impl Front {
     }
 
     /// Takes in code met since the last time.
-    pub(super) fn learn(&mut self, shared: &SharedCode) {
+    pub(crate) fn learn(&mut self, shared: &SharedCode) {
         let more = shared.after(&self.code);
         self.learn_runs(&more.runs);
         self.code.append(&more);
@@ -78,7 +86,7 @@ impl Front {
 
     /// Enters the block that begins with a run; false, and nothing done, when it is unknown or the batch full.
     #[inline]
-    pub(super) fn enter(&mut self, run: u32) -> bool {
+    pub(crate) fn enter(&mut self, run: u32) -> bool {
         let has_room = self.batch.has_room();
         let Some(block) = self.blocks.get_mut(run as usize).filter(|_| has_room) else { return false };
         block.executions += 1;
@@ -91,11 +99,11 @@ impl Front {
     /// Accesses data from the instruction with these counters; false, and nothing done, when they are unknown or the batch
     /// is full.
     #[inline]
-    pub(super) fn access(&mut self, counter: u32, address: u64, what: &Description) -> bool {
+    pub(crate) fn access(&mut self, counter: u32, address: u64, what: Kind) -> bool {
         let (counter, has_room) = (counter + u32::from(what.is_store), self.batch.has_room());
         let Some(count) = self.accesses.get_mut(counter as usize).filter(|_| has_room) else { return false };
         *count += 1;
-        if !self.l1d.uses_again(self.l1d.lines(address, u64::from(what.size_bytes()))) {
+        if !self.l1d.uses_again(self.l1d.lines(address, 1 << what.size_shift)) {
             self.batch.access(counter, address, what.size_shift);
         }
         true
@@ -104,7 +112,7 @@ impl Front {
     /// Takes in a chain whose first access is to `address`, and with `BEGINS` the block that it begins; false, and nothing
     /// done, when it is unknown or the batch full.
     #[inline(always)]
-    pub(super) fn chain<const BEGINS: bool>(&mut self, handle: Handle, address: u64) -> bool {
+    pub(crate) fn chain<const BEGINS: bool>(&mut self, handle: Handle, address: u64) -> bool {
         let (number, has_room) = (handle.chain(), self.batch.has_room());
         let Some(chain) = self.chains.get_mut(number as usize).filter(|_| has_room) else { return false };
         chain.count += 1;
@@ -169,7 +177,7 @@ impl Front {
     }
 
     /// The model's counts with its own.
-    pub(super) fn complete(mut self, counts: Counts) -> Counts {
+    pub(crate) fn complete(mut self, counts: Counts) -> Counts {
         let mut executions: Vec<u64> = self.blocks.iter().map(|block| block.executions).collect();
         for (chain, Chained { count, .. }) in self.code.chains.iter().zip(&self.chains) {
             if let Some(run) = chain.begins {
@@ -185,7 +193,7 @@ impl Front {
 
 /// The most recently used lines of a first level. The last specification of a level counts. Without one, what uses another
 /// line than before is noted, and the model takes no notice.
-pub(super) fn first_level(specs: &[CacheSpec], level: CacheLevel) -> MostRecent {
+pub(crate) fn first_level(specs: &[CacheSpec], level: CacheLevel) -> MostRecent {
     let spec = specs.iter().rfind(|spec| spec.level() == level);
     spec.map_or_else(|| MostRecent::of_sets(1, 64), MostRecent::new)
 }

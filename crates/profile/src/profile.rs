@@ -1,0 +1,170 @@
+//! What all threads share of a whole program's counts.
+
+use crate::chains::Chains;
+use crate::code::{Run, SharedCode};
+use crate::feed::ThreadProfile;
+use crate::front;
+use crate::handle::Handle;
+use crate::model::Counts;
+use lineup_cache::{CacheLevel, CacheSpec, SpecError};
+use lineup_recording::{Encoder, Misses, ProfileRun};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Counts are handed over when they have so many bytes.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// What is needed of a block to count it.
+pub struct Block {
+    /// Its first run.
+    pub run: u32,
+    /// The first counter of its first instruction; the next one's is two further.
+    pub counters: u32,
+    /// Its chains.
+    pub handles: Vec<Handle>,
+}
+
+/// What threads share: the runs, and the sums of threads that ended.
+pub struct Profile {
+    pub(crate) specs: Vec<CacheSpec>,
+    /// Of the shortest lines.
+    line_bytes: u64,
+    /// Of the lines that code is fetched by.
+    code_line_bytes: u64,
+    pub(crate) code: Arc<SharedCode>,
+    sums: Mutex<Counts>,
+    /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
+    spare_processors: AtomicUsize,
+}
+
+impl Profile {
+    /// Nothing was counted yet, in caches as specified. `spare_processors` may run models of threads beside them: each
+    /// thread takes one while it lives.
+    ///
+    /// # Errors
+    /// When a specification cannot be read: which, and why.
+    pub fn new(specs: &[String], spare_processors: usize) -> Result<Self, (String, SpecError)> {
+        let specs = specs.iter().map(|text| text.parse().map_err(|error| (text.clone(), error)));
+        let specs: Vec<CacheSpec> = specs.collect::<Result<_, _>>()?;
+        let line_bytes = specs.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64);
+        let code_line_bytes = front::first_level(&specs, CacheLevel::L1i).line_bytes();
+        Ok(Profile {
+            specs,
+            line_bytes,
+            code_line_bytes,
+            code: Arc::default(),
+            sums: Mutex::default(),
+            spare_processors: AtomicUsize::new(spare_processors),
+        })
+    }
+
+    /// Empty caches and counts for a thread.
+    pub fn thread(&self) -> Box<ThreadProfile> {
+        let take = |spare: usize| spare.checked_sub(1);
+        let may_run_beside =
+            self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        ThreadProfile::new(&self.specs, Arc::clone(&self.code), may_run_beside)
+    }
+
+    /// Takes in a block, given the addresses and sizes of its instructions and how its accesses are seen.
+    pub fn block(&self, insns: &[(u64, u64)], chains: &Chains) -> Block {
+        let numbers = self.code.add(self.line_bytes, insns, chains);
+        let line_of = |pc: u64| pc / self.code_line_bytes;
+        let ends = insns.first().zip(insns.last());
+        let more_lines = ends.map_or(0, |((first, _), (last, size))| {
+            line_of(last.saturating_add(size.max(&1) - 1)) - line_of(*first)
+        });
+        let handles = chains.all.iter().zip(numbers.chain..);
+        let handles = handles.map(|(chain, number)| Handle::new(number, chain, more_lines)).collect();
+        Block { run: numbers.run, counters: numbers.counters, handles }
+    }
+
+    /// Takes over what a thread counted; gives the instructions it executed.
+    pub fn take(&self, thread: Option<Box<ThreadProfile>>) -> u64 {
+        let Some(thread) = thread else { return 0 };
+        let may_run_beside = thread.may_run_beside();
+        let Some(counts) = thread.finish() else { return 0 };
+        self.spare_processors.fetch_add(usize::from(may_run_beside), Ordering::Relaxed);
+        let code = self.code.whole();
+        let executed = counts.executed(&code.runs).map(|(_, run, times)| u64::from(run.instructions) * times);
+        let executed = executed.sum();
+        lock(&self.sums).add(&counts);
+        executed
+    }
+
+    /// Packs all counts, handing full blocks over.
+    ///
+    /// # Errors
+    /// What `flush` fails with.
+    pub fn write<E>(
+        &self,
+        encoder: &mut Encoder,
+        mut flush: impl FnMut(&mut Encoder) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (code, sums) = (self.code.whole(), lock(&self.sums));
+        for (number, run, executions) in sums.executed(&code.runs) {
+            encoder.profile(&sums.of_run(number, run, executions));
+            if encoder.packed_bytes() >= BLOCK_BYTES {
+                flush(encoder)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    /// The runs that were executed, with their numbers and how often: as often as their blocks.
+    fn executed<'a>(&self, runs: &'a [Run]) -> impl Iterator<Item = (usize, &'a Run, u64)> {
+        let blocks = runs.chunk_by(|run, _| !run.ends_block);
+        let numbered = blocks.scan(0, |first, block| {
+            let number = *first;
+            *first += block.len();
+            Some((number, block))
+        });
+        let executions = |number| self.executions.get(number).copied().unwrap_or_default();
+        let executed = numbered.map(move |(first, block)| (first, block, executions(first)));
+        executed
+            .filter(|(_, _, times)| *times > 0)
+            .flat_map(|(first, block, times)| (first..).zip(block).map(move |(at, run)| (at, run, times)))
+    }
+
+    fn of_run(&self, number: usize, run: &Run, executions: u64) -> ProfileRun {
+        let counters = run.counters as usize..run.counters_end() as usize;
+        // Loads and stores take turns.
+        let loads = || counters.clone().step_by(2);
+        let stores = || counters.clone().skip(1).step_by(2);
+        ProfileRun {
+            pc: run.pc,
+            size_bytes: run.size_bytes,
+            executions,
+            instructions: executions * u64::from(run.instructions),
+            fetch_misses: self.fetch_misses.get(number).copied().unwrap_or_default(),
+            loads: loads().filter_map(|at| self.accesses.get(at)).sum(),
+            load_misses: loads().filter_map(|at| self.access_misses.get(at)).fold(Misses::default(), plus),
+            stores: stores().filter_map(|at| self.accesses.get(at)).sum(),
+            store_misses: stores().filter_map(|at| self.access_misses.get(at)).fold(Misses::default(), plus),
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        add_each(&mut self.executions, &other.executions, |sum, own| sum + own);
+        add_each(&mut self.fetch_misses, &other.fetch_misses, plus);
+        add_each(&mut self.accesses, &other.accesses, |sum, own| sum + own);
+        add_each(&mut self.access_misses, &other.access_misses, plus);
+    }
+}
+
+fn add_each<T: Copy + Default>(sums: &mut Vec<T>, own: &[T], add: impl Fn(T, &T) -> T) {
+    if sums.len() < own.len() {
+        sums.resize(own.len(), T::default());
+    }
+    sums.iter_mut().zip(own).for_each(|(sum, own)| *sum = add(*sum, own));
+}
+
+fn plus(one: Misses, other: &Misses) -> Misses {
+    Misses { l1: one.l1 + other.l1, l2: one.l2 + other.l2 }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
