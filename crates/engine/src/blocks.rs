@@ -34,6 +34,7 @@ pub(crate) struct Blocks {
     /// Addresses of blocks in the program, by where they begin in the cache.
     places: BTreeMap<u64, u64>,
     leaves: HashMap<u64, u64>,
+    ways_in: HashMap<u64, u64>,
     /// System calls by what follows them.
     pub(crate) calls: HashMap<u64, Ways<u64>>,
     pub(crate) entries: HashSet<u64>,
@@ -54,6 +55,7 @@ impl Blocks {
             links: Vec::new(),
             places: BTreeMap::new(),
             leaves: HashMap::new(),
+            ways_in: HashMap::new(),
             calls: HashMap::new(),
             entries: HashSet::new(),
             moved: HashMap::new(),
@@ -147,7 +149,13 @@ impl Blocks {
     }
 
     fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64) -> Translated {
-        translate(&Task { bytes, pc, slots: engine.slots, is_entry: self.entries.contains(&pc) })
+        translate(&Task {
+            bytes,
+            pc,
+            slots: engine.slots,
+            is_entry: self.entries.contains(&pc),
+            begins_threads: engine.whole.as_ref().map(|whole| whole.begins_threads),
+        })
     }
 
     /// The block that holds an address of the cache: where it begins there, and the block as it was made.
@@ -181,6 +189,16 @@ impl Blocks {
     fn blocks_in(&self, range: &Range<u64>) -> impl Iterator<Item = (&u64, &Block)> {
         let (first, start) = (range.start.saturating_sub(MOST_CODE_BYTES), range.start);
         self.blocks.range(first..range.end).filter(move |(_, block)| block.end > start)
+    }
+
+    /// Code that goes on in the cache at an address, to be jumped to.
+    pub(crate) fn way_in(&mut self, slots: i32, pc: u64) -> Option<u64> {
+        if let Some(way_in) = self.ways_in.get(&pc) {
+            return Some(*way_in);
+        }
+        let way_in = self.cache.put(&gates::again(slots, pc))?;
+        self.ways_in.insert(pc, way_in);
+        Some(way_in)
     }
 
     /// Where code that leaves the cache leads.

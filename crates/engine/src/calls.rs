@@ -80,6 +80,7 @@ impl Engine {
         match (found, new) {
             (Some(ways), New::Nothing) => ways.alone,
             (Some(ways), New::Sharing) => ways.shared,
+            (Some(ways), New::Thread) => ways.begun,
             (Some(ways), New::Copy) => ways.forked,
             // The address of the instruction: two bytes before the next.
             (None, _) => self.lose(slots, slots.pc - 2),

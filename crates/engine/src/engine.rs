@@ -6,7 +6,7 @@ use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::restore;
 use crate::shared::Shared;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
 use lineup_recording::native::{chunk, record, word};
@@ -30,6 +30,19 @@ pub(crate) struct Engine {
     pub(crate) code: Lock<Blocks>,
     pub(crate) thread_key: u32,
     pub(crate) signals: Signals,
+    pub(crate) whole: Option<Whole>,
+}
+
+/// What the engine needs when the whole program is recorded.
+pub(crate) struct Whole {
+    /// Leads into the cache where it is called.
+    pub(crate) begins_here: u64,
+    /// Where threads begin.
+    pub(crate) begins_threads: u64,
+    /// Where signal handlers begin.
+    pub(crate) runs_handlers: u64,
+    /// Their gate, when they run on a stack of their own.
+    pub(crate) masking_gate: u64,
 }
 
 /// What the engine keeps of a thread.
@@ -103,6 +116,13 @@ impl Engine {
                 leave
             }
             reason::LOST => self.lose(slots, pc),
+            reason::BEGIN => {
+                is_first = true;
+                match self.begin_thread(slots) && self.has_chunk(slots) {
+                    true => self.find(slots, pc, |block| block.start),
+                    false => self.leave(slots, pc),
+                }
+            }
             reason::SYSTEM_CALL => self.system_call(slots, registers),
             _ => self.find(slots, pc, |block| block.start),
         };
@@ -115,6 +135,9 @@ impl Engine {
 
     /// Where the program goes on in the cache, with what led there linked to it.
     pub(crate) fn find(&self, slots: &mut Slots, pc: u64, part: impl Fn(&Block) -> u64) -> u64 {
+        if pc == signals::after_handler() {
+            return self.leave(slots, pc);
+        }
         let link = std::mem::take(&mut slots.link);
         let signals = system::block_signals();
         let found = self.code.with(|code| {
@@ -151,6 +174,7 @@ impl Engine {
         slots.vectors = stack as u64;
         slots.table = table as u64;
         slots.gate = self.gate;
+        slots.all = u64::MAX;
         slots.thread = Box::into_raw(Box::new(thread)) as u64;
         // SAFETY: the key is ours; it belongs to the first 32, for which the C library keeps room in every thread, so
         // that nothing is allocated.

@@ -1,7 +1,7 @@
 //! The code between the program, the cache and the engine: made once, since it names the thread's slots by their
 //! distance.
 
-use crate::assembly::{Code, Gpr, RAX, RCX, RSP};
+use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::slots::{BYTES, Slots, at, reason};
 use std::arch::global_asm;
 
@@ -168,6 +168,34 @@ pub(crate) fn calls(function: u64) -> Code {
     code
 }
 
+/// As the gate, but that no signal comes while the engine runs: for signal handlers on a stack of their own. There, the
+/// system would take the stack for free while the engine is on its own, and put the next handler on what the first one has
+/// there.
+pub(crate) fn masking(slots: i32, gate: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    let kept = |number: usize| slots + at!(kept) + 8 * number as i32;
+    KEPT.iter().enumerate().for_each(|(number, register)| code.store_slot(kept(number), Gpr(*register)));
+    code.load_slot(Gpr(6), 0);
+    code.lea_plus(Gpr(2), Gpr(6), slots + at!(before_all));
+    code.lea_plus(Gpr(6), Gpr(6), slots + at!(all));
+    code.move_value(Gpr(7), libc::SIG_SETMASK as u64);
+    code.move_value(Gpr(10), 8);
+    code.move_value(RAX, libc::SYS_rt_sigprocmask as u64);
+    code.put(&[0x0f, 0x05]);
+    // As if a signal had come and waited: the mask is put back when the engine is done. One may have come just now.
+    code.load_slot(RCX, slots + at!(deferred));
+    let none = code.jump_short(JRCXZ);
+    let over = code.jump_short(&[0xeb]);
+    code.land_short(none);
+    code.load_slot(RCX, slots + at!(before_all));
+    code.store_slot(slots + at!(mask), RCX);
+    code.store_slot_value(slots + at!(deferred), 1);
+    code.land_short(over);
+    KEPT.iter().enumerate().for_each(|(number, register)| code.load_slot(Gpr(*register), kept(number)));
+    code.jump_far(gate);
+    code.bytes
+}
+
 /// From the cache to the engine and back: the program's registers as they are, why in the slots. Also from where on
 /// in it a signal that comes must itself see to being delivered.
 pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
@@ -212,7 +240,65 @@ pub(crate) fn release_first(places: &Places) -> Vec<u8> {
     code.bytes
 }
 
-/// In place of a block that is gone: asks the engine for the code at its address.
+/// Called by the engine's constructor: the thread goes on in the cache where it would go on natively.
+pub(crate) fn begin_here(places: &Places, gate: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.put(&[0x58]); // pop rax
+    code.store_slot(places.slots + at!(pc), RAX);
+    begin(&mut code, places, gate);
+    code.bytes
+}
+
+/// Where a thread of a program that is recorded as a whole begins, after the system call that made it: `rax` is 0, and
+/// where it goes on stands in its slots.
+pub(crate) fn begin_thread(places: &Places, gate: u64) -> Vec<u8> {
+    const R11: Gpr = Gpr(11);
+    let mut code = Code::default();
+    let kept = |number: i32| places.slots + at!(kept) + 8 * number;
+    code.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
+    code.store_slot(kept(0), RAX);
+    code.store_slot(kept(1), R11);
+    code.store_slot(kept(2), RCX);
+    code.move_value(R11, places.first_lock);
+    let again = code.here();
+    code.put(&[0xb9, 1, 0, 0, 0, 0x41, 0x87, 0x0b, 0x85, 0xc9]); // mov ecx, 1; xchg [r11], ecx; test ecx, ecx
+    let got = code.jump_short(&[0x74]);
+    code.put(&[0xf3, 0x90]); // pause
+    let back = again as i64 - (code.here() as i64 + 2);
+    code.put(&[0xeb, back as u8]);
+    code.land_short(got);
+    code.load_slot(RCX, kept(2));
+    code.load_slot(R11, kept(1));
+    code.load_slot(RAX, kept(0));
+    code.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
+    begin(&mut code, places, gate);
+    code.bytes
+}
+
+/// Called natively: goes on in the cache at the address in `rcx`.
+pub(crate) fn go_in(slots: i32) -> Vec<u8> {
+    let mut code = Code::default();
+    code.store_slot(slots + at!(pc), RCX);
+    code.store_slot_value(slots + at!(busy), 1);
+    code.store_slot_value(slots + at!(link), 0);
+    code.store_slot_value(slots + at!(reason), reason::GO);
+    code.jump_to_slot(slots + at!(gate));
+    code.bytes
+}
+
+/// To the engine, which meets the thread for the first time. Takes `rax`, and leaves 0 there.
+fn begin(code: &mut Code, places: &Places, gate: u64) {
+    code.store_slot_value(places.slots + at!(busy), 1);
+    code.store_slot_value(places.slots + at!(reason), reason::BEGIN);
+    code.move_value(RAX, places.first_stack);
+    code.store_slot(places.slots + at!(own_stack), RAX);
+    code.move_value(RAX, places.first_vectors);
+    code.store_slot(places.slots + at!(vectors), RAX);
+    code.move_value(RAX, 0);
+    code.jump_far(gate);
+}
+
+/// Asks the engine for the code at an address: in place of a block that is gone, or to go in there.
 pub(crate) fn again(slots: i32, pc: u64) -> Vec<u8> {
     let mut code = Code::default();
     code.store_slot_value(slots + at!(link), 0);

@@ -13,8 +13,10 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum New {
     Nothing,
-    /// A thread, or a process that borrows this one's memory.
+    /// A process that borrows this one's memory, or a thread that has this one's base.
     Sharing,
+    /// A thread with a base of its own.
+    Thread,
     /// A process with a copy of this one's memory.
     Copy,
 }
@@ -37,7 +39,7 @@ pub(crate) fn before_call(engine: &Engine, registers: &Registers) -> New {
         _ => return New::Nothing,
     };
     if flags & libc::CLONE_VM as u64 != 0 {
-        return New::Sharing;
+        return if flags & libc::CLONE_SETTLS as u64 != 0 { New::Thread } else { New::Sharing };
     }
     engine.shared.word(word::FORKED).fetch_add(1, Ordering::Relaxed);
     New::Copy

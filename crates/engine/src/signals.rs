@@ -12,6 +12,7 @@ use crate::lock::Lock;
 use crate::slots::Slots;
 use crate::system;
 use crate::translate::{Held, Translated};
+use std::arch::global_asm;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -220,6 +221,19 @@ unsafe extern "C-unwind" fn on_signal(
     // SAFETY: the kernel's context.
     let stack = unsafe { &(*context).uc_stack };
     (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
+    if let Some(whole) = &engine.whole {
+        let was = Interrupted { slots: *slots, cached, program };
+        // SAFETY: the kernel's context.
+        if is_on_own_stack(unsafe { &(*context).uc_stack }, &raw const was as u64) {
+            slots.gate = whole.masking_gate;
+        }
+        system::restore_signals(blocked);
+        // SAFETY: as the kernel would call it, with the context as it would be natively.
+        unsafe { in_cache(signal, info, context, handler, whole.runs_handlers) };
+        system::block_signals();
+        // SAFETY: the kernel's context, and this thread's slots, of which no other reference is used from here on.
+        return unsafe { go_back(engine, &was, &mut *gates::slots(), context) };
+    }
     slots.busy = 2;
     system::restore_signals(blocked);
     // SAFETY: as the kernel would call it, with the context as it would be natively.
@@ -237,6 +251,94 @@ unsafe extern "C-unwind" fn on_signal(
         engine.lose_by_signal(slots);
         slots.busy = 0;
     }
+}
+
+/// What a signal has interrupted in the cache.
+struct Interrupted {
+    slots: Slots,
+    /// The registers there.
+    cached: Gregs,
+    /// And as the program has them.
+    program: Gregs,
+}
+
+/// The handler has run in the cache, and has returned: goes on where it interrupted the thread, or where it has it go on.
+///
+/// # Safety
+/// The kernel's context.
+unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context: *mut libc::ucontext_t) {
+    // SAFETY: the caller's promise.
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    if !engine.is_on() {
+        // Also in a process that the handler forked off: it goes on natively.
+        slots.busy = 0;
+        return;
+    }
+    if *registers == was.program {
+        *registers = was.cached;
+        // The log has grown meanwhile.
+        *slots = Slots { log: slots.log, ..was.slots };
+        return;
+    }
+    let to = registers[libc::REG_RIP as usize] as u64;
+    match engine.code.with(|code| code.way_in(engine.slots, to)) {
+        Some(way_in) => {
+            registers[libc::REG_RIP as usize] = way_in as libc::greg_t;
+            slots.busy = 1;
+        }
+        None => {
+            engine.lose_by_signal(slots);
+            slots.busy = 0;
+        }
+    }
+}
+
+unsafe extern "C-unwind" {
+    /// Runs a handler in the cache: the last argument is the code that leads there, which expects the handler's address in
+    /// `rcx`.
+    #[link_name = "lineup_engine_in_cache"]
+    fn in_cache(
+        signal: i32,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::ucontext_t,
+        handler: Handler,
+        leads_there: u64,
+    );
+}
+
+unsafe extern "C" {
+    #[link_name = "lineup_engine_after_handler"]
+    static AFTER_HANDLER: u8;
+}
+
+// What unwinds the handler's frames finds how to go on from here.
+global_asm!(
+    ".pushsection .text",
+    ".globl lineup_engine_in_cache",
+    ".hidden lineup_engine_in_cache",
+    "lineup_engine_in_cache:",
+    ".cfi_startproc",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "call r8",
+    ".globl lineup_engine_after_handler",
+    ".hidden lineup_engine_after_handler",
+    "lineup_engine_after_handler:",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+);
+
+/// Where a handler that runs in the cache returns to: there, the thread leaves it.
+pub(crate) fn after_handler() -> u64 {
+    &raw const AFTER_HANDLER as u64
+}
+
+/// Whether a place lies on the handlers' own stack.
+fn is_on_own_stack(stack: &libc::stack_t, place: u64) -> bool {
+    stack.ss_flags & libc::SS_DISABLE == 0 && place.wrapping_sub(stack.ss_sp as u64) < stack.ss_size as u64
 }
 
 /// Whether these are the slots of another process's thread, whose memory this one borrows: it runs natively.

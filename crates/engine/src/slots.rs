@@ -3,6 +3,7 @@
 
 /// The words, as the assembly of [`crate::gates`] and code in the cache know them.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Slots {
     /// The program's values of the two registers that a block borrows.
     pub(crate) first: u64,
@@ -53,6 +54,9 @@ pub(crate) struct Slots {
     pub(crate) handlers_stack_bytes: u64,
     /// The program's registers while that mask is put back, see [`crate::gates::unmask`].
     pub(crate) kept: [u64; 7],
+    /// A mask that blocks all signals, and the one that it took the place of, see [`crate::gates::masking`].
+    pub(crate) all: u64,
+    pub(crate) before_all: u64,
     /// The thread's number in the system, 0 before it is known: a process that borrows this one's memory has another.
     pub(crate) owner: u64,
     /// When calls are timed: the thread's table, 0 before it has one.
@@ -89,4 +93,6 @@ pub(crate) mod reason {
     pub(crate) const SYSTEM_CALL: u64 = 5;
     /// What comes next cannot be translated.
     pub(crate) const LOST: u64 = 6;
+    /// A thread of a program that is recorded as a whole begins at `pc`.
+    pub(crate) const BEGIN: u64 = 7;
 }

@@ -2,13 +2,13 @@
 
 use crate::blocks::Blocks;
 use crate::cache::Cache;
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, Whole};
 use crate::gates::{self, Places, VECTOR_BYTES};
 use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::{ends, patch, stamps, system};
-use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, word};
+use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -26,44 +26,60 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     if environment.is_null() {
         return;
     }
+    // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is over.
     // SAFETY: the loader passes the environment: strings, and null at the end.
-    let Some(named) = (unsafe { find(environment, VARIABLE) }) else { return };
+    if let Some(begins_here) = unsafe { start(environment) } {
+        FIRST_LOCK.store(1, Ordering::Relaxed);
+        // SAFETY: made for this, by `gates::begin_here`: takes nothing, and changes what a function may.
+        let begins_here: extern "C" fn() = unsafe { std::mem::transmute(begins_here as *const ()) };
+        begins_here();
+    }
+}
+
+/// Starts the engine when it is this program's. When the whole program is to be recorded: the function that leads into the
+/// cache.
+///
+/// # Safety
+/// The environment must be strings and end with null.
+unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    let named = unsafe { find(environment, VARIABLE) }?;
     // FILE:PROGRAM: another program, such as a shell that starts ours, hands both variables on.
-    let Some(colon) = named.iter().position(|byte| *byte == b':') else { return };
+    let colon = named.iter().position(|byte| *byte == b':')?;
     let (file, program) = (&named[..colon], &named[colon + 1..]);
     let but = program.strip_prefix(ANY_PROGRAM_BUT.as_bytes());
     let is_any = but.is_some();
     let own = system::read_link(b"/proc/self/exe\0");
     if but.is_some_and(|but| own == but) {
-        return;
+        return None;
     }
     if !is_any {
         if own != program {
-            return;
+            return None;
         }
         // SAFETY: as above.
         unsafe { strip(environment) };
     }
     let mut path = file.to_vec();
     path.push(0);
-    let Some(shared) = Shared::open(&path) else { return };
+    let shared = Shared::open(&path)?;
     match shared.is_first() {
         true => from_the_start(shared),
-        false if is_any => {
-            if let Some(own) = shared.of_child(file) {
-                from_the_start(own);
-            }
+        false if is_any => from_the_start(shared.of_child(file)?),
+        false => {
+            shared.tell(note::SECOND, program);
+            None
         }
-        false => shared.tell(note::SECOND, program),
     }
 }
 
-/// The program has not begun: nothing else runs.
-fn from_the_start(shared: Shared) {
-    if let Some(engine) = prepare(shared).filter(|engine| !engine.shared.refuses()) {
-        patch::system_calls(engine);
-        begin(engine);
-    }
+/// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into the
+/// cache.
+fn from_the_start(shared: Shared) -> Option<u64> {
+    let engine = prepare(shared).filter(|engine| !engine.shared.refuses())?;
+    patch::system_calls(engine);
+    begin(engine);
+    engine.whole.as_ref().map(|whole| whole.begins_here)
 }
 
 /// Calls are recorded, or timed, from now on.
@@ -144,19 +160,38 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if !shared.wait_for_answer() {
         return give_up(&shared, "the command did not answer");
     }
-    let Parts { slots, cache, gate, release_first, entry, is_on, signals } = parts;
+    let Parts {
+        slots,
+        cache,
+        gate,
+        release_first,
+        entry,
+        is_on,
+        signals,
+        begin_here,
+        begin_thread,
+        go_in,
+        masking_gate,
+    } = parts;
     let mut thread_key = 0;
-    let is_timed = shared.word(word::MODE).load(Ordering::Relaxed) == timed::MODE;
-    let end_thread = if is_timed { stamps::end_thread } else { engine::end_thread };
+    let mode = shared.word(word::MODE).load(Ordering::Relaxed);
+    let end_thread = if mode == timed::MODE { stamps::end_thread } else { engine::end_thread };
     // SAFETY: the key is ours; the function lives as long as the library, which takes the key back before it goes.
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return give_up(&shared, "the C library has no room for what is kept of a thread");
     }
     let code = Lock::new(Blocks::new(cache));
-    let engine = Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals };
+    let whole = (mode == whole::MODE).then_some(Whole {
+        begins_here: begin_here,
+        begins_threads: begin_thread,
+        runs_handlers: go_in,
+        masking_gate,
+    });
+    let engine =
+        Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals, whole };
     let engine = engine::set(engine)?;
     system::register_serializing();
-    if is_timed {
+    if mode == timed::MODE {
         if !stamps::prepare() {
             return give_up(&engine.shared, "there is no memory for tables of times");
         }
@@ -178,6 +213,10 @@ struct Parts {
     entry: u64,
     is_on: &'static AtomicU8,
     signals: Signals,
+    begin_here: u64,
+    begin_thread: u64,
+    go_in: u64,
+    masking_gate: u64,
 }
 
 fn parts() -> Option<Parts> {
@@ -215,5 +254,21 @@ fn parts() -> Option<Parts> {
     let entry_code = gates::entry(&places, gate);
     let entry = cache.put(&entry_code)?;
     let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };
-    Some(Parts { slots, cache, gate, release_first, entry, is_on, signals })
+    let begin_here = cache.put(&gates::begin_here(&places, gate))?;
+    let begin_thread = cache.put(&gates::begin_thread(&places, gate))?;
+    let go_in = cache.put(&gates::go_in(slots))?;
+    let masking_gate = cache.put(&gates::masking(slots, gate))?;
+    Some(Parts {
+        slots,
+        cache,
+        gate,
+        release_first,
+        entry,
+        is_on,
+        signals,
+        begin_here,
+        begin_thread,
+        go_in,
+        masking_gate,
+    })
 }

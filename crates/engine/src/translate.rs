@@ -6,6 +6,7 @@
 //! [`Slots`](crate::slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
 
 mod accesses;
+mod chained;
 mod tail;
 
 use crate::assembly::{Code, Gpr, JRCXZ, RCX};
@@ -32,12 +33,20 @@ pub struct Ways<T> {
     /// It returns in a process with a copy of this one's memory, too: that goes on natively, and nothing of the engine
     /// is in use there.
     pub forked: T,
+    /// It returns in a thread with slots of its own, too: that is recorded when whole programs are, and else as with
+    /// `shared`.
+    pub begun: T,
 }
 
 impl<T> Ways<T> {
     /// The same with other values.
     pub fn map<U>(self, change: impl Fn(T) -> U) -> Ways<U> {
-        Ways { alone: change(self.alone), shared: change(self.shared), forked: change(self.forked) }
+        Ways {
+            alone: change(self.alone),
+            shared: change(self.shared),
+            forked: change(self.forked),
+            begun: change(self.begun),
+        }
     }
 }
 
@@ -122,12 +131,24 @@ pub struct Task<'a> {
     pub slots: i32,
     /// A watched function begins there.
     pub is_entry: bool,
+    /// When the whole program is recorded: where its threads begin. Addresses that follow from others are not logged then,
+    /// nor values, and no call ends.
+    pub begins_threads: Option<u64>,
+}
+
+impl Task<'_> {
+    /// Whether the whole program is recorded.
+    fn is_whole(&self) -> bool {
+        self.begins_threads.is_some()
+    }
 }
 
 /// An instruction with what is to be logged of it.
 struct Step {
     instruction: Instruction,
     plans: Plans,
+    /// Where the address lies that it leads to, when that is in memory.
+    target: Option<Place>,
 }
 
 /// What ends a block.
@@ -243,12 +264,23 @@ fn read(task: &Task<'_>, most: usize) -> (Vec<Step>, Ending, Option<Unlogged>, G
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
             break;
         }
+        if task.is_whole() && !steps.is_empty() && chained::stands_alone(&instruction, &plans) {
+            break;
+        }
         words += plans.words();
-        steps.push(Step { instruction, plans });
+        let target = plans.all.iter().find(|plan| plan.is_load).map(|plan| plan.place);
+        let stands_alone = task.is_whole() && chained::stands_alone(&instruction, &plans);
+        steps.push(Step { instruction, plans, target });
         if instruction.flow_control() != FlowControl::Next {
             ending = Ending::Flow;
             break;
         }
+        if stands_alone {
+            break;
+        }
+    }
+    if task.is_whole() {
+        chained::thin(&mut steps);
     }
     (steps, ending, lost, log, scratch)
 }

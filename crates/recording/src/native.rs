@@ -47,7 +47,7 @@ pub mod word {
     pub const GIVEN_BACK: usize = 17;
     /// Calls that were to be recorded and were not, since the log was full.
     pub const PASSED_OVER: usize = 16;
-    /// What is done with calls: 0 they are recorded, or [`super::timed::MODE`].
+    /// What is done with calls: 0 they are recorded, or [`super::timed::MODE`]; or [`super::whole::MODE`].
     pub const MODE: usize = 18;
     /// Cycles of the processor's counter in so many nanoseconds.
     pub const CYCLES: usize = 19;
@@ -166,6 +166,12 @@ pub mod timed {
     pub const BUCKETS: usize = 1920;
     /// In the region of an entry: no function's beginning, but a part of it that lies elsewhere.
     pub const PART: u64 = 1 << 32;
+}
+
+/// When the whole program is recorded, from where the engine has started.
+pub mod whole {
+    /// What [`super::word::MODE`] holds.
+    pub const MODE: u64 = 2;
 }
 
 /// Words of a chunk of the log.

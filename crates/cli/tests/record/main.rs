@@ -30,3 +30,5 @@ mod thread_local;
 mod times;
 #[cfg(target_arch = "x86_64")]
 mod transparent;
+#[cfg(target_arch = "x86_64")]
+mod whole;

@@ -23,6 +23,17 @@ pub(super) fn is_counted(code: Opcode) -> bool {
     counted_opcode(code).is_some()
 }
 
+/// What a system call makes that returns there, too.
+#[derive(Clone, Copy)]
+enum Child {
+    /// A process or thread that has this thread's slots: it goes on natively.
+    Borrower,
+    /// A process with a copy of the memory: it goes on natively.
+    Process,
+    /// A thread with slots of its own, which goes on where this code leads.
+    Thread(u64),
+}
+
 impl Block<'_> {
     /// The last instruction.
     pub(super) fn finish(&mut self, number: u8, step: &Step) {
@@ -86,6 +97,12 @@ impl Block<'_> {
         }
     }
 
+    /// Logs what the register for addresses holds.
+    fn log_word(&mut self) {
+        let word = self.next_word();
+        self.code.store(self.log, word, self.scratch);
+    }
+
     /// Logs what the instruction accesses, and puts where it leads into the slot for that.
     fn target(&mut self, number: u8, step: &Step) {
         let pc = self.slot(at!(pc));
@@ -96,17 +113,18 @@ impl Block<'_> {
             }
             return;
         }
-        let load = step.plans.all.iter().filter(|plan| plan.is_load).copied().next();
-        if let Some(plan) = load {
+        let Some(place) = step.target else { return };
+        let logged = step.plans.all.iter().find(|plan| plan.is_load);
+        self.address(place);
+        if let Some(plan) = logged {
             self.out.definition.accesses.extend(plan.defined(number));
-            self.address(plan.place);
-            let word = self.next_word();
-            self.code.store(self.log, word, self.scratch);
-            self.code.load(self.scratch, self.scratch, 0);
-            let word = self.next_word();
-            self.code.store(self.log, word, self.scratch);
-            self.code.store_slot(pc, self.scratch);
+            self.log_word();
         }
+        self.code.load(self.scratch, self.scratch, 0);
+        if logged.is_some_and(|plan| plan.is_valued) {
+            self.log_word();
+        }
+        self.code.store_slot(pc, self.scratch);
     }
 
     fn call(&mut self, number: u8, step: &Step, next: u64) {
@@ -117,11 +135,11 @@ impl Block<'_> {
         for plan in step.plans.all.iter().filter(|plan| plan.is_store && !plan.is_load) {
             self.out.definition.accesses.extend(plan.defined(number));
             self.address(Place::Computed(Address { base: Some(RSP), index: None, distance: -8 }, false));
-            let word = self.next_word();
-            self.code.store(self.log, word, self.scratch);
-            self.code.move_value(self.scratch, next);
-            let word = self.next_word();
-            self.code.store(self.log, word, self.scratch);
+            self.log_word();
+            if plan.is_valued {
+                self.code.move_value(self.scratch, next);
+                self.log_word();
+            }
         }
         self.commit();
         self.code.move_value(self.scratch, next);
@@ -141,15 +159,16 @@ impl Block<'_> {
     fn ret(&mut self, number: u8, step: &Step) {
         let popped =
             8 + if step.instruction.op_count() > 0 { i32::from(step.instruction.immediate16()) } else { 0 };
-        for plan in &step.plans.all {
-            self.out.definition.accesses.extend(plan.defined(number));
-        }
+        let logged = step.plans.all.first();
+        self.out.definition.accesses.extend(logged.into_iter().flat_map(|plan| plan.defined(number)));
         self.code.move_register(self.scratch, RSP);
-        let word = self.next_word();
-        self.code.store(self.log, word, self.scratch);
+        if logged.is_some() {
+            self.log_word();
+        }
         self.code.load(self.scratch, self.scratch, 0);
-        let word = self.next_word();
-        self.code.store(self.log, word, self.scratch);
+        if logged.is_some_and(|plan| plan.is_valued) {
+            self.log_word();
+        }
         self.code.store_slot(self.slot(at!(pc)), self.scratch);
         self.commit();
         self.code.lea_plus(RSP, RSP, popped);
@@ -164,7 +183,7 @@ impl Block<'_> {
         self.mark(None, Held::Borrowed);
         self.code.store_slot(counter, RCX);
         self.mark(None, Held::Both);
-        if let Some(above) = above {
+        if let Some(above) = above.filter(|_| !self.task.is_whole()) {
             self.code.load_slot(RCX, self.slot(at!(minus_base)));
             self.code.lea(RCX, Address { base: Some(RSP), index: Some((RCX, 1)), distance: -above });
             self.code.store_slot(scratch, RCX);
@@ -217,28 +236,44 @@ impl Block<'_> {
         self.mark(Some(next), Held::AfterSystemCall);
         self.code.move_value(RCX, next);
         let jump = self.code.jump();
-        let (shared, after_shared) = self.twice(pc, next, false);
-        let (forked, after_forked) = self.twice(pc, next, true);
-        self.out.system_call = Some(Ways { alone, shared, forked });
-        self.links_to(&[(jump, next), (after_shared, next), (after_forked, next)]);
+        let (shared, after_shared) = self.twice(pc, next, Child::Borrower);
+        let (forked, after_forked) = self.twice(pc, next, Child::Process);
+        let mut links = vec![(jump, next), (after_shared, next), (after_forked, next)];
+        let begun = match self.task.begins_threads {
+            Some(begins) => {
+                let (begun, after_begun) = self.twice(pc, next, Child::Thread(begins));
+                links.push((after_begun, next));
+                begun
+            }
+            None => shared,
+        };
+        self.out.system_call = Some(Ways { alone, shared, forked, begun });
+        self.links_to(&links);
     }
 
     /// A system call that returns in another thread or process, too. Where it begins, and the jump behind it.
-    fn twice(&mut self, pc: u64, next: u64, has_own_slots: bool) -> (usize, usize) {
+    fn twice(&mut self, pc: u64, next: u64, child: Child) -> (usize, usize) {
         let begin = self.code.here();
         self.mark(Some(pc), Held::Nothing);
         self.code.put(&[0x0f, 0x05]);
         self.mark(Some(next), Held::AfterSystemCall);
         self.code.move_register(RCX, Gpr(0));
-        let child = self.code.jump_short(JRCXZ);
+        let is_child = self.code.jump_short(JRCXZ);
         self.code.move_value(RCX, next);
         let other = self.code.jump();
-        self.code.land_short(child);
+        self.code.land_short(is_child);
         self.code.move_value(RCX, next);
-        if has_own_slots {
-            self.code.store_slot_value(self.slot(at!(busy)), 0);
+        match child {
+            Child::Borrower => self.code.jump_far(next),
+            Child::Process => {
+                self.code.store_slot_value(self.slot(at!(busy)), 0);
+                self.code.jump_far(next);
+            }
+            Child::Thread(begins) => {
+                self.code.store_slot_value(self.slot(at!(pc)), next);
+                self.code.jump_far(begins);
+            }
         }
-        self.code.jump_far(next);
         (begin, other)
     }
 }

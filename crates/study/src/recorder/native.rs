@@ -7,7 +7,9 @@ mod follower;
 mod followers;
 mod memory;
 mod output;
+mod process_files;
 mod times;
+mod whole_program;
 
 pub(super) use conduct::Task;
 pub use times::{Mark, TimedRegion, Times, time};
@@ -22,7 +24,7 @@ use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::names_loader;
 use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Refusal, note, region, state, word};
+use lineup_recording::native::{Refusal, note, region, state, whole, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Header, Mode, ProgramExit, RecordingError, Selection, spread_position};
 use memory::Memory;
@@ -31,6 +33,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
+use whole_program::Counter;
 
 /// The file name of the engine.
 const ENGINE: &str = "liblineup_engine.so";
@@ -67,9 +70,6 @@ pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf
     if !abi.machine.is_host() || abi.machine != Machine::X86_64 {
         return refuse("the native engine records x86-64 programs on x86-64 machines");
     }
-    if request.mode == Mode::WholeProgram {
-        return refuse("the native engine records calls, and no whole program");
-    }
     if let Some(why) = unfit(subject) {
         return refuse(why);
     }
@@ -91,7 +91,9 @@ fn refuse_late<T>(why: String) -> Result<T> {
 /// Sets what of a header the engine decides.
 pub(super) fn complete(header: &mut Header) {
     header.emulator = NAME.to_owned();
-    header.mode = Mode::OnePass;
+    if header.mode != Mode::WholeProgram {
+        header.mode = Mode::OnePass;
+    }
 }
 
 /// What a process that runs was started with: to record it, or to time its calls.
@@ -111,6 +113,9 @@ pub(super) struct Made {
 /// Runs the program once, and writes its calls to the output.
 pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let Task { request, plan, .. } = *task;
+    if plan.header.mode == Mode::WholeProgram {
+        return record_whole(task, interrupts);
+    }
     if plan.header.regions.len() > region::MOST {
         return refuse(format!("the native engine records {} regions at most", region::MOST));
     }
@@ -142,12 +147,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         Ok(()) => Some(finished?),
         Err(_) => None,
     };
-    if memory.word(word::STATE) == 0 && finished.is_some() {
-        return refuse(format!(
-            "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts",
-            task.subject.program().display()
-        ));
-    }
+    task.check_loaded(&memory, finished.is_some())?;
     let found = followers.found();
     let missing = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0));
     if let Some((_, region)) = missing.filter(|_| interrupts.check().is_ok()) {
@@ -177,6 +177,38 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks })
 }
 
+/// Runs the program once, and counts all of it.
+fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
+    if task.request.process.is_some() || task.request.children {
+        return refuse("a whole program is one process, from its beginning on");
+    }
+    let memory = Arc::new(Memory::new()?);
+    memory.set(word::MODE, whole::MODE);
+    let mut counter = Counter::new(&memory, task.plan, task.output)?;
+    let begun = Instant::now();
+    let is_refused = || refused(&memory, task.plan).is_some();
+    let follow = &mut |is_over: &_| counter.follow(is_over);
+    let (finished, followed) = task.start(&memory, follow, &is_refused, &|_| 0, interrupts)?;
+    if let Some(refused) = refused(&memory, task.plan) {
+        return refuse(refused);
+    }
+    let finished = match interrupts.check() {
+        Ok(()) => Some(finished?),
+        Err(_) => None,
+    };
+    task.check_loaded(&memory, finished.is_some())?;
+    let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
+    let failure = followed.err();
+    let failure = failure.or(counter.finish().err());
+    let journal = Journal {
+        threads: memory.word(word::NEXT_THREAD),
+        processes: 1,
+        failure: failure.as_ref().map(error_number),
+        ..Journal::default()
+    };
+    Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks: None })
+}
+
 /// Why writing failed, as the system numbers it.
 fn error_number(error: &Error) -> i32 {
     let number = |cause: &std::io::Error| cause.raw_os_error().unwrap_or(libc::EIO);
@@ -188,6 +220,17 @@ fn error_number(error: &Error) -> i32 {
 }
 
 impl Task<'_> {
+    /// The engine has started in the program, which has ended.
+    fn check_loaded(&self, memory: &Memory, has_ended: bool) -> Result<()> {
+        if memory.word(word::STATE) != 0 || !has_ended {
+            return Ok(());
+        }
+        refuse(format!(
+            "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts",
+            self.subject.program().display()
+        ))
+    }
+
     /// What was not recorded, and would be under the emulator: calls in processes that were forked off, and programs
     /// that were started and may have the functions.
     fn lacks(&self, memory: &Memory) -> Option<String> {

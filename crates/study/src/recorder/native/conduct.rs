@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// How often a process is looked at that is attached to.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Reads the log until the program has ended, and to its end.
+pub(super) type Follow<'a> = dyn FnMut(&AtomicBool) -> Result<()> + Send + 'a;
+
 /// What is to be done.
 pub(in crate::recorder) struct Task<'a> {
     pub(in crate::recorder) request: &'a RecordRequest,
@@ -43,29 +46,33 @@ impl Task<'_> {
     ) -> Result<(Result<Finished>, Result<()>)> {
         match self.request.process {
             Some(process) => self.attach(process, memory, followers, made, interrupts),
-            None => self.start(memory, followers, made, interrupts),
+            None => {
+                let lives = followers.lives.clone();
+                let is_refused =
+                    || lives.lock().unwrap_or_else(PoisonError::into_inner).refused(self.plan).is_some();
+                self.start(memory, &mut |is_over| followers.follow(is_over), &is_refused, made, interrupts)
+            }
         }
     }
 
-    fn start(
+    /// As [`Task::conduct`], with the program started: `follow` reads the log until the program has ended.
+    pub(super) fn start(
         &self,
         memory: &Memory,
-        followers: &mut Followers<'_>,
+        follow: &mut Follow<'_>,
+        is_refused: &dyn Fn() -> bool,
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
         let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
         let is_over = AtomicBool::new(false);
-        let lives = followers.lives.clone();
         Ok(std::thread::scope(|scope| {
             let following = scope.spawn(|| {
-                let followed = followers.follow(&is_over);
+                let followed = follow(&is_over);
                 // Whoever would write more goes on without.
                 memory.set(word::IS_GONE, 1);
                 followed
             });
-            let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_refused = || lives().refused(self.plan).is_some();
             let finished = match self.request.stop_after {
                 Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
                 None => waiting.run_if(&|| match memory.word(word::STATE) {

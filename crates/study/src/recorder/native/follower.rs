@@ -2,30 +2,29 @@
 
 use super::memory::{Chunk, Memory};
 use super::output::Output;
+use super::process_files::ProcessFiles;
 use crate::error::Result;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
-use lineup_follow::images::{EntryPlace, Images};
-use lineup_follow::maps::{self, GuestFile};
+use lineup_follow::images::EntryPlace;
+use lineup_follow::maps;
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
 use lineup_follow::tracker::CallSite;
 use lineup_model::access::{
     AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, code_granules,
 };
-use lineup_model::process::{AddressSpace, Origin, Process};
+use lineup_model::process::Origin;
 use lineup_model::region::RegionId;
-use lineup_recording::native::{DefinedAccess, Definition, Form, entry, note, record, region, state, word};
+use lineup_recording::native::{DefinedAccess, Definition, Form, entry, record, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{Encoder, RegionCounts, Summary, Unfollowed};
+use lineup_recording::{RegionCounts, Summary, Unfollowed};
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A thread's records are written when there are so many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
-const PAGE_BYTES: u64 = 4096;
 
 /// A block as the log names it.
 struct Known {
@@ -57,12 +56,8 @@ pub(super) struct Own {
 pub(super) struct Follower<'a> {
     pub(super) memory: Arc<Memory>,
     plan: &'a Plan,
-    output: Arc<Mutex<Output<'a>>>,
-    /// The process, as the recording numbers it, and where it came from.
-    pub(super) process: ProcessId,
-    origin: Origin,
+    pub(super) process: ProcessFiles<'a>,
     beat: u64,
-    images: Images,
     registry: Registry,
     known: HashMap<u32, Known>,
     threads: HashMap<u64, Thread<Own>>,
@@ -72,20 +67,12 @@ pub(super) struct Follower<'a> {
     pickers: Vec<Picker>,
     bounds: Vec<u64>,
     begun: Instant,
-    /// The position in the order of events at which the process began.
-    pub(super) began_at: u64,
     /// Regions that a file had.
     pub(super) found: BTreeSet<u16>,
     /// Calls are timed: there is no log.
     pub(super) is_timed: bool,
     /// The program does not begin when a region is in no file that it begins with.
     pub(super) needs_all: bool,
-    /// How many files had been mapped at the last look at them.
-    looked_at: u64,
-    /// Pages of code that no file was found for: a look for each is enough.
-    nowhere: BTreeSet<u64>,
-    /// Its process was written.
-    has_process: bool,
     /// What the summary adds.
     pub(super) notes: Vec<String>,
 }
@@ -96,17 +83,14 @@ impl<'a> Follower<'a> {
         memory: Arc<Memory>,
         plan: &'a Plan,
         output: Arc<Mutex<Output<'a>>>,
-        (process, origin): (ProcessId, Origin),
+        origin: (ProcessId, Origin),
     ) -> Self {
         let regions = plan.header.regions.len();
         let mut follower = Follower {
+            process: ProcessFiles::new(memory.clone(), plan, output, origin),
             memory,
             plan,
-            output,
-            process,
-            origin,
             beat: 0,
-            images: Images::default(),
             registry: Registry::default(),
             known: HashMap::new(),
             threads: HashMap::new(),
@@ -115,13 +99,9 @@ impl<'a> Follower<'a> {
             pickers: (0..regions).map(|_| Picker::new(&plan.header, 0)).collect(),
             bounds: vec![0; regions],
             begun: Instant::now(),
-            began_at: 0,
             found: BTreeSet::new(),
             is_timed: false,
             needs_all: false,
-            looked_at: 0,
-            nowhere: BTreeSet::new(),
-            has_process: false,
             notes: Vec::new(),
         };
         for number in 0..regions {
@@ -138,7 +118,7 @@ impl<'a> Follower<'a> {
         self.memory.set(word::HEARTBEAT, self.beat);
         match self.memory.word(word::STATE) {
             state::ASKS => {
-                self.note_process()?;
+                self.process.note_process()?;
                 self.answer()?;
             }
             state::ASKS_AGAIN => self.answer()?,
@@ -153,14 +133,14 @@ impl<'a> Follower<'a> {
 
     /// Tells the engine where the entries are.
     fn answer(&mut self) -> Result<()> {
-        let files = self.look_at_images()?;
+        let files = self.process.look_at_images()?;
         let mut known = self.memory.word(word::ENTRIES) as usize;
         let addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
         let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
         let mut places: Vec<(EntryPlace, bool)> = Vec::new();
-        for place in self.images.entries(&files) {
+        for place in self.process.images.entries(&files) {
             self.found.insert(place.region);
-            let parts = if self.is_timed { self.images.parts(&place) } else { Vec::new() };
+            let parts = if self.is_timed { self.process.images.parts(&place) } else { Vec::new() };
             places.push((place, false));
             places.extend(parts.into_iter().map(|part| (part, true)));
         }
@@ -185,75 +165,21 @@ impl<'a> Follower<'a> {
     /// Looks at a process before the engine is in it. False when it lacks a function.
     pub(super) fn know(&mut self, process: u32) -> Result<bool> {
         self.memory.set(word::PROCESS, u64::from(process));
-        self.note_process()?;
-        let files = self.look_at_images()?;
-        let regions: BTreeSet<u16> = self.images.entries(&files).iter().map(|place| place.region).collect();
+        self.process.note_process()?;
+        let files = self.process.look_at_images()?;
+        let regions: BTreeSet<u16> =
+            self.process.images.entries(&files).iter().map(|place| place.region).collect();
         Ok(regions.len() == self.pickers.len())
-    }
-
-    /// The process, as the system numbers it; 0 before it is known.
-    pub(super) fn system_id(&self) -> u64 {
-        self.memory.word(word::PROCESS)
-    }
-
-    /// Its addresses meet no other process's.
-    fn space(&self) -> AddressSpace {
-        AddressSpace(u16::try_from(self.process.0).unwrap_or(u16::MAX))
-    }
-
-    fn encoder(&self) -> Encoder {
-        Encoder::of(self.space())
     }
 
     /// A thread's number in the recording: no other process's has it.
     fn thread_id(&self, thread: u64) -> ThreadId {
         const MOST_THREADS: u32 = 1 << 16;
-        ThreadId(self.process.0.wrapping_mul(MOST_THREADS).wrapping_add(thread as u32))
-    }
-
-    /// Writes who the program's process is, once.
-    fn note_process(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.has_process, true) {
-            return Ok(());
-        }
-        let system_id = self.memory.word(word::PROCESS);
-        let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
-        let mut encoder = self.encoder();
-        encoder.process(&Process {
-            id: self.process,
-            origin: self.origin,
-            system_id: u32::try_from(system_id).unwrap_or_default(),
-            began_at: self.began_at,
-            program: program.to_string_lossy().into_owned(),
-        });
-        self.write(&mut encoder)
-    }
-
-    /// Takes in files that were mapped since the last look.
-    fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
-        self.looked_at = self.memory.word(word::MAPPED);
-        let files = maps::native_files(&self.maps());
-        let fresh = self.images.refresh(&files, 0, self.plan);
-        let mut encoder = self.encoder();
-        fresh.images.iter().for_each(|image| encoder.image(image));
-        self.write(&mut encoder)?;
-        Ok(files)
-    }
-
-    fn maps(&self) -> String {
-        fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
-    }
-
-    fn output(&self) -> MutexGuard<'_, Output<'a>> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
-        self.output().write(encoder)
+        ThreadId(self.process.id.0.wrapping_mul(MOST_THREADS).wrapping_add(thread as u32))
     }
 
     fn read(&mut self, chunk: &Chunk) -> Result<()> {
-        self.output().start()?;
+        self.process.output().start()?;
         let words = self.memory.take(chunk);
         let manner = Manner {
             uses_slots: true,
@@ -261,7 +187,7 @@ impl<'a> Follower<'a> {
             counts_sizes: false,
             regions: self.pickers.len(),
             max_accesses: usize::try_from(self.plan.header.max_accesses).unwrap_or(usize::MAX),
-            space: self.space(),
+            space: self.process.space(),
         };
         let id = self.thread_id(chunk.thread);
         let new = || Thread::new(id, manner, Own::default());
@@ -272,7 +198,7 @@ impl<'a> Follower<'a> {
             rest = rest.get(used..).unwrap_or_default();
         }
         if thread.encoder.packed_bytes() >= BLOCK_BYTES {
-            self.write(&mut thread.encoder)?;
+            self.process.write(&mut thread.encoder)?;
         }
         self.threads.insert(chunk.thread, thread);
         (0..self.pickers.len()).for_each(|number| self.publish_bound(number));
@@ -336,7 +262,7 @@ impl<'a> Follower<'a> {
             thread.encoder.thread_base(base);
         }
         if !std::mem::replace(&mut thread.has_stack, true)
-            && let Some((start, end)) = maps::mapping_around(&self.maps(), slot)
+            && let Some((start, end)) = maps::mapping_around(&self.process.maps(), slot)
         {
             thread.encoder.stack(&StackRange { thread: thread.id, start, end });
         }
@@ -347,7 +273,7 @@ impl<'a> Follower<'a> {
         let unmapped = |thread: &mut Thread<Own>| {
             thread.encoder.memory(&MemoryEvent {
                 at,
-                process: self.process,
+                process: self.process.id,
                 thread: thread.id,
                 kind: MemoryEventKind::Unmapped,
                 address: arguments[0],
@@ -371,12 +297,7 @@ impl<'a> Follower<'a> {
     fn block(&mut self, thread: &mut Thread<Own>, number: u32, words: &[u64]) -> Result<Option<usize>> {
         if !self.known.contains_key(&number) {
             let Some(definition) = self.memory.definition(number) else { return Ok(None) };
-            let is_new = self.memory.word(word::MAPPED) != self.looked_at;
-            let page = definition.start / PAGE_BYTES;
-            let is_nowhere = || self.images.image_at(definition.start).is_none();
-            if is_new || is_nowhere() && self.nowhere.insert(page) {
-                self.look_at_images()?;
-            }
+            self.process.look_for(definition.start)?;
             let known = self.taken_in(definition);
             self.known.insert(number, known);
         }
@@ -392,7 +313,10 @@ impl<'a> Follower<'a> {
             let Some(site) = known.sites.get(usize::from(access.instruction)) else { continue };
             let (address, size_bytes, value) = match (access.form, own) {
                 (Form::Repeated, [from, to]) => repeated(*from, *to, access.size_bytes),
-                (Form::Masked, [address, elements]) => masked(*address, *elements, access),
+                (Form::Masked, [address, elements]) => {
+                    let (address, size_bytes) = masked(*address, *elements, access);
+                    (address, size_bytes, None)
+                }
                 (Form::Valued, [address, value]) => (*address, access.size_bytes, Some(*value)),
                 (Form::AgainValued, [value]) => (last_address, access.size_bytes, Some(*value)),
                 (Form::Address, [address]) => (*address, access.size_bytes, None),
@@ -431,7 +355,7 @@ impl<'a> Follower<'a> {
             !thread.is_recording() || thread.call_site().is_some_and(|(site, _)| site == reached.site);
         let entry = || {
             let Reached { sequence, at, .. } = reached;
-            picker.takes(sequence).then_some(Entry { sequence, at, process: self.process, kept: true })
+            picker.takes(sequence).then_some(Entry { sequence, at, process: self.process.id, kept: true })
         };
         thread.enter(reached.region, is_call.then_some(reached.site), entry);
     }
@@ -463,13 +387,13 @@ impl<'a> Follower<'a> {
     }
 
     fn is_same_function(&self, one: u64, other: u64) -> bool {
-        let name = |pc| self.images.function_at(pc).map(|function| function.name);
+        let name = |pc| self.process.images.function_at(pc).map(|function| function.name);
         name(one).is_some_and(|one| Some(one) == name(other))
     }
 
     /// True when `next` lies in the middle of another function than `previous`.
     fn is_in_the_middle(&self, previous: u64, next: u64) -> bool {
-        let function = self.images.function_at(next);
+        let function = self.process.images.function_at(next);
         let is_inner = function.is_some_and(|function| function.is_part || function.range.start != next);
         is_inner && !self.is_same_function(previous, next)
     }
@@ -501,15 +425,15 @@ impl<'a> Follower<'a> {
                 end: start + definition.code.len() as u64,
                 instructions: definition.lengths.len() as u64,
                 watched: true,
-                entry: self.images.entry_at(start),
+                entry: self.process.images.entry_at(start),
                 handler: false,
             },
             flow: sites.last().map_or(Flow::Plain, |site| site.flow),
             repeats: false,
-            special: self.images.special_at(start),
+            special: self.process.images.special_at(start),
             frees: false,
             is_in_free: false,
-            linkage: self.images.linkage_at(start),
+            linkage: self.process.images.linkage_at(start),
             granules,
         };
         Known { block: parts.register(&mut self.registry), definition, sites }
@@ -525,14 +449,14 @@ impl<'a> Follower<'a> {
                 sum.add(own);
             }
             self.ended_threads += 1;
-            self.write(&mut thread.encoder)?;
+            self.process.write(&mut thread.encoder)?;
         }
         Ok(())
     }
 
     /// Writes what has waited, and the counts, with the programs that ran unrecorded.
     pub(super) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
-        self.output().start()?;
+        self.process.output().start()?;
         let ended = self.end();
         let mut counts = std::mem::take(&mut self.counts);
         for (number, counts) in counts.iter_mut().enumerate() {
@@ -567,9 +491,9 @@ impl<'a> Follower<'a> {
         }
         notes.extend(self.memory.notes());
         notes.append(&mut self.notes);
-        let mut encoder = self.encoder();
+        let mut encoder = self.process.encoder();
         encoder.summary(&Summary {
-            process: self.process,
+            process: self.process.id,
             regions: counts,
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
             threads: self.ended_threads,
@@ -577,33 +501,20 @@ impl<'a> Follower<'a> {
             notes,
             ..Summary::default()
         });
-        self.write(&mut encoder)?;
+        self.process.write(&mut encoder)?;
         ended
     }
 }
 
-impl Follower<'_> {
-    /// Programs that ran unrecorded, when no process but the first is.
-    pub(super) fn unfollowed(&self) -> Vec<Unfollowed> {
-        let why = |kind| match kind {
-            note::EXEC => Some("was started by exec, which the native engine does not follow"),
-            note::SECOND => Some("ran once more, and the native engine records the first process"),
-            _ => None,
-        };
-        let told = self.memory.told().into_iter();
-        told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
-    }
-}
-
 /// From the first to the last element that was accessed.
-fn masked(address: u64, elements: u64, access: &DefinedAccess) -> (u64, u32, Option<u64>) {
+pub(super) fn masked(address: u64, elements: u64, access: &DefinedAccess) -> (u64, u32) {
     let bytes = u32::from(access.element_bytes.max(1));
     let all = access.size_bytes / bytes;
     let elements = if all < 64 { elements & ((1 << all) - 1) } else { elements };
     let (first, end) = (elements.trailing_zeros(), 64 - elements.leading_zeros());
     match elements {
-        0 => (address, 0, None),
-        _ => (address + u64::from(first * bytes), (end - first) * bytes, None),
+        0 => (address, 0),
+        _ => (address + u64::from(first * bytes), (end - first) * bytes),
     }
 }
 

@@ -131,7 +131,7 @@ impl<'a> Followers<'a> {
             }
             if self.looked_at.elapsed() >= LOOK {
                 self.looked_at = Instant::now();
-                self.part_from(|follower| !is_running(follower.system_id()))?;
+                self.part_from(|follower| !is_running(follower.process.system_id()))?;
             }
             if !was_any {
                 std::thread::sleep(PAUSE);
@@ -145,7 +145,7 @@ impl<'a> Followers<'a> {
         while self.asked < first.word(word::CHILDREN) {
             let Some(system_id) = first.asking(self.asked) else { return Ok(()) };
             // The same process, of which another program came.
-            self.part_from(|follower| follower.system_id() == system_id)?;
+            self.part_from(|follower| follower.process.system_id() == system_id)?;
             let parent = self.number_of(parent_of(system_id)).unwrap_or_default();
             self.ran.extend(fs::read_link(format!("/proc/{system_id}/exe")));
             let process = ProcessId(u32::try_from(self.asked + 1).unwrap_or(u32::MAX));
@@ -153,7 +153,7 @@ impl<'a> Followers<'a> {
             memory.set(word::PROCESS, system_id);
             let origin = (process, Origin::Executed(parent));
             let mut follower = Follower::new(memory.clone(), self.plan, self.output.clone(), origin);
-            follower.began_at = first.word(word::CLOCK);
+            follower.process.began_at = first.word(word::CLOCK);
             self.all.push(follower);
             self.lives().memories.push(memory.clone());
             first.give(self.asked, &memory);
@@ -164,14 +164,17 @@ impl<'a> Followers<'a> {
 
     /// The number of a followed process.
     fn number_of(&self, system_id: u64) -> Option<ProcessId> {
-        self.all.iter().find(|follower| follower.system_id() == system_id).map(|follower| follower.process)
+        self.all
+            .iter()
+            .find(|follower| follower.process.system_id() == system_id)
+            .map(|follower| follower.process.id)
     }
 
     /// Reads the logs of some processes to their end, which do not go on.
     fn part_from(&mut self, is_gone: impl Fn(&Follower<'_>) -> bool) -> Result<()> {
         let (gone, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.all)
             .into_iter()
-            .partition(|follower| follower.process != ProcessId(0) && is_gone(follower));
+            .partition(|follower| follower.process.id != ProcessId(0) && is_gone(follower));
         self.all = stay;
         // The first has the counts of all, and is kept.
         if is_gone(&self.all[0]) {
@@ -212,7 +215,7 @@ impl<'a> Followers<'a> {
             follower.finish(Vec::new())?;
         }
         let unfollowed = match follows {
-            false => first.unfollowed(),
+            false => first.process.unfollowed(),
             true => {
                 self.take_told(&first.memory.clone());
                 unfollowed(self.told, self.ran)

@@ -142,13 +142,21 @@ impl Memory {
 
     /// The words of a chunk, which is free after that.
     pub(super) fn take(&self, chunk: &Chunk) -> Vec<u64> {
+        let mut words = Vec::new();
+        self.take_into(chunk, &mut words);
+        words
+    }
+
+    /// As [`Memory::take`], in memory that is there.
+    pub(super) fn take_into(&self, chunk: &Chunk, words: &mut Vec<u64>) {
         let first = word::FIRST_CHUNK + chunk.number * chunk::WORDS;
         let length = self.word(first + chunk::LENGTH).min(chunk::BYTES);
         let mut bytes = vec![0; length as usize];
         let _ = self.0.read_exact_at(&mut bytes, CHUNKS + chunk.number as u64 * chunk::BYTES);
         self.set(first + chunk::STATE, 0);
         self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
-        bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+        words.clear();
+        words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
     }
 
     /// The words of a region in a table of times.

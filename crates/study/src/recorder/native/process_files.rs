@@ -1,0 +1,140 @@
+//! A process whose log is read: which it is, the files that it has mapped, and where what is known of it is written.
+
+use super::memory::Memory;
+use super::output::Output;
+use crate::error::Result;
+use lineup_follow::images::Images;
+use lineup_follow::maps::{self, GuestFile};
+use lineup_model::access::ProcessId;
+use lineup_model::process::{AddressSpace, Origin, Process};
+use lineup_recording::native::{note, word};
+use lineup_recording::plan::Plan;
+use lineup_recording::{Encoder, Unfollowed};
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const PAGE_BYTES: u64 = 4096;
+
+/// The process.
+pub(super) struct ProcessFiles<'a> {
+    memory: Arc<Memory>,
+    plan: &'a Plan,
+    output: Arc<Mutex<Output<'a>>>,
+    /// The process, as the recording numbers it.
+    pub(super) id: ProcessId,
+    origin: Origin,
+    /// The position in the order of events at which it began.
+    pub(super) began_at: u64,
+    /// The files that it has mapped.
+    pub(super) images: Images,
+    /// How many there had been at the last look at them.
+    looked_at: u64,
+    /// Pages of code that no file was found for: a look for each is enough.
+    nowhere: BTreeSet<u64>,
+    /// It was written.
+    is_written: bool,
+}
+
+impl<'a> ProcessFiles<'a> {
+    /// Nothing is known yet but its number and where it came from.
+    pub(super) fn new(
+        memory: Arc<Memory>,
+        plan: &'a Plan,
+        output: Arc<Mutex<Output<'a>>>,
+        (id, origin): (ProcessId, Origin),
+    ) -> Self {
+        let images = Images::default();
+        ProcessFiles {
+            memory,
+            plan,
+            output,
+            id,
+            origin,
+            began_at: 0,
+            images,
+            looked_at: 0,
+            is_written: false,
+        }
+    }
+
+    /// The process, as the system numbers it; 0 before it is known.
+    pub(super) fn system_id(&self) -> u64 {
+        self.memory.word(word::PROCESS)
+    }
+
+    /// Its addresses meet no other process's.
+    pub(super) fn space(&self) -> AddressSpace {
+        AddressSpace(u16::try_from(self.id.0).unwrap_or(u16::MAX))
+    }
+
+    /// Packs addresses of the process.
+    pub(super) fn encoder(&self) -> Encoder {
+        Encoder::of(self.space())
+    }
+
+    /// Writes who the program's process is, once.
+    pub(super) fn note_process(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.is_written, true) {
+            return Ok(());
+        }
+        let system_id = self.memory.word(word::PROCESS);
+        let program = fs::read_link(format!("/proc/{system_id}/exe")).unwrap_or_default();
+        let mut encoder = self.encoder();
+        encoder.process(&Process {
+            id: self.id,
+            origin: self.origin,
+            system_id: u32::try_from(system_id).unwrap_or_default(),
+            began_at: self.began_at,
+            program: program.to_string_lossy().into_owned(),
+        });
+        self.write(&mut encoder)
+    }
+
+    /// Takes in files that were mapped since the last look.
+    pub(super) fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
+        self.looked_at = self.memory.word(word::MAPPED);
+        let files = maps::native_files(&self.maps());
+        let fresh = self.images.refresh(&files, 0, self.plan);
+        let mut encoder = self.encoder();
+        fresh.images.iter().for_each(|image| encoder.image(image));
+        self.write(&mut encoder)?;
+        Ok(files)
+    }
+
+    /// As [`ProcessFiles::look_at_images`], when code at this address may be of a new file.
+    pub(super) fn look_for(&mut self, pc: u64) -> Result<()> {
+        let is_new = self.memory.word(word::MAPPED) != self.looked_at;
+        let is_nowhere = || self.images.image_at(pc).is_none();
+        if is_new || is_nowhere() && self.nowhere.insert(pc / PAGE_BYTES) {
+            self.look_at_images()?;
+        }
+        Ok(())
+    }
+
+    /// What it has mapped, as the system lists it.
+    pub(super) fn maps(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
+    }
+
+    /// The recording's file.
+    pub(super) fn output(&self) -> MutexGuard<'_, Output<'a>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what was packed.
+    pub(super) fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
+        self.output().write(encoder)
+    }
+
+    /// Programs that ran unrecorded, when no process but the first is.
+    pub(super) fn unfollowed(&self) -> Vec<Unfollowed> {
+        let why = |kind| match kind {
+            note::EXEC => Some("was started by exec, which the native engine does not follow"),
+            note::SECOND => Some("ran once more, and the native engine records the first process"),
+            _ => None,
+        };
+        let told = self.memory.told().into_iter();
+        told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
+    }
+}
