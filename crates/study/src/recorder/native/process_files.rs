@@ -54,6 +54,7 @@ impl<'a> ProcessFiles<'a> {
             began_at: 0,
             images,
             looked_at: 0,
+            nowhere: BTreeSet::new(),
             is_written: false,
         }
     }
