@@ -593,7 +593,13 @@ mod tests {
     fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
         // sbb dh, [rip + 0x100]; cmp esi, edi; or ebx, ebp; add ecx, eax; ret: no register is free that goes with dh.
         let bytes = [0x1a, 0x35, 0, 1, 0, 0, 0x39, 0xfe, 0x09, 0xeb, 0x01, 0xc1, 0xc3];
-        let translated = translate(&Task { bytes: &bytes, pc: 0x1000, slots: -512, is_entry: false });
+        let translated = translate(&Task {
+            bytes: &bytes,
+            pc: 0x1000,
+            slots: -512,
+            is_entry: false,
+            begins_threads: None,
+        });
         assert_eq!(translated.definition.lengths, [6]);
         assert_eq!(translated.links.iter().map(|link| link.target).collect::<Vec<_>>(), [0x1006]);
         assert_eq!(translated.unlogged, []);
