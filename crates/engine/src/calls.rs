@@ -72,6 +72,7 @@ impl Engine {
         if registers.rax as i64 == libc::SYS_exit {
             // The thread ends here, and does not come back.
             self.hand_chunk_over(slots);
+            self.retire(slots);
         }
         let new = processes::before_call(self, registers);
         let signals = system::block_signals();

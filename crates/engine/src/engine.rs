@@ -43,6 +43,15 @@ pub(crate) struct Whole {
     pub(crate) runs_handlers: u64,
     /// Their gate, when they run on a stack of their own.
     pub(crate) masking_gate: u64,
+    /// Of threads that are about to end, or have ended.
+    pub(crate) retired: Lock<Vec<Retired>>,
+}
+
+/// What a thread had, which another may have when it is gone.
+pub(crate) struct Retired {
+    owner: u64,
+    stack: usize,
+    table: usize,
 }
 
 /// What the engine keeps of a thread.
@@ -67,6 +76,14 @@ pub(crate) fn get() -> Option<&'static Engine> {
 pub(crate) fn set(engine: Engine) -> Option<&'static Engine> {
     ENGINE.set(engine).ok()?;
     ENGINE.get()
+}
+
+impl Whole {
+    /// What a thread had that is gone.
+    fn take_retired(&self) -> Option<Retired> {
+        let is_gone = |retired: &Retired| !system::is_thread(retired.owner);
+        self.retired.with(|all| all.iter().position(is_gone).map(|place| all.swap_remove(place)))
+    }
 }
 
 /// Called by the gate, on the engine's stack.
@@ -162,7 +179,11 @@ impl Engine {
 
     /// A thread is met for the first time. False when there is no memory for it.
     fn begin_thread(&self, slots: &mut Slots) -> bool {
-        let (Some(stack), Some(table)) = (system::memory(STACK_BYTES), system::memory(TABLE_BYTES)) else {
+        let retired = self.whole.as_ref().and_then(Whole::take_retired);
+        let (Some(stack), Some(table)) = retired.map_or_else(
+            || (system::memory(STACK_BYTES), system::memory(TABLE_BYTES)),
+            |retired| (Some(retired.stack as *mut u8), Some(retired.table as *mut u8)),
+        ) else {
             // The stack of threads that are not known is used under its lock alone.
             slots.own_stack = 0;
             return false;
@@ -213,6 +234,20 @@ impl Engine {
         if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk.take()) {
             self.shared.submit_chunk(chunk, slots.log - start);
         }
+    }
+
+    /// The thread is about to end in the cache: what it has is for another, once it is gone.
+    pub(crate) fn retire(&self, slots: &mut Slots) {
+        let Some(whole) = self.whole.as_ref().filter(|_| slots.thread != 0) else { return };
+        // SAFETY: made by `begin_thread`, and nobody else's.
+        let thread = unsafe { Box::from_raw(slots.thread as *mut Thread) };
+        slots.thread = 0;
+        let owner = slots.owner;
+        let signals = system::block_signals();
+        whole.retired.with(|all| {
+            all.push(Retired { owner, stack: thread.stack as usize, table: thread.table as usize });
+        });
+        system::restore_signals(signals);
     }
 
     fn enter(&self, slots: &mut Slots) -> bool {

@@ -186,6 +186,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         begins_threads: begin_thread,
         runs_handlers: go_in,
         masking_gate,
+        retired: Lock::new(Vec::new()),
     });
     let engine =
         Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals, whole };

@@ -217,6 +217,12 @@ pub(crate) fn thread() -> u64 {
     unsafe { call(libc::SYS_gettid, [0; 6]) as u64 }
 }
 
+/// Whether a thread of this process lives.
+pub(crate) fn is_thread(thread: u64) -> bool {
+    // SAFETY: sends nothing.
+    unsafe { call(libc::SYS_tgkill, [process(), thread, 0, 0, 0, 0]) != -i64::from(libc::ESRCH) }
+}
+
 /// Blocks all signals of this thread; what was blocked before.
 pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);

@@ -123,6 +123,37 @@ fn threads_are_counted_from_their_beginning_to_their_end() {
     assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(161));
 }
 
+/// What the engine keeps of a thread is taken over by others: four thousand threads need no more memory than a few.
+#[test]
+fn threads_leave_nothing_behind() {
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <string.h>
+        static void *work(void *argument) { volatile long own[8] = {0}; for (long i = 0; i < 50; i++) own[i & 7] += i; return (void *)own[3]; }
+        static long mapped(void) {
+            long kilobytes = 0;
+            char line[256];
+            FILE *status = fopen("/proc/self/status", "r");
+            while (fgets(line, sizeof line, status)) if (!strncmp(line, "VmSize:", 7)) sscanf(line + 7, "%ld", &kilobytes);
+            fclose(status);
+            return kilobytes;
+        }
+        static long threads(int many) { long total = 0; for (int i = 0; i < many; i++) { pthread_t thread; void *sum; pthread_create(&thread, 0, work, 0); pthread_join(thread, &sum); total += (long)sum; } return total; }
+        int main(void) {
+            long total = threads(100), before = mapped();
+            total += threads(4000);
+            printf("total %lx\ngrown %lx\n", total, mapped() - before);
+            return 0;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let native = whole(&program, "native", &[]);
+    // Some 1,300 kilobytes each otherwise.
+    assert!(native.value("grown") < 100_000, "{}", native.said);
+    assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(4101));
+}
+
 /// Handlers run in the copies of the code as well: those that return, that are left by a jump, that change where the program
 /// goes on, that are interrupted themselves, and that fork.
 #[test]

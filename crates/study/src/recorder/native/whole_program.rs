@@ -180,6 +180,11 @@ impl<'a> Counter<'a> {
         self.profile.write(&mut encoder, |encoder| process.write(encoder))?;
         let mut notes =
             vec!["what the dynamic loader did before the engine was there is not counted".to_owned()];
+        let passed_over = self.memory.word(word::PASSED_OVER);
+        if passed_over > 0 {
+            notes
+                .push(format!("{passed_over} threads were not counted, since there were too many at a time"));
+        }
         notes.extend(self.memory.notes());
         encoder.summary(&Summary {
             process: self.process.id,
