@@ -1,0 +1,116 @@
+//! Which instructions make a block, and which registers they leave to it.
+
+use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, chained, gpr, tail};
+use crate::assembly::Gpr;
+use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
+
+/// The general registers that an instruction uses, as bits.
+fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+    let info = factory.info(instruction);
+    let registers = info.used_registers().iter().map(|used| used.register());
+    registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
+}
+
+/// Two registers that are not among those used: where the log stands, and addresses. The second can be named by every
+/// instruction where possible.
+fn free(used: u16) -> Option<(Gpr, Gpr)> {
+    const FOR_ADDRESSES: [u8; 14] = [7, 6, 3, 5, 2, 0, 8, 9, 10, 11, 12, 13, 14, 15];
+    let is_free = |number: &u8| used & 1 << *number == 0;
+    let scratch = FOR_ADDRESSES.into_iter().find(is_free)?;
+    let log = FOR_ADDRESSES.into_iter().rev().find(|number| is_free(number) && *number != scratch)?;
+    Some((Gpr(log), Gpr(scratch)))
+}
+
+/// What a block is made of.
+pub(super) struct Read {
+    pub(super) steps: Vec<Step>,
+    pub(super) ending: Ending,
+    /// What comes next, when that cannot be translated.
+    pub(super) lost: Option<Unlogged>,
+    /// The registers that are borrowed.
+    pub(super) log: Gpr,
+    pub(super) scratch: Gpr,
+}
+
+/// The instructions of the block at the task's address, so many at most.
+pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
+    let mut decoder = Decoder::with_ip(64, task.bytes, task.pc, DecoderOptions::NONE);
+    let mut factory = InstructionInfoFactory::new();
+    let (mut steps, mut all_used, mut words) = (Vec::new(), 0, 1);
+    let (mut log, mut scratch) = (Gpr(15), Gpr(7));
+    let mut ending = Ending::Falls;
+    let mut lost = None;
+    if most == 0 {
+        // Not even one can be moved.
+        lost = Some(unlogged(&decoder.decode(), true));
+        ending = Ending::Lost;
+    }
+    while steps.len() < most && words < MOST_WORDS {
+        let instruction = decoder.decode();
+        if instruction.is_invalid() || !is_translatable(&instruction) {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        let with_this = all_used | used(&mut factory, &instruction);
+        let Some(registers) = free(with_this) else { break };
+        (log, scratch) = registers;
+        all_used = with_this;
+        let plans = accesses::plan(&mut factory, &instruction);
+        if plans.misses && instruction.flow_control() != FlowControl::Next {
+            lost = steps.is_empty().then(|| unlogged(&instruction, true));
+            ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
+            break;
+        }
+        if task.is_whole() && !steps.is_empty() && chained::stands_alone(&instruction, &plans) {
+            break;
+        }
+        words += plans.words();
+        let target = plans.all.iter().find(|plan| plan.is_load).map(|plan| plan.place);
+        let stands_alone = task.is_whole() && chained::stands_alone(&instruction, &plans);
+        steps.push(Step { instruction, plans, target });
+        if instruction.flow_control() != FlowControl::Next {
+            ending = Ending::Flow;
+            break;
+        }
+        if stands_alone {
+            break;
+        }
+    }
+    if task.is_whole() {
+        chained::thin(&mut steps);
+    }
+    Read { steps, ending, lost, log, scratch }
+}
+
+pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
+    let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    Unlogged { pc: instruction.ip(), mnemonic, is_lost }
+}
+
+fn is_translatable(instruction: &Instruction) -> bool {
+    use Opcode::{
+        Call_rel32_64, Call_rm64, Jmp_rel8_64, Jmp_rel32_64, Jmp_rm64, Retnq, Retnq_imm16, Syscall,
+    };
+    let code = instruction.code();
+    match instruction.flow_control() {
+        FlowControl::Next => !matches!(
+            code,
+            Opcode::Wrfsbase_r32
+                | Opcode::Wrfsbase_r64
+                | Opcode::Wrgsbase_r32
+                | Opcode::Wrgsbase_r64
+                | Opcode::Enterq_imm16_imm8
+        ),
+        FlowControl::ConditionalBranch => {
+            instruction.is_jcc_short_or_near() && instruction.op0_kind() == iced_x86::OpKind::NearBranch64
+                || tail::is_counted(code)
+        }
+        FlowControl::UnconditionalBranch => matches!(code, Jmp_rel8_64 | Jmp_rel32_64),
+        FlowControl::IndirectBranch => code == Jmp_rm64,
+        FlowControl::Return => matches!(code, Retnq | Retnq_imm16),
+        FlowControl::Call => matches!(code, Call_rel32_64 | Syscall),
+        FlowControl::IndirectCall => code == Call_rm64,
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => false,
+    }
+}
