@@ -62,12 +62,12 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
             break;
         }
-        if task.is_whole() && !steps.is_empty() && chained::stands_alone(&instruction, &plans) {
+        let stands_alone = task.is_whole() && chained::stands_alone(&instruction, &plans);
+        if stands_alone && !steps.is_empty() {
             break;
         }
         words += plans.words();
         let target = plans.all.iter().find(|plan| plan.is_load).map(|plan| plan.place);
-        let stands_alone = task.is_whole() && chained::stands_alone(&instruction, &plans);
         steps.push(Step { instruction, plans, target });
         if instruction.flow_control() != FlowControl::Next {
             ending = Ending::Flow;
