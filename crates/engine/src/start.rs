@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 const FIRST_STACK_BYTES: usize = 1 << 17;
 const _: () = assert!(VECTOR_BYTES < FIRST_STACK_BYTES);
 
+const NO_MEMORY_FOR_CODE: &str =
+    "the system allows no memory for code that is written at one address and executed at another";
+
 /// Held by a thread that is on the first stack.
 static FIRST_LOCK: AtomicU32 = AtomicU32::new(0);
 
@@ -151,28 +154,15 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         None
     };
     let Some(parts) = parts() else {
-        let why =
-            "the system allows no memory for code that is written at one address and executed at another";
-        return give_up(&shared, why);
+        return give_up(&shared, NO_MEMORY_FOR_CODE);
     };
     shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
     shared.word(word::STATE).store(state::ASKS, Ordering::Release);
     if !shared.wait_for_answer() {
         return give_up(&shared, "the command did not answer");
     }
-    let Parts {
-        slots,
-        cache,
-        gate,
-        release_first,
-        entry,
-        is_on,
-        signals,
-        begin_here,
-        begin_thread,
-        go_in,
-        masking_gate,
-    } = parts;
+    let Parts { places, mut cache, gate, release_first, entry, is_on, signals } = parts;
+    let slots = places.slots;
     let mut thread_key = 0;
     let mode = shared.word(word::MODE).load(Ordering::Relaxed);
     let end_thread = if mode == timed::MODE { stamps::end_thread } else { engine::end_thread };
@@ -180,16 +170,23 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return give_up(&shared, "the C library has no room for what is kept of a thread");
     }
+    let whole = (mode == whole::MODE).then(|| whole_program(&mut cache, &places, gate));
+    if let Some(None) = whole {
+        return give_up(&shared, NO_MEMORY_FOR_CODE);
+    }
     let code = Lock::new(Blocks::new(cache));
-    let whole = (mode == whole::MODE).then_some(Whole {
-        begins_here: begin_here,
-        begins_threads: begin_thread,
-        runs_handlers: go_in,
-        masking_gate,
-        retired: Lock::new(Vec::new()),
-    });
-    let engine =
-        Engine { shared, slots, gate, release_first, entry, is_on, code, thread_key, signals, whole };
+    let engine = Engine {
+        shared,
+        slots,
+        gate,
+        release_first,
+        entry,
+        is_on,
+        code,
+        thread_key,
+        signals,
+        whole: whole.flatten(),
+    };
     let engine = engine::set(engine)?;
     system::register_serializing();
     if mode == timed::MODE {
@@ -205,19 +202,26 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     Some(engine)
 }
 
+/// What only whole programs need.
+fn whole_program(cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
+    Some(Whole {
+        begins_here: cache.put(&gates::begin_here(places, gate))?,
+        begins_threads: cache.put(&gates::begin_thread(places, gate))?,
+        runs_handlers: cache.put(&gates::go_in(places.slots))?,
+        masking_gate: cache.put(&gates::masking(places.slots, gate))?,
+        retired: Lock::new(Vec::new()),
+    })
+}
+
 /// What can be made before anything is asked for.
 struct Parts {
-    slots: i32,
+    places: Places,
     cache: Cache,
     gate: u64,
     release_first: u64,
     entry: u64,
     is_on: &'static AtomicU8,
     signals: Signals,
-    begin_here: u64,
-    begin_thread: u64,
-    go_in: u64,
-    masking_gate: u64,
 }
 
 fn parts() -> Option<Parts> {
@@ -255,21 +259,5 @@ fn parts() -> Option<Parts> {
     let entry_code = gates::entry(&places, gate);
     let entry = cache.put(&entry_code)?;
     let signals = Signals { entry: entry..entry + entry_code.len() as u64, ..signals };
-    let begin_here = cache.put(&gates::begin_here(&places, gate))?;
-    let begin_thread = cache.put(&gates::begin_thread(&places, gate))?;
-    let go_in = cache.put(&gates::go_in(slots))?;
-    let masking_gate = cache.put(&gates::masking(slots, gate))?;
-    Some(Parts {
-        slots,
-        cache,
-        gate,
-        release_first,
-        entry,
-        is_on,
-        signals,
-        begin_here,
-        begin_thread,
-        go_in,
-        masking_gate,
-    })
+    Some(Parts { places, cache, gate, release_first, entry, is_on, signals })
 }
