@@ -109,6 +109,18 @@ fn route(tag: impl Fn(Rec) -> Rec, most_moved: Option<usize>) -> OrderProposal {
     rec.words("rt_list", 9).order(most_moved).expect("an order")
 }
 
+/// Two members that a call uses, between arrays that it does not.
+fn two_hot_and_cold() -> Rec {
+    Rec::default()
+        .words("cold", 32)
+        .word("hot")
+        .hot()
+        .word("warm")
+        .hot()
+        .words("filler", 15)
+        .words("more", 15)
+}
+
 #[test]
 fn a_union_stays_beside_what_tells_its_alternative() {
     for (name, is_enumeration) in
@@ -173,14 +185,7 @@ fn short_paragraphs_and_neighbours_that_share_a_word_stay_whole() {
         ("\tlong state;\n\tlong exit_code;\n\tlong exit_signal;\n\tlong d;\n\tlong e;\n", false),
         ("\tlong a_len;\n\tlong b_len;\n\tlong c_len;\n\tlong d;\n\tlong e;\n", false),
     ] {
-        let mut rec = Rec::default()
-            .words("cold", 32)
-            .word("hot")
-            .hot()
-            .word("warm")
-            .hot()
-            .words("filler", 15)
-            .words("more", 15);
+        let mut rec = two_hot_and_cold();
         let names: Vec<&str> = members.lines().filter_map(|line| line.split([' ', ';']).nth(1)).collect();
         for (at, name) in names.iter().enumerate() {
             rec = rec.word(name);
@@ -244,14 +249,7 @@ fn what_stands_apart_is_not_joined() {
         ("\tlong gp_seq_needed;", "\n\t/* The users of it. */\n\n\tlong gp_seq_needed;"),
         ("gp_seq_needed;", "gp_seq_needed ____cacheline_aligned;"),
     ] {
-        let rec = Rec::default()
-            .words("cold", 32)
-            .word("hot")
-            .hot()
-            .word("warm")
-            .hot()
-            .words("filler", 15)
-            .words("more", 15);
+        let rec = two_hot_and_cold();
         let mut rec = rec.word("gp_seq").hot().word("gp_seq_needed").words("last", 31);
         rec.text = rec.text.replace(from, to);
         let order = rec.order(Some(1));
