@@ -95,6 +95,8 @@ impl Program {
             "100",
             "--max-time",
             "1",
+            "--margin",
+            "1000%",
             "--build",
             build,
         ]);
@@ -477,7 +479,18 @@ fn the_printed_command_applies_the_patch_from_where_the_user_stands() {
             program.run("git init -q ..");
         }
         let mut lineup = installed::lineup();
-        lineup.args(["study", "--json", "--region", "touch", "--calls", "100", "--max-time", "1"]);
+        lineup.args([
+            "study",
+            "--json",
+            "--region",
+            "touch",
+            "--calls",
+            "100",
+            "--max-time",
+            "1",
+            "--margin",
+            "1000%",
+        ]);
         lineup.args([
             "--build",
             "gcc -g -O2 main.c -o walk",

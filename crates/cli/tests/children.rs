@@ -445,8 +445,18 @@ fn a_client_drives_a_server_that_a_script_starts_and_one_that_becomes_a_daemon()
 /// A study of the server: the three members of its sessions come to lie together.
 fn study(place: &Place, options: &[&str], command: &[&str]) -> Value {
     let out = place.root.path().join("out");
-    let common =
-        ["study", "--json", "--region", "handle", "--max-time", "2", "--out", out.to_str().expect("a name")];
+    let common = [
+        "study",
+        "--json",
+        "--region",
+        "handle",
+        "--max-time",
+        "2",
+        "--margin",
+        "1000%",
+        "--out",
+        out.to_str().expect("a name"),
+    ];
     let report = json(&place.lineup(&[&common, options, &["--"], command].concat()));
     let patch = fs::read_to_string(out.join("fix.patch")).expect("a patch");
     assert!(patch.contains("server.c"), "{patch}");

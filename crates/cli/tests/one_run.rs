@@ -95,8 +95,18 @@ fn both_variants_of_a_study_read_all_of_a_piped_input_wherever_its_files_lie() {
     let odd = place.root.path().join("a,b");
     fs::create_dir(&odd).expect("a folder");
     symlink(&odd, place.root.path().join("link")).expect("a link");
-    let mut study =
-        place.lineup(&["study", "--region", "work", "--json", "--max-time", "1", "--out", "out dir"]);
+    let mut study = place.lineup(&[
+        "study",
+        "--region",
+        "work",
+        "--json",
+        "--max-time",
+        "1",
+        "--margin",
+        "1000%",
+        "--out",
+        "out dir",
+    ]);
     study.env("TMPDIR", place.root.path().join("link")).args(["--", "./program"]);
     study.arg(OsStr::from_bytes(b"\xff\xfe"));
     let report = json(&piped(study, &lines(300)));
@@ -131,8 +141,20 @@ fn recordings_of_different_work_prove_nothing() {
     );
     let place =
         Place::new(&by_the_clock.replace("#include <stdio.h>", "#include <stdio.h>\n#include <time.h>"), &[]);
-    let study =
-        ["study", "--region", "work", "--calls", "9000", "--max-time", "1", "--json", "--", "./program"];
+    let study = [
+        "study",
+        "--region",
+        "work",
+        "--calls",
+        "9000",
+        "--max-time",
+        "1",
+        "--margin",
+        "1000%",
+        "--json",
+        "--",
+        "./program",
+    ];
     let report = json(&place.lineup(&study).output().expect("lineup runs"));
     let reason = report["not_proven"].as_str().unwrap_or_else(|| panic!("{:#}", report["proof"]));
     assert!(reason.starts_with("calls of work made: "), "{reason}");
@@ -142,8 +164,18 @@ fn recordings_of_different_work_prove_nothing() {
 #[test]
 fn the_printed_patch_command_works_where_the_user_stands() {
     let place = Place::new(READER, &[]);
-    let mut study =
-        place.lineup(&["study", "--region", "work", "--json", "--max-time", "1", "--source", "source"]);
+    let mut study = place.lineup(&[
+        "study",
+        "--region",
+        "work",
+        "--json",
+        "--max-time",
+        "1",
+        "--margin",
+        "1000%",
+        "--source",
+        "source",
+    ]);
     study.current_dir(place.root.path()).args(["--out", "it's", "--", "./program"]);
     let report = json(&piped(study, &lines(20)));
     let line = report["commands"][1]["text"].as_str().expect("a line");
@@ -302,7 +334,8 @@ fn calls_between_the_last_one_that_was_asked_for_and_the_end_are_not_compared() 
     let endless = READER.replace("while (fgets(line, sizeof line, stdin))", "for (;; usleep(100))");
     let place =
         Place::new(&endless.replace("#include <stdio.h>", "#include <stdio.h>\n#include <unistd.h>"), &[]);
-    let mut study = place.lineup(&["study", "--json", "--region", "work", "--max-time", "2"]);
+    let mut study =
+        place.lineup(&["study", "--json", "--region", "work", "--max-time", "2", "--margin", "1000%"]);
     study.args(["--stop-after", "20", "--max-seconds", "1", "--", "./program"]);
     let report = json(&study.output().expect("lineup runs"));
     assert!(report["not_proven"].is_null() && !report["proof"].is_null(), "{:#}", report["not_proven"]);

@@ -34,7 +34,7 @@ impl Folder {
         let out = tempfile::tempdir().expect("a folder");
         let mut lineup = installed::lineup();
         lineup.arg("study").arg("--json").arg("--source").arg(self.source()).arg("--out").arg(out.path());
-        lineup.args(["--max-time", "1", "--build", build]).args(more);
+        lineup.args(["--max-time", "1", "--margin", "1000%", "--build", build]).args(more);
         lineup.args(regions.iter().flat_map(|region| ["--region", region])).arg("--").args(command);
         let output = lineup.output().expect("lineup runs");
         let message = String::from_utf8_lossy(&output.stderr);

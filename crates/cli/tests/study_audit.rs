@@ -81,7 +81,19 @@ fn study(folder: &Path, main: &str) -> Output {
     let makefile = "program: main.c keep.c\n\tgcc -g -O2 -o program main.c keep.c\n";
     fs::write(source.join("Makefile"), makefile).expect("a file");
     let mut lineup = installed::lineup();
-    lineup.args(["study", "--no-clang", "--json", "--max-time", "1", "--region", "work", "--calls", "100"]);
+    lineup.args([
+        "study",
+        "--no-clang",
+        "--json",
+        "--max-time",
+        "1",
+        "--margin",
+        "1000%",
+        "--region",
+        "work",
+        "--calls",
+        "100",
+    ]);
     lineup.args(["--audit", "./program > printed.txt && test -s printed.txt", "--source"]).arg(source);
     lineup.arg("--out").arg(folder.join("out")).args(["--", "program"]);
     lineup.output().expect("lineup runs")

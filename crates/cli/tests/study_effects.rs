@@ -55,11 +55,11 @@ void keep(const void *bytes) {
 
 /// Studies `work` of a program that is made of both texts.
 fn study(folder: &Path, main: &str, keep: &str) -> Output {
-    study_for("1", folder, main, keep)
+    study_timed(&["--max-time", "1", "--margin", "1000%"], folder, main, keep)
 }
 
-/// The same with so many seconds for timed runs.
-fn study_for(seconds: &str, folder: &Path, main: &str, keep: &str) -> Output {
+/// The same with these options for timed runs.
+fn study_timed(timing: &[&str], folder: &Path, main: &str, keep: &str) -> Output {
     let source = folder.join("source");
     fs::create_dir(&source).expect("a folder");
     fs::write(source.join("main.c"), main).expect("a file");
@@ -68,7 +68,9 @@ fn study_for(seconds: &str, folder: &Path, main: &str, keep: &str) -> Output {
     fs::write(source.join("Makefile"), makefile).expect("a file");
     let mut lineup: Command = installed::lineup();
     lineup
-        .args(["study", "--no-clang", "--json", "--max-time", seconds, "--region", "work", "--source"])
+        .args(["study", "--no-clang", "--json", "--region", "work"])
+        .args(timing)
+        .arg("--source")
         .arg(source);
     lineup.arg("--out").arg(folder.join("out")).args(["--", "program"]).stdin(Stdio::null());
     lineup.output().expect("lineup runs")
@@ -121,7 +123,7 @@ void keep(const void *bytes) {
 fn a_patch_with_more_time_beyond_doubt_is_rejected_with_exit_code_1() {
     let folder = tempfile::tempdir().expect("a folder");
     // As long as it takes to see eighty milliseconds on a machine that does much else.
-    let output = study_for("8", folder.path(), MAIN, SLOW_WHEN_CHANGED);
+    let output = study_timed(&["--max-time", "8"], folder.path(), MAIN, SLOW_WHEN_CHANGED);
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");

@@ -2,6 +2,7 @@
 
 use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::progress::Stages;
+use crate::share::Share;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -74,6 +75,9 @@ pub(crate) struct Options {
     /// Stop timing after so many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
+    /// A change of time smaller than this is no gain, and no reason to reject a patch
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    margin: Share,
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     json: bool,
@@ -169,6 +173,7 @@ impl Plan {
             proof: ProofPlan {
                 line: options.advice.line_size,
                 max_time_ns: options.max_time.saturating_mul(1_000_000_000),
+                margin: options.margin.0,
                 ..ProofPlan::default()
             },
             guard: options.guard,
