@@ -106,6 +106,8 @@ pub enum Constraint {
     PerCpu,
     /// The change was made and tried, and the program was worse or did something else.
     TrialFailed,
+    /// A person looked at a use that would hold the type, and found it harmless.
+    Reviewed,
     /// No compiler looked at its uses.
     Unchecked,
     /// A run showed that its bytes are used in another way than by its members' names.
@@ -158,6 +160,7 @@ impl Constraint {
             Self::ConstantData => "constant data stays in read-only memory",
             Self::SectionAttribute => "a section attribute does not carry over",
             Self::TooLarge => "the variable is too large to be gathered",
+            Self::Reviewed => "judged harmless by hand",
             Self::Unchecked => "its uses were not checked",
             Self::SeenInRun => "an audited run showed it",
             Self::TrialFailed => "the changed program was tried and failed",

@@ -65,6 +65,14 @@ pub(crate) fn forbidden_outright(
     }
 }
 
+/// A use that a person has found harmless, as it is reported.
+fn judged_by_hand(hold: &Hold, because: &str) -> Binding {
+    let use_of = &hold.binding;
+    let said = use_of.detail.as_deref().unwrap_or(use_of.constraint.describe());
+    let at = use_of.at.clone();
+    Binding { at, ..Binding::new(Constraint::Reviewed).because(format!("{said}; {because}")) }
+}
+
 impl Holds {
     /// What the sources and debug info say.
     pub(crate) fn from_source(
@@ -134,6 +142,10 @@ impl Holds {
         names.extend([bare(&spelling.name).to_string(), spelling.name.clone()]);
         self.forbidding.extend(options.meaning.unchecked(&names));
         for hold in options.meaning.holds(&names, path) {
+            if let Some(reviewed) = options.meaning.review(&names, hold) {
+                self.bindings.push(judged_by_hand(hold, &reviewed.because));
+                continue;
+            }
             let held = hold.binding.names.iter().cloned();
             match hold.effect {
                 Effect::Forbid => self.forbidding.push(hold.binding.clone()),

@@ -1,15 +1,28 @@
-//! The file of constraints that people and tests found: `[[hold]]` tables in TOML, kept beside the sources.
+//! The file of constraints that people and tests found, `[[hold]]` tables in TOML, and of uses that people have judged
+//! harmless, `[[reviewed]]` tables; kept beside the sources.
 
 use crate::constraint::{Binding, Constraint};
 use crate::error::AdviseError as Error;
-use crate::meaning::{Effect, Hold, Meaning, TypeMeaning};
+use crate::meaning::{Effect, Hold, Meaning, Reviewed, TypeMeaning};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hold: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reviewed: Vec<Review>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Review {
+    #[serde(rename = "type")]
+    type_name: String,
+    file: String,
+    says: String,
+    because: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -63,7 +76,17 @@ pub fn parse(text: &str) -> Result<Meaning, Error> {
         let holds = vec![Hold { binding, effect }];
         types.push(TypeMeaning { names: vec![entry.type_name], path: String::new(), holds });
     }
-    Ok(Meaning { types, ..Meaning::default() })
+    let reviewed = file.reviewed.into_iter().map(reviewed).collect::<Result<_, _>>()?;
+    Ok(Meaning { types, reviewed, ..Meaning::default() })
+}
+
+fn reviewed(review: Review) -> Result<Reviewed, Error> {
+    let Review { type_name, file, says, because } = review;
+    let fields = [("type", &type_name), ("file", &file), ("says", &says), ("because", &because)];
+    if let Some((field, _)) = fields.iter().find(|(_, text)| text.trim().is_empty()) {
+        return Err(Error::Constraints(format!("a review of {type_name:?} has no text for {field:?}")));
+    }
+    Ok(Reviewed { type_name, file, says, because })
 }
 
 /// The text of a file with these constraints.
@@ -89,6 +112,10 @@ pub fn to_text(meaning: &Meaning) -> Result<String, Error> {
             });
         }
     }
+    file.reviewed.extend(meaning.reviewed.iter().cloned().map(|review| {
+        let Reviewed { type_name, file, says, because } = review;
+        Review { type_name, file, says, because }
+    }));
     let body = toml::to_string(&file).map_err(|error| Error::Constraints(error.to_string()))?;
     Ok(format!("# What may not move, found by `lineup shuffle` or written by hand.\n\n{body}"))
 }
@@ -106,6 +133,17 @@ mod tests {
         assert_eq!(meaning.types[0].holds[0].effect, Effect::Relative);
         assert_eq!(meaning.types[0].holds[0].binding.names, ["a", "b"]);
         assert_eq!(parse(&to_text(&meaning).expect("writes")).expect("reads"), meaning);
+    }
+
+    #[test]
+    fn a_review_is_read_and_written_back() {
+        let text = "[[reviewed]]\ntype = \"sock\"\nfile = \"filter.c\"\nsays = \"cast\"\nbecause = \"a tag says which\"\n";
+        let meaning = parse(text).expect("reads");
+        assert_eq!(meaning.reviewed[0].type_name, "sock");
+        assert_eq!(parse(&to_text(&meaning).expect("writes")).expect("reads"), meaning);
+        let unreasoned = text.replace("a tag says which", " ");
+        let error = parse(&unreasoned).expect_err("no reason");
+        assert!(error.to_string().contains("\"because\""), "{error}");
     }
 
     #[test]

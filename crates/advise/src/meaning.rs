@@ -13,6 +13,30 @@ pub struct Meaning {
     pub unchecked: Option<Unchecked>,
     /// Accesses that an audit of the whole program saw outside the regions, by type; `None` without an audit.
     pub outside: Option<BTreeMap<String, u64>>,
+    /// Uses that a person has looked at and found harmless.
+    pub reviewed: Vec<Reviewed>,
+}
+
+/// A use that a person has looked at and found harmless.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reviewed {
+    /// The type that the use holds.
+    pub type_name: String,
+    /// The file in which the use stands, relative to the source folder.
+    pub file: String,
+    /// A part of the reason that was reported; lines of files change too easily to name them.
+    pub says: String,
+    /// Why it is harmless, in the person's words.
+    pub because: String,
+}
+
+impl Reviewed {
+    /// Whether it speaks of this use of a type that has one of these names.
+    fn is_of(&self, names: &[String], hold: &Hold) -> bool {
+        let is_there = hold.binding.at.as_ref().is_some_and(|at| at.path == self.file);
+        let said = hold.binding.detail.as_deref().unwrap_or_default();
+        is_there && names.contains(&self.type_name) && said.contains(&self.says)
+    }
 }
 
 /// Types of which it is not known how they are used.
@@ -71,6 +95,7 @@ impl Meaning {
         self.types.extend(other.types);
         self.outside = self.outside.or(other.outside);
         self.unchecked = self.unchecked.or(other.unchecked);
+        self.reviewed.extend(other.reviewed);
         self
     }
 
@@ -91,6 +116,19 @@ impl Meaning {
                 "the audit saw {count} accesses to it outside the regions, and nothing against a move"
             ),
         })
+    }
+
+    /// What a person said of a use of a type that has one of these names.
+    pub(crate) fn review(&self, names: &[String], hold: &Hold) -> Option<&Reviewed> {
+        self.reviewed.iter().find(|reviewed| reviewed.is_of(names, hold))
+    }
+
+    /// Reviews of uses that were not found: the sources have changed, or the review has a slip.
+    pub fn unfounded_reviews(&self) -> impl Iterator<Item = &Reviewed> {
+        let is_met = |reviewed: &Reviewed| {
+            self.types.iter().any(|ty| ty.holds.iter().any(|hold| reviewed.is_of(&ty.names, hold)))
+        };
+        self.reviewed.iter().filter(move |reviewed| !is_met(reviewed))
     }
 
     /// The holds on a type that has one of these names and is declared in this file.

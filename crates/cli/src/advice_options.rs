@@ -4,7 +4,7 @@ use crate::files::text_style;
 use anyhow::{Context, Result};
 use clap::Args;
 use lineup_advise::held_file;
-use lineup_advise::meaning::Meaning;
+use lineup_advise::meaning::{Meaning, Reviewed};
 use lineup_model::line::LineSize;
 use lineup_report::text::Telling;
 use lineup_study::source::meaning::Units;
@@ -99,6 +99,13 @@ pub(crate) fn read_constraints(file: Option<&Path>) -> Result<Meaning> {
     let Some(file) = file else { return Ok(Meaning::default()) };
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     held_file::parse(&text).with_context(|| file.display().to_string())
+}
+
+/// Tells of reviews in the file of constraints that speak of no use.
+pub(crate) fn tell_unfounded_reviews(meaning: &Meaning) {
+    for Reviewed { type_name, file, says, .. } in meaning.unfounded_reviews() {
+        eprintln!("note: the review of {type_name} in {file} fits no use that was found: {says:?}");
+    }
 }
 
 pub(crate) fn type_and_member(text: &str) -> Result<(String, String)> {

@@ -1,6 +1,6 @@
 //! `lineup advise`: from a recording to a patch, without proving it.
 
-use crate::advice_options::{AdviceOptions, ReportOptions};
+use crate::advice_options::{AdviceOptions, ReportOptions, tell_unfounded_reviews};
 use crate::explain::{self, Surveyed};
 use crate::files;
 use crate::kernel::advice::{self, KernelAdvice};
@@ -96,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let reading = meaning::build_and_read(&scratch, &mut as_it_is, &options.advice.units(), Some(inside))?;
     let sources = reading.in_their_languages(&sources);
     wanted.meaning = reading.meaning().and(wanted.meaning);
+    tell_unfounded_reviews(&wanted.meaning);
     stages.stage("working out a better layout; the compiler judges every candidate");
     let mut judge = BuildJudge::new(&scratch, inside, &as_it_is.path, &reading.calls, &interrupts)?;
     let advice = lineup_advise::advise(

@@ -1,6 +1,7 @@
 //! The message of a patch: what got better, and beside it what got worse.
 
 use crate::study::{LineKind, ProposalStatus, StudyReport};
+use lineup_advise::constraint::Constraint;
 use std::fmt::Write;
 
 /// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
@@ -21,11 +22,26 @@ pub fn commit_message(report: &StudyReport) -> String {
             false => write!(text, "\n{heading}:\n{}", changes.concat()),
         };
     }
+    text.push_str(&judged_by_hand(report));
     if let Some(proof) = &report.proof {
         let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);
     }
     text.push_str("---\n");
     text
+}
+
+/// Uses that would have held a type, had nobody judged them.
+fn judged_by_hand(report: &StudyReport) -> String {
+    let in_patch = report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
+    let judged = in_patch.flat_map(|one| {
+        let notes = one.constraints.iter().filter(|note| note.rule == Constraint::Reviewed.describe());
+        notes.map(move |note| {
+            let at = note.at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+            format!("    {}{at}: {}\n", one.target, note.detail.as_deref().unwrap_or_default())
+        })
+    });
+    let judged: String = judged.collect();
+    if judged.is_empty() { judged } else { format!("\nJudged harmless by hand:\n{judged}") }
 }
 
 /// What fell and what rose, a line each.

@@ -65,6 +65,7 @@ pub(crate) fn judge(facts: &Facts, product: &Product) -> BTreeMap<Name, BTreeSet
 fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
     let mut said: BTreeSet<(Verdict, UseKind, String)> = BTreeSet::new();
     let mut refusals = 0;
+    let further = further_refusal(&findings);
     let is_new = |finding: &Finding| {
         refusals += usize::from(finding.verdict == Verdict::Refuse);
         let is_shown = finding.verdict != Verdict::Refuse || refusals <= MOST_REFUSALS;
@@ -72,7 +73,18 @@ fn once_each(findings: BTreeSet<Finding>) -> BTreeSet<Finding> {
         let is_named = matches!(finding.verdict, Verdict::Named(_) | Verdict::Exchanged(_));
         is_named || is_shown && said.insert((finding.verdict.clone(), finding.kind, finding.reason.clone()))
     };
-    findings.into_iter().filter(is_new).collect()
+    let mut kept: BTreeSet<Finding> = findings.into_iter().filter(is_new).collect();
+    kept.extend(further);
+    kept
+}
+
+/// Stands for the refusals that are not kept, so that whoever judges the others harmless has not judged these.
+fn further_refusal(findings: &BTreeSet<Finding>) -> Option<Finding> {
+    let mut refusals = findings.iter().filter(|finding| finding.verdict == Verdict::Refuse);
+    let first = refusals.nth(MOST_REFUSALS)?.clone();
+    let reason =
+        format!("{} further uses forbid a move, this one first: {}", refusals.count() + 1, first.reason);
+    Some(Finding { reason, ..first })
 }
 
 /// Reasons for refusing one type that are kept.

@@ -455,3 +455,20 @@ fn what_is_given_back_by_its_first_member_begins_with_it() {
     let held = "struct list { struct t *one; int n; }; void f(struct list *l) { free(l->one); free(l); } struct t { int a; long b; };";
     movable(&with_headers(held));
 }
+
+/// Each refusal may be judged by a person; those that are too many to tell must not be lost with the others.
+#[test]
+fn refusals_that_are_not_told_one_by_one_still_refuse() {
+    let calls: String =
+        (0..11).map(|n| format!("int write{n}(int fd, const void *from, size_t n);\n")).collect();
+    let uses: String = (0..11).map(|n| format!("  write{n}(1, x, sizeof *x);\n")).collect();
+    let text = format!("struct t {{ int a; long b; }};\n{calls}void f(struct t *x) {{\n{uses}}}");
+    let checked = Program::c(&with_headers(&text)).check();
+    let ty = checked.named("t").next().expect("the type t");
+    let refusals: Vec<_> = ty.uses.iter().filter(|used| used.verdict == Verdict::Refuse).collect();
+    assert_eq!(refusals.len(), 9, "{refusals:#?}");
+    assert!(
+        refusals.iter().any(|used| used.reason.contains("3 further uses forbid a move")),
+        "{refusals:#?}"
+    );
+}

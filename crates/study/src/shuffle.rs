@@ -183,9 +183,10 @@ fn held(type_name: &str, pair: &[String], seed: u64) -> TypeMeaning {
     }
 }
 
-/// The constraints among these that tests taught.
+/// The constraints among these that tests taught, and what people have judged.
 pub fn learnt(meaning: &Meaning) -> Meaning {
     let is_learnt =
         |ty: &&TypeMeaning| ty.holds.iter().all(|hold| hold.binding.constraint == Constraint::FailedTest);
-    Meaning { types: meaning.types.iter().filter(is_learnt).cloned().collect(), ..Meaning::default() }
+    let types = meaning.types.iter().filter(is_learnt).cloned().collect();
+    Meaning { types, reviewed: meaning.reviewed.clone(), ..Meaning::default() }
 }

@@ -1,5 +1,6 @@
 //! Advice on a recorded kernel, whose sources may not be at hand and are not built.
 
+use crate::advice_options::tell_unfounded_reviews;
 use anyhow::Result;
 use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
@@ -51,6 +52,7 @@ pub(crate) fn advise(
         let read = kbuild.read(&sources, &changed, units, progress)?;
         if !read.goes_by_text {
             options.meaning = read.meaning().and(options.meaning);
+            tell_unfounded_reviews(&options.meaning);
             progress.stage("working out orders that the units allow");
             advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;
         }

@@ -1,5 +1,6 @@
 //! The patches to a kernel, one for each type, with their commit messages.
 
+use lineup_advise::constraint::Constraint;
 use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, Worth};
 use lineup_advise::sources::Sources;
@@ -44,11 +45,27 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
     let told = advice.descriptions.iter().find(|one| one.target == order.type_name);
     let worth = told.map_or(&[][..], |one| &one.worth);
     text.push_str(&of_order(order, worth, bytes, ground.calls));
+    text.push_str(&judged_by_hand(order));
     if advice.threads == 1 {
         text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
     }
     text.push_str("\nNothing was compiled or timed; measure before merging.\n");
     text
+}
+
+/// Uses that would have held the type, had nobody judged them.
+fn judged_by_hand(order: &OrderProposal) -> String {
+    let reviewed = order.obeyed.iter().filter(|binding| binding.constraint == Constraint::Reviewed);
+    let places: Vec<String> = reviewed
+        .map(|binding| {
+            let at = binding.at.as_ref().map(|at| format!("{at}: ")).unwrap_or_default();
+            format!("    {at}{}\n", binding.detail.as_deref().unwrap_or_default())
+        })
+        .collect();
+    match places.is_empty() {
+        true => String::new(),
+        false => format!("\nJudged harmless by hand:\n{}", places.concat()),
+    }
 }
 
 fn of_order(

@@ -89,6 +89,7 @@ pub(crate) fn run(arguments: &Options) -> Result<Outcome> {
         meaning: reading.meaning().and(read_constraints(arguments.constraints.as_deref())?),
         ..Default::default()
     };
+    advice_options::tell_unfounded_reviews(&wanted.meaning);
     let (movable, refused) = lineup_advise::shuffle::survey(debug.types(), debug.abi(), &sources, &wanted);
     let movable = arguments.chosen(movable)?;
     let mut found = Found { sources: reading.in_words(), movable, refused, outcomes: Vec::new() };

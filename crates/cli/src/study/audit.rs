@@ -66,7 +66,8 @@ pub(crate) fn run(
     for remark in remarks {
         summary += &format!("; {remark}");
     }
-    Ok(Some(Audited { meaning: Meaning { types: held, outside: Some(sums), unchecked: None }, summary }))
+    let meaning = Meaning { types: held, outside: Some(sums), ..Meaning::default() };
+    Ok(Some(Audited { meaning, summary }))
 }
 
 /// A type's own name, or that of a typedef.

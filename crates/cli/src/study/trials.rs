@@ -1,6 +1,7 @@
 //! Trying the patch: built, recorded and compared. What fails is found by halving, refused with its reason, and the
 //! rest is tried again.
 
+use crate::advice_options::tell_unfounded_reviews;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use crate::study::variant::{self, Change, Crashed, Variant};
@@ -80,6 +81,7 @@ impl Trials<'_> {
         let mut options = self.plan.advice.clone();
         let read = self.before.reading.as_ref().map(Reading::meaning).unwrap_or_default();
         options.meaning = read.and(options.meaning).and(self.seen.cloned().unwrap_or_default());
+        tell_unfounded_reviews(&options.meaning);
         let calls = self.before.reading.as_ref().map_or(&[][..], |reading| &reading.calls);
         let (built, program) = (&self.before.tree().path, self.before.program());
         let mut judge = BuildJudge::new(self.scratch, program, built, calls, self.interrupts)?;

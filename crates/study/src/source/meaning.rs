@@ -206,7 +206,7 @@ impl Reading {
     pub fn meaning(&self) -> Meaning {
         let types = self.checked.iter().flat_map(|checked| checked.types.values());
         let types = types.flat_map(of_type).filter(|ty| !ty.holds.is_empty()).collect();
-        Meaning { types, unchecked: self.unchecked(), outside: None }
+        Meaning { types, unchecked: self.unchecked(), ..Meaning::default() }
     }
 
     /// What was not read may use a type in any way.
