@@ -23,9 +23,11 @@ mod model;
 mod pressure;
 mod recent;
 mod spec;
+mod varied;
 
 pub use host::{HostCache, host_specs};
 pub use model::{Cache, Hierarchy, Missed};
 pub use pressure::expected_misses;
 pub use recent::{Lines, MostRecent};
 pub use spec::{CacheLevel, CacheSpec, SpecError};
+pub use varied::{Replacement, VariedHierarchy};

@@ -88,6 +88,13 @@ impl Cache {
         self.most_recent.clear();
     }
 
+    /// First addresses of the lines that are present; of each set, the one used longest ago first.
+    pub fn resident(&self) -> Vec<u64> {
+        let line_bytes = self.most_recent.line_bytes();
+        let oldest_first = self.lines.chunks(self.ways).flat_map(|set| set.iter().rev());
+        oldest_first.filter(|line| **line != NO_LINE).map(|line| line * line_bytes).collect()
+    }
+
     /// True when the line is present. Does not use it.
     pub fn holds(&self, line: u64) -> bool {
         let first = self.most_recent.set(line) * self.ways;
@@ -156,6 +163,18 @@ impl Hierarchy {
             }
             None => Missed::L1,
         }
+    }
+
+    /// Puts the line that holds `address` into one level, as the most recently used of its set.
+    pub fn hold(&mut self, level: CacheLevel, address: u64) {
+        let cache = match level {
+            CacheLevel::L1i => &mut self.l1i,
+            CacheLevel::L1d => &mut self.l1d,
+            CacheLevel::L2 => &mut self.l2,
+        };
+        cache.iter_mut().for_each(|cache| {
+            cache.touch(cache.line_of(address));
+        });
     }
 
     /// Forgets the first level's code.

@@ -1,7 +1,7 @@
 //! `lineup record`: calls of chosen functions, or the whole program, as a recording.
 
 mod functions;
-mod host_caches;
+pub(crate) mod host_caches;
 pub(crate) mod kernel;
 mod text;
 
@@ -239,6 +239,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             true => host_caches::read()?,
             false => options.caches.clone(),
         },
+        window_bytes: 0,
         output: options.out.clone(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
     })

@@ -20,7 +20,7 @@ use crate::name::{Evidence, Name, Named, VariableId};
 use crate::objects::Objects;
 use crate::percpu::PerCpu;
 use crate::thread_block::ThreadBlocks;
-use lineup_model::access::{Access, MemoryEvent, StackRange};
+use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
 use lineup_model::process::Process;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -182,6 +182,48 @@ impl<'a> Namer<'a> {
     /// Before the first pass: bases that threads were given. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         bases.iter().for_each(|base| self.blocks.see(*base));
+    }
+
+    /// Before the passes: more stacks.
+    pub fn see_stacks(&mut self, stacks: impl IntoIterator<Item = StackRange>) {
+        self.stacks.extend(stacks);
+    }
+
+    /// True when the code says that an access goes to the stack, whatever its address.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn is_on_stack_by_code(&mut self, access: &Access) -> Result<bool, ExplainError> {
+        let seen = self.seen(access, &mut AccessContext::default())?;
+        Ok(matches!(seen.place, Place::Stack(_)))
+    }
+
+    /// What the code alone says of the only load, or the only store, of an instruction. `None` when that needs an
+    /// address, or there are several.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn name_by_code(&mut self, pc: u64, kind: AccessKind) -> Result<Option<Named>, ExplainError> {
+        let sites = self.sites_at(pc)?;
+        let mut same_kind = sites.iter().filter(|site| site.kind == kind);
+        let (Some(site), None) = (same_kind.next(), same_kind.next()) else { return Ok(None) };
+        Ok(match site.place {
+            Place::Stack(local) => {
+                let local = local.map(|local| (local.variable, local.ty, local.offset));
+                Some(Named::new(Name::Stack { local }, Evidence::Frame))
+            }
+            Place::Object(pointer) if self.catalog.is_aggregate(pointer.target) => {
+                let spot = self.catalog.spot(pointer.target, pointer.offset, u64::from(site.size_bytes));
+                let evidence =
+                    if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
+                spot.map(|spot| {
+                    let offset = spot.offset;
+                    let name = Name::Member { ty: pointer.target, base: None, offset, is_on_stack: false };
+                    Named::new(name, evidence)
+                })
+            }
+            _ => None,
+        })
     }
 
     /// Between the passes: decides which objects lay where.

@@ -81,7 +81,7 @@ impl Survey {
                 Event::Ending(ending) => survey.ending = Some(ending),
                 Event::Measured(call) => survey.stalls.add(&call),
                 Event::System(last_words) => survey.stalls.set_all(&last_words),
-                Event::Profile(_) | Event::Stream(_) => {}
+                Event::Profile(_) | Event::Instruction(_) | Event::Window(_) | Event::Stream(_) => {}
             }
         }
         survey.damage = reader.damage().cloned();

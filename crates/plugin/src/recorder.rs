@@ -137,8 +137,7 @@ impl Recorder {
                 Some(opened.map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?)
             }
         };
-        let profile =
-            (plan.header.mode == Mode::WholeProgram).then(|| profile(&plan.header.caches)).transpose()?;
+        let profile = (plan.header.mode == Mode::WholeProgram).then(|| profile(&plan)).transpose()?;
         let process = journal.begin_process();
         let recorder = Recorder {
             api,
@@ -445,9 +444,11 @@ impl Recorder {
 }
 
 /// Counts of the whole program. Each thread of the guest leaves a processor to its model where there are enough.
-fn profile(caches: &[String]) -> Result<Profile, String> {
+fn profile(plan: &Plan) -> Result<Profile, String> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    Profile::new(caches, processors / 2).map_err(|(text, error)| format!("{text}: {error}"))
+    let profile = Profile::new(&plan.header.caches, processors / 2);
+    let profile = profile.map_err(|(text, error)| format!("{text}: {error}"))?;
+    Ok(profile.with_windows(plan.window_bytes))
 }
 
 fn region(plan: &Plan, index: usize) -> Region {

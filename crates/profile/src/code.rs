@@ -64,6 +64,8 @@ pub(crate) struct Code {
     pub(crate) chains: Vec<Chain>,
     pub(crate) links: Vec<Link>,
     slots: Vec<u8>,
+    /// Lengths of all instructions, of two counters each. Only the code that all threads share has them.
+    lengths: Vec<u8>,
 }
 
 /// The first numbers of a block's.
@@ -81,6 +83,7 @@ impl Code {
         let Code { runs, .. } = self;
         let counters = runs.last().map_or(0, Run::counters_end);
         let block = Numbers { run: runs.len() as u32, counters, chain: self.chains.len() as u32 };
+        self.lengths.extend(insns.iter().map(|(_, size)| *size as u8));
         for (counters, (pc, size)) in (counters..).step_by(2).zip(insns) {
             let line = pc / line_bytes;
             match runs.last_mut().filter(|run| !run.ends_block && run.pc / line_bytes == line) {
@@ -121,6 +124,20 @@ impl Code {
         self.chains.push(Chain { first_link, links, first_slot: first_slot as u32, slots, begins });
     }
 
+    /// The addresses of all instructions, by half the number of their counters.
+    pub(crate) fn instructions(&self) -> Vec<u64> {
+        let mut all = Vec::with_capacity(self.lengths.len());
+        for run in &self.runs {
+            let mut pc = run.pc;
+            let first = run.counters as usize / 2;
+            for length in self.lengths.iter().skip(first).take(run.instructions as usize) {
+                all.push(pc);
+                pc += u64::from(*length);
+            }
+        }
+        all
+    }
+
     /// The accesses of a chain.
     pub(crate) fn links_of(&self, chain: &Chain) -> &[Link] {
         let first = chain.first_link as usize;
@@ -140,6 +157,7 @@ impl Code {
             chains: self.chains[known.chains.len()..].to_vec(),
             links: self.links[known.links.len()..].to_vec(),
             slots: self.slots[known.slots.len()..].to_vec(),
+            lengths: Vec::new(),
         }
     }
 

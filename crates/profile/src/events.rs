@@ -5,6 +5,7 @@
 
 use crate::chains::SLOTS;
 use crate::code::Code;
+use crate::sample::Part;
 
 /// Words in a batch: 256 KiB, so that a few batches stay in the host's caches.
 const WORDS: usize = 1 << 15;
@@ -50,13 +51,15 @@ pub(crate) struct Batch {
     count: usize,
     /// Code that this thread's model does not know yet.
     pub(crate) new_code: Code,
+    /// The window that it is part of: then everything was noted.
+    pub(crate) window: Option<Part>,
 }
 
 impl Batch {
     pub(crate) fn new() -> Batch {
         // Made on the heap: stacks of guest threads are small.
         let words = vec![0; WORDS].try_into().unwrap_or_else(|_| unreachable!("of this very length"));
-        Batch { words, count: 0, new_code: Code::default() }
+        Batch { words, count: 0, new_code: Code::default(), window: None }
     }
 
     /// True when any event has room.
@@ -103,39 +106,50 @@ impl Batch {
 
     /// Passes every event to `take`, in order. `code` holds all that is named.
     #[inline]
-    pub(crate) fn for_each(&self, code: &Code, mut take: impl FnMut(Event<'_>)) {
-        let mut words = &self.words[..self.count];
-        while let [first, rest @ ..] = words {
-            let value = first >> KIND_BITS;
-            let (sized, size_shift) = ((value >> SIZE_BITS) as u32, value as u8 & ((1 << SIZE_BITS) - 1));
-            let taken = match first & ((1 << KIND_BITS) - 1) {
-                kind @ (LONE | LONE_WITH_CODE) => {
-                    let with_code = kind == LONE_WITH_CODE;
-                    take(Event::Lone { chain: sized, with_code, size_shift, address: rest[0] });
-                    1
-                }
-                BLOCK => {
-                    take(Event::Block { run: value as u32 });
-                    0
-                }
-                ACCESS => {
-                    take(Event::Access { counter: sized, size_shift, address: rest[0] });
-                    1
-                }
-                kind => {
-                    let slots = if kind & 1 == 1 { code.chains[value as usize].slots as usize } else { 0 };
-                    let addresses = &rest[..slots];
-                    take(Event::Chain { chain: value as u32, with_code: kind & 2 != 0, addresses });
-                    slots
-                }
-            };
-            words = &rest[taken..];
-        }
+    pub(crate) fn for_each(&self, code: &Code, take: impl FnMut(Event<'_>)) {
+        events(self.words(), code, take);
+    }
+
+    /// Its words so far.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words[..self.count]
     }
 
     pub(crate) fn clear(&mut self) {
         self.count = 0;
+        self.window = None;
         self.new_code.clear();
+    }
+}
+
+/// Passes every event of a batch's words to `take`, in order. `code` holds all that is named.
+#[inline]
+pub(crate) fn events(mut words: &[u64], code: &Code, mut take: impl FnMut(Event<'_>)) {
+    while let [first, rest @ ..] = words {
+        let value = first >> KIND_BITS;
+        let (sized, size_shift) = ((value >> SIZE_BITS) as u32, value as u8 & ((1 << SIZE_BITS) - 1));
+        let taken = match first & ((1 << KIND_BITS) - 1) {
+            kind @ (LONE | LONE_WITH_CODE) => {
+                let with_code = kind == LONE_WITH_CODE;
+                take(Event::Lone { chain: sized, with_code, size_shift, address: rest[0] });
+                1
+            }
+            BLOCK => {
+                take(Event::Block { run: value as u32 });
+                0
+            }
+            ACCESS => {
+                take(Event::Access { counter: sized, size_shift, address: rest[0] });
+                1
+            }
+            kind => {
+                let slots = if kind & 1 == 1 { code.chains[value as usize].slots as usize } else { 0 };
+                let addresses = &rest[..slots];
+                take(Event::Chain { chain: value as u32, with_code: kind & 2 != 0, addresses });
+                slots
+            }
+        };
+        words = &rest[taken..];
     }
 }
 

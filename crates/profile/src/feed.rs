@@ -4,6 +4,7 @@ use crate::code::SharedCode;
 use crate::front::{Front, Kind};
 use crate::handle::Handle;
 use crate::model::{Counts, Model};
+use crate::sample::Sampler;
 use crate::worker::Worker;
 use lineup_cache::CacheSpec;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ pub struct ThreadProfile {
     code: Arc<SharedCode>,
     may_run_beside: bool,
     process: u32,
+    sampler: Option<Arc<Sampler>>,
+    /// The window under way, and how many batches of it are to come.
+    window: Option<(u64, u64)>,
 }
 
 /// Where a thread's model runs.
@@ -30,14 +34,30 @@ enum Place {
 impl ThreadProfile {
     /// Nothing happened yet. With `may_run_beside` the model gets a thread of its own when the first batch is full, so
     /// that threads that do little start none.
-    pub(crate) fn new(specs: &[CacheSpec], code: Arc<SharedCode>, may_run_beside: bool) -> Box<Self> {
-        Box::new(ThreadProfile {
+    pub(crate) fn new(
+        specs: &[CacheSpec],
+        code: Arc<SharedCode>,
+        may_run_beside: bool,
+        sampler: Option<Arc<Sampler>>,
+    ) -> Box<Self> {
+        let mut thread = Box::new(ThreadProfile {
             front: Front::new(specs),
-            model: Place::Here(Model::new(specs)),
+            model: Place::Here(Model::new(specs, sampler.clone())),
             code,
             may_run_beside,
             process: std::process::id(),
-        })
+            sampler,
+            window: None,
+        });
+        thread.begin_batch();
+        thread
+    }
+
+    /// An empty batch begins.
+    fn begin_batch(&mut self) {
+        if let Some(sampler) = &self.sampler {
+            self.front.begin_batch(sampler.begin(&mut self.window));
+        }
     }
 
     pub(crate) fn may_run_beside(&self) -> bool {
@@ -120,6 +140,7 @@ impl ThreadProfile {
             Place::Beside(worker) => worker.exchange(&mut self.front.batch),
             Place::Nowhere => {}
         }
+        self.begin_batch();
     }
 
     /// False in a process that was forked off: the model's thread stayed behind, and nothing is recorded there.

@@ -5,6 +5,7 @@ use crate::code::{Code, Run, SharedCode};
 use crate::events::Batch;
 use crate::handle::Handle;
 use crate::model::Counts;
+use crate::sample::Part;
 use lineup_cache::{CacheLevel, CacheSpec, Lines, MostRecent};
 
 /// What kind of access it is.
@@ -47,6 +48,8 @@ pub(crate) struct Front {
     accesses: Vec<u64>,
     /// The code known so far.
     code: Code,
+    /// What changes nothing is noted as well.
+    notes_all: bool,
 }
 
 impl Front {
@@ -60,7 +63,14 @@ impl Front {
             chains: Vec::new(),
             accesses: Vec::new(),
             code: Code::default(),
+            notes_all: false,
         }
+    }
+
+    /// Begins a batch, of which everything is noted when it is part of a window.
+    pub(crate) fn begin_batch(&mut self, window: Option<Part>) {
+        self.notes_all = window.is_some();
+        self.batch.window = window;
     }
 
     /// Takes in code met since the last time.
@@ -90,7 +100,7 @@ impl Front {
         let has_room = self.batch.has_room();
         let Some(block) = self.blocks.get_mut(run as usize).filter(|_| has_room) else { return false };
         block.executions += 1;
-        if !self.l1i.uses_again(block.lines) {
+        if !self.l1i.uses_again(block.lines) || self.notes_all {
             self.batch.block(run);
         }
         true
@@ -103,7 +113,7 @@ impl Front {
         let (counter, has_room) = (counter + u32::from(what.is_store), self.batch.has_room());
         let Some(count) = self.accesses.get_mut(counter as usize).filter(|_| has_room) else { return false };
         *count += 1;
-        if !self.l1d.uses_again(self.l1d.lines(address, 1 << what.size_shift)) {
+        if !self.l1d.uses_again(self.l1d.lines(address, 1 << what.size_shift)) || self.notes_all {
             self.batch.access(counter, address, what.size_shift);
         }
         true
@@ -129,8 +139,9 @@ impl Front {
             return true;
         }
         let is_there = self.l1d.uses_again(lines);
-        if !(is_fetched && is_there) {
-            self.note_chain(handle, address, is_fetched, is_there);
+        if !(is_fetched && is_there) || self.notes_all {
+            let all = self.notes_all;
+            self.note_chain(handle, address, is_fetched && !all, is_there && !all);
         }
         true
     }
@@ -159,7 +170,7 @@ impl Front {
     /// Takes in the data of a chain that is measured from several addresses, or may not use all lines from its first to
     /// its last.
     #[inline(never)]
-    fn note_long_chain(&mut self, number: u32, is_fetched: bool) {
+    fn note_long_chain(&mut self, number: u32, mut is_fetched: bool) {
         let chain = &self.code.chains[number as usize];
         let slots = self.code.slots_of(chain);
         let mut is_there = true;
@@ -168,6 +179,7 @@ impl Front {
             let address = self.slots[slot].wrapping_add_signed(link.distance.into());
             is_there &= self.l1d.uses_again(self.l1d.lines(address, link.size_bytes()));
         }
+        (is_there, is_fetched) = (is_there && !self.notes_all, is_fetched && !self.notes_all);
         if !(is_fetched && is_there) {
             self.batch.chain(number, !is_fetched, !is_there);
             if !is_there {

@@ -20,6 +20,7 @@ mod handle;
 mod model;
 mod profile;
 mod quiet;
+mod sample;
 mod worker;
 
 pub use certain::{Access, Accesses, Follower, Origin};

@@ -5,8 +5,10 @@
 
 use crate::code::{Code, Run};
 use crate::events::{Batch, Event};
+use crate::sample::{Part, Sampler};
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
-use lineup_recording::Misses;
+use lineup_recording::{Misses, Resident};
+use std::sync::Arc;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
 #[derive(Default)]
@@ -31,6 +33,7 @@ pub(crate) struct Model {
     lone_misses: Vec<Misses>,
     /// All code that batches so far could name.
     code: Code,
+    sampler: Option<Arc<Sampler>>,
 }
 
 /// Both first levels. One that is not specified always hits.
@@ -58,7 +61,7 @@ enum What {
 
 impl Model {
     /// Empty caches. The last specification of a level counts.
-    pub(crate) fn new(specs: &[CacheSpec]) -> Box<Model> {
+    pub(crate) fn new(specs: &[CacheSpec], sampler: Option<Arc<Sampler>>) -> Box<Model> {
         let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
         let (l1i, l1d) = (cache(CacheLevel::L1i), cache(CacheLevel::L1d));
         Box::new(Model {
@@ -68,6 +71,7 @@ impl Model {
             access_misses: Vec::new(),
             lone_misses: Vec::new(),
             code: Code::default(),
+            sampler,
         })
     }
 
@@ -86,7 +90,11 @@ impl Model {
     /// Takes in a batch.
     pub(crate) fn simulate(&mut self, batch: &Batch) {
         self.code.append(&batch.new_code);
-        let Model { first, l2, fetch_misses, access_misses, lone_misses, code } = self;
+        if let (Some(sampler), Some(part)) = (&self.sampler, batch.window) {
+            let resident = matches!(part, Part::First(_)).then(|| self.resident());
+            sampler.keep(part, resident, batch.words());
+        }
+        let Model { first, l2, fetch_misses, access_misses, lone_misses, code, .. } = self;
         fetch_misses.resize(code.runs.len(), Misses::default());
         access_misses.resize(code.runs.last().map_or(0, Run::counters_end) as usize, Misses::default());
         lone_misses.resize(code.chains.len(), Misses::default());
@@ -103,6 +111,14 @@ impl Model {
                 misses.l2 += u64::from(!l2.access(missed.address, missed.size_bytes.into()));
             }
         }
+    }
+}
+
+impl Model {
+    /// What the caches hold.
+    fn resident(&self) -> Resident {
+        let lines = |cache: &Option<Cache>| cache.as_ref().map(Cache::resident).unwrap_or_default();
+        Resident { l1i: lines(&self.first.l1i), l1d: lines(&self.first.l1d), l2: lines(&self.l2) }
     }
 }
 
@@ -200,7 +216,7 @@ mod tests {
     #[test]
     fn batches_are_counted_as_if_event_after_event_went_through_the_caches() {
         let (profile, handles) = profile(&["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"]);
-        let (mut front, mut model) = (Front::new(&profile.specs), Model::new(&profile.specs));
+        let (mut front, mut model) = (Front::new(&profile.specs), Model::new(&profile.specs, None));
         let mut whole = Hierarchy::new(&profile.specs);
         let runs = profile.code.whole().runs.clone();
         let blocks: Vec<usize> =

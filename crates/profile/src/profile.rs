@@ -6,8 +6,10 @@ use crate::feed::ThreadProfile;
 use crate::front;
 use crate::handle::Handle;
 use crate::model::Counts;
+use crate::sample::Sampler;
 use lineup_cache::{CacheLevel, CacheSpec, SpecError};
-use lineup_recording::{Encoder, Misses, ProfileRun};
+use lineup_recording::{Encoder, Misses, ProfileInstruction, ProfileRun, Window};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +35,8 @@ pub struct Profile {
     code_line_bytes: u64,
     pub(crate) code: Arc<SharedCode>,
     sums: Mutex<Counts>,
+    /// Chooses windows of the run, and keeps them.
+    sampler: Option<Arc<Sampler>>,
     /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
     spare_processors: AtomicUsize,
 }
@@ -54,8 +58,16 @@ impl Profile {
             code_line_bytes,
             code: Arc::default(),
             sums: Mutex::default(),
+            sampler: None,
             spare_processors: AtomicUsize::new(spare_processors),
         })
+    }
+
+    /// Counts each instruction too, and keeps windows of the run, of at most about so many bytes in memory; neither when
+    /// that is 0.
+    #[must_use]
+    pub fn with_windows(self, most_bytes: u64) -> Self {
+        Profile { sampler: (most_bytes > 0).then(|| Arc::new(Sampler::new(most_bytes))), ..self }
     }
 
     /// Empty caches and counts for a thread.
@@ -63,7 +75,7 @@ impl Profile {
         let take = |spare: usize| spare.checked_sub(1);
         let may_run_beside =
             self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        ThreadProfile::new(&self.specs, Arc::clone(&self.code), may_run_beside)
+        ThreadProfile::new(&self.specs, Arc::clone(&self.code), may_run_beside, self.sampler.clone())
     }
 
     /// Takes in a block, given the addresses and sizes of its instructions and how its accesses are seen.
@@ -102,13 +114,24 @@ impl Profile {
         mut flush: impl FnMut(&mut Encoder) -> Result<(), E>,
     ) -> Result<(), E> {
         let (code, sums) = (self.code.whole(), lock(&self.sums));
+        let mut flush_full = |encoder: &mut Encoder| match encoder.packed_bytes() >= BLOCK_BYTES {
+            true => flush(encoder),
+            false => Ok(()),
+        };
         for (number, run, executions) in sums.executed(&code.runs) {
             encoder.profile(&sums.of_run(number, run, executions));
-            if encoder.packed_bytes() >= BLOCK_BYTES {
-                flush(encoder)?;
-            }
+            flush_full(encoder)?;
         }
-        Ok(())
+        let Some(sampler) = &self.sampler else { return Ok(()) };
+        let pcs = code.instructions();
+        for counts in sums.instructions(&pcs).values() {
+            encoder.instruction(counts);
+            flush_full(encoder)?;
+        }
+        sampler.each(&code, &pcs, |number, resident, steps| {
+            encoder.window(&Window { number, resident, steps });
+            flush_full(encoder)
+        })
     }
 }
 
@@ -144,6 +167,25 @@ impl Counts {
             stores: stores().filter_map(|at| self.accesses.get(at)).sum(),
             store_misses: stores().filter_map(|at| self.access_misses.get(at)).fold(Misses::default(), plus),
         }
+    }
+
+    /// The counts of every instruction that accessed data, by its address: one may be part of several blocks.
+    fn instructions(&self, pcs: &[u64]) -> BTreeMap<u64, ProfileInstruction> {
+        let mut all: BTreeMap<u64, ProfileInstruction> = BTreeMap::new();
+        let missed = |counter: usize| self.access_misses.get(counter).copied().unwrap_or_default();
+        for (number, (pc, counts)) in pcs.iter().zip(self.accesses.chunks(2)).enumerate() {
+            let (loads, stores) = (counts[0], counts.get(1).copied().unwrap_or_default());
+            if loads == 0 && stores == 0 {
+                continue;
+            }
+            let sum =
+                all.entry(*pc).or_insert(ProfileInstruction { pc: *pc, ..ProfileInstruction::default() });
+            sum.loads += loads;
+            sum.stores += stores;
+            sum.load_misses = plus(sum.load_misses, &missed(2 * number));
+            sum.store_misses = plus(sum.store_misses, &missed(2 * number + 1));
+        }
+        all
     }
 
     fn add(&mut self, other: &Counts) {

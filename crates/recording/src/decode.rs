@@ -3,12 +3,14 @@
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
 use crate::event::Event;
 use crate::header::{
-    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary, Unfollowed,
+    Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
+    Summary, Unfollowed,
 };
 use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
 use crate::varint::Cursor;
+use crate::window;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
@@ -30,6 +32,8 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::CALL => Event::Call(call(cursor)?),
         tag::MEMORY => Event::Memory(memory(cursor)?),
         tag::PROFILE => Event::Profile(profile(cursor)?),
+        tag::INSTRUCTION => Event::Instruction(instruction(cursor)?),
+        tag::WINDOW => Event::Window(window::window(cursor)?),
         tag::SUMMARY => Event::Summary(summary(cursor)?),
         tag::ENDING => Event::Ending(ending(cursor)?),
         tag::MEASURED => Event::Measured(measured(cursor)?),
@@ -175,6 +179,12 @@ fn profile(cursor: &mut Cursor<'_>) -> Option<ProfileRun> {
         stores,
         store_misses,
     })
+}
+
+fn instruction(cursor: &mut Cursor<'_>) -> Option<ProfileInstruction> {
+    let (pc, loads, stores) = (cursor.int()?, cursor.int()?, cursor.int()?);
+    let (load_misses, store_misses) = (misses(cursor)?, misses(cursor)?);
+    Some(ProfileInstruction { pc, loads, load_misses, stores, store_misses })
 }
 
 fn misses(cursor: &mut Cursor<'_>) -> Option<Misses> {

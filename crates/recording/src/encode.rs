@@ -2,10 +2,13 @@
 
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
-use crate::header::{Ending, Header, Misses, Mode, ProfileRun, ProgramExit, Selection, Summary, Unfollowed};
+use crate::header::{
+    Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Selection, Summary, Unfollowed,
+};
 use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
+use crate::window::{Window, put_window};
 use lineup_model::access::{
     Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
 };
@@ -28,6 +31,8 @@ pub(crate) mod tag {
     pub(crate) const STREAM: u8 = 10;
     pub(crate) const THREAD_BASE: u8 = 11;
     pub(crate) const PROCESS: u8 = 12;
+    pub(crate) const INSTRUCTION: u8 = 13;
+    pub(crate) const WINDOW: u8 = 14;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -259,6 +264,23 @@ impl Encoder {
             put(out, l1);
             put(out, l2);
         }
+    }
+
+    /// Packs the counts of one instruction.
+    pub fn instruction(&mut self, counts: &ProfileInstruction) {
+        let out = &mut self.out;
+        out.push(tag::INSTRUCTION);
+        [counts.pc, counts.loads, counts.stores].iter().for_each(|value| put(out, *value));
+        for Misses { l1, l2 } in [counts.load_misses, counts.store_misses] {
+            put(out, l1);
+            put(out, l2);
+        }
+    }
+
+    /// Packs a part of a window.
+    pub fn window(&mut self, window: &Window) {
+        self.out.push(tag::WINDOW);
+        put_window(&mut self.out, window);
     }
 
     /// Packs the recorder's counts.

@@ -1,8 +1,9 @@
 //! What a recording is made of.
 
-use crate::header::{Ending, ProfileRun, Summary};
+use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
+use crate::window::Window;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::Process;
@@ -24,6 +25,10 @@ pub enum Event {
     Memory(MemoryEvent),
     /// Counts of a run of instructions.
     Profile(ProfileRun),
+    /// Counts of an instruction.
+    Instruction(ProfileInstruction),
+    /// A part of a window of the run.
+    Window(Window),
     /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.

@@ -228,6 +228,21 @@ pub struct ProfileRun {
     pub store_misses: Misses,
 }
 
+/// Counts of one instruction that accesses data, over the whole program.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ProfileInstruction {
+    /// Its runtime address.
+    pub pc: u64,
+    /// Loads done by it.
+    pub loads: u64,
+    /// Loads that missed.
+    pub load_misses: Misses,
+    /// Stores done by it.
+    pub stores: u64,
+    /// Stores that missed.
+    pub store_misses: Misses,
+}
+
 /// Misses by level.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Misses {

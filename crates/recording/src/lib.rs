@@ -46,6 +46,7 @@ pub mod stream;
 mod system;
 mod system_plan;
 mod varint;
+mod window;
 mod writer;
 
 pub use encode::{CallHead, Encoder};
@@ -53,9 +54,11 @@ pub use error::{Damage, RecordingError};
 pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};
 pub use header::{
-    Ending, Header, Misses, Mode, ProfileRun, ProgramExit, RegionCounts, Selection, Summary, Unfollowed,
+    Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
+    Summary, Unfollowed,
 };
 pub use reader::{Reader, Recording, events_of, read_all};
 pub use sizes::{CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
+pub use window::{Resident, Window, WindowStep};
 pub use writer::Writer;

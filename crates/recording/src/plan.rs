@@ -41,6 +41,9 @@ pub struct Plan {
     pub follows_all: bool,
     /// What earlier runs found; empty for every other mode than [`Mode::TwoPass`].
     pub discovery: Discovery,
+    /// Bytes that windows of a whole program's run may take in the recorder's memory; 0 when none are kept, nor counts of
+    /// each instruction.
+    pub window_bytes: u64,
     /// What the recorder must know of a kernel, in [`Mode::System`].
     pub system: Option<SystemPlan>,
 }
@@ -190,6 +193,7 @@ impl Plan {
             unwatched_output: String::new(),
             follows_all: false,
             discovery: Discovery::default(),
+            window_bytes: 0,
             system: None,
         }
     }
@@ -208,6 +212,7 @@ impl Plan {
         lines.text("journal", &self.journal);
         lines.text("unwatched", &self.unwatched_output);
         lines.put("follows-all", self.follows_all);
+        lines.put("windows", self.window_bytes);
         let header = &self.header;
         lines.put("machine", header.abi.machine);
         lines.put("pointer", header.abi.pointer_bytes);
@@ -258,6 +263,7 @@ impl Plan {
             "journal" => self.journal = unescape(value)?,
             "unwatched" => self.unwatched_output = unescape(value)?,
             "follows-all" => self.follows_all = value.parse().ok()?,
+            "windows" => self.window_bytes = value.parse().ok()?,
             "machine" => header.abi.machine = Machine::named(value)?,
             "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
             "command" => header.command.push(unescape(value)?),
@@ -480,6 +486,7 @@ mod tests {
             journal: "/proc/1/fd/9".into(),
             unwatched_output: "/tmp/met".into(),
             follows_all: true,
+            window_bytes: 1 << 25,
             discovery: discovery(),
             system: Some(SystemPlan {
                 entries: EntryPoints {

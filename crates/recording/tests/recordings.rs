@@ -8,9 +8,9 @@ use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, CallHead, CallSizes, Counts, Encoder, Ending, FlagCounts, Header, MAX_BLOCK_BYTES, MeasuredCall,
-    Misses, Mode, ProfileRun, ProgramExit, Reader, RecordingError, RegionCounts, Summary, SystemSummary,
-    Unfollowed, Writer, read_all,
+    Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header, MAX_BLOCK_BYTES,
+    MeasuredCall, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Reader, RecordingError,
+    RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep, Writer, read_all,
 };
 use proptest::prelude::*;
 
@@ -182,6 +182,11 @@ fn every_kind_of_record_survives() {
         stores: 3,
         store_misses: Misses::default(),
     };
+    let misses = Misses { l1: 9, l2: 1 };
+    let instruction =
+        ProfileInstruction { pc: 0x40_0004, loads: 6, load_misses: misses, ..ProfileInstruction::default() };
+    let fetch = WindowStep::Fetch { pc: 0x40_0000, size_bytes: 17 };
+    let window = Window { number: 8, resident: Some(Resident::default()), steps: vec![fetch] };
     let mut sizes = CallSizes::default();
     for size in [3, 70_000, 3] {
         sizes.add(size);
@@ -213,11 +218,16 @@ fn every_kind_of_record_survives() {
     encoder.memory(&freed);
     encoder.memory(&unmapped);
     encoder.profile(&run);
+    encoder.instruction(&instruction);
+    encoder.window(&window);
     encoder.summary(&summary);
     encoder.ending(&ending);
     let mut writer = Writer::new(Vec::new(), &header()).unwrap();
     writer.append(&encoder.seal().unwrap()).unwrap();
-    let recording = read_all(&writer.into_inner()).unwrap();
+    let file = writer.into_inner();
+    let events: Vec<Event> = Reader::new(&file[..]).unwrap().collect();
+    assert!(events.contains(&Event::Instruction(instruction)) && events.contains(&Event::Window(window)));
+    let recording = read_all(&file).unwrap();
     assert_eq!(recording.processes, [process]);
     assert_eq!(recording.images, [image]);
     assert_eq!(recording.stacks, [stack]);

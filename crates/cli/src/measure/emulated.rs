@@ -30,6 +30,7 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
         stop_after: None,
         warmup_calls: 0,
         caches: Vec::new(),
+        window_bytes: 0,
         output: scratch.path().join("counts"),
         streams: Streams::Captured,
     };

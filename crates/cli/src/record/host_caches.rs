@@ -7,7 +7,7 @@ use std::path::Path;
 const FOLDER: &str = "/sys/devices/system/cpu/cpu0/cache";
 
 /// First-level caches and the second level, as far as they can be modelled.
-pub(super) fn read() -> Result<Vec<CacheSpec>> {
+pub(crate) fn read() -> Result<Vec<CacheSpec>> {
     let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let folders: Vec<HostCache> = entries.map(|entry| describe(&entry.path())).collect();
     let specs = host_specs(&folders);

@@ -225,6 +225,7 @@ fn record(
         stop_after: plan.stop_after,
         warmup_calls: plan.warmup,
         caches: Vec::new(),
+        window_bytes: 0,
         output: output.to_owned(),
         streams: Streams::Captured,
     };

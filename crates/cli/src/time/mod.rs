@@ -136,6 +136,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         stop_after: options.limits.stop_after(),
         warmup_calls: 0,
         caches: Vec::new(),
+        window_bytes: 0,
         output: PathBuf::new(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
     })

@@ -45,6 +45,9 @@ pub struct RecordRequest {
     pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.
     pub caches: Vec<CacheSpec>,
+    /// Bytes that windows of the run may take in the recorder's memory, in whole-program mode; 0 when none are kept, nor
+    /// counts of each instruction.
+    pub window_bytes: u64,
     /// Where to write the recording.
     pub output: PathBuf,
     /// What becomes of what the program prints in the recording run.

@@ -70,7 +70,8 @@ impl<'a> Counter<'a> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         // One is the program's, and one reads its log.
         let profile = Profile::new(&plan.header.caches, processors.saturating_sub(2))
-            .map_err(|(text, error)| Error::argument(text, error.to_string()))?;
+            .map_err(|(text, error)| Error::argument(text, error.to_string()))?
+            .with_windows(plan.window_bytes);
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         Ok(Counter {
             memory: memory.clone(),

@@ -1,0 +1,209 @@
+//! Windows of the run that are kept whole: batches in which nothing was passed over.
+//!
+//! Windows begin evenly spread over the batches of all threads. When they take more memory than they may, every second
+//! one is dropped and from then on half as many begin, so that those kept are spread over the whole run.
+
+use crate::code::Code;
+use crate::events::{Event, events};
+use crate::profile::lock;
+use lineup_recording::{Resident, WindowStep};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Batches of a window. A power of two.
+const BATCHES: u64 = 4;
+
+/// Whether a batch is part of a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// The first of the window with this number.
+    First(u64),
+    /// A later one.
+    Later(u64),
+}
+
+/// What is kept of a window.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) resident: Option<Resident>,
+    /// Words of its batches.
+    pub(crate) batches: Vec<Box<[u64]>>,
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        let resident =
+            self.resident.as_ref().map_or(0, |held| held.l1i.len() + held.l1d.len() + held.l2.len());
+        8 * (self.batches.iter().map(|words| words.len()).sum::<usize>() + resident) as u64
+    }
+}
+
+/// Chooses the windows, and holds them. It is locked only in the process that is recorded: one forked off has nobody
+/// who would unlock it.
+pub(crate) struct Sampler {
+    most_bytes: u64,
+    /// Batches begun so far, of all threads.
+    batches: AtomicU64,
+    /// How many times every second window was dropped.
+    halvings: AtomicU64,
+    windows: Mutex<BTreeMap<u64, Kept>>,
+}
+
+impl Sampler {
+    /// Nothing is kept yet.
+    pub(crate) fn new(most_bytes: u64) -> Sampler {
+        Sampler {
+            most_bytes,
+            batches: AtomicU64::new(0),
+            halvings: AtomicU64::new(0),
+            windows: Mutex::default(),
+        }
+    }
+
+    /// A thread begins a batch: whether it is part of a window. `last` is what its batch before was of, and how many of
+    /// that window there are to come.
+    pub(crate) fn begin(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
+        let number = self.batches.fetch_add(1, Ordering::Relaxed);
+        if let Some((window, left)) = under_way.take().filter(|(_, left)| *left > 0) {
+            *under_way = Some((window, left - 1));
+            return Some(Part::Later(window));
+        }
+        let begins = is_chosen(number, self.halvings.load(Ordering::Relaxed));
+        begins.then(|| {
+            *under_way = Some((number, BATCHES - 1));
+            Part::First(number)
+        })
+    }
+
+    /// Keeps a batch of a window.
+    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64]) {
+        let (Part::First(number) | Part::Later(number)) = part;
+        let mut windows = lock(&self.windows);
+        if !is_chosen(number, self.halvings.load(Ordering::Relaxed)) {
+            // Dropped while it was under way.
+            return;
+        }
+        let window = windows.entry(number).or_default();
+        window.batches.push(words.into());
+        window.resident = resident.or(window.resident.take());
+        while windows.len() > 1 && windows.values().map(Kept::bytes).sum::<u64>() > self.most_bytes {
+            let halvings = 1 + self.halvings.load(Ordering::Relaxed);
+            self.halvings.store(halvings, Ordering::Relaxed);
+            windows.retain(|number, _| is_chosen(*number, halvings));
+        }
+    }
+
+    /// Passes on the parts of every window, in order: number, what was resident at its beginning, and steps. `pcs` are
+    /// the addresses of instructions, by half the number of their counters.
+    pub(crate) fn each<E>(
+        &self,
+        code: &Code,
+        pcs: &[u64],
+        mut pass_on: impl FnMut(u64, Option<Resident>, Vec<WindowStep>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (number, window) in lock(&self.windows).iter_mut() {
+            for words in &window.batches {
+                let mut steps = Vec::new();
+                events(words, code, |event| add_steps(&mut steps, code, pcs, event));
+                pass_on(*number, window.resident.take(), steps)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a window begins with the batch of this number, when every second was dropped so many times: first those with
+/// even places, then of the rest those with odd ones, and so on, so that the first of all, which is the program's
+/// beginning, is not always one.
+fn is_chosen(number: u64, halvings: u64) -> bool {
+    let place = number / BATCHES;
+    let kept = (0..halvings.min(63)).all(|bit| (place >> bit & 1 == 1) == (bit % 2 == 0));
+    number.is_multiple_of(BATCHES) && kept
+}
+
+fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event<'_>) {
+    let access = |counter: u32, address: u64, size_shift: u8| WindowStep::Access {
+        pc: pcs.get(counter as usize / 2).copied().unwrap_or_default(),
+        address,
+        size_shift,
+        is_store: counter & 1 == 1,
+    };
+    match event {
+        Event::Block { run } => fetch(steps, code, run),
+        Event::Access { counter, size_shift, address } => steps.push(access(counter, address, size_shift)),
+        Event::Lone { chain, with_code, size_shift, address } => {
+            let chain = &code.chains[chain as usize];
+            chain.begins.filter(|_| with_code).into_iter().for_each(|run| fetch(steps, code, run));
+            let links = code.links_of(chain).iter();
+            steps.extend(links.map(|link| access(link.counter, address, size_shift)));
+        }
+        Event::Chain { chain, with_code, addresses } => {
+            let chain = &code.chains[chain as usize];
+            chain.begins.filter(|_| with_code).into_iter().for_each(|run| fetch(steps, code, run));
+            let links = if addresses.is_empty() { &[] } else { code.links_of(chain) };
+            steps.extend(
+                links.iter().map(|link| access(link.counter, link.address(addresses), link.size_shift)),
+            );
+        }
+    }
+}
+
+fn fetch(steps: &mut Vec<WindowStep>, code: &Code, first: u32) {
+    for run in &code.runs[first as usize..] {
+        steps.push(WindowStep::Fetch { pc: run.pc, size_bytes: run.size_bytes });
+        if run.ends_block {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_thinned_out_evenly_and_stay_within_their_memory() {
+        let sampler = Sampler::new(40 * 8 * BATCHES);
+        let mut under_way = None;
+        for batch in 0..1000 {
+            if let Some(part) = sampler.begin(&mut under_way) {
+                let resident = matches!(part, Part::First(_)).then(Resident::default);
+                sampler.keep(part, resident, &[batch; 10]);
+            }
+        }
+        let windows = lock(&sampler.windows);
+        let numbers: Vec<u64> = windows.keys().copied().collect();
+        // Every 64th of the places that windows could have, from the 22nd on.
+        assert_eq!(numbers, [84, 340, 596, 852]);
+        for (number, window) in windows.iter() {
+            let begun: Vec<u64> = window.batches.iter().map(|words| words[0]).collect();
+            assert_eq!(begun, (*number..number + BATCHES).collect::<Vec<_>>());
+            assert!(window.resident.is_some());
+        }
+    }
+
+    #[test]
+    fn threads_have_windows_of_their_own() {
+        let sampler = Sampler::new(u64::MAX);
+        let mut threads = [None, None, None];
+        let parts: Vec<_> = (0..12).map(|turn| sampler.begin(&mut threads[turn % 3])).collect();
+        use Part::{First, Later};
+        // Batches 0, 4 and 8 begin windows; each goes on with the same thread's next batches.
+        let expected = [
+            Some(First(0)),
+            None,
+            None,
+            Some(Later(0)),
+            Some(First(4)),
+            None,
+            Some(Later(0)),
+            Some(Later(4)),
+            Some(First(8)),
+            Some(Later(0)),
+            Some(Later(4)),
+            Some(Later(8)),
+        ];
+        assert_eq!(parts, expected);
+    }
+}
