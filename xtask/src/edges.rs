@@ -20,6 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("lineup-engine", &["lineup-recording", "lineup-profile"]),
     ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
+    (
+        "lineup-find",
+        &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording", "lineup-explain"],
+    ),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
     ("lineup-advise", &["lineup-model", "lineup-explain"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
@@ -67,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-recording",
             "lineup-kernel",
             "lineup-explain",
+            "lineup-find",
             "lineup-tail",
             "lineup-advise",
             "lineup-prove",

@@ -9,6 +9,7 @@ mod effects;
 mod explain;
 mod figures;
 mod files;
+mod find;
 mod guard;
 mod imv;
 mod kernel;
@@ -55,6 +56,8 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
+    /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
+    Find(find::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
     /// Times calls of functions in a program that runs at its own speed
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
+        Command::Find(options) => find::run(&options),
         Command::Record(options) => record::run(options),
         Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),

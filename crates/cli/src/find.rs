@@ -1,0 +1,127 @@
+//! `lineup find`: what is worth fixing in a whole program.
+
+mod text;
+
+use crate::explain;
+use crate::files;
+use crate::outcome::Outcome;
+use crate::progress::{ReadInStage, Stages};
+use crate::record::{host_caches, variable};
+use crate::surroundings::Surroundings;
+use anyhow::{Context, Result};
+use clap::Args;
+use lineup_cache::CacheSpec;
+use lineup_debuginfo::DebugInfo;
+use lineup_find::{Findings, Recorded};
+use lineup_model::region::Regions;
+use lineup_recording::{Mode, ProgramExit, Reader, Selection};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, Engine, RecordRequest, Subject, in_words};
+use std::ffi::OsString;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup find`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Show findings that gain at least this percentage of all modelled stalls, at best
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
+    least: f64,
+    /// Rows shown of each table; findings are at most ten
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    top: usize,
+    /// Cache to model, such as l1d=32K,8,64; the host's when not given
+    #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
+    caches: Vec<CacheSpec>,
+    /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes longer
+    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    windows: u64,
+    /// Keep the recording in this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Add a variable to the program's environment
+    #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Print JSON (schema lineup.find/1); the program's output then goes to standard error
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    limits: Surroundings,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "a number from 0 to 100".to_owned())
+}
+
+/// Runs `lineup find`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
+    let output = options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec"));
+    let request = request(options, output, &interrupts, &stages)?;
+    let subject = Subject::load(&request.run, None)?;
+    stages.stage(&format!("recording {}", subject.program().display()));
+    let outcome = recorder::record(&request, &subject, &interrupts)?;
+    outcome.require_whole(&request.output)?;
+    let findings = findings(options, &request.output, subject.program(), &stages)?;
+    stages.end();
+    let out = match options.json {
+        true => serde_json::to_string_pretty(&findings)? + "\n",
+        false => text::text(&findings, options.top, files::text_style()),
+    };
+    files::print(&out)?;
+    if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
+        && outcome.finished.stopped.is_none()
+    {
+        stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
+    }
+    Ok(Outcome::Done)
+}
+
+fn request(
+    options: &Options,
+    output: PathBuf,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<RecordRequest> {
+    Ok(RecordRequest {
+        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        engine: Engine::Emulator,
+        process: None,
+        children: false,
+        regions: Regions::default(),
+        mode: Mode::WholeProgram,
+        max_calls: None,
+        selection: Selection::Spread,
+        stop_after: None,
+        warmup_calls: 0,
+        caches: match options.caches.is_empty() {
+            true => host_caches::read()?,
+            false => options.caches.clone(),
+        },
+        window_bytes: options.windows << 20,
+        output,
+        streams: if options.json { Streams::Shown } else { Streams::Ours },
+    })
+}
+
+/// Reads the recording, and works it out.
+fn findings(options: &Options, recording: &Path, program: &Path, stages: &Stages) -> Result<Findings> {
+    let name = || recording.display().to_string();
+    stages.stage(&format!("reading {}, in MiB", recording.display()));
+    let file = lineup_mapping::open(recording).with_context(name)?;
+    let reader = Reader::new(BufReader::new(ReadInStage::new(file, stages))).with_context(name)?;
+    let recorded = Recorded::read(reader);
+    let debug: Vec<Option<DebugInfo>> =
+        recorded.images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
+    stages.stage("naming accesses and trying layouts");
+    let wanted = lineup_find::Options { least_gain: options.least, ..lineup_find::Options::default() };
+    Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), &wanted)?)
+}

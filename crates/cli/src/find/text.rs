@@ -1,0 +1,212 @@
+//! Findings for people: one line each with its next command, then the tables.
+
+use crate::figures::{change, grouped, percent};
+use lineup_find::{Evidence, Finding, Findings, Kind, OwnerStalls, Sign};
+use lineup_report::text::{Align, Table, TextStyle};
+use lineup_report::visible::one_line;
+use std::fmt::Write;
+
+/// Members shown of a type.
+const MEMBERS: usize = 3;
+
+/// The first page: findings, and tables with at most `top` rows.
+pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    head(&mut out, findings);
+    for finding in &findings.findings {
+        finding_text(&mut out, findings, finding);
+    }
+    if findings.findings.is_empty() {
+        let _ = writeln!(
+            out,
+            "nothing is worth fixing by a layout: no best case reaches the threshold of --least"
+        );
+    }
+    if findings.below_threshold > 0 {
+        let _ =
+            writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
+    }
+    let owners = findings.owners.iter().filter(|owner| owner.stall_cycles > 0.0);
+    owners_text(&mut out, &owners.collect::<Vec<_>>(), top, style);
+    functions_text(&mut out, findings, top, style);
+    for note in &findings.notes {
+        let _ = writeln!(out, "note: {}", one_line(note));
+    }
+    out
+}
+
+fn head(out: &mut String, findings: &Findings) {
+    let stalls = &findings.stalls;
+    let all = stalls.cycles();
+    let _ = writeln!(
+        out,
+        "{} instructions; {} cycles of modelled stalls, {} of them for data and {} for code",
+        count(findings.instructions),
+        count(all),
+        percent(share(stalls.data_cycles, all)),
+        percent(share(stalls.code_cycles, all)),
+    );
+    let _ = writeln!(
+        out,
+        "caches: {}; {} cycles from the second level, {} from memory",
+        findings.caches.join(" "),
+        findings.l2_cycles,
+        findings.memory_cycles
+    );
+    let sample = &findings.sample;
+    let named = findings.coverage.named.map_or_else(
+        || "nothing stalled".to_owned(),
+        |named| format!("{} of the stalls for data have names", percent(named)),
+    );
+    let _ = writeln!(
+        out,
+        "{named}; gains are of {} windows of the run with {} of its {} accesses\n",
+        count(sample.windows),
+        count(sample.accesses),
+        count(sample.of_accesses)
+    );
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all.max(1) as f64
+}
+
+fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
+    let subject = match (&finding.subject, finding.kind) {
+        (None, _) => "the code of the whole program".to_owned(),
+        (Some(name), Kind::Code) => format!("the code of {}", one_line(name)),
+        (Some(name), _) => one_line(name).into_owned(),
+    };
+    let proposed = what(finding.kind);
+    let _ = writeln!(
+        out,
+        "{subject}: {} of modelled stalls, at best {} with {proposed}{}",
+        percent(finding.stalls),
+        saved(finding.gain),
+        doubt(finding)
+    );
+    let _ = writeln!(out, "    {}", evidence(&finding.evidence));
+    let others =
+        finding.trials.iter().skip(1).map(|trial| format!("{} {}", what(trial.kind), saved(trial.gain)));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        let _ = writeln!(out, "    else {}", others.join("; "));
+    }
+    if let Some((low, high)) = spread(&finding.gains) {
+        let _ = writeln!(
+            out,
+            "    under {} caches from {} to {}",
+            findings.configurations.len(),
+            saved(low),
+            saved(high)
+        );
+    }
+    let _ = writeln!(out, "    → {}", one_line(&finding.next));
+}
+
+/// A gain as a change of all modelled stalls.
+fn saved(gain: f64) -> String {
+    change(1.0 - gain).replace('-', "−")
+}
+
+/// The least and the most that is gained under any configuration.
+fn spread(gains: &[f64]) -> Option<(f64, f64)> {
+    let low = gains.iter().copied().min_by(f64::total_cmp)?;
+    Some((low, gains.iter().copied().max_by(f64::total_cmp)?))
+}
+
+/// What a kind of layout is.
+fn what(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Order => "members in the order of their use",
+        Kind::Split => "what is used much apart from what is not",
+        Kind::Columns => "an array for each member",
+        Kind::Code => "what is executed side by side",
+    }
+}
+
+fn doubt(finding: &Finding) -> String {
+    match &finding.sign {
+        Sign::Steady => String::new(),
+        Sign::DependsOn(losing) => format!("; depends on the cache: worse with {}", losing.join(", ")),
+    }
+}
+
+fn evidence(evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Type {
+            lines, lines_needed, used, unused, objects, in_arrays, used_bytes_per_line, ..
+        } => {
+            let per_line = used_bytes_per_line
+                .map_or_else(String::new, |bytes| format!(", {bytes:.0} bytes used of each line fetched"));
+            let named: Vec<_> = used.iter().take(2 * MEMBERS).map(|name| one_line(name)).collect();
+            let more = used.len().saturating_sub(named.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!(
+                "{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
+                named.join(", "),
+                count(*objects),
+                percent(*in_arrays)
+            )
+        }
+        Evidence::Code { executed_bytes, lines, lines_needed } => {
+            format!("{lines_needed} of {lines} lines needed for {} bytes executed", count(*executed_bytes))
+        }
+    }
+}
+
+fn owners_text(out: &mut String, owners: &[&OwnerStalls], top: usize, style: TextStyle) {
+    let columns = ["stalls", "accesses", "L1 misses", "L2 misses", "used"].map(|name| (name, Align::Right));
+    let texts = [("data", Align::Left), ("members", Align::Left), ("functions", Align::Left)];
+    let mut table = Table::new(columns.into_iter().chain(texts));
+    for owner in owners.iter().take(top) {
+        let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
+        let members = members.map(|member| format!("{} {}", one_line(&member.path), percent(member.share)));
+        let functions = owner.functions.iter().map(|(name, _)| one_line(name));
+        table.row([
+            percent(owner.share),
+            grouped(owner.accesses, 0),
+            grouped(owner.l1_misses, 0),
+            grouped(owner.l2_misses, 0),
+            owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
+            one_line(&owner.name).into_owned(),
+            members.collect::<Vec<_>>().join(", "),
+            functions.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = write!(out, "\n{}", table.render(style));
+    }
+    more(out, owners.len(), top);
+}
+
+fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+    let columns = ["stalls", "for data", "for code", "instructions"].map(|name| (name, Align::Right));
+    let mut table = Table::new(columns.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
+    let all = findings.stalls.cycles();
+    let stalling = findings.functions.iter().filter(|function| function.stalls.cycles() > 0);
+    for function in stalling.clone().take(top) {
+        table.row([
+            percent(function.share),
+            percent(share(function.stalls.data_cycles, all)),
+            percent(share(function.stalls.code_cycles, all)),
+            count(function.instructions),
+            one_line(&function.name).into_owned(),
+            one_line(&function.image).into_owned(),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = write!(out, "\n{}", table.render(style));
+    }
+    more(out, stalling.count(), top);
+}
+
+fn more(out: &mut String, all: usize, top: usize) {
+    if all > top {
+        let _ = writeln!(out, "{} more; --top shows more, --json all", all - top);
+    }
+}
+
+fn count(value: u64) -> String {
+    grouped(value as f64, 0)
+}

@@ -1,0 +1,169 @@
+//! `lineup find`: what is found in programs of which the answer is known.
+
+mod installed;
+mod place;
+
+use place::Place;
+use serde_json::Value;
+
+/// Caches so small that little programs stall.
+const CACHES: [&str; 6] = ["--cache", "l1i=4K,4,64", "--cache", "l1d=4K,4,64", "--cache", "l2=16K,8,64"];
+
+/// Findings as JSON.
+fn found(place: &Place, more: &[&str], arguments: &[&str]) -> Value {
+    let all = [&["find", "--json"][..], &CACHES, more, &["--", "./program"], arguments].concat();
+    let output = place.lineup(&all).output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {path} of {value}"))
+}
+
+fn text<'v>(value: &'v Value, path: &str) -> &'v str {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_else(|| panic!("no text at {path} of {value}"))
+}
+
+fn owner<'v>(found: &'v Value, name: &str) -> &'v Value {
+    let owners = found["owners"].as_array().expect("owners");
+    owners.iter().find(|owner| owner["name"] == name).unwrap_or_else(|| panic!("no {name} in {found}"))
+}
+
+/// All modelled stalls.
+fn stalls(found: &Value) -> f64 {
+    number(found, "/stalls/code_cycles") + number(found, "/stalls/data_cycles")
+}
+
+/// Devices in an array of which two members are used, a list whose nodes hold text that is not, and numbers that fit in
+/// the caches. With BEST the devices have the order that is best for them.
+const DEVICES: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef BEST
+struct device { long hits; int flags; char more[60]; long id; char name[48]; };
+#else
+struct device { long id; char name[48]; long hits; char more[60]; int flags; };
+#endif
+struct node { struct node *next; char text[56]; int key; };
+struct small { int a, b; };
+static struct device devices[400] __attribute__((aligned(64)));
+static struct small smalls[20];
+static struct node *head;
+__attribute__((noinline)) long walk(int turn) { long sum = 0; for (int i = 0; i < 400; i++) { sum += devices[i].hits; if (devices[i].flags > turn) sum++; } return sum; }
+__attribute__((noinline)) long list(int key) { long sum = 0; for (struct node *node = head; node; node = node->next) if (node->key == key) sum++; return sum; }
+__attribute__((noinline)) long numbers(long of) { long sum = of; for (int turn = 0; turn < 200; turn++) for (int i = 0; i < 20; i++) sum += smalls[i].a * turn; return sum; }
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 20; i++) smalls[i].a = argc + i;
+	for (int i = 0; i < 400; i++) { devices[i].hits = i; devices[i].flags = i % 3; }
+	for (int i = 0; i < 150; i++) { struct node *node = malloc(sizeof *node); node->next = head; node->key = i; head = node; }
+	long sum = 0;
+	for (int turn = 0; turn < 60; turn++) sum += walk(turn) + list(turn) + numbers(turn);
+	printf("%ld\n", sum);
+	return 0;
+}
+"#;
+
+#[test]
+fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
+    let place = Place::new(DEVICES, &[]);
+    let findings = found(&place, &[], &[]);
+    // All of the run is in the windows, so that modelling it again gives the same stalls.
+    assert_eq!(number(&findings, "/sample/accesses"), number(&findings, "/sample/of_accesses"));
+    assert_eq!(number(&findings, "/sample/stall_cycles"), stalls(&findings));
+    assert!(number(&findings, "/coverage/named") > 0.99, "{findings}");
+    let devices = owner(&findings, "device");
+    assert_eq!(devices["members"][0]["path"], "hits");
+    assert_eq!(devices["members"][1]["path"], "flags");
+    // Sixty walks and the beginning: two lines of each device every time.
+    assert_eq!(number(devices, "/l1_misses"), 61.0 * 800.0);
+    assert_eq!(number(devices, "/accesses"), 61.0 * 800.0);
+    assert_eq!(number(devices, "/used_bytes_per_line"), 6.0);
+    assert!(number(owner(&findings, "small"), "/share") < 0.01);
+    let first = &findings["findings"][0];
+    assert_eq!((text(first, "/subject"), &first["functions"]), ("device", &serde_json::json!(["walk"])));
+    assert_eq!(text(first, "/next"), "lineup study --region walk -- ./program");
+    assert_eq!((number(first, "/evidence/lines"), number(first, "/evidence/lines_needed")), (2.0, 1.0));
+    assert_eq!(number(first, "/evidence/in_arrays"), 1.0);
+    let node = &findings["findings"][1];
+    assert_eq!(text(node, "/subject"), "node");
+    assert_eq!(findings["configurations"].as_array().map(Vec::len), first["gains"].as_array().map(Vec::len));
+    assert!(findings["configurations"].as_array().is_some_and(|all| all.len() >= 8));
+}
+
+#[test]
+fn the_gain_of_an_order_is_what_the_order_gains() {
+    let as_it_is = found(&Place::new(DEVICES, &[]), &["--least", "0"], &[]);
+    let best = found(&Place::new(DEVICES, &["-DBEST"]), &[], &[]);
+    let finding = as_it_is["findings"].as_array().expect("findings").iter();
+    let of_devices = finding.clone().find(|finding| finding["subject"] == "device").expect("devices");
+    let trials = of_devices["trials"].as_array().expect("trials");
+    let order = trials.iter().find(|trial| trial["kind"] == "order").expect("an order");
+    let gained = 1.0 - stalls(&best) / stalls(&as_it_is);
+    assert!(gained > 0.2, "{gained}");
+    assert!((number(order, "/gain") / gained - 1.0).abs() < 0.1, "{order} {gained}");
+}
+
+/// Of a run that is longer than its windows, shares and gains are nearly the same.
+#[test]
+fn a_sample_tells_the_same_as_the_whole_run() {
+    let place = Place::new(&DEVICES.replace("turn < 60", "turn < 600"), &[]);
+    let whole = found(&place, &["--windows", "64"], &[]);
+    let sample = found(&place, &["--windows", "2"], &[]);
+    assert_eq!(stalls(&whole), stalls(&sample));
+    assert_eq!(number(&whole, "/sample/accesses"), number(&whole, "/sample/of_accesses"));
+    assert!(number(&sample, "/sample/accesses") < 0.2 * number(&sample, "/sample/of_accesses"), "{sample}");
+    for number_of in [0, 1] {
+        let [one, other] = [&whole, &sample].map(|found| &found["findings"][number_of]);
+        assert_eq!((&one["subject"], &one["kind"]), (&other["subject"], &other["kind"]));
+        for figure in ["/stalls", "/gain"] {
+            let (one, other) = (number(one, figure), number(other, figure));
+            assert!((one / other - 1.0).abs() < 0.05, "{figure}: {one} {other}");
+        }
+    }
+}
+
+/// Three hundred functions that are run in turn, each with code that is not executed between what is.
+#[test]
+fn code_that_stalls_more_than_data_is_told_to() {
+    let functions = (0..300).map(|number| {
+        format!(
+            "__attribute__((noinline, aligned(64))) long f{number}(long x) {{\n\
+             if (x == {number}) {{ puts(\"never\"); x *= {number}; puts(\"ever\"); return x / 7; }}\n\
+             x += {number}; if (x < 0) {{ printf(\"%ld %ld\", x, x * 3); puts(\"lost\"); }}\n\
+             x ^= x >> 3; if (x == -2) {{ printf(\"%ld %ld\", x * 5, x); puts(\"found\"); }} return x; }}\n"
+        )
+    });
+    let calls = (0..300).map(|number| format!("x = f{number}(x);\n"));
+    let source = format!(
+        "#include <stdio.h>\n{}int main(void) {{ long x = 1000000; for (int i = 0; i < 100; i++) {{ {} }} printf(\"%ld\\n\", x); }}",
+        functions.collect::<String>(),
+        calls.collect::<String>()
+    );
+    let place = Place::new(&source, &[]);
+    let findings = found(&place, &[], &[]);
+    assert!(number(&findings, "/stalls/code_cycles") > 10.0 * number(&findings, "/stalls/data_cycles"));
+    let first = &findings["findings"][0];
+    assert_eq!((&first["subject"], text(first, "/kind")), (&Value::Null, "code"));
+    assert!(number(first, "/gain") > 0.1, "{first}");
+    let output =
+        place.lineup(&[&["find"][..], &CACHES, &["--", "./program"]].concat()).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("the code of the whole program:"), "{said}");
+    place.assert_clean();
+}
+
+#[test]
+fn what_cannot_be_done_is_refused() {
+    let place = Place::new("int main(void) { return 0; }", &[]);
+    let refused = |arguments: &[&str]| {
+        let output = place.lineup(arguments).output().expect("lineup runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["find"]).contains("PROGRAM"));
+    assert!(refused(&["find", "--least", "much", "--", "./program"]).contains("a number from 0 to 100"));
+    assert!(refused(&["find", "--windows", "0", "--", "./program"]).contains("--windows"));
+    assert!(refused(&["find", "--", "./no-such-program"]).contains("no-such-program"));
+}

@@ -1,0 +1,219 @@
+//! The counts of the whole run, divided among names and functions.
+//!
+//! What an instruction missed is known exactly; among several names it is divided as its misses in the windows were, or
+//! where it missed nothing there, as its accesses. Of an instruction that no window has, the code alone says what it
+//! accesses, or nothing does.
+
+use crate::error::FindError;
+use crate::naming::{Naming, Point};
+use crate::owner::Owner;
+use crate::recorded::Recorded;
+use crate::replay::{count, cycles};
+use lineup_cache::Missed;
+use lineup_debuginfo::{DebugInfo, spelled};
+use lineup_model::image::LoadedImage;
+use lineup_recording::{Latency, Misses, WindowStep};
+use std::collections::HashMap;
+
+/// Accesses and their misses, where shares of counts are added up.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) accesses: f64,
+    pub(crate) l1: f64,
+    pub(crate) l2: f64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.accesses += other.accesses;
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+    }
+
+    /// Cycles that the misses stall for.
+    pub(crate) fn cycles(&self, latency: Latency) -> f64 {
+        let from_l2 = (self.l1 - self.l2).max(0.0);
+        from_l2 * f64::from(latency.l2_cycles) + self.l2 * f64::from(latency.memory_cycles)
+    }
+}
+
+/// What one instruction's loads, or stores, were seen to do in the windows, by spot.
+type Seen = HashMap<u32, (u64, Misses)>;
+
+/// What every instruction was seen to do.
+#[derive(Default)]
+pub(crate) struct Observed(HashMap<(u64, bool), Seen>);
+
+impl Observed {
+    /// Takes in an access.
+    pub(crate) fn see(&mut self, step: &WindowStep, point: Point, missed: Missed) {
+        if let WindowStep::Access { pc, is_store, .. } = *step {
+            let (accesses, misses) = self.0.entry((pc, is_store)).or_default().entry(point.spot).or_default();
+            *accesses += 1;
+            count(misses, missed);
+        }
+    }
+}
+
+/// A function, by its number among those that ran.
+pub(crate) type FunctionNumber = usize;
+
+/// Counts of one function.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct FunctionCounts {
+    pub(crate) name: String,
+    pub(crate) image: String,
+    pub(crate) instructions: u64,
+    pub(crate) fetch_misses: Misses,
+    pub(crate) access_misses: Misses,
+}
+
+/// Counts of the whole run, by name and by function.
+pub(crate) struct Attribution {
+    /// By spot.
+    pub(crate) spots: HashMap<u32, Tally>,
+    /// By owner and function.
+    pub(crate) owners: HashMap<(Owner, FunctionNumber), Tally>,
+    pub(crate) functions: Vec<FunctionCounts>,
+}
+
+impl Attribution {
+    /// Divides the counts of the whole run.
+    pub(crate) fn of(
+        recorded: &Recorded,
+        debug: &[Option<DebugInfo>],
+        naming: &mut Naming<'_>,
+        observed: &Observed,
+        latency: Latency,
+    ) -> Result<Attribution, FindError> {
+        let mut functions = Functions::new(&recorded.images, debug);
+        for run in &recorded.runs {
+            let counts = functions.at(run.pc);
+            counts.instructions += run.instructions;
+            add(&mut counts.fetch_misses, run.fetch_misses);
+            add(&mut counts.access_misses, run.load_misses);
+            add(&mut counts.access_misses, run.store_misses);
+        }
+        let mut spots: HashMap<u32, Tally> = HashMap::new();
+        let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();
+        for counts in &recorded.instructions {
+            let function = functions.number(counts.pc);
+            let sides =
+                [(false, counts.loads, counts.load_misses), (true, counts.stores, counts.store_misses)];
+            for (is_store, accesses, misses) in sides.into_iter().filter(|(_, accesses, _)| *accesses > 0) {
+                for (spot, tally) in match observed.0.get(&(counts.pc, is_store)) {
+                    Some(seen) => divide(seen, accesses, misses, latency),
+                    None => vec![(naming.by_code(counts.pc, is_store)?, whole(accesses, misses))],
+                } {
+                    spots.entry(spot).or_default().add(tally);
+                    let owner = naming.spots[spot as usize].owner;
+                    owners.entry((owner, function)).or_default().add(tally);
+                }
+            }
+        }
+        Ok(Attribution { spots, owners, functions: functions.all })
+    }
+}
+
+fn add(sum: &mut Misses, misses: Misses) {
+    *sum = Misses { l1: sum.l1 + misses.l1, l2: sum.l2 + misses.l2 };
+}
+
+fn whole(accesses: u64, misses: Misses) -> Tally {
+    Tally { accesses: accesses as f64, l1: misses.l1 as f64, l2: misses.l2 as f64 }
+}
+
+/// Divides an instruction's counts among the spots that it was seen at.
+fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<(u32, Tally)> {
+    let all_accesses: u64 = seen.values().map(|(accesses, _)| accesses).sum();
+    let all_stalls: u64 = seen.values().map(|(_, misses)| cycles(*misses, latency)).sum();
+    let total = whole(accesses, misses);
+    let share = |(own_accesses, own_misses): &(u64, Misses)| {
+        let of_accesses = *own_accesses as f64 / all_accesses.max(1) as f64;
+        let of_stalls = match all_stalls {
+            0 => of_accesses,
+            all => cycles(*own_misses, latency) as f64 / all as f64,
+        };
+        Tally { accesses: total.accesses * of_accesses, l1: total.l1 * of_stalls, l2: total.l2 * of_stalls }
+    };
+    let mut divided: Vec<(u32, Tally)> = seen.iter().map(|(spot, counts)| (*spot, share(counts))).collect();
+    // Sums of fractions come out the same each time.
+    divided.sort_by_key(|(spot, _)| *spot);
+    divided
+}
+
+/// Functions by the addresses of their code.
+struct Functions<'a> {
+    images: &'a [LoadedImage],
+    debug: &'a [Option<DebugInfo>],
+    all: Vec<FunctionCounts>,
+    numbers: HashMap<(String, String), FunctionNumber>,
+    known: HashMap<u64, FunctionNumber>,
+}
+
+impl<'a> Functions<'a> {
+    fn new(images: &'a [LoadedImage], debug: &'a [Option<DebugInfo>]) -> Self {
+        Functions { images, debug, all: Vec::new(), numbers: HashMap::new(), known: HashMap::new() }
+    }
+
+    fn at(&mut self, pc: u64) -> &mut FunctionCounts {
+        let number = self.number(pc);
+        &mut self.all[number]
+    }
+
+    fn number(&mut self, pc: u64) -> FunctionNumber {
+        if let Some(known) = self.known.get(&pc) {
+            return *known;
+        }
+        let (name, image) = function_at(self.images, self.debug, pc);
+        let next = self.all.len();
+        let number = *self.numbers.entry((name.clone(), image.clone())).or_insert(next);
+        if number == next {
+            self.all.push(FunctionCounts { name, image, ..FunctionCounts::default() });
+        }
+        self.known.insert(pc, number);
+        number
+    }
+}
+
+/// The function and the file at a runtime address, by the symbols that link it.
+pub(crate) fn function_at(images: &[LoadedImage], debug: &[Option<DebugInfo>], pc: u64) -> (String, String) {
+    let Some((image, debug)) = images.iter().zip(debug).rfind(|(image, _)| image.contains(pc)) else {
+        return ("(outside every file)".to_owned(), String::new());
+    };
+    let link = image.to_link(pc);
+    let symbol = debug.as_ref().and_then(|debug| {
+        let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
+        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(&symbol.name)))
+    });
+    (symbol.unwrap_or_else(|| "(no symbol)".to_owned()), image.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misses_are_divided_as_they_were_seen_and_accesses_as_theirs() {
+        let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
+        let seen = Seen::from([
+            (1, (30, Misses { l1: 1, l2: 0 })),
+            (2, (10, Misses { l1: 3, l2: 0 })),
+            (3, (60, Misses::default())),
+        ]);
+        let divided = divide(&seen, 1000, Misses { l1: 40, l2: 4 }, latency);
+        let expected = [
+            (1, Tally { accesses: 300.0, l1: 10.0, l2: 1.0 }),
+            (2, Tally { accesses: 100.0, l1: 30.0, l2: 3.0 }),
+            (3, Tally { accesses: 600.0, l1: 0.0, l2: 0.0 }),
+        ];
+        assert_eq!(divided, expected);
+        let unmissed = Seen::from([(1, (3, Misses::default())), (2, (1, Misses::default()))]);
+        let l1: Vec<f64> = divide(&unmissed, 8, Misses { l1: 4, l2: 0 }, latency)
+            .iter()
+            .map(|(_, tally)| tally.l1)
+            .collect();
+        assert_eq!(l1, [3.0, 1.0]);
+        assert_eq!(Tally { accesses: 0.0, l1: 3.0, l2: 1.0 }.cycles(latency), 120.0);
+    }
+}

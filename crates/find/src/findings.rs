@@ -1,0 +1,239 @@
+//! What was found: plain values.
+
+use serde::Serialize;
+
+/// What is worth fixing in a program, and where its stalls are.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Findings {
+    /// Version of this value as JSON.
+    pub schema: &'static str,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What recorded it.
+    pub recorder: String,
+    /// The caches that were modelled.
+    pub caches: Vec<String>,
+    /// Cycles for a line that the second level has.
+    pub l2_cycles: u32,
+    /// Cycles for a line from memory.
+    pub memory_cycles: u32,
+    /// Instructions of the whole program.
+    pub instructions: u64,
+    /// Modelled stalls of the whole program.
+    pub stalls: Stalls,
+    /// How much of them has names.
+    pub coverage: Coverage,
+    /// The windows of the run.
+    pub sample: Sample,
+    /// The caches that gains were tried under, the modelled ones first.
+    pub configurations: Vec<String>,
+    /// What is worth fixing, by what can be gained.
+    pub findings: Vec<Finding>,
+    /// How many more were tried whose best case is under the threshold.
+    pub below_threshold: usize,
+    /// Where data stalled: types, variables, buffers and all else that has a name, most stalls first. What never stalled
+    /// is left out.
+    pub owners: Vec<OwnerStalls>,
+    /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
+    pub functions: Vec<FunctionStalls>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// Modelled stalls, in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct Stalls {
+    /// Of fetches.
+    pub code_cycles: u64,
+    /// Of loads and stores.
+    pub data_cycles: u64,
+}
+
+impl Stalls {
+    /// Both.
+    pub fn cycles(&self) -> u64 {
+        self.code_cycles + self.data_cycles
+    }
+}
+
+/// The share of modelled data stalls that has a name, and of which class.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Coverage {
+    /// Named, of all stalls of data; `None` when there were none.
+    pub named: Option<f64>,
+    /// Of each class.
+    pub classes: Vec<ClassShare>,
+}
+
+/// The share of data stalls that has names of one class.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ClassShare {
+    /// The class.
+    pub class: &'static str,
+    /// Its share.
+    pub share: f64,
+}
+
+/// The windows of the run in which every access is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Sample {
+    /// How many.
+    pub windows: u64,
+    /// Accesses in them.
+    pub accesses: u64,
+    /// Accesses of the whole run.
+    pub of_accesses: u64,
+    /// Stalls in them, modelled with the caches as the run had them.
+    pub stall_cycles: u64,
+}
+
+/// What a finding proposes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Members in the order of their use.
+    Order,
+    /// The members that are used in objects of their own.
+    Split,
+    /// An array for each member instead of an array of objects.
+    Columns,
+    /// Code without what is not executed between.
+    Code,
+}
+
+/// Whether a gain depends on the cache.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign {
+    /// Every configuration gains.
+    Steady,
+    /// These lose.
+    DependsOn(Vec<String>),
+}
+
+/// A layout that was tried.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trial {
+    /// What was tried.
+    pub kind: Kind,
+    /// The share of all modelled stalls that it saves.
+    pub gain: f64,
+}
+
+/// One thing that is worth fixing.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Finding {
+    /// The type, or the function; `None` for the code of the whole program.
+    pub subject: Option<String>,
+    /// What to do: what saves most, or what `lineup study` can do where that saves nearly as much.
+    pub kind: Kind,
+    /// The share of all modelled stalls that the subject has.
+    pub stalls: f64,
+    /// The share of all modelled stalls that it would save at best.
+    pub gain: f64,
+    /// The same under each configuration, in the order of [`Findings::configurations`].
+    pub gains: Vec<f64>,
+    /// Whether that depends on the cache.
+    pub sign: Sign,
+    /// What it rests on.
+    pub evidence: Evidence,
+    /// Everything that was tried for this subject: the one that the finding is of, then the best first.
+    pub trials: Vec<Trial>,
+    /// The functions in which the subject stalls most.
+    pub functions: Vec<String>,
+    /// The command to go on with.
+    pub next: String,
+}
+
+/// What a finding rests on.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Evidence {
+    /// Of a type.
+    Type {
+        /// Bytes of an object.
+        size_bytes: u64,
+        /// Lines that an object of this size takes at least.
+        lines: u64,
+        /// Lines that what is used of it needs.
+        lines_needed: u64,
+        /// Members that were used in the windows, most used first.
+        used: Vec<String>,
+        /// How many members were not.
+        unused: usize,
+        /// Objects seen in the windows.
+        objects: u64,
+        /// The share of them with another right behind.
+        in_arrays: f64,
+        /// Bytes used of each line that was fetched for it, on average.
+        used_bytes_per_line: Option<f64>,
+    },
+    /// Of code.
+    Code {
+        /// Bytes executed in the windows.
+        executed_bytes: u64,
+        /// Lines they lie on.
+        lines: u64,
+        /// Lines they would need.
+        lines_needed: u64,
+    },
+}
+
+/// Data stalls of one owner.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct OwnerStalls {
+    /// What it is called.
+    pub name: String,
+    /// Its class: `member` for types.
+    pub class: &'static str,
+    /// Bytes of a type.
+    pub size_bytes: Option<u64>,
+    /// Loads and stores.
+    pub accesses: f64,
+    /// Of them, missed in the first level.
+    pub l1_misses: f64,
+    /// And in the second.
+    pub l2_misses: f64,
+    /// Modelled stalls.
+    pub stall_cycles: f64,
+    /// Their share in all modelled stalls, of code too.
+    pub share: f64,
+    /// Bytes used of each line that was fetched for it, on average, in the windows.
+    pub used_bytes_per_line: Option<f64>,
+    /// Its members, most stalls first.
+    pub members: Vec<MemberStalls>,
+    /// The functions in which it stalls, most first: name and share in the owner's stalls.
+    pub functions: Vec<(String, f64)>,
+}
+
+/// Stalls of one member.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemberStalls {
+    /// Its path.
+    pub path: String,
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Loads and stores.
+    pub accesses: f64,
+    /// Modelled stalls.
+    pub stall_cycles: f64,
+    /// Their share in all modelled stalls.
+    pub share: f64,
+}
+
+/// Counts of one function, exact.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FunctionStalls {
+    /// Its name as the source spells it.
+    pub name: String,
+    /// The file it is in; empty outside every file.
+    pub image: String,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Modelled stalls.
+    pub stalls: Stalls,
+    /// Their share in all modelled stalls.
+    pub share: f64,
+}

@@ -1,0 +1,261 @@
+//! What each subject would gain at best: layouts tried on the windows of the run.
+
+use crate::attribution::Attribution;
+use crate::configurations::Configuration;
+use crate::findings::{Evidence, Kind, Sign, Trial};
+use crate::layouts::{Layout, Objects, Packed, Relaid};
+use crate::naming::{Naming, Point};
+use crate::owner::{self, Owner, Spot};
+use crate::pieces::{Piece, pieces};
+use crate::replay::replay;
+use crate::watched::Watched;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::catalog::Ty;
+use lineup_model::image::LoadedImage;
+use lineup_recording::{Latency, Window, WindowStep};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+
+/// Types, and functions, for which layouts are tried: those with most stalls.
+const MOST_SUBJECTS: usize = 16;
+/// A layout that `lineup study` can carry out is preferred to one that it cannot, when it gains at least this share of it.
+const GOOD_ENOUGH: f64 = 0.8;
+/// A member is used much when it is accessed at least once for so many accesses of the most used one.
+const MUCH: u64 = 8;
+/// What lies in arrays to at least this share can be laid by columns.
+const LEAST_IN_ARRAYS: f64 = 0.5;
+
+/// What could be gained for one subject.
+pub(crate) struct Gain {
+    pub(crate) subject: Subject,
+    /// The one to go for first, then the best.
+    pub(crate) trials: Vec<Trial>,
+    /// Of the first one, under each configuration.
+    pub(crate) gains: Vec<f64>,
+    /// Cycles that the subject stalled for in the windows.
+    pub(crate) window_cycles: u64,
+    pub(crate) evidence: Evidence,
+}
+
+impl Gain {
+    /// Whether that depends on the cache.
+    pub(crate) fn sign(&self, configurations: &[Configuration]) -> Sign {
+        let losing = self.gains.iter().zip(configurations).filter(|(gain, _)| **gain < 0.0);
+        let losing: Vec<String> = losing.map(|(_, one)| one.name.clone()).collect();
+        if losing.is_empty() { Sign::Steady } else { Sign::DependsOn(losing) }
+    }
+}
+
+/// What a layout is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    Type(Ty),
+    /// By number; `None` is the code of the whole program.
+    Function(Option<usize>),
+}
+
+/// What layouts are tried on.
+pub(crate) struct Bench<'b> {
+    pub(crate) windows: &'b [Window],
+    pub(crate) points: &'b [Vec<Point>],
+    pub(crate) spots: &'b [Spot],
+    pub(crate) watched: &'b Watched,
+    pub(crate) configurations: &'b [Configuration],
+    pub(crate) latency: Latency,
+    pub(crate) line_bytes: u64,
+    /// Stalls in the windows as they were, under each configuration.
+    pub(crate) base: Vec<u64>,
+}
+
+impl<'b> Bench<'b> {
+    /// Replays the windows as they were, under each configuration.
+    pub(crate) fn new(
+        (windows, points): (&'b [Window], &'b [Vec<Point>]),
+        spots: &'b [Spot],
+        watched: &'b Watched,
+        configurations: &'b [Configuration],
+        latency: Latency,
+        line_bytes: u64,
+    ) -> Self {
+        let mut bench =
+            Bench { windows, points, spots, watched, configurations, latency, line_bytes, base: Vec::new() };
+        bench.base = bench.under_each(&Layout::AsIs);
+        bench
+    }
+
+    fn stalls(&self, configuration: &Configuration, layout: &Layout) -> u64 {
+        let outcome = replay(configuration, (self.windows, self.points), layout, |_, _, _| ());
+        outcome.cycles(self.latency)
+    }
+
+    fn under_each(&self, layout: &Layout) -> Vec<u64> {
+        self.configurations.par_iter().map(|configuration| self.stalls(configuration, layout)).collect()
+    }
+
+    /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration.
+    fn best(&self, layouts: Vec<(Kind, Layout)>) -> Option<(Vec<Trial>, Vec<f64>)> {
+        let usual = self.configurations.first()?;
+        let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
+        let base = *self.base.first()?;
+        let tried = layouts.into_par_iter().map(|(kind, layout)| {
+            let gain = share(base, self.stalls(usual, &layout));
+            (Trial { kind, gain }, layout)
+        });
+        let mut tried: Vec<(Trial, Layout)> = tried.collect();
+        tried.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
+        // Of two ways of the same kind, the better.
+        let mut trials: Vec<Trial> = Vec::new();
+        for (trial, _) in &tried {
+            if !trials.iter().any(|known| known.kind == trial.kind) {
+                trials.push(trial.clone());
+            }
+        }
+        let best = preferred(&trials)?;
+        trials[..=best].rotate_right(1);
+        let (_, best) = tried.iter().find(|(trial, _)| *trial == trials[0])?;
+        let gains = self.base.iter().zip(self.under_each(best)).map(|(base, stalls)| share(*base, stalls));
+        Some((trials, gains.collect()))
+    }
+}
+
+/// The one to go for, of trials with the best first.
+fn preferred(trials: &[Trial]) -> Option<usize> {
+    let enough = trials.first()?.gain * GOOD_ENOUGH;
+    let can_be_done = |trial: &Trial| matches!(trial.kind, Kind::Order | Kind::Split) && trial.gain >= enough;
+    Some(trials.iter().position(can_be_done).unwrap_or(0))
+}
+
+/// What could be gained for the types with most stalls.
+pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty]) -> Vec<Gain> {
+    let mut gains = Vec::new();
+    for ty in types.iter().take(MOST_SUBJECTS) {
+        let Some(objects) = objects(bench, naming, *ty) else { continue };
+        let Some((trials, per_configuration)) = bench.best(layouts(&objects)) else { continue };
+        let evidence = evidence(bench, naming, *ty, &objects);
+        let window_cycles = bench.watched.owner_cycles.get(&Owner::Type(*ty)).copied().unwrap_or_default();
+        gains.push(Gain {
+            subject: Subject::Type(*ty),
+            trials,
+            gains: per_configuration,
+            window_cycles,
+            evidence,
+        });
+    }
+    gains
+}
+
+/// Layouts for the objects of a type.
+fn layouts(objects: &Objects) -> Vec<(Kind, Layout)> {
+    let most = objects.heat.iter().copied().max().unwrap_or(0);
+    let as_layout = |kind, relaid: Option<Relaid>| relaid.map(|relaid| (kind, Layout::Objects(relaid)));
+    let columns = (objects.share_in_arrays() >= LEAST_IN_ARRAYS).then(|| objects.by_columns());
+    [
+        as_layout(Kind::Order, objects.in_order_of_use()),
+        as_layout(Kind::Split, objects.split(|piece| objects.heat[piece] > 0)),
+        as_layout(Kind::Split, objects.split(|piece| objects.heat[piece] * MUCH > most)),
+        as_layout(Kind::Columns, columns),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The objects of a type in the windows; `None` where its members cannot be moved, or none was seen.
+fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<Objects> {
+    let (types, described) = naming.namer.catalog().table(ty)?;
+    let size_bytes = types.size_bytes(described.id).filter(|size| *size > 0)?;
+    let pieces = pieces(types, described.id)?;
+    let is_own = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
+    let heat = vec![0; pieces.len()];
+    let mut objects = Objects { is_own, size_bytes, pieces, heat, bases: Vec::new() };
+    for (window, points) in bench.windows.iter().zip(bench.points) {
+        let addresses = window.steps.iter().filter_map(|step| match step {
+            WindowStep::Access { address, .. } => Some(*address),
+            WindowStep::Fetch { .. } => None,
+        });
+        for (address, point) in addresses.zip(points).filter(|(_, point)| objects.is_own[point.spot as usize])
+        {
+            let offset = u64::from(point.offset);
+            if let Some(piece) = objects.piece_at(offset) {
+                objects.heat[piece] += 1;
+                objects.bases.push(address.wrapping_sub(offset));
+            }
+        }
+        objects.bases.sort_unstable();
+        objects.bases.dedup();
+    }
+    (!objects.bases.is_empty()).then_some(objects)
+}
+
+fn evidence(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty, objects: &Objects) -> Evidence {
+    let mut used: Vec<usize> = (0..objects.pieces.len()).filter(|piece| objects.heat[*piece] > 0).collect();
+    let used_bytes: u64 = used.iter().map(|piece| objects.pieces[*piece].size_bytes()).sum();
+    used.sort_by_key(|piece| std::cmp::Reverse(objects.heat[*piece]));
+    let mut name = |piece: &Piece| {
+        let spot = Spot { owner: Owner::Type(ty), at: piece.start, size_bytes: piece.size_bytes() };
+        owner::member_name(&mut naming.namer, spot)
+    };
+    Evidence::Type {
+        size_bytes: objects.size_bytes,
+        lines: objects.size_bytes.div_ceil(bench.line_bytes),
+        lines_needed: used_bytes.div_ceil(bench.line_bytes),
+        unused: objects.pieces.len() - used.len(),
+        used: used.iter().map(|piece| name(&objects.pieces[*piece])).collect(),
+        objects: objects.bases.len() as u64,
+        in_arrays: objects.share_in_arrays(),
+        used_bytes_per_line: bench.watched.used_per_line.get(&Owner::Type(ty)).copied(),
+    }
+}
+
+/// What could be gained for the code of the functions with most stalls, and for all code.
+pub(crate) fn of_code(
+    bench: &Bench<'_>,
+    attribution: &Attribution,
+    (images, debug): (&[LoadedImage], &[Option<DebugInfo>]),
+    least_cycles: f64,
+) -> Vec<Gain> {
+    let fetched = fetched(bench.windows);
+    let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::new();
+    for (pc, size_bytes) in &fetched {
+        let function = crate::attribution::function_at(images, debug, *pc);
+        by_function.entry(function).or_default().insert(*pc, *size_bytes);
+    }
+    let cycles =
+        |number: &usize| crate::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency);
+    let is_worth = |number: &usize| cycles(number) > 0 && cycles(number) as f64 >= least_cycles;
+    let mut numbers: Vec<usize> = (0..attribution.functions.len()).filter(is_worth).collect();
+    numbers.sort_by_key(|number| std::cmp::Reverse(cycles(number)));
+    let of_function = |number: usize| {
+        let counts = &attribution.functions[number];
+        Some((Some(number), by_function.get(&(counts.name.clone(), counts.image.clone()))?))
+    };
+    let subjects = numbers.into_iter().take(MOST_SUBJECTS).filter_map(of_function);
+    let of_all: u64 = (0..attribution.functions.len()).map(|number| cycles(&number)).sum();
+    let is_worth = of_all > 0 && of_all as f64 >= least_cycles;
+    let all = std::iter::once((None, &fetched)).filter(|_| is_worth);
+    let gain = |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>)| {
+        let packed = Packed::new(fetched, |_| true);
+        let executed_bytes = packed.size_bytes();
+        let evidence = Evidence::Code {
+            executed_bytes,
+            lines: packed.lines_now(bench.line_bytes),
+            lines_needed: executed_bytes.div_ceil(bench.line_bytes),
+        };
+        let (trials, gains) = bench.best(vec![(Kind::Code, Layout::Code(packed))])?;
+        let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
+        Some(Gain { subject: Subject::Function(number), trials, gains, window_cycles, evidence })
+    };
+    all.chain(subjects).filter_map(gain).collect()
+}
+
+/// First byte and size of each fetch in the windows.
+fn fetched(windows: &[Window]) -> BTreeMap<u64, u64> {
+    let mut fetched: BTreeMap<u64, u64> = BTreeMap::new();
+    for step in windows.iter().flat_map(|window| &window.steps) {
+        if let WindowStep::Fetch { pc, size_bytes } = *step {
+            let size = fetched.entry(pc).or_default();
+            *size = (*size).max(u64::from(size_bytes));
+        }
+    }
+    fetched
+}

@@ -1,0 +1,363 @@
+//! Layouts that are tried: where each address goes.
+
+use crate::naming::Point;
+use crate::pieces::{Piece, closely, put_in_order};
+use std::collections::BTreeMap;
+
+/// Room in which objects are laid apart: above all addresses of programs.
+const APART: u64 = 1 << 60;
+/// Between one part of split objects and the next.
+const APART_EACH: u64 = 1 << 56;
+/// Where code is laid anew.
+const CODE: u64 = 3 << 60;
+
+/// Where addresses go.
+pub(crate) enum Layout {
+    /// Where they were.
+    AsIs,
+    /// The objects of a type anew.
+    Objects(Relaid),
+    /// Code anew.
+    Code(Packed),
+}
+
+impl Layout {
+    /// Where data goes.
+    #[inline]
+    pub(crate) fn data(&self, address: u64, point: Point) -> u64 {
+        match self {
+            Layout::Objects(relaid) => relaid.place(address, point),
+            Layout::AsIs | Layout::Code(_) => address,
+        }
+    }
+
+    /// Where code goes.
+    #[inline]
+    pub(crate) fn code(&self, pc: u64) -> u64 {
+        match self {
+            Layout::Code(packed) => packed.place(pc),
+            Layout::AsIs | Layout::Objects(_) => pc,
+        }
+    }
+
+    /// Passes on where the contents of a line that a cache held would be.
+    pub(crate) fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
+        match self {
+            Layout::AsIs => pass_on(line),
+            Layout::Objects(relaid) => relaid.each_resident(line, pass_on),
+            Layout::Code(packed) => packed.each_resident(line, pass_on),
+        }
+    }
+}
+
+/// Objects of one type, as the windows show them.
+#[derive(Clone, Debug)]
+pub(crate) struct Objects {
+    /// Which spots are of the type, by number.
+    pub(crate) is_own: Vec<bool>,
+    /// Bytes of an object.
+    pub(crate) size_bytes: u64,
+    pub(crate) pieces: Vec<Piece>,
+    /// Accesses of each piece.
+    pub(crate) heat: Vec<u64>,
+    /// Where objects begin, sorted.
+    pub(crate) bases: Vec<u64>,
+}
+
+impl Objects {
+    /// The distance between two objects that are next to each other: no less is between any two.
+    fn pitch(&self) -> u64 {
+        let gaps = self.bases.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.filter(|gap| *gap >= self.size_bytes).min().unwrap_or(self.size_bytes).max(1)
+    }
+
+    /// The share of objects that have another of the type right behind them.
+    pub(crate) fn share_in_arrays(&self) -> f64 {
+        let adjacent = self.bases.windows(2).filter(|pair| pair[1] - pair[0] == self.size_bytes).count();
+        adjacent as f64 / (self.bases.len().max(2) - 1) as f64
+    }
+
+    /// The piece at an offset.
+    pub(crate) fn piece_at(&self, offset: u64) -> Option<usize> {
+        let after = self.pieces.partition_point(|piece| piece.start <= offset);
+        let index = after.checked_sub(1)?;
+        (offset < self.pieces[index].end).then_some(index)
+    }
+
+    /// The most used pieces first, each object where it is; `None` when that does not fit into it.
+    pub(crate) fn in_order_of_use(&self) -> Option<Relaid> {
+        let mut order: Vec<usize> = (0..self.pieces.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.heat[*index]));
+        let is_used = |index: &usize| self.heat[*index] > 0;
+        let (used, unused): (Vec<usize>, Vec<usize>) = order.iter().copied().partition(is_used);
+        let close = |used: Vec<usize>| {
+            let end = put_in_order(used.iter().map(|index| &self.pieces[*index])).1;
+            let rest = closely(&self.pieces, end, unused.clone());
+            [used, rest].concat()
+        };
+        let closer = closely(&self.pieces, 0, used.clone());
+        [order, close(used), close(closer)].into_iter().find_map(|order| {
+            let (starts, end) = put_in_order(order.iter().map(|index| &self.pieces[*index]));
+            (end <= self.size_bytes).then(|| {
+                let places = order.iter().zip(starts).map(|(index, start)| (*index, Place::Within(start)));
+                self.relaid(places.collect())
+            })
+        })
+    }
+
+    /// The pieces of `hot` by themselves and all others by themselves. Objects that do not lie in arrays are reached by
+    /// their address: their used part then holds the address of the other.
+    pub(crate) fn split(&self, is_hot: impl Fn(usize) -> bool) -> Option<Relaid> {
+        let (hot, cold): (Vec<usize>, Vec<usize>) = (0..self.pieces.len()).partition(|index| is_hot(*index));
+        if hot.is_empty() || cold.is_empty() {
+            return None;
+        }
+        let link_bytes = if self.share_in_arrays() > 0.5 { 0 } else { 8 };
+        let mut places = self.apart(&hot, 0, link_bytes);
+        places.extend(self.apart(&cold, 1, 0));
+        let relaid = self.relaid(places);
+        (relaid.hot_stride() < self.size_bytes).then_some(relaid)
+    }
+
+    /// Each piece in an array of its own.
+    pub(crate) fn by_columns(&self) -> Relaid {
+        let places = (0..self.pieces.len()).flat_map(|index| self.apart(&[index], index as u64, 0));
+        self.relaid(places.collect())
+    }
+
+    /// The pieces one after the other, in an array of their own.
+    fn apart(&self, pieces: &[usize], number: u64, more_bytes: u64) -> BTreeMap<usize, Place> {
+        let mut order = pieces.to_vec();
+        order.sort_by_key(|index| std::cmp::Reverse((self.pieces[*index].align, self.heat[*index])));
+        let (starts, end) = put_in_order(order.iter().map(|index| &self.pieces[*index]));
+        let align = order.iter().map(|index| self.pieces[*index].align).max().unwrap_or(1);
+        let stride = (end + more_bytes).next_multiple_of(align.max(more_bytes).max(1));
+        let array = APART + (number % 16) * APART_EACH;
+        let place = |start| Place::Apart { array, stride, start };
+        order.into_iter().zip(starts.into_iter().map(place)).collect()
+    }
+
+    fn relaid(&self, places: BTreeMap<usize, Place>) -> Relaid {
+        Relaid {
+            pitch: self.pitch(),
+            places: (0..self.pieces.len()).map(|index| places[&index]).collect(),
+            objects: self.clone(),
+        }
+    }
+}
+
+/// Where a piece goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// To this offset of its object.
+    Within(u64),
+    /// To this offset of an element of an array.
+    Apart { array: u64, stride: u64, start: u64 },
+}
+
+/// The objects of a type, laid anew.
+#[derive(Clone, Debug)]
+pub(crate) struct Relaid {
+    objects: Objects,
+    /// By piece.
+    places: Vec<Place>,
+    pitch: u64,
+}
+
+impl Relaid {
+    /// Where an access goes.
+    #[inline]
+    fn place(&self, address: u64, point: Point) -> u64 {
+        let offset = u64::from(point.offset);
+        match self.objects.is_own.get(point.spot as usize) {
+            Some(true) => self.of_object(address.wrapping_sub(offset), offset).unwrap_or(address),
+            _ => address,
+        }
+    }
+
+    /// Where a byte of an object goes; `None` when it is padding, or behind the object.
+    fn of_object(&self, base: u64, offset: u64) -> Option<u64> {
+        let piece = self.objects.piece_at(offset)?;
+        let into = offset - self.objects.pieces[piece].start;
+        Some(match self.places[piece] {
+            Place::Within(start) => base + start + into,
+            Place::Apart { array, stride, start } => array + base / self.pitch * stride + start + into,
+        })
+    }
+
+    /// Bytes between one element and the next in the first array.
+    fn hot_stride(&self) -> u64 {
+        let first = self.places.iter().find_map(|place| match place {
+            Place::Apart { array: APART, stride, .. } => Some(*stride),
+            _ => None,
+        });
+        first.unwrap_or(self.objects.size_bytes)
+    }
+
+    /// A line held parts of objects: each of its pieces that is used at all is held where it goes.
+    fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
+        let Objects { bases, size_bytes, pieces, heat, .. } = &self.objects;
+        let first = bases.partition_point(|base| base.saturating_add(*size_bytes) <= line);
+        let end = line.saturating_add(LINE_BYTES);
+        let mut is_known = false;
+        for base in bases[first..].iter().take_while(|base| **base < end) {
+            is_known = true;
+            for (piece, _) in pieces.iter().zip(heat).filter(|(_, heat)| **heat > 0) {
+                if base + piece.start < end && base + piece.end > line {
+                    self.of_object(*base, piece.start).into_iter().for_each(&mut pass_on);
+                }
+            }
+        }
+        if !is_known {
+            pass_on(line);
+        }
+    }
+}
+
+/// Bytes of a line that a cache held, as far as placing its contents goes.
+const LINE_BYTES: u64 = 64;
+
+/// Code laid without what was not executed.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Packed {
+    /// First and last byte of each run of executed bytes, and where it goes.
+    runs: BTreeMap<u64, (u64, u64)>,
+}
+
+impl Packed {
+    /// Packs fetched code: first byte and size of each fetch, in any order. What lies `within` no range stays.
+    pub(crate) fn new(fetched: &BTreeMap<u64, u64>, is_moved: impl Fn(u64) -> bool) -> Packed {
+        let mut runs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        let mut last: Option<(u64, u64)> = None;
+        let mut next = CODE;
+        let mut close = |run: Option<(u64, u64)>| {
+            if let Some((start, end)) = run {
+                runs.insert(start, (end, next));
+                next += end - start;
+            }
+        };
+        for (start, size) in fetched.iter().filter(|(start, _)| is_moved(**start)) {
+            let end = start + size;
+            last = match last {
+                Some((first, until)) if *start <= until => Some((first, until.max(end))),
+                other => {
+                    close(other);
+                    Some((*start, end))
+                }
+            };
+        }
+        close(last);
+        Packed { runs }
+    }
+
+    /// Bytes that are moved.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.runs.iter().map(|(start, (end, _))| end - start).sum()
+    }
+
+    /// Lines that they lie on now.
+    pub(crate) fn lines_now(&self, line_bytes: u64) -> u64 {
+        let lines =
+            self.runs.iter().flat_map(|(start, (end, _))| start / line_bytes..=(end - 1) / line_bytes);
+        lines.collect::<std::collections::BTreeSet<u64>>().len() as u64
+    }
+
+    /// A line held parts of runs: each is held where it goes.
+    fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
+        let end = line.saturating_add(LINE_BYTES);
+        let inside = self.runs.range(..end).rev().take_while(|(_, (until, _))| *until > line);
+        let mut is_known = false;
+        for (start, _) in inside {
+            is_known = true;
+            pass_on(self.place(line.max(*start)));
+        }
+        if !is_known {
+            pass_on(line);
+        }
+    }
+
+    #[inline]
+    fn place(&self, pc: u64) -> u64 {
+        match self.runs.range(..=pc).next_back() {
+            Some((start, (end, to))) if pc < *end => to + (pc - start),
+            _ => pc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Objects of four members of eight bytes, of which the first and last are used, 32 bytes apart.
+    fn objects() -> Objects {
+        let pieces = (0..4).map(|index| Piece { start: 8 * index, end: 8 * index + 8, align: 8 });
+        Objects {
+            is_own: vec![false, true],
+            size_bytes: 32,
+            pieces: pieces.collect(),
+            heat: vec![5, 0, 0, 9],
+            bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
+        }
+    }
+
+    fn point(offset: u32) -> Point {
+        Point { spot: 1, offset }
+    }
+
+    #[test]
+    fn used_members_come_first() {
+        let layout = Layout::Objects(objects().in_order_of_use().expect("they fit"));
+        assert_eq!(layout.data(0x1018, point(24)), 0x1000);
+        assert_eq!(layout.data(0x1020, point(0)), 0x1028);
+        assert_eq!(layout.data(0x1024, point(4)), 0x102c);
+        assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24 }), 0x1018, "of another type");
+        assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
+    }
+
+    #[test]
+    fn split_objects_have_their_used_parts_side_by_side() {
+        let all = objects();
+        assert!((all.share_in_arrays() - 2.0 / 3.0).abs() < 1e-9);
+        let layout = Layout::Objects(all.split(|index| all.heat[index] > 0).expect("both parts"));
+        let first = layout.data(0x1000, point(0));
+        assert_eq!(layout.data(0x1018, point(24)).abs_diff(first), 8);
+        assert_eq!(layout.data(0x1020, point(0)) - first, 16);
+        assert_eq!(layout.data(0x1080, point(0)) - first, 64);
+        assert!(all.split(|_| true).is_none());
+        let mut held = Vec::new();
+        layout.each_resident(0x1000, |address| held.push(address));
+        let expected = [(0x1000, 0), (0x1018, 24), (0x1020, 0), (0x1038, 24)];
+        assert_eq!(held, expected.map(|(address, offset)| layout.data(address, point(offset))));
+        held.clear();
+        layout.each_resident(0x4000, |address| held.push(address));
+        assert_eq!(held, [0x4000]);
+    }
+
+    /// One that is reached by its address needs room for the other part's.
+    #[test]
+    fn objects_apart_from_each_other_hold_the_address_of_their_other_part() {
+        let all = Objects { bases: vec![0x1000, 0x1030, 0x10f0], ..objects() };
+        let layout = Layout::Objects(all.split(|index| index == 0).expect("both parts"));
+        assert_eq!(layout.data(0x1030, point(0)) - layout.data(0x1000, point(0)), 16);
+        // A used part as large as the whole is no gain.
+        assert!(all.split(|index| index != 1).is_none());
+    }
+
+    #[test]
+    fn columns_have_a_stride_of_their_member() {
+        let layout = Layout::Objects(objects().by_columns());
+        assert_eq!(layout.data(0x1028, point(8)) - layout.data(0x1008, point(8)), 8);
+    }
+
+    #[test]
+    fn executed_code_lies_side_by_side() {
+        let fetched = BTreeMap::from([(0x1000, 16), (0x1008, 24), (0x1100, 4), (0x9000, 64)]);
+        let packed = Packed::new(&fetched, |pc| pc < 0x9000);
+        assert_eq!((packed.size_bytes(), packed.lines_now(64)), (36, 2));
+        let layout = Layout::Code(packed);
+        assert_eq!(layout.code(0x1100) - layout.code(0x1000), 32);
+        assert_eq!(layout.code(0x101f) - layout.code(0x1000), 31);
+        assert_eq!([0x1020, 0x9000].map(|pc| layout.code(pc)), [0x1020, 0x9000]);
+    }
+}

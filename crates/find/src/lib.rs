@@ -1,0 +1,35 @@
+//! What is worth fixing in a whole program: where its modelled stalls are, by type, member and function, and what each
+//! would gain at best.
+//!
+//! Design constraints:
+//!
+//! * Exact where it can be: what every instruction missed was counted in the whole run. How the misses of one
+//!   instruction divide among names is taken from windows of the run ([`naming`]), in which every access is known.
+//! * A gain is measured, not guessed: the windows go through the caches again with the objects, or the code, laid anew
+//!   ([`replay`], [`layouts`]). It is a best case, of a layout that a source change could give.
+//! * What has no name is shown as a share, never dropped.
+//! * Memory grows with code, types and the bounded sample, not with accesses.
+//! * Nothing is printed; [`Findings`] are plain values.
+
+mod attribution;
+mod configurations;
+mod error;
+mod findings;
+mod gains;
+mod layouts;
+mod naming;
+mod owner;
+mod pieces;
+mod recorded;
+mod replay;
+mod usage;
+mod watched;
+mod work_out;
+
+pub use error::FindError;
+pub use findings::{
+    ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls,
+    Sample, Sign, Stalls, Trial,
+};
+pub use recorded::Recorded;
+pub use work_out::{Options, work_out};

@@ -1,0 +1,156 @@
+//! Names for every access in the windows of the run.
+
+use crate::error::FindError;
+use crate::owner::{self, Spot};
+use crate::recorded::Recorded;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::access_context::AccessContext;
+use lineup_explain::image::Image;
+use lineup_explain::namer::Namer;
+use lineup_model::access::{Access, AccessKind, StackRange, ThreadId};
+use lineup_recording::{Window, WindowStep};
+use std::collections::{BTreeSet, HashMap};
+
+/// Pages in which stacks are told apart.
+const PAGE_BYTES: u64 = 4096;
+/// Pages between two that belong to one stack, at most: frames may be large.
+const GAP_PAGES: u64 = 64;
+
+/// Where an access lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Point {
+    /// Number of its spot.
+    pub(crate) spot: u32,
+    /// Bytes from the start of its object.
+    pub(crate) offset: u32,
+}
+
+/// The spots of all accesses in the windows, and the namer for more.
+pub(crate) struct Naming<'a> {
+    pub(crate) namer: Namer<'a>,
+    /// By number.
+    pub(crate) spots: Vec<Spot>,
+    numbers: HashMap<Spot, u32>,
+    /// Of each window, the points of its accesses in their order.
+    pub(crate) points: Vec<Vec<Point>>,
+}
+
+impl<'a> Naming<'a> {
+    /// Names every access in the windows. `debug` holds the debug info of each image.
+    pub(crate) fn of(recorded: &Recorded, debug: &'a [Option<DebugInfo>]) -> Result<Naming<'a>, FindError> {
+        let mut namer = namer(recorded, debug);
+        let stacks = stacks(&mut namer, &recorded.windows)?;
+        namer.see_stacks(stacks);
+        for window in &recorded.windows {
+            let mut context = AccessContext::default();
+            for access in accesses(window) {
+                namer.observe(&access, &mut context, window.number)?;
+            }
+        }
+        namer.settle();
+        let mut naming = Naming { namer, spots: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
+        for window in &recorded.windows {
+            let mut context = AccessContext::default();
+            let mut points = Vec::new();
+            for access in accesses(window) {
+                let named = naming.namer.name(&access, &mut context, window.number)?;
+                let size_bytes = u64::from(access.size_bytes);
+                let (spot, offset) = owner::spot(&mut naming.namer, named, access.address, size_bytes);
+                let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+                points.push(Point { spot: naming.number(spot), offset });
+            }
+            naming.points.push(points);
+        }
+        Ok(naming)
+    }
+
+    fn number(&mut self, spot: Spot) -> u32 {
+        let next = self.spots.len() as u32;
+        let number = *self.numbers.entry(spot).or_insert(next);
+        if number == next {
+            self.spots.push(spot);
+        }
+        number
+    }
+
+    /// The spot that the code alone tells of an instruction of which no window has an access.
+    pub(crate) fn by_code(&mut self, pc: u64, is_store: bool) -> Result<u32, FindError> {
+        let spot = match self.namer.name_by_code(pc, kind(is_store))? {
+            Some(named) => owner::spot(&mut self.namer, named, 0, 1).0,
+            None => Spot::UNNAMED,
+        };
+        Ok(self.number(spot))
+    }
+}
+
+fn namer<'a>(recorded: &Recorded, debug: &'a [Option<DebugInfo>]) -> Namer<'a> {
+    let pcs: BTreeSet<u64> = recorded.runs.iter().map(|run| run.pc).collect();
+    let more = recorded.instructions.iter().map(|counts| counts.pc);
+    let pcs: BTreeSet<u64> = pcs.into_iter().chain(more).collect();
+    let images = recorded.images.iter().enumerate().map(|(index, loaded)| {
+        let own = debug.get(index).and_then(Option::as_ref);
+        Image::new(loaded.clone(), own, &mut pcs.iter().copied())
+    });
+    let mut namer = Namer::new(images.collect(), &[], &[], &recorded.stacks);
+    namer.see_thread_bases(&recorded.thread_bases);
+    namer
+}
+
+/// The accesses of a window.
+fn accesses(window: &Window) -> impl Iterator<Item = Access> {
+    window.steps.iter().filter_map(|step| match *step {
+        WindowStep::Access { pc, address, size_shift, is_store } => {
+            Some(Access { pc, address, size_bytes: 1 << size_shift, kind: kind(is_store), value: None })
+        }
+        WindowStep::Fetch { .. } => None,
+    })
+}
+
+fn kind(is_store: bool) -> AccessKind {
+    if is_store { AccessKind::Store } else { AccessKind::Load }
+}
+
+/// Where stacks are: around what the code accesses there.
+fn stacks(namer: &mut Namer<'_>, windows: &[Window]) -> Result<Vec<StackRange>, FindError> {
+    let mut known: HashMap<(u64, AccessKind), bool> = HashMap::new();
+    let mut pages = BTreeSet::new();
+    for access in windows.iter().flat_map(accesses) {
+        let is_on_stack = match known.get(&(access.pc, access.kind)) {
+            Some(known) => *known,
+            None => {
+                let found = namer.is_on_stack_by_code(&access)?;
+                known.insert((access.pc, access.kind), found);
+                found
+            }
+        };
+        if is_on_stack {
+            pages.insert(access.address / PAGE_BYTES);
+        }
+    }
+    Ok(ranges(&pages))
+}
+
+fn ranges(pages: &BTreeSet<u64>) -> Vec<StackRange> {
+    let mut ranges: Vec<StackRange> = Vec::new();
+    for page in pages {
+        let (start, end) = (page * PAGE_BYTES, (page + 1).saturating_mul(PAGE_BYTES));
+        match ranges.last_mut().filter(|last| start - last.end <= GAP_PAGES * PAGE_BYTES) {
+            Some(last) => last.end = end,
+            None => ranges.push(StackRange { thread: ThreadId(ranges.len() as u32), start, end }),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_near_each_other_are_one_stack() {
+        let page = |number: u64| number * PAGE_BYTES;
+        let found = ranges(&[100, 101, 165, 400].into());
+        let found: Vec<_> = found.iter().map(|range| (range.start, range.end)).collect();
+        assert_eq!(found, [(page(100), page(166)), (page(400), page(401))]);
+    }
+}

@@ -1,0 +1,113 @@
+//! A type in pieces that a layout may move: its members, and members that share bytes as one.
+
+use lineup_model::types::{AggregateKind, MemberRole, TypeId, Types};
+
+/// The greatest alignment that a member is taken to need.
+const MOST_ALIGN_BYTES: u64 = 16;
+
+/// Bytes of a type that stay together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    /// Offset of the first byte.
+    pub(crate) start: u64,
+    /// Offset after the last.
+    pub(crate) end: u64,
+    /// Where it may begin: at multiples of this.
+    pub(crate) align: u64,
+}
+
+impl Piece {
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// The pieces of a type in their order; `None` where members cannot be moved: a union, a Rust enum, virtual bases.
+pub(crate) fn pieces(types: &Types, id: TypeId) -> Option<Vec<Piece>> {
+    let (_, aggregate) = types.aggregate(id)?;
+    if aggregate.kind == AggregateKind::Union {
+        return None;
+    }
+    let mut runs: Vec<Piece> = Vec::new();
+    for member in &aggregate.members {
+        if matches!(member.role, MemberRole::Variant(_) | MemberRole::Discriminant) {
+            return None;
+        }
+        let bits = member.offset_bits?;
+        let start = bits / 8;
+        let size_bytes = match member.bit_size {
+            Some(width) => (bits % 8 + u64::from(width)).div_ceil(8),
+            None => types.size_bytes(member.ty).unwrap_or(0),
+        };
+        if size_bytes > 0 {
+            runs.push(Piece { start, end: start.checked_add(size_bytes)?, align: align(start, size_bytes) });
+        }
+    }
+    runs.sort_by_key(|piece| (piece.start, piece.end));
+    let mut merged: Vec<Piece> = Vec::new();
+    for piece in runs {
+        match merged.last_mut().filter(|last| piece.start < last.end) {
+            Some(last) => {
+                last.end = last.end.max(piece.end);
+                last.align = last.align.max(align(last.start, last.end - last.start));
+            }
+            None => merged.push(piece),
+        }
+    }
+    (merged.len() > 1).then_some(merged)
+}
+
+/// What a member of this size at this offset may need: no more than its offset has.
+fn align(start: u64, size_bytes: u64) -> u64 {
+    let of_size = 1 << size_bytes.trailing_zeros().min(63);
+    let of_start = if start == 0 { MOST_ALIGN_BYTES } else { 1 << start.trailing_zeros().min(63) };
+    MOST_ALIGN_BYTES.min(of_size).min(of_start)
+}
+
+/// The pieces of `rest` in an order that leaves little room between them after `end`: always the one with most alignment
+/// of those that can begin right there.
+pub(crate) fn closely(pieces: &[Piece], mut end: u64, mut rest: Vec<usize>) -> Vec<usize> {
+    let mut order = Vec::new();
+    while !rest.is_empty() {
+        let fits = |index: &usize| end.is_multiple_of(pieces[*index].align);
+        let best = (0..rest.len()).max_by_key(|at| {
+            let align = pieces[rest[*at]].align;
+            (fits(&rest[*at]), align, std::cmp::Reverse(*at))
+        });
+        let index = rest.remove(best.unwrap_or(0));
+        end = end.next_multiple_of(pieces[index].align) + pieces[index].size_bytes();
+        order.push(index);
+    }
+    order
+}
+
+/// Where pieces begin when they are put one after the other in this order, and where the last ends.
+pub(crate) fn put_in_order<'p>(pieces: impl Iterator<Item = &'p Piece>) -> (Vec<u64>, u64) {
+    let mut end = 0u64;
+    let starts = pieces.map(|piece| {
+        let start = end.next_multiple_of(piece.align);
+        end = start + piece.size_bytes();
+        start
+    });
+    let starts = starts.collect();
+    (starts, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_keep_their_alignment_and_leave_no_more_room_than_that_needs() {
+        let piece =
+            |start, size_bytes| Piece { start, end: start + size_bytes, align: align(start, size_bytes) };
+        let all = [piece(0, 8), piece(8, 4), piece(12, 1), piece(16, 24)];
+        assert_eq!(all.each_ref().map(|piece| piece.align), [8, 4, 1, 8]);
+        assert_eq!(put_in_order(all.iter()), (vec![0, 8, 12, 16], 40));
+        assert_eq!(put_in_order(all.iter().rev()), (vec![0, 24, 28, 32], 40));
+        // The four-byte piece first, since that makes way for none after the eight-byte ones.
+        assert_eq!(closely(&all, 12, vec![0, 1, 3]), [1, 0, 3]);
+        // Twelve bytes of four-byte members.
+        assert_eq!(piece(4, 12).align, 4);
+    }
+}

@@ -1,0 +1,74 @@
+//! What is read from the recording of a whole program.
+
+use lineup_model::access::StackRange;
+use lineup_model::image::LoadedImage;
+use lineup_recording::{
+    Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary, Window,
+};
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// A recording of a whole program, with windows of its run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recorded {
+    /// What was recorded, and how.
+    pub header: Header,
+    /// Files mapped into the program.
+    pub images: Vec<LoadedImage>,
+    /// Stacks that the recorder told of.
+    pub stacks: Vec<StackRange>,
+    /// Bases that threads were given, as far as it told.
+    pub thread_bases: Vec<u64>,
+    /// Counts of runs of instructions.
+    pub runs: Vec<ProfileRun>,
+    /// Counts of instructions that access data.
+    pub instructions: Vec<ProfileInstruction>,
+    /// Windows of the run, whole, by when they began.
+    pub windows: Vec<Window>,
+    /// The recorder's counts.
+    pub summary: Option<Summary>,
+    /// How the program ended.
+    pub ending: Option<Ending>,
+    /// Where the file stopped being readable, when it did.
+    pub damage: Option<Damage>,
+}
+
+impl Recorded {
+    /// Reads a recording through.
+    pub fn read<R: Read>(mut reader: Reader<R>) -> Recorded {
+        let mut recorded = Recorded {
+            header: reader.header().clone(),
+            images: Vec::new(),
+            stacks: Vec::new(),
+            thread_bases: Vec::new(),
+            runs: Vec::new(),
+            instructions: Vec::new(),
+            windows: Vec::new(),
+            summary: None,
+            ending: None,
+            damage: None,
+        };
+        let mut windows: BTreeMap<u64, Window> = BTreeMap::new();
+        for event in reader.by_ref() {
+            match event {
+                Event::Image(image) => recorded.images.push(image),
+                Event::Stack(stack) => recorded.stacks.push(stack),
+                Event::ThreadBase(base) => recorded.thread_bases.push(base),
+                Event::Profile(run) => recorded.runs.push(run),
+                Event::Instruction(counts) => recorded.instructions.push(counts),
+                Event::Window(part) => {
+                    let number = part.number;
+                    let window = windows.entry(number).or_insert(Window { number, ..Window::default() });
+                    window.resident = window.resident.take().or(part.resident);
+                    window.steps.extend(part.steps);
+                }
+                Event::Summary(summary) => Summary::add_to(&mut recorded.summary, summary),
+                Event::Ending(ending) => recorded.ending = Some(ending),
+                _ => {}
+            }
+        }
+        recorded.windows = windows.into_values().collect();
+        recorded.damage = reader.damage().cloned();
+        recorded
+    }
+}

@@ -1,0 +1,363 @@
+//! From a recording to findings.
+
+use crate::attribution::{Attribution, FunctionCounts, Tally};
+use crate::configurations::configurations;
+use crate::error::FindError;
+use crate::findings::{
+    ClassShare, Coverage, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls, Sample, Stalls,
+    Trial,
+};
+use crate::gains::{self, Bench, Gain, Subject};
+use crate::naming::Naming;
+use crate::owner::{self, Owner, Spot};
+use crate::recorded::Recorded;
+use crate::replay::cycles;
+use crate::watched::Watched;
+use lineup_cache::{CacheLevel, CacheSpec};
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::catalog::Ty;
+use lineup_explain::name::Class;
+use lineup_recording::Latency;
+use std::collections::HashMap;
+
+/// Functions named with an owner or a finding at most.
+const MOST_FUNCTIONS: usize = 3;
+/// A function that has less of an owner's stalls than this share is not worth a look.
+const LEAST_OF_OWNER: f64 = 0.1;
+/// A function that never stalls is told of when it executes at least this share of all instructions.
+const LEAST_EXECUTED: f64 = 0.0001;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Findings that gain less than this share of all modelled stalls are left out.
+    pub least_gain: f64,
+    /// Findings at most.
+    pub most_findings: usize,
+    /// What misses cost.
+    pub latency: Latency,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { least_gain: 0.01, most_findings: 10, latency: Latency::default() }
+    }
+}
+
+/// Works out what is worth fixing. `debug` holds the debug info of each of the recording's images, `program` is the path
+/// of the one whose functions can be studied.
+///
+/// # Errors
+/// When the recording holds no windows, or the disassembler fails.
+pub fn work_out(
+    recorded: &Recorded,
+    debug: &[Option<DebugInfo>],
+    program: &str,
+    options: &Options,
+) -> Result<Findings, FindError> {
+    if recorded.windows.is_empty() {
+        return Err(FindError::NoWindows);
+    }
+    let specs: Vec<CacheSpec> =
+        recorded.header.caches.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let configurations = configurations(&specs);
+    let mut naming = Naming::of(recorded, debug)?;
+    let usual = &configurations[0];
+    let watched = Watched::of(recorded, &naming, usual, line_bytes(&specs), options.latency);
+    let attribution = Attribution::of(recorded, debug, &mut naming, &watched.observed, options.latency)?;
+    let mut work = Work { recorded, options, program, attribution, naming, watched: &watched };
+    let (points, spots) = (std::mem::take(&mut work.naming.points), work.naming.spots.clone());
+    let windows = (recorded.windows.as_slice(), points.as_slice());
+    let bench = Bench::new(windows, &spots, &watched, &configurations, options.latency, line_bytes(&specs));
+    // What stalls for less cannot gain more, but for the room that it leaves to others.
+    let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
+    let types = work.types_by_stalls(least_cycles);
+    let mut gains = gains::of_types(&bench, &mut work.naming, &types);
+    gains.extend(gains::of_code(&bench, &work.attribution, (&recorded.images, debug), least_cycles));
+    Ok(work.findings(&bench, gains))
+}
+
+/// Bytes of a line of the first level for data.
+fn line_bytes(specs: &[CacheSpec]) -> u64 {
+    let spec = specs.iter().rfind(|spec| spec.level() == CacheLevel::L1d);
+    spec.map_or(64, |spec| spec.line().bytes())
+}
+
+/// Everything known so far.
+struct Work<'w, 'a> {
+    recorded: &'w Recorded,
+    options: &'w Options,
+    program: &'w str,
+    attribution: Attribution,
+    naming: Naming<'a>,
+    watched: &'w Watched,
+}
+
+impl Work<'_, '_> {
+    fn stalls(&self) -> Stalls {
+        let of = |counts: &FunctionCounts| self.of_function(counts);
+        self.attribution.functions.iter().map(of).fold(Stalls::default(), |sum, own| Stalls {
+            code_cycles: sum.code_cycles + own.code_cycles,
+            data_cycles: sum.data_cycles + own.data_cycles,
+        })
+    }
+
+    fn of_function(&self, counts: &FunctionCounts) -> Stalls {
+        Stalls {
+            code_cycles: cycles(counts.fetch_misses, self.options.latency),
+            data_cycles: cycles(counts.access_misses, self.options.latency),
+        }
+    }
+
+    /// Tallies of all owners.
+    fn by_owner(&self) -> Vec<(Owner, Tally)> {
+        let mut sums: HashMap<Owner, Tally> = HashMap::new();
+        let mut spots: Vec<(&u32, &Tally)> = self.attribution.spots.iter().collect();
+        spots.sort_by_key(|(spot, _)| **spot);
+        for (spot, tally) in spots {
+            sums.entry(self.naming.spots[*spot as usize].owner).or_default().add(*tally);
+        }
+        sums.into_iter().collect()
+    }
+
+    /// Types that stall for at least so many cycles, most stalls first.
+    fn types_by_stalls(&self, least_cycles: f64) -> Vec<Ty> {
+        let types = self.by_owner().into_iter().filter_map(|(owner, tally)| match owner {
+            Owner::Type(ty) => Some((ty, tally.cycles(self.options.latency))),
+            _ => None,
+        });
+        let mut types: Vec<(Ty, f64)> =
+            types.filter(|(_, cycles)| *cycles > 0.0 && *cycles >= least_cycles).collect();
+        types.sort_by(|(one, stalls), (other, more)| more.total_cmp(stalls).then(one.cmp(other)));
+        types.into_iter().map(|(ty, _)| ty).collect()
+    }
+
+    fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>) -> Findings {
+        let stalls = self.stalls();
+        let all_cycles = (stalls.cycles() as f64).max(1.0);
+        let owners = self.owners(all_cycles);
+        let functions = self.functions(all_cycles);
+        let mut found: Vec<Finding> =
+            gains.into_iter().filter_map(|gain| self.finding(bench, gain, all_cycles)).collect();
+        let all = found.len();
+        found.retain(|finding| finding.gain >= self.options.least_gain);
+        let below_threshold = all - found.len();
+        found.sort_by(|one, other| other.gain.total_cmp(&one.gain));
+        found.truncate(self.options.most_findings);
+        let (header, latency) = (&self.recorded.header, self.options.latency);
+        let of_accesses = self.recorded.instructions.iter().map(|counts| counts.loads + counts.stores).sum();
+        Findings {
+            schema: "lineup.find/1",
+            command: header.command.clone(),
+            recorder: header.emulator.clone(),
+            caches: header.caches.clone(),
+            l2_cycles: latency.l2_cycles,
+            memory_cycles: latency.memory_cycles,
+            instructions: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
+            stalls,
+            coverage: coverage(&owners),
+            sample: Sample {
+                windows: self.recorded.windows.len() as u64,
+                accesses: self.watched.accesses,
+                of_accesses,
+                stall_cycles: bench.base.first().copied().unwrap_or_default(),
+            },
+            configurations: bench.configurations.iter().map(|one| one.name.clone()).collect(),
+            findings: found,
+            below_threshold,
+            owners,
+            functions,
+            notes: self.recorded.summary.iter().flat_map(|summary| summary.notes.clone()).collect(),
+        }
+    }
+
+    fn owners(&mut self, all_cycles: f64) -> Vec<OwnerStalls> {
+        let mut all: Vec<OwnerStalls> = Vec::new();
+        for (owner, tally) in self.by_owner() {
+            let stall_cycles = tally.cycles(self.options.latency);
+            if stall_cycles <= 0.0 {
+                continue;
+            }
+            all.push(OwnerStalls {
+                name: owner::name(&mut self.naming.namer, owner),
+                class: class_name(owner::class(owner)),
+                size_bytes: match owner {
+                    Owner::Type(ty) => self.naming.namer.catalog().size_bytes(ty),
+                    _ => None,
+                },
+                accesses: tally.accesses,
+                l1_misses: tally.l1,
+                l2_misses: tally.l2,
+                stall_cycles,
+                share: stall_cycles / all_cycles,
+                used_bytes_per_line: self.watched.used_per_line.get(&owner).copied(),
+                members: self.members(owner, all_cycles),
+                functions: self.functions_of(owner, None),
+            });
+        }
+        all.sort_by(|one, other| {
+            let order = other.stall_cycles.total_cmp(&one.stall_cycles);
+            order.then_with(|| (&one.name, one.class).cmp(&(&other.name, other.class)))
+        });
+        all
+    }
+
+    fn members(&mut self, owner: Owner, all_cycles: f64) -> Vec<MemberStalls> {
+        if !matches!(owner, Owner::Type(_) | Owner::ThreadLocal(_)) {
+            return Vec::new();
+        }
+        let own = self.attribution.spots.iter().filter_map(|(number, tally)| {
+            let spot = self.naming.spots[*number as usize];
+            (spot.owner == owner).then_some((spot, *tally))
+        });
+        let own: Vec<(Spot, Tally)> = own.collect();
+        let member = |(spot, tally): (Spot, Tally)| {
+            let stall_cycles = tally.cycles(self.options.latency);
+            MemberStalls {
+                path: owner::member_name(&mut self.naming.namer, spot),
+                offset: spot.at,
+                size_bytes: spot.size_bytes,
+                accesses: tally.accesses,
+                stall_cycles,
+                share: stall_cycles / all_cycles,
+            }
+        };
+        let mut members: Vec<MemberStalls> = own.into_iter().map(member).collect();
+        members.sort_by(|one, other| {
+            let order = other.stall_cycles.total_cmp(&one.stall_cycles);
+            order.then_with(|| (one.offset, one.size_bytes).cmp(&(other.offset, other.size_bytes)))
+        });
+        members
+    }
+
+    /// The functions in which an owner stalls most, with their shares in its stalls; those of one file, if given.
+    fn functions_of(&self, owner: Owner, image: Option<&str>) -> Vec<(String, f64)> {
+        let own = self.attribution.owners.iter().filter(|((of, _), _)| *of == owner);
+        let own = own.map(|((_, function), tally)| (*function, tally.cycles(self.options.latency)));
+        let own: Vec<(usize, f64)> = own.collect();
+        let all: f64 = own.iter().map(|(_, cycles)| cycles).sum();
+        let named = own.into_iter().filter_map(|(function, cycles)| {
+            let counts = &self.attribution.functions[function];
+            let is_wanted = image.is_none_or(|image| counts.image == image);
+            (is_wanted && cycles > 0.0).then(|| (counts.name.clone(), cycles / all))
+        });
+        let mut named: Vec<(String, f64)> = named.filter(|(_, share)| *share >= LEAST_OF_OWNER).collect();
+        named.sort_by(|(one, share), (other, more)| more.total_cmp(share).then(one.cmp(other)));
+        if image.is_some() && named.len() > 1 {
+            // It is called once: what it does is better studied in what it calls.
+            named.retain(|(name, _)| name != "main");
+        }
+        named.truncate(MOST_FUNCTIONS);
+        named
+    }
+
+    fn functions(&self, all_cycles: f64) -> Vec<FunctionStalls> {
+        let executed: u64 = self.attribution.functions.iter().map(|counts| counts.instructions).sum();
+        let is_worth = |counts: &&FunctionCounts| {
+            self.of_function(counts).cycles() > 0
+                || counts.instructions as f64 >= LEAST_EXECUTED * executed as f64
+        };
+        let all = self.attribution.functions.iter().filter(is_worth).map(|counts| {
+            let stalls = self.of_function(counts);
+            FunctionStalls {
+                name: counts.name.clone(),
+                image: counts.image.clone(),
+                instructions: counts.instructions,
+                stalls,
+                share: stalls.cycles() as f64 / all_cycles,
+            }
+        });
+        let mut all: Vec<FunctionStalls> = all.collect();
+        all.sort_by(|one, other| {
+            let order = other.stalls.cycles().cmp(&one.stalls.cycles());
+            order.then_with(|| (&one.name, &one.image).cmp(&(&other.name, &other.image)))
+        });
+        all
+    }
+
+    fn finding(&mut self, bench: &Bench<'_>, gain: Gain, all_cycles: f64) -> Option<Finding> {
+        let sign = gain.sign(bench.configurations);
+        let best = gain.trials.first()?.clone();
+        let (subject, stalls, functions) = match gain.subject {
+            Subject::Type(ty) => {
+                let tallies = self.by_owner();
+                let own = tallies.iter().find(|(owner, _)| *owner == Owner::Type(ty))?;
+                let functions = self.functions_of(Owner::Type(ty), Some(self.program));
+                let name = self.naming.namer.catalog().name(ty);
+                (Some(name), own.1.cycles(self.options.latency), functions)
+            }
+            Subject::Function(Some(number)) => {
+                let counts = &self.attribution.functions[number];
+                let own = counts.image == self.program;
+                let functions = own.then(|| (counts.name.clone(), 1.0)).into_iter().collect();
+                (
+                    Some(counts.name.clone()),
+                    cycles(counts.fetch_misses, self.options.latency) as f64,
+                    functions,
+                )
+            }
+            Subject::Function(None) => (None, self.stalls().code_cycles as f64, Vec::new()),
+        };
+        let functions: Vec<String> = functions.into_iter().map(|(name, _)| name).collect();
+        // Of the whole run, the subject's stalls are known, and of the windows, what part of them is saved.
+        let in_windows = gain.window_cycles as f64 / bench.base.first().copied().unwrap_or(1).max(1) as f64;
+        let scale = if in_windows > 0.0 { stalls / all_cycles / in_windows } else { 1.0 };
+        let trials = gain.trials.iter().map(|trial| Trial { gain: trial.gain * scale, ..*trial }).collect();
+        Some(Finding {
+            next: self.next(best.kind, &functions),
+            subject,
+            kind: best.kind,
+            stalls: stalls / all_cycles,
+            gain: best.gain * scale,
+            gains: gain.gains.iter().map(|gain| gain * scale).collect(),
+            sign,
+            evidence: gain.evidence,
+            trials,
+            functions,
+        })
+    }
+
+    /// The command to go on with.
+    fn next(&self, kind: Kind, functions: &[String]) -> String {
+        let command = &self.recorded.header.command;
+        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
+        let words = |first: &'static [&'static str]| -> String {
+            let all = first.iter().copied().chain(regions.clone()).chain(["--"]);
+            shell_words::join(all.chain(command.iter().map(String::as_str)))
+        };
+        match kind {
+            _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
+            Kind::Order | Kind::Split => words(&["lineup", "study"]),
+            Kind::Columns | Kind::Code => words(&["lineup", "record"]),
+        }
+    }
+}
+
+/// The shares of stalls of data that have names, by class.
+fn coverage(owners: &[OwnerStalls]) -> Coverage {
+    let all: f64 = owners.iter().map(|owner| owner.stall_cycles).sum();
+    let of = |class: Class| {
+        let own = owners.iter().filter(|owner| owner.class == class_name(class));
+        own.fold(0.0, |sum, owner| sum + owner.stall_cycles)
+    };
+    let share = |cycles: f64| cycles / all.max(1.0);
+    Coverage {
+        named: (all > 0.0).then(|| share(all - of(Class::Unnamed))),
+        classes: Class::ALL
+            .into_iter()
+            .map(|class| ClassShare { class: class_name(class), share: share(of(class)) })
+            .collect(),
+    }
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Variable => "variable",
+        Class::Member => "member",
+        Class::Stack => "stack",
+        Class::Buffer => "buffer",
+        Class::Constant => "constant",
+        Class::Library => "library",
+        Class::Unnamed => "unnamed",
+    }
+}
