@@ -280,7 +280,7 @@ fn report(
     };
     let summary = &outcome.summary;
     let mut notes = outcome.notes.clone();
-    notes.extend(summary.notes.iter().cloned());
+    notes.extend(each_once(&summary.notes));
     Ok(Report {
         schema: "lineup.record/1",
         file: request.output.display().to_string(),
@@ -300,6 +300,22 @@ fn report(
         functions: functions::profile(&request.output, stages)?,
         notes,
     })
+}
+
+/// Notes that several processes have alike, each once.
+fn each_once(notes: &[String]) -> Vec<String> {
+    let mut counted: Vec<(&String, u64)> = Vec::new();
+    for note in notes {
+        match counted.iter_mut().find(|(other, _)| *other == note) {
+            Some((_, times)) => *times += 1,
+            None => counted.push((note, 1)),
+        }
+    }
+    let text = |(note, times): (&String, u64)| match times {
+        1 => note.clone(),
+        times => format!("{note} ({times} times)"),
+    };
+    counted.into_iter().map(text).collect()
 }
 
 /// The programs that ran unrecorded, each once.

@@ -7,6 +7,7 @@ use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
 use crate::translate::{Task, Translated, Ways, translate};
+use lineup_recording::native::note;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -107,7 +108,8 @@ impl Blocks {
             } else {
                 "has accesses that are not recorded"
             };
-            engine.shared.note(&format!("{} at {:#x} {what}", unlogged.mnemonic, unlogged.pc));
+            let text = format!("{:x} {} {what}", unlogged.pc, unlogged.mnemonic);
+            engine.shared.tell(note::INSTRUCTION, text.as_bytes());
         }
         if translated.definition_hole > 0 {
             let Some(number) = engine.shared.define(&translated.definition) else {

@@ -140,6 +140,28 @@ impl Images {
         fresh
     }
 
+    /// Takes functions of files that were not there at the last look for entries of regions that have none of that name, when
+    /// `is_meant` says of a symbol's name and the region's that one means the other.
+    pub fn look_for_names(
+        &mut self,
+        fresh: &[LoadedImage],
+        plan: &Plan,
+        is_meant: &dyn Fn(&str, &str) -> bool,
+    ) {
+        let images = self.all.iter().filter(|image| fresh.contains(&image.loaded));
+        for image in images {
+            for (RegionId(index), region) in plan.header.regions.iter() {
+                let mut names = image.functions.iter().map(|symbol| &symbol.name);
+                if !region.entries.is_empty() || names.any(|name| *name == region.name) {
+                    continue;
+                }
+                for symbol in image.functions.iter().filter(|symbol| is_meant(&symbol.name, &region.name)) {
+                    self.entries.entry(image.loaded.to_runtime(symbol.address)).or_insert(index);
+                }
+            }
+        }
+    }
+
     /// A file that was unmapped since has its addresses reused.
     fn forget_overlapping(&mut self, new: &LoadedImage) {
         let range = new.start..new.end;

@@ -109,6 +109,8 @@ pub mod note {
     pub const EXEC: u64 = 1;
     /// The file of the program, of which a second process runs.
     pub const SECOND: u64 = 2;
+    /// For the user to read, of an instruction: its address in hexadecimal, its mnemonic, and what is so with it.
+    pub const INSTRUCTION: u64 = 3;
 }
 
 /// Words of a region.

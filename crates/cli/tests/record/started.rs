@@ -81,3 +81,39 @@ fn a_tree_of_processes_that_run_at_once_is_recorded() {
     assert_eq!(calls(&report), expected, "{report}");
     assert_eq!(report["unfollowed"], Value::Array(Vec::new()));
 }
+
+/// A C++ function is named as in its source, wherever it is; what several processes have to say alike is said once.
+#[test]
+fn functions_of_libraries_are_found_by_the_names_that_their_source_has() {
+    let library = r#"
+        namespace far {
+            struct Store { long all[8]; long take(long x); long take(const char *text); };
+            __attribute__((noinline)) long Store::take(long x) { if (x > 90) throw x; return all[x & 7] += x; }
+            __attribute__((noinline)) long Store::take(const char *text) { return all[*text & 7]++; }
+        }
+        extern "C" long take(long x) { static far::Store store; try { return store.take(x) + store.take("a"); } catch (long) { return 0; } }
+    "#;
+    let source = r#"
+        #include <cstdio>
+        extern "C" long take(long);
+        int main() { long sum = 0; for (long x = 0; x < 100; x++) sum += take(x); std::printf("sum %lx\n", sum); }
+    "#;
+    let program = c(X86_64, "int main(void) { return 0; }", &[]);
+    let folder = program.folder.path();
+    build(X86_64, folder, "far.cpp", library, "libfar.so", &["-shared", "-fPIC"]);
+    build(X86_64, folder, "near.cpp", source, "near", &["-L.", "-lfar", "-Wl,-rpath,$ORIGIN"]);
+    let options = ["--json", "--children", "--region", "far::Store::take", "--"];
+    let output =
+        lineup_record(folder, &[&options, ["sh", "-c", "./near && ./near; true"].as_slice()].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    // Of each process a hundred that take a number, of which nine throw, and a text for each that does not.
+    assert_eq!(calls(&report), [191, 191], "{report}");
+    assert_eq!(report["regions"][0]["abandoned"], 18, "{report}");
+    let mut notes: Vec<&str> =
+        report["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    let all = notes.len();
+    notes.sort_unstable();
+    notes.dedup();
+    assert_eq!(notes.len(), all, "{report}");
+}

@@ -5,6 +5,7 @@ mod attach;
 mod conduct;
 mod follower;
 mod followers;
+mod heart;
 mod memory;
 mod output;
 mod process_files;

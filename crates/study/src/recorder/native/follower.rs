@@ -57,7 +57,6 @@ pub(super) struct Follower<'a> {
     pub(super) memory: Arc<Memory>,
     plan: &'a Plan,
     pub(super) process: ProcessFiles<'a>,
-    beat: u64,
     registry: Registry,
     known: HashMap<u32, Known>,
     threads: HashMap<u64, Thread<Own>>,
@@ -90,7 +89,6 @@ impl<'a> Follower<'a> {
             process: ProcessFiles::new(memory.clone(), plan, output, origin),
             memory,
             plan,
-            beat: 0,
             registry: Registry::default(),
             known: HashMap::new(),
             threads: HashMap::new(),
@@ -114,8 +112,6 @@ impl<'a> Follower<'a> {
     /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
     /// has ended.
     pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
-        self.beat += 1;
-        self.memory.set(word::HEARTBEAT, self.beat);
         match self.memory.word(word::STATE) {
             state::ASKS => {
                 self.process.note_process()?;
@@ -489,7 +485,7 @@ impl<'a> Follower<'a> {
                 "{passed_over} calls were not recorded, since too many threads were inside calls"
             ));
         }
-        notes.extend(self.memory.notes());
+        notes.extend(self.process.notes());
         notes.append(&mut self.notes);
         let mut encoder = self.process.encoder();
         encoder.summary(&Summary {

@@ -1,6 +1,7 @@
 //! The logs of all processes that are recorded: the first, and with it those that it and they start.
 
 use super::follower::Follower;
+use super::heart;
 use super::memory::Memory;
 use super::output::Output;
 use super::refused;
@@ -119,6 +120,15 @@ impl<'a> Followers<'a> {
 
     /// Reads the logs until the program has ended, and to their end.
     pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
+        let lives = self.lives.clone();
+        let beat = |number| {
+            let lives = lives.lock().unwrap_or_else(PoisonError::into_inner);
+            lives.memories.iter().for_each(|memory| memory.set(word::HEARTBEAT, number));
+        };
+        heart::beat_during(beat, || self.read(is_over))
+    }
+
+    fn read(&mut self, is_over: &AtomicBool) -> Result<()> {
         loop {
             let was_over = is_over.load(Ordering::Acquire);
             self.welcome()?;

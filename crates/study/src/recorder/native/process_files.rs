@@ -3,6 +3,7 @@
 use super::memory::Memory;
 use super::output::Output;
 use crate::error::Result;
+use lineup_debuginfo::{demangle, is_meant};
 use lineup_follow::images::Images;
 use lineup_follow::maps::{self, GuestFile};
 use lineup_model::access::ProcessId;
@@ -12,6 +13,7 @@ use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const PAGE_BYTES: u64 = 4096;
@@ -97,6 +99,7 @@ impl<'a> ProcessFiles<'a> {
         self.looked_at = self.memory.word(word::MAPPED);
         let files = maps::native_files(&self.maps());
         let fresh = self.images.refresh(&files, 0, self.plan);
+        self.images.look_for_names(&fresh.images, self.plan, &is_spelled);
         let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));
         self.write(&mut encoder)?;
@@ -128,6 +131,31 @@ impl<'a> ProcessFiles<'a> {
         self.output().write(encoder)
     }
 
+    /// What the engine has to say to the user.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let told = self.memory.told().into_iter();
+        told.filter_map(|(kind, text)| match kind {
+            note::TEXT => Some(text),
+            note::INSTRUCTION => self.of_instruction(&text),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// A note of an instruction, with its place in its file: that is the same in every process.
+    fn of_instruction(&self, text: &str) -> Option<String> {
+        let mut words = text.splitn(3, ' ');
+        let pc = u64::from_str_radix(words.next()?, 16).ok()?;
+        let (mnemonic, what) = (words.next()?, words.next()?);
+        Some(match self.images.image_at(pc) {
+            Some(image) => {
+                let file = Path::new(&image.path).file_name().unwrap_or_default().display();
+                format!("{mnemonic} at {:#x} of {file} {what}", image.to_link(pc))
+            }
+            None => format!("{mnemonic} at {pc:#x} {what}"),
+        })
+    }
+
     /// Programs that ran unrecorded, when no process but the first is.
     pub(super) fn unfollowed(&self) -> Vec<Unfollowed> {
         let why = |kind| match kind {
@@ -137,5 +165,36 @@ impl<'a> ProcessFiles<'a> {
         };
         let told = self.memory.told().into_iter();
         told.filter_map(|(kind, program)| Some(Unfollowed { program, why: why(kind)?.into() })).collect()
+    }
+}
+
+/// Whether a mangled symbol is of the function that the user wrote as the source spells it.
+fn is_spelled(symbol: &str, wanted: &str) -> bool {
+    let own = wanted.split(['(', '<']).next().unwrap_or(wanted);
+    let own = own.rsplit("::").next().unwrap_or(own).trim_start_matches('~');
+    let is_mangled = symbol.starts_with("_Z") || symbol.starts_with("_R");
+    // Spelling all symbols of a large library takes long.
+    if !is_mangled || !symbol.contains(own) {
+        return false;
+    }
+    let is_whole = |full: &str| wanted.contains("::") || full.starts_with(wanted);
+    demangle(symbol).is_some_and(|full| is_whole(&full) && is_meant(&full, wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_found_by_what_the_source_calls_them() {
+        let read_value = "_ZN4Json9OurReader9readValueEv";
+        assert!(is_spelled(read_value, "Json::OurReader::readValue"));
+        assert!(is_spelled(read_value, "OurReader::readValue()"));
+        // Any class may have one.
+        assert!(!is_spelled(read_value, "readValue"));
+        assert!(!is_spelled("_ZN4Json9OurReader9readValueEv.cold", "Json::OurReader::readValue"));
+        assert!(!is_spelled("readValue", "readValue"));
+        assert!(is_spelled("_Z9readValuei", "readValue"));
+        assert!(is_spelled("_ZN4Json5ValueD1Ev", "Json::Value::~Value"));
     }
 }

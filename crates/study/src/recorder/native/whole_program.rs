@@ -1,5 +1,6 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
+use super::heart;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
@@ -123,11 +124,13 @@ impl<'a> Counter<'a> {
 
     /// Reads the log until the program has ended, and to its end.
     pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
-        let mut beat = 0;
+        let memory = self.memory.clone();
+        heart::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.read_all(is_over))
+    }
+
+    fn read_all(&mut self, is_over: &AtomicBool) -> Result<()> {
         loop {
             let was_over = is_over.load(Ordering::Acquire);
-            beat += 1;
-            self.memory.set(word::HEARTBEAT, beat);
             if self.memory.word(word::STATE) == state::ASKS {
                 self.process.note_process()?;
                 self.process.look_at_images()?;
@@ -186,7 +189,7 @@ impl<'a> Counter<'a> {
             notes
                 .push(format!("{passed_over} threads were not counted, since there were too many at a time"));
         }
-        notes.extend(self.memory.notes());
+        notes.extend(self.process.notes());
         encoder.summary(&Summary {
             process: self.process.id,
             total_instructions: Some(self.instructions),
