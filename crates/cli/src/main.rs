@@ -6,6 +6,7 @@ mod bisect;
 mod compare;
 mod derive;
 mod effects;
+mod engine_name;
 mod explain;
 mod figures;
 mod files;

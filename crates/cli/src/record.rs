@@ -6,12 +6,13 @@ pub(crate) mod kernel;
 mod text;
 
 use crate::advice_options::line_size;
+use crate::engine_name::EngineName;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use functions::FunctionProfile;
 use kernel::KernelOptions;
 use lineup_cache::CacheSpec;
@@ -93,13 +94,6 @@ pub(crate) struct Options {
     /// The program and its arguments
     #[arg(last = true, required_unless_present_any = ["kernel", "pid"], value_name = "PROGRAM")]
     command: Vec<OsString>,
-}
-
-/// What records.
-#[derive(Clone, Copy, ValueEnum)]
-enum EngineName {
-    Qemu,
-    Native,
 }
 
 /// What was recorded, as shown.
@@ -214,8 +208,8 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (Some(EngineName::Qemu), Some(_)) => {
                 bail!("the emulator attaches to no process; leave --engine qemu out")
             }
-            (Some(EngineName::Qemu), None) => Engine::Emulator,
-            (Some(EngineName::Native), _) | (None, Some(_)) => Engine::Native,
+            (Some(name), _) => name.into(),
+            (None, Some(_)) => Engine::Native,
             (None, None) if options.children => Engine::Native,
             (None, None) => Engine::Fitting,
         },

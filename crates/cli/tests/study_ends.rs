@@ -51,24 +51,32 @@ enum Doing {
     Timing,
 }
 
-/// Where a study is ended: what it does, and how many such processes were let go before.
-const MOMENTS: [(Doing, usize); 6] = [
-    (Doing::Building, 0),
-    (Doing::Recording, 0),
-    // A candidate that the compiler is to judge.
-    (Doing::Building, 1),
-    // The changed program: the one before took two passes.
-    (Doing::Recording, 2),
-    (Doing::Observing, 0),
-    (Doing::Timing, 1),
-];
+/// Where a study is ended: what it does, and how many such processes were let go before. A recording takes so many passes.
+fn moments(passes: usize) -> [(Doing, usize); 6] {
+    [
+        (Doing::Building, 0),
+        (Doing::Recording, 0),
+        // A candidate that the compiler is to judge.
+        (Doing::Building, 1),
+        // The changed program.
+        (Doing::Recording, passes),
+        (Doing::Observing, 0),
+        (Doing::Timing, 1),
+    ]
+}
+
+/// The native engine runs a program once, the emulator twice.
+const ENGINES: [(&str, usize); 2] = [("native", 1), ("qemu", 2)];
 
 /// What a process at the gate is there for; `None` for any other process.
 fn doing(process: &Path) -> Option<Doing> {
     let program = fs::read_link(process.join("exe")).ok()?;
     let name = program.file_name()?.to_str()?;
     let status = || fs::read_to_string(process.join("status")).unwrap_or_default();
+    let is_watched =
+        || fs::read_to_string(process.join("maps")).unwrap_or_default().contains("lineup_engine");
     match name.trim_end_matches(" (deleted)") {
+        "program" if is_watched() => Some(Doing::Recording),
         "program" if status().contains("TracerPid:\t0\n") => Some(Doing::Timing),
         "program" => Some(Doing::Observing),
         name if name.starts_with("qemu-") => Some(Doing::Recording),
@@ -93,7 +101,7 @@ fn waiting(gate: &Path) -> Vec<(PathBuf, Doing)> {
 }
 
 /// Lets a study go on until the moment, and returns it then, while its process waits.
-fn until(study: &mut Command, gate: &Path, (moment, before): (Doing, usize)) -> Child {
+fn until(mut study: Command, gate: &Path, (moment, before): (Doing, usize)) -> Child {
     fs::create_dir(gate).expect("a folder");
     let mut lineup = study.env("GATE", gate).spawn().expect("lineup starts");
     let (mut known, mut met) = (BTreeSet::new(), 0);
@@ -117,11 +125,15 @@ fn until(study: &mut Command, gate: &Path, (moment, before): (Doing, usize)) -> 
     }
 }
 
-fn study(place: &Place, build: &str) -> Command {
+fn study(place: &Place, build: &str, engine: &str) -> Command {
     let out = place.root.path().join("out");
     let mut study = place.lineup(&["study", "--region", "work", "--calls", "1000", "--max-time", "60"]);
     // However little the changed order saves.
-    study.args(["--least-share", "0", "--build", build]).arg("--out").arg(out).args(["--", "./program"]);
+    study
+        .args(["--least-share", "0", "--engine", engine, "--build", build])
+        .arg("--out")
+        .arg(out)
+        .args(["--", "./program"]);
     study
 }
 
@@ -151,11 +163,11 @@ fn assert_ended(place: &Place, output: &Output, because: &str) {
     place.assert_clean();
 }
 
-fn ended_by(signal: &str, number: i32, moments: &[(Doing, usize)]) {
+fn ended_by(signal: &str, number: i32, engine: &str, moments: &[(Doing, usize)]) {
     for (at, &moment) in moments.iter().enumerate() {
         let place = Place::new(PROGRAM, &[]);
         let gate = place.root.path().join(format!("gate {at}"));
-        let lineup = until(&mut study(&place, BUILD), &gate, moment);
+        let lineup = until(study(&place, BUILD, engine), &gate, moment);
         let process = lineup.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &process]).status().expect("kill runs");
         assert!(sent.success());
@@ -171,17 +183,22 @@ fn ended_by(signal: &str, number: i32, moments: &[(Doing, usize)]) {
 
 #[test]
 fn ctrl_c_ends_a_study_whatever_it_does() {
-    ended_by("INT", 2, &MOMENTS);
+    for (engine, passes) in ENGINES {
+        ended_by("INT", 2, engine, &moments(passes));
+    }
 }
 
 #[test]
 fn a_request_to_end_ends_a_study_whatever_it_does() {
-    ended_by("TERM", 15, &[MOMENTS[1], MOMENTS[4], MOMENTS[5]]);
+    let moments = moments(2);
+    ended_by("TERM", 15, "qemu", &[moments[1], moments[4], moments[5]]);
 }
 
 #[test]
 fn a_kill_of_lineup_ends_all_that_a_study_started() {
-    ended_by("KILL", 9, &MOMENTS);
+    for (engine, passes) in ENGINES {
+        ended_by("KILL", 9, engine, &moments(passes));
+    }
 }
 
 /// Each call writes at two hundred places of a large array besides, so that a recording of all calls is large.
@@ -203,7 +220,7 @@ fn on_a_small_disk(place: &Place, small: &Path, left_kib: u32) -> Option<Output>
         format!("head -c 64M /dev/zero > {0} 2> /dev/null; truncate -s -{left_kib}K {0}", filler.display());
     let build =
         format!("cmp -s main.c {} || {{ {fill}; }}; gcc -g -O2 -o program main.c", unedited.display());
-    with_small_folder(small, 8000, &study(place, &build), ":")
+    with_small_folder(small, 8000, &study(place, &build, "native"), ":")
 }
 
 #[test]

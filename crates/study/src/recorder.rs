@@ -159,7 +159,8 @@ fn outcome(
     interrupts.check().doing_with(kept)?;
     let finished = recorded.finished.ok_or_else(|| Error::Start(kept()))?;
     let recorder = plan.header.emulator;
-    Ok(RecordOutcome { ending, summary, recorder, runs: 1, failure, finished, notes: Vec::new() })
+    let engine = if recorder == native::NAME { Engine::Native } else { Engine::Emulator };
+    Ok(RecordOutcome { ending, summary, recorder, engine, runs: 1, failure, finished, notes: Vec::new() })
 }
 
 /// What records, with its files.

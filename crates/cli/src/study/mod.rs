@@ -33,7 +33,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let plan = Plan::of(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
-    let before = Variant::study(&plan, &scratch, None, &stages, &interrupts)?;
+    let before = Variant::study((&plan, plan.engine), &scratch, None, &stages, &interrupts)?;
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;

@@ -1,6 +1,7 @@
 //! What was typed → what is meant.
 
 use crate::advice_options::{AdviceOptions, ReportOptions};
+use crate::engine_name::EngineName;
 use crate::progress::Stages;
 use crate::share::Share;
 use crate::surroundings::Surroundings;
@@ -13,7 +14,7 @@ use lineup_prove::ProofPlan;
 use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::recorder::on_path;
+use lineup_study::recorder::{Engine, on_path};
 use lineup_study::run::{Drive, Leftovers, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
@@ -50,7 +51,11 @@ pub(crate) struct Options {
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
-    /// Run the program once per recording, with everything instrumented: for programs that cannot run twice alike
+    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
+    /// where it can, else the emulator, and a note says why
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<EngineName>,
+    /// Run the program once per recording under the emulator, with everything instrumented
     #[arg(long)]
     one_pass: bool,
     #[command(flatten)]
@@ -106,6 +111,8 @@ pub(crate) struct Plan {
     pub(crate) warmup: u64,
     /// Commands that are audited.
     pub(crate) audits: Vec<String>,
+    /// What records.
+    pub(crate) engine: Engine,
     /// Whether recordings are made in one pass.
     pub(crate) one_pass: bool,
     /// Caches to model; empty for the host's.
@@ -165,6 +172,7 @@ impl Plan {
             selection: if options.first { Selection::First } else { Selection::Spread },
             warmup: options.warmup,
             audits: options.audits,
+            engine: options.engine.map_or(Engine::Fitting, Engine::from),
             one_pass: options.one_pass,
             caches: options.caches,
             pressures: options.pressures,

@@ -13,7 +13,7 @@ use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Finished, Streams};
 use lineup_study::progress::Progress;
-use lineup_study::recorder::{self, RecordOutcome, RecordRequest, Subject, in_words};
+use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
@@ -32,6 +32,8 @@ pub(crate) struct Variant {
     /// What its sources mean to a compiler; read for the program as it is.
     pub(crate) reading: Option<Reading>,
     conduct: Conduct,
+    /// What recorded it.
+    engine: Engine,
 }
 
 /// Texts that change, and the judge that compiles them.
@@ -70,9 +72,10 @@ fn sender(signal: i32) -> &'static str {
 }
 
 impl Variant {
-    /// Builds in a copy of the sources, records and explains. A change's texts are built where its judge builds.
+    /// Builds in a copy of the sources, records with this engine and explains. A change's texts are built where its judge
+    /// builds.
     pub(crate) fn study(
-        plan: &Plan,
+        (plan, engine): (&Plan, Engine),
         scratch: &Scratch,
         change: Option<Change<'_, '_>>,
         stages: &Stages,
@@ -102,7 +105,7 @@ impl Variant {
             keep(&folder, subject.program())?;
         }
         stages.stage(&format!("recording the program {name} the change"));
-        let outcome = record(plan, run, &subject, &recording, interrupts);
+        let outcome = record((plan, engine), run, &subject, &recording, interrupts);
         let outcome = match is_own {
             true => outcome?,
             false => outcome.context("the program that is started is not inside --source")?,
@@ -120,14 +123,20 @@ impl Variant {
             ..Options::default()
         };
         let recorded = explain::program(surveyed, &program, infos, options, stages)?;
+        let engine = outcome.engine;
         let conduct = conduct(plan, &recorded, outcome.finished);
         let program = program.strip_prefix(&tree.path).map_or_else(|_| program.clone(), Path::to_owned);
-        Ok(Variant { tree, program, recorded, reading, conduct })
+        Ok(Variant { tree, program, recorded, reading, conduct, engine })
     }
 
     /// The program that was studied, relative to the source folder.
     pub(crate) fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// What recorded it.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine
     }
 
     /// The copy that this variant was built in.
@@ -207,7 +216,7 @@ fn keep(folder: &Path, program: &Path) -> Result<()> {
 
 /// Records the run of one variant.
 fn record(
-    plan: &Plan,
+    (plan, engine): (&Plan, Engine),
     run: Run,
     subject: &Subject,
     output: &Path,
@@ -216,8 +225,9 @@ fn record(
     let request = RecordRequest {
         process: None,
         children: false,
-        engine: recorder::Engine::Emulator,
-        run,
+        engine,
+        // What lies at other addresses in each run, such as the stack, would use other lines.
+        run: Run { fixed_addresses: true, ..run },
         regions: plan.regions.clone(),
         mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),

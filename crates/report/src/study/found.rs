@@ -116,7 +116,7 @@ fn setting(found: &Found<'_>) -> Vec<Fact> {
     let abi = found.before.abi();
     let mut facts = found.setting.clone();
     facts.push(Fact { name: "machine".into(), value: format!("{}, {}", abi.machine, abi.data_model()) });
-    facts.push(Fact { name: "emulator".into(), value: found.before.emulator().to_owned() });
+    facts.push(Fact { name: "recorded by".into(), value: found.before.emulator().to_owned() });
     facts.extend(found.machine.iter().cloned());
     facts
 }

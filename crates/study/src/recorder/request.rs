@@ -62,6 +62,8 @@ pub struct RecordOutcome {
     pub summary: Summary,
     /// What recorded it: the emulator as it names itself, or the native engine.
     pub recorder: String,
+    /// The same: never [`Engine::Fitting`].
+    pub engine: Engine,
     /// How often the program ran for it.
     pub runs: u32,
     /// Why not everything could be written: what stands in the file until then is whole.

@@ -1,0 +1,20 @@
+//! Names of what records, as people type them.
+
+use clap::ValueEnum;
+use lineup_study::recorder::Engine;
+
+/// What records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum EngineName {
+    Qemu,
+    Native,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Engine {
+        match name {
+            EngineName::Qemu => Engine::Emulator,
+            EngineName::Native => Engine::Native,
+        }
+    }
+}
