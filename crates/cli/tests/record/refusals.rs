@@ -2,6 +2,7 @@
 
 use crate::program::{Program, X86_64, c, lineup_record};
 use lineup_recording::read_all;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 const SOURCE: &str = r#"
@@ -124,4 +125,25 @@ fn a_recording_cut_at_any_byte_gives_what_stands_before() {
             assert!(whole.calls.starts_with(&part.calls), "cut at {length}");
         }
     }
+}
+
+/// As on Debian 13.
+#[test]
+fn an_emulator_without_plugins_is_named_before_anything_runs() {
+    let program = c(X86_64, "int main(void) { return 0; }", &[]);
+    let folder = program.folder.path();
+    let emulator = folder.join("qemu-x86_64");
+    std::fs::write(&emulator, "#!/bin/sh\necho 'qemu-x86_64 version 10.0.13'\n").expect("a script");
+    std::fs::set_permissions(&emulator, std::fs::Permissions::from_mode(0o755)).expect("its rights");
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH"));
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup.current_dir(folder).env("PATH", path);
+    lineup.args(["record", "--engine", "qemu", "--region", "main", "--", "./program"]);
+    let output = lineup.output().expect("running lineup");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.contains("qemu-x86_64 was built without plugins")),
+        (Some(2), true),
+        "{said}"
+    );
 }
