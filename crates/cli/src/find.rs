@@ -19,6 +19,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject, in_words};
+use lineup_study::run::Run;
 use std::ffi::OsString;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
     /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes longer
-    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
     windows: u64,
     /// Keep the recording in this file
     #[arg(long, value_name = "FILE")]
@@ -59,40 +60,71 @@ fn percentage(text: &str) -> Result<f64, String> {
     percent.map(|percent| percent / 100.0).ok_or_else(|| "a number from 0 to 100".to_owned())
 }
 
+/// A run to be looked at.
+pub(crate) struct Wanted {
+    /// What is run.
+    pub(crate) run: Run,
+    /// Caches to model; the host's when there are none.
+    pub(crate) caches: Vec<CacheSpec>,
+    /// Memory for windows of the run, in MiB.
+    pub(crate) window_mib: u64,
+    /// The recording's file.
+    pub(crate) recording: PathBuf,
+    /// What becomes of what the program prints.
+    pub(crate) streams: Streams,
+    /// The share of all modelled stalls that a finding gains at least.
+    pub(crate) least_gain: f64,
+}
+
+/// Memory for windows of the run when nothing else is asked for, in MiB.
+pub(crate) const WINDOW_MIB: u64 = 32;
+
 /// Runs `lineup find`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
-    let output = options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec"));
-    let request = request(options, output, &interrupts, &stages)?;
-    let subject = Subject::load(&request.run, None)?;
-    stages.stage(&format!("recording {}", subject.program().display()));
-    let outcome = recorder::record(&request, &subject, &interrupts)?;
-    outcome.require_whole(&request.output)?;
-    let findings = findings(options, &request.output, subject.program(), &stages)?;
+    let wanted = Wanted {
+        run: options.limits.run(&options.command, &options.environment, &interrupts, &stages)?,
+        caches: options.caches.clone(),
+        window_mib: options.windows,
+        recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
+        streams: if options.json { Streams::Shown } else { Streams::Ours },
+        least_gain: options.least,
+    };
+    let subject = Subject::load(&wanted.run, None)?;
+    let findings = find(wanted, &subject, &stages, &interrupts)?;
     stages.end();
     let out = match options.json {
         true => serde_json::to_string_pretty(&findings)? + "\n",
         false => text::text(&findings, options.top, files::text_style()),
     };
     files::print(&out)?;
+    Ok(Outcome::Done)
+}
+
+/// Records a whole program, and works out what is worth fixing.
+pub(crate) fn find(
+    wanted: Wanted,
+    subject: &Subject,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Findings> {
+    let (recording, least_gain) = (wanted.recording.clone(), wanted.least_gain);
+    stages.stage(&format!("recording {}", subject.program().display()));
+    let outcome = recorder::record(&request(wanted)?, subject, interrupts)?;
+    outcome.require_whole(&recording)?;
     if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
         && outcome.finished.stopped.is_none()
     {
         stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
     }
-    Ok(Outcome::Done)
+    work_out(&recording, subject.program(), least_gain, stages)
 }
 
-fn request(
-    options: &Options,
-    output: PathBuf,
-    interrupts: &Interrupts,
-    stages: &Stages,
-) -> Result<RecordRequest> {
+fn request(wanted: Wanted) -> Result<RecordRequest> {
     Ok(RecordRequest {
-        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        run: wanted.run,
         engine: Engine::Emulator,
         process: None,
         children: false,
@@ -102,18 +134,18 @@ fn request(
         selection: Selection::Spread,
         stop_after: None,
         warmup_calls: 0,
-        caches: match options.caches.is_empty() {
+        caches: match wanted.caches.is_empty() {
             true => host_caches::read()?,
-            false => options.caches.clone(),
+            false => wanted.caches,
         },
-        window_bytes: options.windows << 20,
-        output,
-        streams: if options.json { Streams::Shown } else { Streams::Ours },
+        window_bytes: wanted.window_mib << 20,
+        output: wanted.recording,
+        streams: wanted.streams,
     })
 }
 
 /// Reads the recording, and works it out.
-fn findings(options: &Options, recording: &Path, program: &Path, stages: &Stages) -> Result<Findings> {
+fn work_out(recording: &Path, program: &Path, least_gain: f64, stages: &Stages) -> Result<Findings> {
     let name = || recording.display().to_string();
     stages.stage(&format!("reading {}, in MiB", recording.display()));
     let file = lineup_mapping::open(recording).with_context(name)?;
@@ -122,6 +154,6 @@ fn findings(options: &Options, recording: &Path, program: &Path, stages: &Stages
     let debug: Vec<Option<DebugInfo>> =
         recorded.images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
     stages.stage("naming accesses and trying layouts");
-    let wanted = lineup_find::Options { least_gain: options.least, ..lineup_find::Options::default() };
+    let wanted = lineup_find::Options { least_gain, ..lineup_find::Options::default() };
     Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), &wanted)?)
 }

@@ -154,6 +154,31 @@ fn code_that_stalls_more_than_data_is_told_to() {
     place.assert_clean();
 }
 
+/// A study of what was found, and the refusal where nothing is to be found.
+#[test]
+fn a_study_without_regions_takes_the_best_findings() {
+    let place = Place::new(DEVICES, &[]);
+    let study = ["study", "--max-time", "1", "--calls", "50", "--out", "out"];
+    let output =
+        place.lineup(&[&study[..], &CACHES, &["--", "./program"]].concat()).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("lineup: studies walk, list, for device (at best −"), "{said}");
+    let report = std::fs::read(place.source().join("out/report.json")).expect("a report");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let regions = report["regions"].as_array().expect("regions");
+    let names: Vec<_> = regions.iter().filter_map(|region| region["name"].as_str()).collect();
+    assert!(names.contains(&"walk") && names.contains(&"list"), "{names:?}");
+    assert!(report["setting"].to_string().contains("studies walk, list"), "{}", report["setting"]);
+
+    let idle = Place::new("int main(void) { return 0; }", &[]);
+    let output = idle.lineup(&[&study[..], &["--", "./program"]].concat()).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("nothing is found that an order of members or a split gains much from"), "{said}");
+    place.assert_clean();
+    idle.assert_clean();
+}
+
 #[test]
 fn what_cannot_be_done_is_refused() {
     let place = Place::new("int main(void) { return 0; }", &[]);

@@ -20,7 +20,7 @@ use crate::name::{Evidence, Name, Named, VariableId};
 use crate::objects::Objects;
 use crate::percpu::PerCpu;
 use crate::thread_block::ThreadBlocks;
-use lineup_model::access::{Access, AccessKind, MemoryEvent, StackRange};
+use lineup_model::access::{Access, MemoryEvent, StackRange};
 use lineup_model::process::Process;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -198,16 +198,35 @@ impl<'a> Namer<'a> {
         Ok(matches!(seen.place, Place::Stack(_)))
     }
 
-    /// What the code alone says of the only load, or the only store, of an instruction. `None` when that needs an
-    /// address, or there are several.
+    /// What the code says of the only load, or the only store, of an instruction of which one address is known. What was
+    /// learned of memory is not asked, since the instruction ran at other times. `None` when that leaves nothing.
     ///
     /// # Errors
     /// When the disassembler fails.
-    pub fn name_by_code(&mut self, pc: u64, kind: AccessKind) -> Result<Option<Named>, ExplainError> {
-        let sites = self.sites_at(pc)?;
-        let mut same_kind = sites.iter().filter(|site| site.kind == kind);
-        let (Some(site), None) = (same_kind.next(), same_kind.next()) else { return Ok(None) };
-        Ok(match site.place {
+    pub fn name_by_code(&mut self, access: &Access) -> Result<Option<Named>, ExplainError> {
+        let sites = self.sites_at(access.pc)?;
+        let mut same_kind = sites.iter().filter(|site| site.kind == access.kind);
+        let by_code = match (same_kind.next(), same_kind.next()) {
+            (Some(site), None) => self.at_site(*site),
+            _ => None,
+        };
+        if by_code.is_some() {
+            return Ok(by_code);
+        }
+        let library =
+            self.library.at(&self.images, &mut self.names, access.pc, &mut AccessContext::default());
+        let moment = AccessContext::default().moment(0);
+        let by_address = self.by_address(access, moment, library);
+        let is_sure = matches!(
+            by_address.evidence,
+            Evidence::GlobalAddress | Evidence::StackRange | Evidence::ThreadBase | Evidence::Code
+        );
+        Ok(if is_sure { Some(by_address) } else { library.map(Named::in_library) })
+    }
+
+    /// What the analysis of the code says of one operand.
+    fn at_site(&mut self, site: Site) -> Option<Named> {
+        match site.place {
             Place::Stack(local) => {
                 let local = local.map(|local| (local.variable, local.ty, local.offset));
                 Some(Named::new(Name::Stack { local }, Evidence::Frame))
@@ -222,8 +241,14 @@ impl<'a> Namer<'a> {
                     Named::new(name, evidence)
                 })
             }
+            Place::Object(pointer) => {
+                let evidence =
+                    if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
+                let name = Name::Buffer { origin: pointer.origin, element: pointer.target };
+                Some(Named::new(name, evidence))
+            }
             _ => None,
-        })
+        }
     }
 
     /// Between the passes: decides which objects lay where.

@@ -1,8 +1,8 @@
 //! The counts of the whole run, divided among names and functions.
 //!
 //! What an instruction missed is known exactly; among several names it is divided as its misses in the windows were, or
-//! where it missed nothing there, as its accesses. Of an instruction that no window has, the code alone says what it
-//! accesses, or nothing does.
+//! where it missed nothing there, as its accesses. Of an instruction that no window has, the code says what it
+//! accesses, or the address of its last miss, or nothing does.
 
 use crate::error::FindError;
 use crate::naming::{Naming, Point};
@@ -98,12 +98,14 @@ impl Attribution {
         let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();
         for counts in &recorded.instructions {
             let function = functions.number(counts.pc);
-            let sides =
-                [(false, counts.loads, counts.load_misses), (true, counts.stores, counts.store_misses)];
-            for (is_store, accesses, misses) in sides.into_iter().filter(|(_, accesses, _)| *accesses > 0) {
+            let sides = [
+                (false, counts.loads, counts.load_misses, counts.load_address),
+                (true, counts.stores, counts.store_misses, counts.store_address),
+            ];
+            for (is_store, accesses, misses, address) in sides.into_iter().filter(|side| side.1 > 0) {
                 for (spot, tally) in match observed.0.get(&(counts.pc, is_store)) {
                     Some(seen) => divide(seen, accesses, misses, latency),
-                    None => vec![(naming.by_code(counts.pc, is_store)?, whole(accesses, misses))],
+                    None => vec![(naming.by_code(counts.pc, is_store, address)?, whole(accesses, misses))],
                 } {
                     spots.entry(spot).or_default().add(tally);
                     let owner = naming.spots[spot as usize].owner;

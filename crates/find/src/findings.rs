@@ -59,6 +59,8 @@ impl Stalls {
 /// The share of modelled data stalls that has a name, and of which class.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Coverage {
+    /// Named, of all stalls: those of code all have a function. `None` when there were none.
+    pub of_all: Option<f64>,
     /// Named, of all stalls of data; `None` when there were none.
     pub named: Option<f64>,
     /// Of each class.

@@ -16,8 +16,10 @@ use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 
-/// Types, and functions, for which layouts are tried: those with most stalls.
-const MOST_SUBJECTS: usize = 16;
+/// Types for which layouts are tried: those with most stalls.
+const MOST_TYPES: usize = 16;
+/// Functions, besides the code of the whole program, which holds them all.
+const MOST_FUNCTIONS: usize = 3;
 /// A layout that `lineup study` can carry out is preferred to one that it cannot, when it gains at least this share of it.
 const GOOD_ENOUGH: f64 = 0.8;
 /// A member is used much when it is accessed at least once for so many accesses of the most used one.
@@ -128,7 +130,7 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
 /// What could be gained for the types with most stalls.
 pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty]) -> Vec<Gain> {
     let mut gains = Vec::new();
-    for ty in types.iter().take(MOST_SUBJECTS) {
+    for ty in types.iter().take(MOST_TYPES) {
         let Some(objects) = objects(bench, naming, *ty) else { continue };
         let Some((trials, per_configuration)) = bench.best(layouts(&objects)) else { continue };
         let evidence = evidence(bench, naming, *ty, &objects);
@@ -229,7 +231,7 @@ pub(crate) fn of_code(
         let counts = &attribution.functions[number];
         Some((Some(number), by_function.get(&(counts.name.clone(), counts.image.clone()))?))
     };
-    let subjects = numbers.into_iter().take(MOST_SUBJECTS).filter_map(of_function);
+    let subjects = numbers.into_iter().take(MOST_FUNCTIONS).filter_map(of_function);
     let of_all: u64 = (0..attribution.functions.len()).map(|number| cycles(&number)).sum();
     let is_worth = of_all > 0 && of_all as f64 >= least_cycles;
     let all = std::iter::once((None, &fetched)).filter(|_| is_worth);

@@ -73,10 +73,11 @@ impl<'a> Naming<'a> {
         number
     }
 
-    /// The spot that the code alone tells of an instruction of which no window has an access.
-    pub(crate) fn by_code(&mut self, pc: u64, is_store: bool) -> Result<u32, FindError> {
-        let spot = match self.namer.name_by_code(pc, kind(is_store))? {
-            Some(named) => owner::spot(&mut self.namer, named, 0, 1).0,
+    /// The spot that the code tells of an instruction of which no window has an access, and the address of one that missed.
+    pub(crate) fn by_code(&mut self, pc: u64, is_store: bool, address: u64) -> Result<u32, FindError> {
+        let access = Access { pc, address, size_bytes: 1, kind: kind(is_store), value: None };
+        let spot = match self.namer.name_by_code(&access)? {
+            Some(named) => owner::spot(&mut self.namer, named, address, 1).0,
             None => Spot::UNNAMED,
         };
         Ok(self.number(spot))

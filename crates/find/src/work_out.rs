@@ -155,7 +155,7 @@ impl Work<'_, '_> {
             memory_cycles: latency.memory_cycles,
             instructions: self.attribution.functions.iter().map(|counts| counts.instructions).sum(),
             stalls,
-            coverage: coverage(&owners),
+            coverage: coverage(&owners, stalls),
             sample: Sample {
                 windows: self.recorded.windows.len() as u64,
                 accesses: self.watched.accesses,
@@ -326,15 +326,21 @@ impl Work<'_, '_> {
             shell_words::join(all.chain(command.iter().map(String::as_str)))
         };
         match kind {
+            Kind::Code => {
+                let with = |first: String| shell_words::join([first].iter().chain(command.iter().skip(1)));
+                let program = command.first().map_or("", String::as_str);
+                let both = [with(program.to_owned()), with(format!("{program}.profiled"))];
+                shell_words::join(["lineup", "compare"].into_iter().chain(both.iter().map(String::as_str)))
+            }
             _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
             Kind::Order | Kind::Split => words(&["lineup", "study"]),
-            Kind::Columns | Kind::Code => words(&["lineup", "record"]),
+            Kind::Columns => words(&["lineup", "record"]),
         }
     }
 }
 
 /// The shares of stalls of data that have names, by class.
-fn coverage(owners: &[OwnerStalls]) -> Coverage {
+fn coverage(owners: &[OwnerStalls], stalls: Stalls) -> Coverage {
     let all: f64 = owners.iter().map(|owner| owner.stall_cycles).sum();
     let of = |class: Class| {
         let own = owners.iter().filter(|owner| owner.class == class_name(class));
@@ -342,6 +348,7 @@ fn coverage(owners: &[OwnerStalls]) -> Coverage {
     };
     let share = |cycles: f64| cycles / all.max(1.0);
     Coverage {
+        of_all: (stalls.cycles() > 0).then(|| 1.0 - of(Class::Unnamed) / stalls.cycles() as f64),
         named: (all > 0.0).then(|| share(all - of(Class::Unnamed))),
         classes: Class::ALL
             .into_iter()

@@ -21,6 +21,8 @@ pub(crate) struct Counts {
     pub(crate) accesses: Vec<u64>,
     /// Misses of the same loads and stores.
     pub(crate) access_misses: Vec<Misses>,
+    /// Where the last that missed of each went; 0 where none did.
+    pub(crate) last_missed: Vec<u64>,
 }
 
 /// One thread's caches and counts.
@@ -29,8 +31,10 @@ pub(crate) struct Model {
     l2: Option<Cache>,
     fetch_misses: Vec<Misses>,
     access_misses: Vec<Misses>,
+    last_missed: Vec<u64>,
     /// Of chains of one access.
     lone_misses: Vec<Misses>,
+    last_lone: Vec<u64>,
     /// All code that batches so far could name.
     code: Code,
     sampler: Option<Arc<Sampler>>,
@@ -69,7 +73,9 @@ impl Model {
             l2: cache(CacheLevel::L2),
             fetch_misses: Vec::new(),
             access_misses: Vec::new(),
+            last_missed: Vec::new(),
             lone_misses: Vec::new(),
+            last_lone: Vec::new(),
             code: Code::default(),
             sampler,
         })
@@ -77,14 +83,17 @@ impl Model {
 
     /// Everything counted.
     pub(crate) fn into_counts(self: Box<Self>) -> Counts {
-        let Model { fetch_misses, mut access_misses, lone_misses, code, .. } = *self;
-        for (chain, misses) in code.chains.iter().zip(&lone_misses) {
+        let Model { fetch_misses, mut access_misses, mut last_missed, lone_misses, last_lone, code, .. } =
+            *self;
+        for ((chain, misses), address) in code.chains.iter().zip(&lone_misses).zip(&last_lone) {
             for link in code.links_of(chain) {
                 let sum = &mut access_misses[link.counter as usize];
                 *sum = Misses { l1: sum.l1 + misses.l1, l2: sum.l2 + misses.l2 };
+                let last = &mut last_missed[link.counter as usize];
+                *last = if *address == 0 { *last } else { *address };
             }
         }
-        Counts { fetch_misses, access_misses, ..Counts::default() }
+        Counts { fetch_misses, access_misses, last_missed, ..Counts::default() }
     }
 
     /// Takes in a batch.
@@ -94,18 +103,28 @@ impl Model {
             let resident = matches!(part, Part::First(_)).then(|| self.resident());
             sampler.keep(part, resident, batch.words());
         }
-        let Model { first, l2, fetch_misses, access_misses, lone_misses, code, .. } = self;
+        let Model {
+            first, l2, fetch_misses, access_misses, last_missed, lone_misses, last_lone, code, ..
+        } = self;
         fetch_misses.resize(code.runs.len(), Misses::default());
         access_misses.resize(code.runs.last().map_or(0, Run::counters_end) as usize, Misses::default());
+        last_missed.resize(access_misses.len(), 0);
         lone_misses.resize(code.chains.len(), Misses::default());
+        last_lone.resize(code.chains.len(), 0);
         batch.for_each(code, |event| first.take(code, event));
         for missed in first.missed.drain(..) {
+            let number = missed.number as usize;
             let misses = match missed.what {
-                What::Run => &mut *fetch_misses,
-                What::Counter => &mut *access_misses,
-                What::LoneChain => &mut *lone_misses,
+                What::Run => &mut fetch_misses[number],
+                What::Counter => {
+                    last_missed[number] = missed.address;
+                    &mut access_misses[number]
+                }
+                What::LoneChain => {
+                    last_lone[number] = missed.address;
+                    &mut lone_misses[number]
+                }
             };
-            let misses = &mut misses[missed.number as usize];
             misses.l1 += 1;
             if let Some(l2) = l2 {
                 misses.l2 += u64::from(!l2.access(missed.address, missed.size_bytes.into()));

@@ -173,6 +173,10 @@ impl Counts {
     fn instructions(&self, pcs: &[u64]) -> BTreeMap<u64, ProfileInstruction> {
         let mut all: BTreeMap<u64, ProfileInstruction> = BTreeMap::new();
         let missed = |counter: usize| self.access_misses.get(counter).copied().unwrap_or_default();
+        let last = |counter: usize, known: u64| match self.last_missed.get(counter) {
+            Some(last) if *last != 0 => *last,
+            _ => known,
+        };
         for (number, (pc, counts)) in pcs.iter().zip(self.accesses.chunks(2)).enumerate() {
             let (loads, stores) = (counts[0], counts.get(1).copied().unwrap_or_default());
             if loads == 0 && stores == 0 {
@@ -184,6 +188,8 @@ impl Counts {
             sum.stores += stores;
             sum.load_misses = plus(sum.load_misses, &missed(2 * number));
             sum.store_misses = plus(sum.store_misses, &missed(2 * number + 1));
+            sum.load_address = last(2 * number, sum.load_address);
+            sum.store_address = last(2 * number + 1, sum.store_address);
         }
         all
     }
@@ -193,6 +199,11 @@ impl Counts {
         add_each(&mut self.fetch_misses, &other.fetch_misses, plus);
         add_each(&mut self.accesses, &other.accesses, |sum, own| sum + own);
         add_each(&mut self.access_misses, &other.access_misses, plus);
+        add_each(
+            &mut self.last_missed,
+            &other.last_missed,
+            |known, last| if *last == 0 { known } else { *last },
+        );
     }
 }
 

@@ -183,8 +183,9 @@ fn profile(cursor: &mut Cursor<'_>) -> Option<ProfileRun> {
 
 fn instruction(cursor: &mut Cursor<'_>) -> Option<ProfileInstruction> {
     let (pc, loads, stores) = (cursor.int()?, cursor.int()?, cursor.int()?);
+    let (load_address, store_address) = (cursor.int()?, cursor.int()?);
     let (load_misses, store_misses) = (misses(cursor)?, misses(cursor)?);
-    Some(ProfileInstruction { pc, loads, load_misses, stores, store_misses })
+    Some(ProfileInstruction { pc, loads, load_misses, load_address, stores, store_misses, store_address })
 }
 
 fn misses(cursor: &mut Cursor<'_>) -> Option<Misses> {

@@ -270,7 +270,8 @@ impl Encoder {
     pub fn instruction(&mut self, counts: &ProfileInstruction) {
         let out = &mut self.out;
         out.push(tag::INSTRUCTION);
-        [counts.pc, counts.loads, counts.stores].iter().for_each(|value| put(out, *value));
+        let ProfileInstruction { pc, loads, stores, load_address, store_address, .. } = *counts;
+        [pc, loads, stores, load_address, store_address].into_iter().for_each(|value| put(out, value));
         for Misses { l1, l2 } in [counts.load_misses, counts.store_misses] {
             put(out, l1);
             put(out, l2);

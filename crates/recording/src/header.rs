@@ -237,10 +237,14 @@ pub struct ProfileInstruction {
     pub loads: u64,
     /// Loads that missed.
     pub load_misses: Misses,
+    /// Where the last load that missed went; 0 when none did.
+    pub load_address: u64,
     /// Stores done by it.
     pub stores: u64,
     /// Stores that missed.
     pub store_misses: Misses,
+    /// Where the last store that missed went; 0 when none did.
+    pub store_address: u64,
 }
 
 /// Misses by level.

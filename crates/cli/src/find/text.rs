@@ -54,10 +54,12 @@ fn head(out: &mut String, findings: &Findings) {
         findings.memory_cycles
     );
     let sample = &findings.sample;
-    let named = findings.coverage.named.map_or_else(
-        || "nothing stalled".to_owned(),
-        |named| format!("{} of the stalls for data have names", percent(named)),
-    );
+    let coverage = &findings.coverage;
+    let of_data =
+        coverage.named.map_or_else(String::new, |named| format!(", {} of those for data", percent(named)));
+    let of_all =
+        coverage.of_all.map(|named| format!("{} of modelled stalls have names{of_data}", percent(named)));
+    let named = of_all.unwrap_or_else(|| "nothing stalled".to_owned());
     let _ = writeln!(
         out,
         "{named}; gains are of {} windows of the run with {} of its {} accesses\n",
@@ -101,7 +103,11 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
             saved(high)
         );
     }
-    let _ = writeln!(out, "    → {}", one_line(&finding.next));
+    let first = match finding.kind {
+        Kind::Code => "build with -fprofile-use to .profiled, then ",
+        _ => "",
+    };
+    let _ = writeln!(out, "    → {first}{}", one_line(&finding.next));
 }
 
 /// A gain as a change of all modelled stalls.
