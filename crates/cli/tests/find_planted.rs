@@ -81,6 +81,7 @@ fn found(place: &Place) -> Value {
     let all = [&["find", "--json", "--least", "0"][..], &caches, &["--", "./program"]].concat();
     let output = place.lineup(&all).output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place.assert_clean();
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 

@@ -1,6 +1,7 @@
 //! `lineup study`: from an unmodified program to a proven source patch.
 
 mod audit;
+mod found;
 mod outputs;
 pub(crate) mod plan;
 mod trials;
@@ -30,10 +31,19 @@ use variant::Variant;
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
-    let plan = Plan::of(options, &interrupts, &stages)?;
+    let mut plan = Plan::of(options, &interrupts, &stages)?;
     stages.stage("reading the source folder");
     let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?;
-    let before = Variant::study((&plan, plan.engine), &scratch, None, &stages, &interrupts)?;
+    let built = Variant::build(&plan, &scratch, None, &stages)?;
+    let found = match plan.regions.is_empty() {
+        true => Some(found::regions(&plan, &built, &stages, &interrupts)?),
+        false => None,
+    };
+    let why_found = found.map(|found| {
+        plan.regions = found.regions;
+        found.why
+    });
+    let before = Variant::record((&plan, plan.engine), &scratch, built, &stages, &interrupts)?;
     check_pins(&plan.advice.pins, before.recorded.types())?;
     let audited = audit::run(&plan, &before, &stages, &interrupts)?;
     let sources = texts::read(scratch.source(), scratch.leave_out())?;
@@ -59,7 +69,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
         commands: outputs::commands(plan, before.program(), after.is_some()),
-        setting: setting(plan, scratch, &before, audited.as_ref()),
+        setting: setting(plan, scratch, &before, audited.as_ref(), why_found),
         machine: machine::facts(),
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
@@ -88,11 +98,19 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 }
 
 /// How the program was built.
-fn setting(plan: &Plan, scratch: &Scratch, before: &Variant, audited: Option<&Audited>) -> Vec<Fact> {
+fn setting(
+    plan: &Plan,
+    scratch: &Scratch,
+    before: &Variant,
+    audited: Option<&Audited>,
+    why_found: Option<String>,
+) -> Vec<Fact> {
+    let found = why_found.map(|value| Fact { name: "found".into(), value });
     let audited = audited.map(|audited| Fact { name: "audited".into(), value: audited.summary.clone() });
     let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
     let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
     std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
+        .chain(found)
         .chain(read)
         .chain(audited)
         .chain(remarks)

@@ -26,8 +26,9 @@ use std::time::Duration;
 /// Arguments of `lineup study`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Function to study; with a weight (F=3), its lines count so many times
-    #[arg(long = "region", value_name = "F[=WEIGHT]", required = true)]
+    /// Function to study; with a weight (F=3), its lines count so many times; when none is given, those in which the best
+    /// findings of `lineup find` stall
+    #[arg(long = "region", value_name = "F[=WEIGHT]")]
     regions: Vec<Region>,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -71,6 +71,14 @@ fn sender(signal: i32) -> &'static str {
     }
 }
 
+/// A variant that was built.
+pub(crate) struct Built {
+    /// The copy that it was built in.
+    pub(crate) tree: Tree,
+    reading: Option<Reading>,
+    name: &'static str,
+}
+
 impl Variant {
     /// Builds in a copy of the sources, records with this engine and explains. A change's texts are built where its judge
     /// builds.
@@ -81,6 +89,17 @@ impl Variant {
         stages: &Stages,
         interrupts: &Interrupts,
     ) -> Result<Variant> {
+        let built = Variant::build(plan, scratch, change, stages)?;
+        Variant::record((plan, engine), scratch, built, stages, interrupts)
+    }
+
+    /// Builds in a copy of the sources.
+    pub(crate) fn build(
+        plan: &Plan,
+        scratch: &Scratch,
+        change: Option<Change<'_, '_>>,
+        stages: &Stages,
+    ) -> Result<Built> {
         let name = if change.is_some() { "after" } else { "before" };
         stages.stage(&format!("building the program {name} the change"));
         let (tree, reading) = match change {
@@ -92,6 +111,18 @@ impl Variant {
                 (tree, Some(reading))
             }
         };
+        Ok(Built { tree, reading, name })
+    }
+
+    /// Records with this engine and explains what was built.
+    pub(crate) fn record(
+        (plan, engine): (&Plan, Engine),
+        scratch: &Scratch,
+        built: Built,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<Variant> {
+        let Built { tree, reading, name } = built;
         let named = plan.program.as_ref().map(|program| tree.path.join(program));
         let run = plan.run(&tree)?;
         let subject = Subject::load(&run, named.as_deref())?;

@@ -1,0 +1,96 @@
+//! Regions that were not named: those of the best findings that a study can act on.
+
+use crate::find::{self, WINDOW_MIB, Wanted};
+use crate::progress::Stages;
+use crate::study::plan::Plan;
+use crate::study::variant::Built;
+use anyhow::{Context, Result, bail};
+use lineup_find::{Finding, Findings, Kind};
+use lineup_model::region::{Region, Regions};
+use lineup_report::visible::one_line;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::Subject;
+
+/// Findings that are studied together at most.
+const MOST_FINDINGS: usize = 3;
+/// A finding that gains less at best is not worth a study.
+const LEAST_GAIN: f64 = 0.01;
+
+/// What was found, and what is studied for it.
+pub(super) struct FoundRegions {
+    /// The functions.
+    pub(super) regions: Regions,
+    /// Why, in a sentence.
+    pub(super) why: String,
+}
+
+/// Finds what is worth a study in the program as it was built.
+pub(super) fn regions(
+    plan: &Plan,
+    built: &Built,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<FoundRegions> {
+    let run = plan.run(&built.tree)?;
+    let named = plan.program.as_ref().map(|program| built.tree.path.join(program));
+    let subject = Subject::load(&run, named.as_deref())?;
+    let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
+    let wanted = Wanted {
+        run,
+        caches: plan.caches.clone(),
+        window_mib: WINDOW_MIB,
+        recording: scratch.path().join("find.rec"),
+        streams: Streams::Captured,
+        least_gain: LEAST_GAIN,
+    };
+    let findings = find::find(wanted, &subject, stages, interrupts)?;
+    let found = choose(&findings)?;
+    stages.line(&format!("lineup: {}", found.why));
+    Ok(found)
+}
+
+/// The best findings that an order or a split can fix, and the functions in which they stall.
+fn choose(findings: &Findings) -> Result<FoundRegions> {
+    let can_be_studied = |finding: &&Finding| {
+        matches!(finding.kind, Kind::Order | Kind::Split) && !finding.functions.is_empty()
+    };
+    let chosen: Vec<&Finding> = findings.findings.iter().filter(can_be_studied).take(MOST_FINDINGS).collect();
+    if chosen.is_empty() {
+        let first = findings.findings.first().map(|first| match &first.subject {
+            Some(subject) => format!("; the best is the {} of {}", kind_name(first.kind), one_line(subject)),
+            None => "; the best is the code of the whole program".to_owned(),
+        });
+        bail!(
+            "nothing is found that an order of members or a split gains much from{}: `lineup find` shows all, and --region \
+             studies a function all the same",
+            first.unwrap_or_default()
+        );
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in chosen.iter().flat_map(|finding| &finding.functions) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let subjects = chosen.iter().map(|finding| {
+        let subject = one_line(finding.subject.as_deref().unwrap_or_default()).into_owned();
+        format!("{subject} (at best −{:.1} % of modelled stalls)", 100.0 * finding.gain)
+    });
+    let subjects: Vec<String> = subjects.collect();
+    let shown: Vec<_> = names.iter().map(|name| one_line(name)).collect();
+    Ok(FoundRegions {
+        why: format!("studies {}, for {}", shown.join(", "), subjects.join(", ")),
+        regions: names.into_iter().map(Region::named).collect(),
+    })
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Order => "order",
+        Kind::Split => "split",
+        Kind::Columns => "columns",
+        Kind::Code => "code",
+    }
+}
