@@ -158,12 +158,13 @@ fn code_that_stalls_more_than_data_is_told_to() {
 #[test]
 fn a_study_without_regions_takes_the_best_findings() {
     let place = Place::new(DEVICES, &[]);
-    let study = ["study", "--max-time", "1", "--calls", "50", "--out", "out"];
+    let study = ["study", "--engine", "qemu", "--max-time", "1", "--calls", "50", "--out", "out"];
     let output =
         place.lineup(&[&study[..], &CACHES, &["--", "./program"]].concat()).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("lineup: studies walk, list, for device (at best −"), "{said}");
-    let report = std::fs::read(place.source().join("out/report.json")).expect("a report");
+    let report = std::fs::read(place.source().join("out/report.json"))
+        .unwrap_or_else(|error| panic!("{error}: {said}"));
     let report: Value = serde_json::from_slice(&report).expect("JSON");
     let regions = report["regions"].as_array().expect("regions");
     let names: Vec<_> = regions.iter().filter_map(|region| region["name"].as_str()).collect();
