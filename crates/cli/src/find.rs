@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::{Findings, Recorded};
+use lineup_find::{Clock, Findings, Recorded};
 use lineup_model::region::Regions;
 use lineup_recording::{Mode, ProgramExit, Reader, Selection};
 use lineup_study::interrupt::Interrupts;
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes longer
     #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
     windows: u64,
+    /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
+    #[arg(long)]
+    no_clock: bool,
     /// Keep the recording in this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -74,6 +77,8 @@ pub(crate) struct Wanted {
     pub(crate) streams: Streams,
     /// The share of all modelled stalls that a finding gains at least.
     pub(crate) least_gain: f64,
+    /// Whether the clock is asked as well.
+    pub(crate) asks_clock: bool,
 }
 
 /// Memory for windows of the run when nothing else is asked for, in MiB.
@@ -91,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         least_gain: options.least,
+        asks_clock: !options.no_clock,
     };
     let subject = Subject::load(&wanted.run, None)?;
     let findings = find(wanted, &subject, &stages, &interrupts)?;
@@ -111,6 +117,7 @@ pub(crate) fn find(
     interrupts: &Interrupts,
 ) -> Result<Findings> {
     let (recording, least_gain) = (wanted.recording.clone(), wanted.least_gain);
+    let timed = wanted.asks_clock.then(|| wanted.run.clone());
     stages.stage(&format!("recording {}", subject.program().display()));
     let outcome = recorder::record(&request(wanted)?, subject, interrupts)?;
     outcome.require_whole(&recording)?;
@@ -119,7 +126,42 @@ pub(crate) fn find(
     {
         stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
     }
-    work_out(&recording, subject.program(), least_gain, stages)
+    let clock = timed.map(|run| clock(&run, subject, stages, interrupts)).transpose()?;
+    let mut findings = work_out(
+        &recording,
+        subject.program(),
+        clock.as_ref().and_then(|one| one.as_ref().ok()),
+        least_gain,
+        stages,
+    )?;
+    findings.notes.extend(clock.and_then(Result::err));
+    Ok(findings)
+}
+
+/// Runs the program at its own speed, and samples it; why not, where that cannot be.
+fn clock(
+    run: &Run,
+    subject: &Subject,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Result<Clock, String>> {
+    if !subject.debug().abi().machine.is_host() {
+        return Ok(Err("the clock was not asked: the program is another machine's".to_owned()));
+    }
+    if run.drive.is_some() {
+        return Ok(Err("the clock was not asked: the program is driven by a client".to_owned()));
+    }
+    stages.stage(&format!("running {} at its own speed", subject.program().display()));
+    let sampled = lineup_study::clock::sample(run, interrupts);
+    interrupts.check()?;
+    let samples = match sampled {
+        Ok(samples) => samples,
+        Err(error) => return Ok(Err(format!("the clock was not asked: {error}"))),
+    };
+    let lost = samples.lost;
+    let path = |file: PathBuf| file.to_string_lossy().into_owned();
+    let places = samples.places.into_iter().map(|((file, offset), count)| (path(file), offset, count));
+    Ok(Ok(Clock { places: places.collect(), outside: samples.outside, lost }))
 }
 
 fn request(wanted: Wanted) -> Result<RecordRequest> {
@@ -145,7 +187,13 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
 }
 
 /// Reads the recording, and works it out.
-fn work_out(recording: &Path, program: &Path, least_gain: f64, stages: &Stages) -> Result<Findings> {
+fn work_out(
+    recording: &Path,
+    program: &Path,
+    clock: Option<&Clock>,
+    least_gain: f64,
+    stages: &Stages,
+) -> Result<Findings> {
     let name = || recording.display().to_string();
     stages.stage(&format!("reading {}, in MiB", recording.display()));
     let file = lineup_mapping::open(recording).with_context(name)?;
@@ -155,5 +203,5 @@ fn work_out(recording: &Path, program: &Path, least_gain: f64, stages: &Stages) 
         recorded.images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
     stages.stage("naming accesses and trying layouts");
     let wanted = lineup_find::Options { least_gain, ..lineup_find::Options::default() };
-    Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), &wanted)?)
+    Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), clock, &wanted)?)
 }

@@ -154,6 +154,25 @@ fn code_that_stalls_more_than_data_is_told_to() {
     place.assert_clean();
 }
 
+/// Divisions take long and stall for nothing: the clock sees what the model does not.
+#[test]
+fn the_clock_tells_where_the_time_goes() {
+    let source = "#include <stdio.h>\n\
+        __attribute__((noinline)) static unsigned long divide(unsigned long n) {\n\
+            unsigned long x = -1UL; for (unsigned long i = 1; i < n; i++) x = ~0UL / (x / (i | 1) | 1) + i; return x; }\n\
+        int main(int argc, char **argv) { printf(\"%lu\\n\", divide(3000000UL * argc)); return 0; }\n";
+    let place = Place::new(source, &[]);
+    let findings = found(&place, &["--windows", "1"], &[]);
+    let functions = findings["functions"].as_array().expect("functions");
+    let divide = functions.iter().find(|function| function["name"] == "divide").expect("the function");
+    assert!(number(&findings, "/clock_samples") > 10.0, "{findings}");
+    assert!(number(divide, "/clock/share") > 0.5, "{divide}");
+    assert!(number(divide, "/clock/low") < number(divide, "/clock/share"), "{divide}");
+    let without = found(&place, &["--windows", "1", "--no-clock"], &[]);
+    assert_eq!(without["clock_samples"], Value::Null);
+    place.assert_clean();
+}
+
 /// A study of what was found, and the refusal where nothing is to be found.
 #[test]
 fn a_study_without_regions_takes_the_best_findings() {

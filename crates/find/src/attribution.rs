@@ -4,6 +4,7 @@
 //! where it missed nothing there, as its accesses. Of an instruction that no window has, the code says what it
 //! accesses, or the address of its last miss, or nothing does.
 
+use crate::clock::Clock;
 use crate::error::FindError;
 use crate::naming::{Naming, Point};
 use crate::owner::Owner;
@@ -55,6 +56,9 @@ impl Observed {
     }
 }
 
+/// An address in no file.
+const NOWHERE: u64 = u64::MAX;
+
 /// A function, by its number among those that ran.
 pub(crate) type FunctionNumber = usize;
 
@@ -66,6 +70,8 @@ pub(crate) struct FunctionCounts {
     pub(crate) instructions: u64,
     pub(crate) fetch_misses: Misses,
     pub(crate) access_misses: Misses,
+    /// Samples by the clock.
+    pub(crate) samples: u64,
 }
 
 /// Counts of the whole run, by name and by function.
@@ -85,6 +91,7 @@ impl Attribution {
         naming: &mut Naming<'_>,
         observed: &Observed,
         latency: Latency,
+        clock: Option<&Clock>,
     ) -> Result<Attribution, FindError> {
         let mut functions = Functions::new(&recorded.images, debug);
         for run in &recorded.runs {
@@ -93,6 +100,9 @@ impl Attribution {
             add(&mut counts.fetch_misses, run.fetch_misses);
             add(&mut counts.access_misses, run.load_misses);
             add(&mut counts.access_misses, run.store_misses);
+        }
+        for (address, samples) in clock.iter().flat_map(|clock| clock.addresses(&recorded.images, debug)) {
+            functions.at(address.unwrap_or(NOWHERE)).samples += samples;
         }
         let mut spots: HashMap<u32, Tally> = HashMap::new();
         let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();

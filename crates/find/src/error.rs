@@ -13,6 +13,8 @@ pub enum FindError {
     #[error(transparent)]
     Cache(#[from] SpecError),
     /// It was made without what is needed.
-    #[error("the recording holds no windows of the run; `lineup find -- PROGRAM` makes one that does")]
+    #[error(
+        "the recording holds no windows of the run: the program ended before the recorder could write them"
+    )]
     NoWindows,
 }

@@ -36,6 +36,8 @@ pub struct Findings {
     pub owners: Vec<OwnerStalls>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
+    /// Samples of a run at the program's own speed, by the clock; `None` when there was none.
+    pub clock_samples: Option<u64>,
     /// What else is to be known.
     pub notes: Vec<String>,
 }
@@ -238,4 +240,23 @@ pub struct FunctionStalls {
     pub stalls: Stalls,
     /// Their share in all modelled stalls.
     pub share: f64,
+    /// The share of all modelled cycles: one for each instruction, and the stalls.
+    pub of_cycles: f64,
+    /// What the clock says; `None` when it was not asked.
+    pub clock: Option<ClockShare>,
+}
+
+/// The share of a function in the time that a program took at its own speed, by samples.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ClockShare {
+    /// Samples in it.
+    pub samples: u64,
+    /// Their share.
+    pub share: f64,
+    /// The ends of the share's 95 % interval.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+    /// True when the model's share of cycles lies within.
+    pub is_explained: bool,
 }

@@ -12,6 +12,7 @@
 //! * Nothing is printed; [`Findings`] are plain values.
 
 mod attribution;
+mod clock;
 mod configurations;
 mod error;
 mod findings;
@@ -26,10 +27,11 @@ mod usage;
 mod watched;
 mod work_out;
 
+pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls,
-    Sample, Sign, Stalls, Trial,
+    ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls,
+    OwnerStalls, Sample, Sign, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

@@ -1,6 +1,7 @@
 //! From a recording to findings.
 
 use crate::attribution::{Attribution, FunctionCounts, Tally};
+use crate::clock::{self, Clock};
 use crate::configurations::configurations;
 use crate::error::FindError;
 use crate::findings::{
@@ -45,7 +46,7 @@ impl Default for Options {
 }
 
 /// Works out what is worth fixing. `debug` holds the debug info of each of the recording's images, `program` is the path
-/// of the one whose functions can be studied.
+/// of the one whose functions can be studied, `clock` what samples of a run at its own speed say.
 ///
 /// # Errors
 /// When the recording holds no windows, or the disassembler fails.
@@ -53,6 +54,7 @@ pub fn work_out(
     recorded: &Recorded,
     debug: &[Option<DebugInfo>],
     program: &str,
+    clock: Option<&Clock>,
     options: &Options,
 ) -> Result<Findings, FindError> {
     if recorded.windows.is_empty() {
@@ -64,7 +66,8 @@ pub fn work_out(
     let mut naming = Naming::of(recorded, debug)?;
     let usual = &configurations[0];
     let watched = Watched::of(recorded, &naming, usual, line_bytes(&specs), options.latency);
-    let attribution = Attribution::of(recorded, debug, &mut naming, &watched.observed, options.latency)?;
+    let attribution =
+        Attribution::of(recorded, debug, &mut naming, &watched.observed, options.latency, clock)?;
     let mut work = Work { recorded, options, program, attribution, naming, watched: &watched };
     let (points, spots) = (std::mem::take(&mut work.naming.points), work.naming.spots.clone());
     let windows = (recorded.windows.as_slice(), points.as_slice());
@@ -74,7 +77,10 @@ pub fn work_out(
     let types = work.types_by_stalls(least_cycles);
     let mut gains = gains::of_types(&bench, &mut work.naming, &types);
     gains.extend(gains::of_code(&bench, &work.attribution, (&recorded.images, debug), least_cycles));
-    Ok(work.findings(&bench, gains))
+    let lost = clock.map_or(0, |clock| clock.lost);
+    let mut findings = work.findings(&bench, gains);
+    findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
+    Ok(findings)
 }
 
 /// Bytes of a line of the first level for data.
@@ -100,6 +106,11 @@ impl Work<'_, '_> {
             code_cycles: sum.code_cycles + own.code_cycles,
             data_cycles: sum.data_cycles + own.data_cycles,
         })
+    }
+
+    /// Samples by the clock.
+    fn samples(&self) -> u64 {
+        self.attribution.functions.iter().map(|counts| counts.samples).sum()
     }
 
     fn of_function(&self, counts: &FunctionCounts) -> Stalls {
@@ -167,6 +178,7 @@ impl Work<'_, '_> {
             below_threshold,
             owners,
             functions,
+            clock_samples: (self.samples() > 0).then(|| self.samples()),
             notes: self.recorded.summary.iter().flat_map(|summary| summary.notes.clone()).collect(),
         }
     }
@@ -252,19 +264,24 @@ impl Work<'_, '_> {
     }
 
     fn functions(&self, all_cycles: f64) -> Vec<FunctionStalls> {
+        let samples = self.samples();
         let executed: u64 = self.attribution.functions.iter().map(|counts| counts.instructions).sum();
         let is_worth = |counts: &&FunctionCounts| {
             self.of_function(counts).cycles() > 0
+                || counts.samples > 0
                 || counts.instructions as f64 >= LEAST_EXECUTED * executed as f64
         };
         let all = self.attribution.functions.iter().filter(is_worth).map(|counts| {
             let stalls = self.of_function(counts);
+            let of_cycles = clock::modelled(counts, stalls.cycles(), executed + self.stalls().cycles());
             FunctionStalls {
                 name: counts.name.clone(),
                 image: counts.image.clone(),
                 instructions: counts.instructions,
                 stalls,
                 share: stalls.cycles() as f64 / all_cycles,
+                of_cycles,
+                clock: (samples > 0).then(|| clock::share(counts.samples, samples, of_cycles)),
             }
         });
         let mut all: Vec<FunctionStalls> = all.collect();

@@ -6,6 +6,7 @@
 pub mod alias;
 pub mod background;
 mod child;
+pub mod clock;
 pub mod companions;
 pub mod counters;
 mod descendants;

@@ -6,6 +6,10 @@ use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
 
+/// Functions shown that the model does not explain.
+const DIFFERING: usize = 5;
+/// Shares that differ by less are not worth a line.
+const LEAST_DIFFERENCE: f64 = 0.02;
 /// Members shown of a type.
 const MEMBERS: usize = 3;
 
@@ -187,24 +191,60 @@ fn owners_text(out: &mut String, owners: &[&OwnerStalls], top: usize, style: Tex
 }
 
 fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
+    let has_clock = findings.clock_samples.is_some();
     let columns = ["stalls", "for data", "for code", "instructions"].map(|name| (name, Align::Right));
-    let mut table = Table::new(columns.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
+    let of_time = ["of cycles", "of time"].map(|name| (name, Align::Right));
+    let of_time = of_time.into_iter().filter(|_| has_clock);
+    let mut table = Table::new(
+        columns.into_iter().chain(of_time).chain([("function", Align::Left), ("file", Align::Left)]),
+    );
     let all = findings.stalls.cycles();
     let stalling = findings.functions.iter().filter(|function| function.stalls.cycles() > 0);
     for function in stalling.clone().take(top) {
-        table.row([
+        let figures = [
             percent(function.share),
             percent(share(function.stalls.data_cycles, all)),
             percent(share(function.stalls.code_cycles, all)),
             count(function.instructions),
-            one_line(&function.name).into_owned(),
-            one_line(&function.image).into_owned(),
-        ]);
+        ];
+        let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);
+        let names = [&function.name, &function.image].map(|name| one_line(name).into_owned());
+        table.row(figures.into_iter().chain(clock.into_iter().flatten()).chain(names));
     }
     if !table.is_empty() {
         let _ = write!(out, "\n{}", table.render(style));
     }
     more(out, stalling.count(), top);
+    clock_text(out, findings);
+}
+
+/// The functions of which the model and the clock do not say the same.
+fn clock_text(out: &mut String, findings: &Findings) {
+    let Some(samples) = findings.clock_samples else { return };
+    let differing = findings.functions.iter().filter_map(|function| {
+        let clock = function.clock.filter(|clock| !clock.is_explained)?;
+        let distance = (function.of_cycles - clock.share).abs();
+        (distance >= LEAST_DIFFERENCE).then_some((distance, function, clock))
+    });
+    let mut differing: Vec<_> = differing.collect();
+    differing.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    let _ = writeln!(
+        out,
+        "\nclock: {} samples at its own speed; the model, with a cycle for each instruction, explains {}",
+        count(samples),
+        if differing.is_empty() { "all that takes time".to_owned() } else { "all but these:".to_owned() }
+    );
+    for (_, function, clock) in differing.iter().take(DIFFERING) {
+        let _ = writeln!(
+            out,
+            "    {}: {} of cycles, {} of time [{}, {}]",
+            one_line(&function.name),
+            percent(function.of_cycles),
+            percent(clock.share),
+            percent(clock.low),
+            percent(clock.high)
+        );
+    }
 }
 
 fn more(out: &mut String, all: usize, top: usize) {

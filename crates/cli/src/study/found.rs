@@ -44,6 +44,7 @@ pub(super) fn regions(
         recording: scratch.path().join("find.rec"),
         streams: Streams::Captured,
         least_gain: LEAST_GAIN,
+        asks_clock: false,
     };
     let findings = find::find(wanted, &subject, stages, interrupts)?;
     let found = choose(&findings)?;
