@@ -71,6 +71,8 @@ pub struct CallHead {
 #[derive(Default)]
 pub struct Encoder {
     out: Vec<u8>,
+    /// Where in it blocks begin, but for the first.
+    begins: Vec<usize>,
     /// Where the addresses that it is given belong.
     space: AddressSpace,
 }
@@ -101,21 +103,37 @@ impl Encoder {
         self.out.len()
     }
 
-    /// Turns what was packed into a block for [`crate::Writer::append`] and starts afresh.
+    /// Turns what was packed into blocks for [`crate::Writer::append`], one or more, and starts afresh.
     ///
     /// # Errors
-    /// [`RecordingError::TooLarge`] when more than [`MAX_BLOCK_BYTES`] were packed: seal earlier.
+    /// [`RecordingError::TooLarge`] when more than [`MAX_BLOCK_BYTES`] were packed of other records than calls: seal
+    /// earlier.
     pub fn seal(&mut self) -> Result<Vec<u8>, RecordingError> {
-        let sealed = frame::seal(&self.out);
-        self.out.clear();
-        sealed
+        let out = std::mem::take(&mut self.out);
+        let mut sealed = Vec::new();
+        let mut begin = 0;
+        for end in std::mem::take(&mut self.begins).into_iter().chain([out.len()]) {
+            sealed.extend(frame::seal(&out[begin..end])?);
+            begin = end;
+        }
+        Ok(sealed)
+    }
+
+    /// Bytes of the block that is packed now.
+    fn block_bytes(&self) -> usize {
+        self.out.len() - self.begins.last().copied().unwrap_or_default()
     }
 
     /// Packs a call. Accesses beyond what a block can hold are left out; returns how many were kept.
     pub fn call(&mut self, head: &CallHead, accesses: &[Access], code_granules: &[u64]) -> usize {
         // Worst case of one access: flags 1, pc 10, address 10, size 5, value 10.
         const WORST_BYTES: usize = 36;
-        let room = MAX_BLOCK_BYTES.saturating_sub(self.out.len() + 128 + code_granules.len() * 10);
+        // Many calls may end at once: the next block has room for one.
+        const FULL_BYTES: usize = MAX_BLOCK_BYTES / 8;
+        if self.block_bytes() >= FULL_BYTES {
+            self.begins.push(self.out.len());
+        }
+        let room = MAX_BLOCK_BYTES.saturating_sub(self.block_bytes() + 128 + code_granules.len() * 10);
         let kept = &accesses[..accesses.len().min(room / WORST_BYTES)];
         let out = &mut self.out;
         out.push(tag::CALL);

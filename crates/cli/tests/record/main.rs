@@ -10,6 +10,8 @@ mod counts;
 mod durability;
 #[cfg(target_arch = "x86_64")]
 mod engines;
+#[cfg(target_arch = "x86_64")]
+mod equal;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod generated;

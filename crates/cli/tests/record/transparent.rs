@@ -81,3 +81,22 @@ fn a_thread_that_is_one_recorded_call_is_recorded_to_its_end() {
     assert_eq!(recorded.value("total"), 300 * 499_500);
     assert_eq!(recorded.ends(), vec![CallEnd::Returned; 300]);
 }
+
+/// Calls that end soon after each other, each with all accesses of those inside it, are more than a block of the file.
+#[test]
+fn a_deep_recursion_is_recorded_to_its_end() {
+    let source = r#"
+        #include <stdio.h>
+        static volatile long table[100000];
+        __attribute__((noinline)) long deep(long depth) {
+            if (depth == 0) { long sum = 0; for (long i = 0; i < 100000; i++) sum += table[i]; return sum; }
+            return deep(depth - 1) + table[depth];
+        }
+        int main(void) { printf("sum %lx\n", deep(79) + deep(1)); }
+    "#;
+    let program = c(X86_64, source, &["-fno-optimize-sibling-calls"]);
+    let recorded = program.record(&["--engine", "native", "--region", "deep"]);
+    assert_eq!(recorded.ends(), vec![CallEnd::Returned; 82]);
+    assert!(recorded.calls()[..80].iter().all(|call| call.accesses.len() > 100_000));
+    assert!(!recorded.said.contains("cut"), "{}", recorded.said);
+}

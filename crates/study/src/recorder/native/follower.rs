@@ -192,9 +192,10 @@ impl<'a> Follower<'a> {
         let mut rest = words.as_slice();
         while let Some(used) = self.record(&mut thread, rest)? {
             rest = rest.get(used..).unwrap_or_default();
-        }
-        if thread.encoder.packed_bytes() >= BLOCK_BYTES {
-            self.process.write(&mut thread.encoder)?;
+            // Calls that end soon after each other have all accesses of those inside them.
+            if thread.encoder.packed_bytes() >= BLOCK_BYTES {
+                self.process.write(&mut thread.encoder)?;
+            }
         }
         self.threads.insert(chunk.thread, thread);
         (0..self.pickers.len()).for_each(|number| self.publish_bound(number));
