@@ -219,6 +219,8 @@ fn as_text(
         advice,
         patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
         proof: None,
+        call_times: None,
+        not_timed: Vec::new(),
         not_proven: None,
     });
     if recorded.is_kernel() {

@@ -40,6 +40,7 @@ pub mod output;
 pub mod proof;
 pub mod proven;
 pub mod readings;
+pub mod region_time;
 pub mod run;
 pub mod schedule;
 pub mod timing;

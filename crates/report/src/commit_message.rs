@@ -107,6 +107,7 @@ mod tests {
             instructions_per_call: None,
             footprints: Vec::new(),
             misses: vec![misses("L1D", 3.0, 2.0), misses("L2", 1.0, 1.5), misses("L3", 1.0, 1.0)],
+            time: None,
         };
         let mut report = StudyReport::new("demo");
         report.regions = vec![region];

@@ -118,6 +118,17 @@ pub fn time_ns(ns: f64) -> String {
     if unit == "ns" { format!("{value:.0} ns") } else { format!("{value:.3} {unit}") }
 }
 
+/// A length of time, that of a call: with a tenth of a nanosecond below a microsecond.
+///
+/// ```
+/// use lineup_report::figure::short_time_ns;
+/// assert_eq!(short_time_ns(9.37), "9.4 ns");
+/// assert_eq!(short_time_ns(1_234.0), "1.234 µs");
+/// ```
+pub fn short_time_ns(ns: f64) -> String {
+    if ns.abs() < 1e3 { format!("{ns:.1} ns") } else { time_ns(ns) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! `lineup study`: from an unmodified program to a proven source patch.
 
 mod audit;
+mod call_times;
 mod found;
 mod outputs;
 pub(crate) mod plan;
@@ -66,6 +67,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(Ok(proof)) => (Some(proof), None),
         Some(Err(reason)) => (None, Some(reason)),
     };
+    let proven = after.as_ref().zip(proof.as_ref());
+    let timed = proven
+        .map(|(after, proof)| call_times::compare(plan, [&before, after], proof.value(), interrupts, stages));
+    let timed = timed.transpose()?.unwrap_or_default();
+    stages.end();
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
         commands: outputs::commands(plan, before.program(), after.is_some()),
@@ -80,6 +86,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         patch: None,
         not_proven,
         proof: proof.as_ref(),
+        call_times: timed.proven.as_ref(),
+        not_timed: timed.not_timed.clone(),
     });
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;

@@ -142,15 +142,23 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
     })
 }
 
+/// Calls of each region, and what they took together in nanoseconds, without the stamps.
+pub(crate) fn totals(times: &Times) -> Vec<(u64, u64)> {
+    let clock = Clock::of(times);
+    let total = |region: &TimedRegion| {
+        let calls = histogram(region).total();
+        (calls, clock.total_ns(region, calls) as u64)
+    };
+    times.regions.iter().map(total).collect()
+}
+
 fn report(request: &RecordRequest, times: &Times) -> Report {
     let (exit_status, signal) = match times.finished.ending {
         Ending::Exited(status) => (Some(status), None),
         Ending::Killed(signal) => (None, Some(signal)),
         Ending::Stopped => (None, None),
     };
-    let cycles_ns = 1e9 / times.cycles_per_second.max(1.0);
-    let stamp_cycles = usual_mean(&histogram(&times.stamps));
-    let clock = Clock { cycles_ns, stamp_cycles, begun_at: times.begun_at };
+    let clock = Clock::of(times);
     let elapsed_ns = u64::try_from(times.elapsed.as_nanos()).unwrap_or(u64::MAX);
     Report {
         schema: "lineup.time/1",
@@ -159,8 +167,8 @@ fn report(request: &RecordRequest, times: &Times) -> Report {
         signal,
         elapsed_ns,
         cycles_per_second: times.cycles_per_second,
-        stamp_ns: stamp_cycles * cycles_ns,
-        added_ns: times.added_cycles * cycles_ns,
+        stamp_ns: clock.stamp_cycles * clock.cycles_ns,
+        added_ns: times.added_cycles * clock.cycles_ns,
         regions: times.regions.iter().map(|region| clock.region(region, elapsed_ns)).collect(),
         notes: times.notes.clone(),
     }
@@ -191,6 +199,19 @@ struct Clock {
 }
 
 impl Clock {
+    fn of(times: &Times) -> Clock {
+        Clock {
+            cycles_ns: 1e9 / times.cycles_per_second.max(1.0),
+            stamp_cycles: usual_mean(&histogram(&times.stamps)),
+            begun_at: times.begun_at,
+        }
+    }
+
+    /// The time of all these calls of a region, without that of the stamps.
+    fn total_ns(&self, region: &TimedRegion, calls: u64) -> f64 {
+        (region.sum as f64 - calls as f64 * self.stamp_cycles).max(0.0) * self.cycles_ns
+    }
+
     /// A call's time without that of the stamps.
     fn ns(&self, cycles: u64) -> f64 {
         (cycles as f64 - self.stamp_cycles).max(0.0) * self.cycles_ns
@@ -199,7 +220,7 @@ impl Clock {
     fn region(&self, region: &TimedRegion, elapsed_ns: u64) -> RegionTimes {
         let histogram = histogram(region);
         let calls = histogram.total();
-        let total_ns = (region.sum as f64 - calls as f64 * self.stamp_cycles).max(0.0) * self.cycles_ns;
+        let total_ns = self.total_ns(region, calls);
         let quantile = |q| histogram.quantile(q).map(|cycles| self.ns(cycles.min(region.most)));
         let bucket = |(from, to, calls)| Bucket { from_ns: self.ns(from), to_ns: self.ns(to), calls };
         RegionTimes {

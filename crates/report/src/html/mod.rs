@@ -1,5 +1,6 @@
 //! Reports as one HTML page that needs nothing but itself.
 
+mod call_times;
 mod comparison;
 mod lines;
 mod map;

@@ -11,6 +11,7 @@ use lineup_advise::proposal::Advice;
 use lineup_explain::Explained;
 use lineup_explain::explanation::RegionExplanation;
 use lineup_model::line::LineSize;
+use lineup_prove::region_time::RegionTime;
 use lineup_prove::{Proof, Proven, Variant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,6 +42,10 @@ pub struct Found<'a> {
     pub not_proven: Option<String>,
     /// What the comparison showed.
     pub proof: Option<&'a Proven<Proof>>,
+    /// How long the regions' calls take in both variants; `None` when that was not compared.
+    pub call_times: Option<&'a Proven<Vec<RegionTime>>>,
+    /// Whose calls were not timed, and why.
+    pub not_timed: Vec<NotObserved>,
 }
 
 impl StudyReport {
@@ -97,6 +102,8 @@ fn regions(found: &Found<'_>) -> Vec<RegionReport> {
         let after = after.and_then(|mut after| after.find(|after| after.id == region.id));
         let calls_made = found.before.calls_made(region.id);
         let mut report = RegionReport::of_explained(region, after, calls_made);
+        let times = found.call_times.map_or(&[][..], |times| times.value().as_slice());
+        report.time = times.iter().find(|time| time.id == region.id).map(Into::into);
         report.calls_per_second = calls_made.zip(seconds).map(|(calls, seconds)| calls as f64 / seconds);
         report
     };
@@ -123,6 +130,7 @@ fn setting(found: &Found<'_>) -> Vec<Fact> {
 
 fn not_observed(found: &Found<'_>) -> Vec<NotObserved> {
     let mut all = NotObserved::of_explained(found.before);
+    all.extend(found.not_timed.iter().cloned());
     if found.proof.is_none() && found.not_proven.is_none() {
         let what = "a changed program".into();
         all.push(NotObserved {

@@ -48,6 +48,7 @@ impl RegionReport {
             calls_per_second: before.calls_per_second,
             instructions_per_call: before.instructions.as_ref().map(spread),
             footprints: footprints(before, after),
+            time: None,
             misses: before.misses.iter().map(misses).collect(),
         }
     }

@@ -23,7 +23,7 @@ pub use proof::{OutputCheck, ProofReport, TimeReport, TimeVerdict};
 pub use proposal::{
     ConstraintNote, Gain, OffsetCheck, Patch, Proposal, ProposalStatus, Refusal, SizeChange, Worth,
 };
-pub use region::{Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
+pub use region::{CallTime, Footprint, LineDistribution, LineKind, MissesPerCall, Quantiles, RegionReport};
 pub use side_effects::moved_variables;
 
 use serde::Serialize;

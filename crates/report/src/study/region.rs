@@ -1,7 +1,9 @@
 //! What the recorded calls of a region did.
 
+use super::proof::TimeReport;
 use lineup_model::region::RegionId;
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_prove::region_time::RegionTime;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,6 +31,34 @@ pub struct RegionReport {
     pub footprints: Vec<Footprint>,
     /// Misses per call by the cache model, for each pressure that was asked for.
     pub misses: Vec<MissesPerCall>,
+    /// How long calls take, compared; `None` when that was not observed.
+    pub time: Option<CallTime>,
+}
+
+/// Time of a region's calls, callees included.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CallTime {
+    /// Calls in each run.
+    pub calls_per_run: u64,
+    /// All calls of a run together, as [`TimeReport`] has it for the whole process. The intervals of all regions hold
+    /// together at their level's place: each is stated at a stricter one.
+    pub all_calls: TimeReport,
+}
+
+impl CallTime {
+    /// The mean time of a call in nanoseconds, before and after.
+    pub fn mean_ns(&self) -> [f64; 2] {
+        [&self.all_calls.before_ns, &self.all_calls.after_ns].map(|runs| {
+            let calls = self.calls_per_run.max(1) as f64 * runs.len().max(1) as f64;
+            runs.iter().sum::<f64>() / calls
+        })
+    }
+}
+
+impl From<&RegionTime> for CallTime {
+    fn from(time: &RegionTime) -> Self {
+        CallTime { calls_per_run: time.calls, all_calls: TimeReport::from(&time.change) }
+    }
 }
 
 /// The middle and the ends of a distribution.

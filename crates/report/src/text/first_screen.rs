@@ -11,8 +11,9 @@ use crate::study::{
 use crate::visible::{one_line, shortened};
 
 /// Regions, proposals and other things that are listed before the rest is counted.
-const MOST_REGIONS: usize = 5;
+const MOST_REGIONS: usize = 4;
 const MOST_PROPOSALS: usize = 2;
+const MOST_TIMED: usize = 2;
 const MOST_NAMES: usize = 2;
 
 /// Longest name.
@@ -42,7 +43,10 @@ impl Writer {
     pub(super) fn first_screen(&mut self, report: &StudyReport) {
         self.line(&format!("Study of {}", shortened(&report.title, 60)));
         match (&report.proof, &report.not_proven) {
-            (Some(proof), _) => self.proof(proof),
+            (Some(proof), _) => {
+                self.proof(proof);
+                self.call_times_in_short(report);
+            }
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
             (None, None) => self.line("No two variants were compared: nothing here is proven."),
         }
@@ -85,6 +89,22 @@ impl Writer {
         let more = report.regions.len().saturating_sub(MOST_REGIONS);
         if more > 0 {
             self.line(&format!("and {more} more regions"));
+        }
+    }
+
+    /// What the time of calls did, in a sentence.
+    fn call_times_in_short(&mut self, report: &StudyReport) {
+        let timed = report.regions.iter().enumerate().filter_map(|(index, region)| {
+            let all = &region.time.as_ref()?.all_calls;
+            let (low, high) = (change(all.ratio_low), change(all.ratio_high));
+            let verdict = all.verdict.word();
+            Some(format!("{} {} [{low}, {high}] {verdict}", region_letter(index), change(all.ratio)))
+        });
+        let timed: Vec<String> = timed.collect();
+        let more = timed.len().saturating_sub(MOST_TIMED);
+        let more = if more > 0 { format!("; and {more} more regions") } else { String::new() };
+        if let Some(first) = timed.get(..MOST_TIMED.min(timed.len())).filter(|first| !first.is_empty()) {
+            self.line(&format!("Time of calls: {}{more}.", first.join("; ")));
         }
     }
 

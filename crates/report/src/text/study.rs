@@ -2,7 +2,7 @@
 
 use super::wrap::wrapped;
 use super::{Align, Table, Telling, TextStyle};
-use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, signed, whole};
+use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, short_time_ns, signed, whole};
 use crate::study::{
     ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
     RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
@@ -141,6 +141,39 @@ impl Writer {
         }
         self.table(&table);
         self.footprints(regions);
+        self.call_times(regions);
+    }
+
+    /// A row for each region whose calls were timed.
+    fn call_times(&mut self, regions: &[RegionReport]) {
+        let timed = regions.iter().enumerate();
+        let mut timed = timed.filter_map(|(index, region)| Some((index, region.time.as_ref()?))).peekable();
+        if timed.peek().is_none() {
+            return;
+        }
+        self.heading("Time of a call, callees included");
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("calls in a run", Align::Right),
+            ("before", Align::Right),
+            ("after", Align::Right),
+            ("change", Align::Right),
+            ("interval", Align::Left),
+            ("verdict", Align::Left),
+        ]);
+        for (index, time) in timed {
+            let ([before, after], all) = (time.mean_ns(), &time.all_calls);
+            table.row([
+                region_letter(index),
+                whole(time.calls_per_run),
+                short_time_ns(before),
+                short_time_ns(after),
+                change(all.ratio),
+                format!("{} to {}", change(all.ratio_low), change(all.ratio_high)),
+                all.verdict.word().to_owned(),
+            ]);
+        }
+        self.table(&table);
     }
 
     fn footprints(&mut self, regions: &[RegionReport]) {

@@ -4,6 +4,7 @@ use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
 use lineup_prove::effects::{Content, Effects, ProcessEffects, ProcessPath, RepeatedEffects, Stream, Target};
 use lineup_prove::footprint::{LineCounts, RegionFootprint};
+use lineup_prove::region_time::{RegionTotal, TimedCalls, compare_regions};
 use lineup_prove::run::Ending;
 use lineup_prove::{Conduct, ConductEffects, ProofPlan, Recorded, RunResult, Slot, Variant, prove};
 use lineup_report::study::*;
@@ -130,6 +131,7 @@ fn regions() -> Vec<RegionReport> {
                 before: 128.4,
                 after: Some(64.6),
             }],
+            time: Some(call_time()),
         },
         RegionReport {
             id: RegionId(1),
@@ -145,8 +147,20 @@ fn regions() -> Vec<RegionReport> {
                 footprint(LineKind::Code, 64, &[(2, 9200), (4, 118_800)], &[(2, 9200), (4, 118_800)]),
             ],
             misses: vec![],
+            time: None,
         },
     ]
+}
+
+/// Calls that take a tenth less time, compared.
+fn call_time() -> CallTime {
+    let mut timer = |slot: &Slot| {
+        let total_ns =
+            if slot.variant == Variant::BEFORE { 5_000_000 } else { 4_500_000 } + slot.number % 7 * 1000;
+        Ok(TimedCalls { totals: vec![RegionTotal { id: RegionId(0), calls: 2000, total_ns }], spent_ns: 1 })
+    };
+    let proven = compare_regions(&mut timer, &ProofPlan::default()).expect("a comparison");
+    proven.value().first().expect("a region").into()
 }
 
 fn proposals() -> Vec<Proposal> {

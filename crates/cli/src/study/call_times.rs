@@ -1,0 +1,141 @@
+//! How long calls of the regions take in both variants.
+
+use crate::progress::Stages;
+use crate::study::plan::Plan;
+use crate::study::variant::Variant;
+use crate::time;
+use anyhow::Result;
+use lineup_model::region::RegionId;
+use lineup_prove::region_time::{RegionTime, RegionTotal, TimedCalls, compare_regions};
+use lineup_prove::{Proof, ProofPlan, Proven, Slot};
+use lineup_recording::{Mode, Selection};
+use lineup_report::study::NotObserved;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::Streams;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, Engine, RecordRequest, Subject};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Calls whose mean time, without the stamps, is shorter than this are not compared: it is what the stamps scatter by.
+const LEAST_MEAN_NS: u64 = 5;
+
+/// What was found out.
+#[derive(Default)]
+pub(super) struct CallTimes {
+    /// The comparison, when one was made.
+    pub(super) proven: Option<Proven<Vec<RegionTime>>>,
+    /// Whose calls were not timed, and why.
+    pub(super) not_timed: Vec<NotObserved>,
+}
+
+impl CallTimes {
+    fn none(why: impl Into<String>) -> CallTimes {
+        let not_timed = vec![NotObserved { what: "time of calls".into(), consequence: why.into() }];
+        CallTimes { proven: None, not_timed }
+    }
+}
+
+/// Compares the times of calls, in half the time that whole runs may take. Nothing that goes wrong here ends a study: the
+/// report says why the times were not observed.
+///
+/// # Errors
+/// When it is interrupted.
+pub(super) fn compare(
+    plan: &Plan,
+    variants: [&Variant; 2],
+    proof: &Proof,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<CallTimes> {
+    if proof.time.is_err() {
+        return Ok(CallTimes::none("runs of the whole program are not timed either"));
+    }
+    if plan.program.is_some() {
+        return Ok(CallTimes::none("the program is started by another"));
+    }
+    stages.stage("timing calls in both variants");
+    let timeable = Timeable::of(plan, variants[0], interrupts);
+    interrupts.check()?;
+    let Timeable { ids, not_timed } = timeable;
+    if ids.is_empty() {
+        return Ok(CallTimes { proven: None, not_timed });
+    }
+    let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 2, ..plan.proof };
+    let most = 2 + 4 * limits.max_blocks;
+    let mut timer = |slot: &Slot| {
+        stages.advance(slot.number, most);
+        timed(plan, variants[slot.variant.0], &ids, interrupts).map_err(Into::into)
+    };
+    let compared = compare_regions(&mut timer, &limits);
+    interrupts.check()?;
+    Ok(match compared {
+        Ok(proven) => CallTimes { proven: Some(proven), not_timed },
+        Err(error) => CallTimes::none(error.to_string()),
+    })
+}
+
+/// The regions whose calls can be timed.
+struct Timeable {
+    ids: Vec<RegionId>,
+    not_timed: Vec<NotObserved>,
+}
+
+impl Timeable {
+    /// Found out by trying: all at once, and where that does not work one after the other.
+    fn of(plan: &Plan, variant: &Variant, interrupts: &Interrupts) -> Timeable {
+        let all: Vec<RegionId> = plan.regions.ids().collect();
+        let mut tried = Timeable { ids: Vec::new(), not_timed: Vec::new() };
+        match timed(plan, variant, &all, interrupts) {
+            Ok(run) => all.iter().for_each(|id| tried.note(plan, *id, Ok(&run))),
+            Err(_) => {
+                for id in all {
+                    let run = timed(plan, variant, &[id], interrupts);
+                    tried.note(plan, id, run.as_ref().map_err(|why| format!("{why:#}")));
+                }
+            }
+        }
+        tried
+    }
+
+    fn note(&mut self, plan: &Plan, id: RegionId, run: Result<&TimedCalls, String>) {
+        let total = run.map(|run| run.totals.iter().find(|total| total.id == id));
+        let consequence = match total {
+            Ok(Some(total)) if total.total_ns >= LEAST_MEAN_NS * total.calls => return self.ids.push(id),
+            Ok(Some(_)) => "they are about as short as what times them takes".to_owned(),
+            Ok(None) => "none was made".to_owned(),
+            Err(why) => why,
+        };
+        let what = format!("time of calls of {}", plan.regions.name(id));
+        self.not_timed.push(NotObserved { what, consequence });
+    }
+}
+
+/// Times the calls of these regions in one run.
+fn timed(plan: &Plan, variant: &Variant, ids: &[RegionId], interrupts: &Interrupts) -> Result<TimedCalls> {
+    let begun = Instant::now();
+    let run = plan.run(variant.tree())?;
+    let subject = Subject::load(&run, None)?;
+    let request = RecordRequest {
+        run,
+        engine: Engine::Native,
+        process: None,
+        children: false,
+        regions: ids.iter().filter_map(|id| plan.regions.get(*id)).cloned().collect(),
+        mode: Mode::TwoPass,
+        max_calls: None,
+        selection: Selection::First,
+        stop_after: plan.stop_after,
+        warmup_calls: 0,
+        caches: Vec::new(),
+        window_bytes: 0,
+        output: PathBuf::new(),
+        streams: Streams::Captured,
+    };
+    let times = recorder::time(&request, &subject, interrupts)?;
+    let totals = time::totals(&times).into_iter().zip(ids);
+    let totals = totals.filter(|((calls, _), _)| *calls > 0);
+    let totals = totals.map(|((calls, total_ns), id)| RegionTotal { id: *id, calls, total_ns }).collect();
+    let spent_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    Ok(TimedCalls { totals, spent_ns })
+}
