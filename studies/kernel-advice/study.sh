@@ -9,9 +9,7 @@ out="${1:-target/kernel-advice}"
 mkdir -p "$out"
 cargo build --quiet --release -p lineup -p lineup-plugin
 lineup=target/release/lineup
-wanted=(--least-share 0.5 --most-moved 3)
-# Types that the units hold, or that most units name: README.md tells what was tried.
-kept=(--keep sock --keep net_device --keep task_struct --keep rq)
+wanted=(--least-share 0.5)
 
 # Seconds and the most memory that a command took, on a line in FILE.
 measured() { # FILE COMMAND...
@@ -20,25 +18,37 @@ measured() { # FILE COMMAND...
   command time -f "%e s elapsed, %U s + %S s of processor time, %M KiB" -a -o "$file" "$@"
 }
 
-advice() { # SERIES IMAGE
-  local series=$1 image=$2 version tree
-  local name="$out/$series" regions=()
+# Records the paths of a kernel, unless that was done, and works out orders by the text of its sources.
+begin() { # SERIES IMAGE
+  local image=$2 regions=() version
+  name="$out/$1"
   for region in timer wakeup net-rx tcp; do regions+=(--region "$region"); done
   version=$("$lineup" kernel "$image" | sed -n 's/.* Debian \([0-9][^ ]*\) .*/\1/p' | head -n 1)
-  tree=$(scripts/kernel-tree "$series" "$version")
+  tree=$(scripts/kernel-tree "$1" "$version")
   [ -e "$name.rec" ] || {
-    echo "kernel-advice: recording $series"
+    echo "kernel-advice: recording $1"
     "$lineup" record --kernel "$image" --cpus 2 --workload net "${regions[@]}" --timeout 1200 --out "$name.rec" >"$name.record.txt"
   }
-  rm -f "$name.times"
-  echo "kernel-advice: $series by the text of its sources"
-  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --no-clang --full --patch "$name.text.patch" >"$name.text.txt"
-  echo "kernel-advice: $series, units read with clang"
-  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" "${kept[@]}" --json --patch "$name.patch" >"$name.json"
-  echo "kernel-advice: $series: $(grep -c '^+++ ' "$name.patch" || true) files in $name.patch"
-  studies/kernel-advice/check "$tree" "$name.patch" "$name.json" | tee "$name.check.txt"
+  rm -f "$name.times" "$name.patch"
+  echo "kernel-advice: $1 by the text of its sources"
+  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --most-moved 3 --no-clang --full \
+    --patch "$name.text.patch" >"$name.text.txt"
 }
 
-advice 6.1 "$(scripts/kernel-fetch cloud)"
-advice 6.12 "$(scripts/kernel-fetch cloud-6.12)"
+# A series of patches with these options, checked, and added to the kernel's.
+series() { # WHAT OPTION...
+  local own="$name.$1"
+  shift
+  echo "kernel-advice: units read with clang for ${own##*/}"
+  measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" "$@" --json --patch "$own.patch" >"$own.json"
+  studies/kernel-advice/check "$tree" "$own.patch" "$own.json" | tee "$own.check.txt"
+  cat "$own.patch" >>"$name.patch"
+}
+
+# What is kept, the units hold, or most units name it: README.md tells what was tried.
+begin 6.1 "$(scripts/kernel-fetch cloud)"
+series paths --most-moved 3 --keep sock --keep net_device --keep task_struct --keep rq
+series wakeup --most-moved 1 --keep sock --keep net_device --keep task_struct --keep rtable --keep tick_sched
+begin 6.12 "$(scripts/kernel-fetch cloud-6.12)"
+series paths --most-moved 3 --keep net_device --keep task_struct --keep rq --constraints studies/kernel-advice/6.12.toml
 echo "kernel-advice: reports and patches are in $out"
