@@ -1,5 +1,7 @@
 //! `lineup find`: what is worth fixing in a whole program.
 
+mod diff;
+mod folded;
 mod text;
 
 use crate::explain;
@@ -42,6 +44,13 @@ pub(crate) struct Options {
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]
     no_clock: bool,
+    /// Also write folded stacks, one line each with its modelled stalls, for viewers of flame graphs: data by type, member and
+    /// function, code by function
+    #[arg(long, value_name = "FILE")]
+    folded: Option<PathBuf>,
+    /// Show what changed since these findings, which `lineup find --json` wrote
+    #[arg(long, value_name = "OLD", conflicts_with = "json")]
+    diff: Option<PathBuf>,
     /// Keep the recording in this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -98,12 +107,18 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         least_gain: options.least,
         asks_clock: !options.no_clock,
     };
+    let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
     let subject = Subject::load(&wanted.run, None)?;
     let findings = find(wanted, &subject, &stages, &interrupts)?;
     stages.end();
-    let out = match options.json {
-        true => serde_json::to_string_pretty(&findings)? + "\n",
-        false => text::text(&findings, options.top, files::text_style()),
+    if let Some(file) = &options.folded {
+        let name = || format!("cannot write {}", file.display());
+        std::fs::write(file, folded::text(&findings.stacks)).with_context(name)?;
+    }
+    let out = match (options.json, old) {
+        (true, _) => serde_json::to_string_pretty(&findings)? + "\n",
+        (false, Some(old)) => diff::text(&old, &findings, options.top, files::text_style()),
+        (false, None) => text::text(&findings, options.top, files::text_style()),
     };
     files::print(&out)?;
     Ok(Outcome::Done)

@@ -105,6 +105,40 @@ fn the_gain_of_an_order_is_what_the_order_gains() {
     assert!((number(order, "/gain") / gained - 1.0).abs() < 0.1, "{order} {gained}");
 }
 
+/// What a better order changed, and the same stalls as stacks.
+#[test]
+fn two_builds_are_held_against_each_other() {
+    let as_it_is = found(&Place::new(DEVICES, &[]), &["--no-clock"], &[]);
+    let best = Place::new(DEVICES, &["-DBEST"]);
+    let old = best.root.path().join("old.json");
+    std::fs::write(&old, as_it_is.to_string()).expect("a file");
+    let old = old.to_str().expect("a name");
+    let all =
+        [&["find", "--no-clock", "--folded", "folded", "--diff", old][..], &CACHES, &["--", "./program"]]
+            .concat();
+    let output = best.lineup(&all).output().expect("lineup runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let line = |what: &str| {
+        let found = said.lines().find(|line| line.ends_with(what));
+        found.unwrap_or_else(|| panic!("no line of {what} in {said}")).split_whitespace().collect::<Vec<_>>()
+    };
+    let figure = |text: &str| text.replace(',', "").parse::<f64>().expect("a number");
+    let device = line("device");
+    // A line less of each device on every walk.
+    assert!((figure(device[1]) / figure(device[0]) - 0.5).abs() < 0.1, "{said}");
+    assert!(figure(line("walk")[2]) < 0.0, "{said}");
+    let folded = std::fs::read_to_string(best.source().join("folded")).expect("the stacks");
+    let hits = folded.lines().find(|line| line.starts_with("data;device;hits;walk "));
+    let cycles = hits.and_then(|line| line.rsplit(' ').next()).map(figure).expect("stalls of device.hits");
+    assert!(cycles > 1e6, "{folded}");
+    let strange = best.source().join("Makefile");
+    let refused = ["find", "--diff", strange.to_str().expect("a name"), "--", "./program"];
+    let output = best.lineup(&refused).output().expect("lineup runs");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    best.assert_clean();
+}
+
 /// Of a run that is longer than its windows, shares and gains are nearly the same.
 #[test]
 fn a_sample_tells_the_same_as_the_whole_run() {

@@ -14,7 +14,7 @@ use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
 use lineup_recording::{Latency, Misses, WindowStep};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Accesses and their misses, where shares of counts are added up.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -80,6 +80,8 @@ pub(crate) struct Attribution {
     pub(crate) spots: HashMap<u32, Tally>,
     /// By owner and function.
     pub(crate) owners: HashMap<(Owner, FunctionNumber), Tally>,
+    /// By spot and function.
+    pub(crate) spots_in: BTreeMap<(u32, FunctionNumber), Tally>,
     pub(crate) functions: Vec<FunctionCounts>,
 }
 
@@ -106,6 +108,7 @@ impl Attribution {
         }
         let mut spots: HashMap<u32, Tally> = HashMap::new();
         let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();
+        let mut spots_in: BTreeMap<(u32, FunctionNumber), Tally> = BTreeMap::new();
         for counts in &recorded.instructions {
             let function = functions.number(counts.pc);
             let sides = [
@@ -118,12 +121,13 @@ impl Attribution {
                     None => vec![(naming.by_code(counts.pc, is_store, address)?, whole(accesses, misses))],
                 } {
                     spots.entry(spot).or_default().add(tally);
+                    spots_in.entry((spot, function)).or_default().add(tally);
                     let owner = naming.spots[spot as usize].owner;
                     owners.entry((owner, function)).or_default().add(tally);
                 }
             }
         }
-        Ok(Attribution { spots, owners, functions: functions.all })
+        Ok(Attribution { spots, owners, spots_in, functions: functions.all })
     }
 }
 

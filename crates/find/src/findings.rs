@@ -36,6 +36,9 @@ pub struct Findings {
     pub owners: Vec<OwnerStalls>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
+    /// Stalls from the outside in: `data`, owner, member and function, or `code` and function. For viewers of stacks.
+    #[serde(skip)]
+    pub stacks: Vec<Stack>,
     /// Samples of a run at the program's own speed, by the clock; `None` when there was none.
     pub clock_samples: Option<u64>,
     /// What else is to be known.
@@ -244,6 +247,15 @@ pub struct FunctionStalls {
     pub of_cycles: f64,
     /// What the clock says; `None` when it was not asked.
     pub clock: Option<ClockShare>,
+}
+
+/// Stalls of one member in one function, or of one function's code.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Stack {
+    /// The outermost first.
+    pub frames: Vec<String>,
+    /// Modelled stalls.
+    pub cycles: u64,
 }
 
 /// The share of a function in the time that a program took at its own speed, by samples.

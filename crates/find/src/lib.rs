@@ -31,7 +31,7 @@ pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
     ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls,
-    OwnerStalls, Sample, Sign, Stalls, Trial,
+    OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

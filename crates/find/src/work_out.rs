@@ -5,8 +5,8 @@ use crate::clock::{self, Clock};
 use crate::configurations::configurations;
 use crate::error::FindError;
 use crate::findings::{
-    ClassShare, Coverage, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls, Sample, Stalls,
-    Trial,
+    ClassShare, Coverage, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls, Sample, Stack,
+    Stalls, Trial,
 };
 use crate::gains::{self, Bench, Gain, Subject};
 use crate::naming::Naming;
@@ -19,7 +19,7 @@ use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_explain::name::Class;
 use lineup_recording::Latency;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Functions named with an owner or a finding at most.
 const MOST_FUNCTIONS: usize = 3;
@@ -108,6 +108,29 @@ impl Work<'_, '_> {
         })
     }
 
+    /// Stalls of data by owner, member and function, and of code by function.
+    fn stacks(&mut self) -> Vec<Stack> {
+        let mut sums: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+        for ((spot, function), tally) in &self.attribution.spots_in {
+            let cycles = tally.cycles(self.options.latency);
+            if cycles > 0.0 {
+                let spot = self.naming.spots[*spot as usize];
+                let owner = owner::name(&mut self.naming.namer, spot.owner);
+                let member = owner::member_name(&mut self.naming.namer, spot);
+                let function = self.attribution.functions[*function].name.clone();
+                let frames = ["data".to_owned(), owner, member, function];
+                let frames = frames.into_iter().filter(|frame| !frame.is_empty()).collect();
+                *sums.entry(frames).or_default() += cycles;
+            }
+        }
+        for counts in &self.attribution.functions {
+            let cycles = cycles(counts.fetch_misses, self.options.latency);
+            *sums.entry(vec!["code".to_owned(), counts.name.clone()]).or_default() += cycles as f64;
+        }
+        let stacks = sums.into_iter().map(|(frames, cycles)| Stack { frames, cycles: cycles.round() as u64 });
+        stacks.filter(|stack| stack.cycles > 0).collect()
+    }
+
     /// Samples by the clock.
     fn samples(&self) -> u64 {
         self.attribution.functions.iter().map(|counts| counts.samples).sum()
@@ -178,6 +201,7 @@ impl Work<'_, '_> {
             below_threshold,
             owners,
             functions,
+            stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),
             notes: self.recorded.summary.iter().flat_map(|summary| summary.notes.clone()).collect(),
         }

@@ -1,0 +1,113 @@
+//! What changed since earlier findings.
+
+use crate::figures::{change, grouped};
+use anyhow::{Context, Result, bail};
+use lineup_find::Findings;
+use lineup_report::text::{Align, Table, TextStyle};
+use lineup_report::visible::one_line;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Changes of less than this share of the earlier stalls are not shown.
+const LEAST_CHANGE: f64 = 0.001;
+
+/// Stalls of earlier findings, by name.
+#[derive(Debug)]
+pub(super) struct Old {
+    caches: Vec<String>,
+    instructions: f64,
+    cycles: f64,
+    data: BTreeMap<String, f64>,
+    functions: BTreeMap<String, f64>,
+}
+
+impl Old {
+    /// Reads what `lineup find --json` wrote.
+    pub(super) fn read(path: &Path) -> Result<Old> {
+        let name = || path.display().to_string();
+        let bytes = std::fs::read(path).with_context(name)?;
+        let value: Value = serde_json::from_slice(&bytes).with_context(name)?;
+        if value["schema"] != "lineup.find/1" {
+            bail!("{}: these are no findings of `lineup find --json` (schema lineup.find/1)", path.display());
+        }
+        Old::of(&value).with_context(|| format!("{}: something is missing in it", path.display()))
+    }
+
+    fn of(value: &Value) -> Option<Old> {
+        let cycles = |of: &Value| Some(of["code_cycles"].as_f64()? + of["data_cycles"].as_f64()?);
+        let mut data = BTreeMap::new();
+        for owner in value["owners"].as_array()? {
+            *data.entry(owner["name"].as_str()?.to_owned()).or_default() += owner["stall_cycles"].as_f64()?;
+        }
+        let mut functions = BTreeMap::new();
+        for function in value["functions"].as_array()? {
+            *functions.entry(function["name"].as_str()?.to_owned()).or_default() +=
+                cycles(&function["stalls"])?;
+        }
+        let caches = value["caches"].as_array()?.iter().map(|cache| Some(cache.as_str()?.to_owned()));
+        Some(Old {
+            caches: caches.collect::<Option<_>>()?,
+            instructions: value["instructions"].as_f64()?,
+            cycles: cycles(&value["stalls"])?,
+            data,
+            functions,
+        })
+    }
+}
+
+/// What stalls more or less than before, most changed first, at most `top` of each kind.
+pub(super) fn text(old: &Old, new: &Findings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    if old.caches != new.caches {
+        let _ = writeln!(out, "other caches were modelled before: {}", one_line(&old.caches.join(" ")));
+    }
+    let cycles = new.stalls.cycles() as f64;
+    let _ = writeln!(out, "instructions: {}", from_to(old.instructions, new.instructions as f64));
+    let _ = writeln!(out, "cycles of modelled stalls: {}", from_to(old.cycles, cycles));
+    let mut data: BTreeMap<String, f64> = BTreeMap::new();
+    for owner in &new.owners {
+        *data.entry(owner.name.clone()).or_default() += owner.stall_cycles;
+    }
+    let mut functions: BTreeMap<String, f64> = BTreeMap::new();
+    for function in &new.functions {
+        *functions.entry(function.name.clone()).or_default() += function.stalls.cycles() as f64;
+    }
+    for (what, before, after) in [("data", &old.data, &data), ("function", &old.functions, &functions)] {
+        changes(&mut out, what, (before, after), old.cycles, top, style);
+    }
+    out
+}
+
+fn from_to(before: f64, after: f64) -> String {
+    let ratio = if before > 0.0 { format!(" ({})", change(after / before)) } else { String::new() };
+    format!("{} → {}{ratio}", grouped(before, 0), grouped(after, 0))
+}
+
+fn changes(
+    out: &mut String,
+    what: &str,
+    (before, after): (&BTreeMap<String, f64>, &BTreeMap<String, f64>),
+    all: f64,
+    top: usize,
+    style: TextStyle,
+) {
+    let of = |side: &BTreeMap<String, f64>, name: &str| side.get(name).copied().unwrap_or_default();
+    let fresh = after.keys().filter(|name| !before.contains_key(*name));
+    let each = before.keys().chain(fresh).map(|name| (name, of(before, name), of(after, name)));
+    let is_worth = |(_, before, after): &(&String, f64, f64)| (after - before).abs() >= LEAST_CHANGE * all;
+    let mut changed: Vec<(&String, f64, f64)> = each.filter(is_worth).collect();
+    changed.sort_by(|one, other| (other.2 - other.1).abs().total_cmp(&(one.2 - one.1).abs()));
+    let columns = ["before", "after", "difference"].map(|name| (name, Align::Right));
+    let mut table = Table::new(columns.into_iter().chain([(what, Align::Left)]));
+    for (name, before, after) in changed.iter().take(top) {
+        let difference = grouped(after - before, 0);
+        table.row([grouped(*before, 0), grouped(*after, 0), difference, one_line(name).into_owned()]);
+    }
+    if table.is_empty() {
+        let _ = writeln!(out, "\nno {what} stalls for more or less than before");
+    } else {
+        let _ = write!(out, "\n{}", table.render(style));
+    }
+}
