@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle kernel-advice setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -47,6 +47,19 @@ mutants: setup-test
 shuffle: setup-test
 	cargo build --release -p lineup
 	scripts/shuffle 20
+
+# The test suites of real programs, alone and recorded natively, and calls of some under both engines; results are in
+# docs/suites.md. Downloads their sources and takes hours.
+suites: setup-test
+	cargo build --release -p lineup -p lineup-engine -p lineup-plugin
+	SUITES=$(CURDIR)/target/suites scripts/suites
+	SUITES=$(CURDIR)/target/suites scripts/engines
+
+# Attaches to a Redis server under load, COUNT times.
+attachments: setup-test
+	cargo build --release -p lineup -p lineup-engine
+	[ -e target/suites/redis.built ] || SUITES=$(CURDIR)/target/suites scripts/suites redis
+	SUITES=$(CURDIR)/target/suites scripts/attachments $(or $(COUNT),1000)
 
 # Advice for the timer, wake-up and TCP paths of Debian's 6.1 and 6.12 kernels; downloads kernels and sources, takes long.
 kernel-advice: setup-kernels
