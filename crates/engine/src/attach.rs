@@ -81,6 +81,7 @@ pub extern "C" fn lineup_engine_begin() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lineup_engine_leave() -> u64 {
     LEAVES.store(true, Ordering::Release);
+    patch::settle();
     let Some(engine) = engine::get() else { return 0 };
     engine.is_on.store(0, Ordering::Release);
     signals::give_back();

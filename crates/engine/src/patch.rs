@@ -2,10 +2,11 @@
 
 use crate::engine::Engine;
 use crate::gates::{self, Entry};
+use crate::lock::Lock;
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{calls, ends, processes, signals};
+use crate::{attach, calls, ends, processes, signals};
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, Register,
@@ -88,13 +89,30 @@ pub(crate) fn defer_writes(defers: bool) {
     DEFERS.store(defers, Ordering::Release);
 }
 
+/// Held by whoever changes the program's code.
+static CHANGING: Lock<()> = Lock::new(());
+
+/// Changes the program's code by `work`, unless the engine is about to go: then the command takes all changes back, and what
+/// is changed after it would lead to memory that is not there any more. `None` then.
+pub(crate) fn unless_leaving<R>(work: impl FnOnce() -> R) -> Option<R> {
+    CHANGING.with(|()| (!attach::leaves()).then(work))
+}
+
+/// Waits for changes that have begun. None begins any more when the engine is about to go.
+pub(crate) fn settle() {
+    CHANGING.with(|()| ());
+}
+
 /// Changes the program's code, or lists the change. False when it could not.
 pub(crate) fn change(engine: &Engine, memory: &File, at: u64, bytes: &[u8]) -> bool {
     let mut old = [0; 8];
     let Some(old) = old.get_mut(..bytes.len()) else { return false };
-    system::read_memory(at, old) == old.len()
-        && engine.shared.note_write(at, old, bytes)
-        && (DEFERS.load(Ordering::Acquire) || memory.write_at(bytes, at))
+    let is_changed = unless_leaving(|| {
+        system::read_memory(at, old) == old.len()
+            && engine.shared.note_write(at, old, bytes)
+            && (DEFERS.load(Ordering::Acquire) || memory.write_at(bytes, at))
+    });
+    is_changed.unwrap_or(false)
 }
 
 /// A system call that the engine must hear of: its number, the function that it leads to, and whether it is made after

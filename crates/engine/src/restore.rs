@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::maps::{self, Mapping};
-use crate::patch::JUMP_BYTES;
+use crate::patch::{self, JUMP_BYTES};
 use crate::system::{self, File};
 use lineup_recording::native::{entry, region, word};
 use std::ops::Range;
@@ -57,7 +57,7 @@ fn take_out(engine: &Engine, number: u64) -> bool {
         engine.code.with(|code| {
             let patches = &mut code.patches;
             let Some(at) = patches.iter().position(|patch| patch.pc == *pc) else { return false };
-            let is_out = replace(&maps, patches, at);
+            let is_out = patch::unless_leaving(|| replace(&maps, patches, at)).unwrap_or(false);
             if is_out {
                 patches.remove(at);
             }

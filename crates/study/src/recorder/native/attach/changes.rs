@@ -1,6 +1,7 @@
 //! Changes of a running program's code, made while all its threads stand still.
 
 use super::caller::Caller;
+use super::ptrace::Registers;
 use super::threads::{Places, Process, Still};
 use crate::error::{Doing, Error, Result};
 use crate::recorder::native::memory::Memory;
@@ -31,8 +32,9 @@ impl Change {
     }
 }
 
-/// Makes all changes that the engine has listed; how long the threads stood still.
-pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result<Duration> {
+/// Makes all changes that the engine has listed; how long the threads stood still. `None` when the caller itself goes on
+/// inside what is to be changed: it does not move while it is held.
+pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result<Option<Duration>> {
     let mut changes = memory.changes();
     changes.sort_by_key(|change| change.at);
     let is_inside = |pc: u64| {
@@ -40,27 +42,31 @@ pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result
         changes[..after].last().is_some_and(|change| change.has_inside(pc))
     };
     let code = process.memory().doing("opening the process's memory")?;
+    let is_outside = |registers: &Registers, maps: &Places| {
+        let returns = process.stack(&code, maps, registers.rsp).into_iter().take(MOST_WORDS);
+        !std::iter::once(registers.rip).chain(returns).any(is_inside)
+    };
+    if !is_outside(&caller.registers, &Places::of(&process.maps())) {
+        return Ok(None);
+    }
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let maps = Places::of(&process.maps());
         let stood = Instant::now();
         if let Some(still) = process.stop(Some(caller.tid)) {
-            let own = [(caller.registers.rip, caller.registers.rsp)].into_iter();
-            let others = still.iter().filter_map(Still::registers);
-            let mut places = own.chain(others.map(|registers| (registers.rip, registers.rsp)));
-            let is_clear = places.all(|(rip, rsp)| {
-                let stack = process.stack(&code, &maps, rsp);
-                let returns = stack.into_iter().take(MOST_WORDS);
-                !std::iter::once(rip).chain(returns).any(is_inside)
-            });
-            if is_clear {
-                return write(&code, &changes).map(|()| stood.elapsed());
+            let mut others = still.iter().filter_map(Still::registers);
+            if others.all(|registers| is_outside(&registers, &maps)) {
+                return write(&code, &changes).map(|()| Some(stood.elapsed()));
             }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    let why = "the threads of the process were never all outside the code that is to be changed";
-    Err(Error::Start(why.into()))
+    Err(never_outside())
+}
+
+/// Why code is not changed that threads are in.
+pub(super) fn never_outside() -> Error {
+    Error::Start("the threads of the process were never all outside the code that is to be changed".into())
 }
 
 fn write(code: &File, changes: &[Change]) -> Result<()> {

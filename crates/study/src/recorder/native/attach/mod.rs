@@ -30,6 +30,8 @@ use threads::{Doing, Places, Process, Still, is_in};
 
 /// How long threads may take to come out of the engine's code.
 const LEAVING: Duration = Duration::from_secs(2);
+/// How often a thread is looked for that calls functions for us and is outside what is changed.
+const MOST_CALLERS: usize = 50;
 /// `RTLD_NOW`, by which a library's functions are bound before it is there.
 const BIND_NOW: u64 = 2;
 /// What the engine says when it could not be unmapped after an attachment before this one.
@@ -177,7 +179,17 @@ impl<'a> Attached<'a> {
                 return Ok(None);
             }
         }
-        match changes::make(process, memory, &caller) {
+        let mut made = changes::make(process, memory, &caller);
+        for _ in 0..MOST_CALLERS {
+            if !matches!(made, Ok(None)) {
+                break;
+            }
+            // It goes on, and is somewhere else when it is found again.
+            drop(caller);
+            caller = Caller::find(process, &attached.libraries, &|_, _| ())?;
+            made = changes::make(process, memory, &caller);
+        }
+        match made.and_then(|stood| stood.ok_or_else(changes::never_outside)) {
             Ok(stood) => attached.stood = stood,
             Err(error) => {
                 attached.unload_with(&mut caller, true)?;

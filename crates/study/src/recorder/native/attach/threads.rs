@@ -95,8 +95,12 @@ impl Process {
             }
             // One that has ended meanwhile is no more among them at the next look.
             let told: Vec<Tid> = new.into_iter().filter(|tid| Still::tell(*tid)).collect();
-            for tid in told {
-                still.push(Still::wait(tid)?);
+            let count = told.len();
+            // Each that was told is waited for: one that was not would stand still, and lose its signal, until we end.
+            let before = still.len();
+            still.extend(told.into_iter().filter_map(Still::wait));
+            if still.len() - before < count {
+                return None;
             }
         }
         None
