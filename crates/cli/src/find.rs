@@ -15,8 +15,7 @@ use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
 use lineup_find::{Clock, Findings, Recorded};
-use lineup_model::region::Regions;
-use lineup_recording::{Mode, ProgramExit, Reader, Selection};
+use lineup_recording::{Mode, ProgramExit, Reader};
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -181,16 +180,6 @@ fn clock(
 
 fn request(wanted: Wanted) -> Result<RecordRequest> {
     Ok(RecordRequest {
-        run: wanted.run,
-        engine: Engine::Emulator,
-        process: None,
-        children: false,
-        regions: Regions::default(),
-        mode: Mode::WholeProgram,
-        max_calls: None,
-        selection: Selection::Spread,
-        stop_after: None,
-        warmup_calls: 0,
         caches: match wanted.caches.is_empty() {
             true => host_caches::read()?,
             false => wanted.caches,
@@ -198,6 +187,7 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
         window_bytes: wanted.window_mib << 20,
         output: wanted.recording,
         streams: wanted.streams,
+        ..RecordRequest::new(wanted.run, Engine::Emulator, Mode::WholeProgram)
     })
 }
 

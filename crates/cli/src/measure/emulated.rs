@@ -1,11 +1,9 @@
 //! Exact instruction counts: the program runs under the emulator, which counts every instruction.
 
 use anyhow::{Context, Result, bail};
-use lineup_model::region::Regions;
 use lineup_prove::metric::{Metric, Observed, Unit};
-use lineup_recording::{Mode, Selection};
+use lineup_recording::Mode;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Streams;
 use lineup_study::recorder::{Engine, RecordRequest, Subject, executable, record};
 use lineup_study::run::Run;
 
@@ -19,20 +17,8 @@ pub(super) fn instructions(run: &Run, interrupts: &Interrupts) -> Result<Metric>
     run.command[0] = executable(program)?.into();
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let request = RecordRequest {
-        process: None,
-        children: false,
-        engine: Engine::Emulator,
-        run,
-        regions: Regions::default(),
-        mode: Mode::WholeProgram,
-        max_calls: None,
-        selection: Selection::Spread,
-        stop_after: None,
-        warmup_calls: 0,
-        caches: Vec::new(),
-        window_bytes: 0,
         output: scratch.path().join("counts"),
-        streams: Streams::Captured,
+        ..RecordRequest::new(run, Engine::Emulator, Mode::WholeProgram)
     };
     let subject = Subject::load(&request.run, None)?;
     let mut per_run = Vec::new();

@@ -11,10 +11,8 @@ use lineup_prove::{Proof, ProofPlan, Proven, Slot};
 use lineup_recording::{Mode, Selection};
 use lineup_report::study::NotObserved;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject};
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// Calls whose mean time, without the stamps, is shorter than this are not compared: it is what the stamps scatter by.
@@ -117,20 +115,10 @@ fn timed(plan: &Plan, variant: &Variant, ids: &[RegionId], interrupts: &Interrup
     let run = plan.run(variant.tree())?;
     let subject = Subject::load(&run, None)?;
     let request = RecordRequest {
-        run,
-        engine: Engine::Native,
-        process: None,
-        children: false,
         regions: ids.iter().filter_map(|id| plan.regions.get(*id)).cloned().collect(),
-        mode: Mode::TwoPass,
-        max_calls: None,
         selection: Selection::First,
         stop_after: plan.stop_after,
-        warmup_calls: 0,
-        caches: Vec::new(),
-        window_bytes: 0,
-        output: PathBuf::new(),
-        streams: Streams::Captured,
+        ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
     };
     let times = recorder::time(&request, &subject, interrupts)?;
     let totals = time::totals(&times).into_iter().zip(ids);

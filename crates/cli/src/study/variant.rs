@@ -11,7 +11,7 @@ use lineup_recording::{Mode, ProgramExit};
 use lineup_study::companions::DebugInfos;
 use lineup_study::effects::observe_variants;
 use lineup_study::interrupt::Interrupts;
-use lineup_study::process::{Finished, Streams};
+use lineup_study::process::Finished;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
 use lineup_study::run::Run;
@@ -253,22 +253,17 @@ fn record(
     output: &Path,
     interrupts: &Interrupts,
 ) -> Result<RecordOutcome> {
+    // What lies at other addresses in each run, such as the stack, would use other lines.
+    let run = Run { fixed_addresses: true, ..run };
+    let mode = if plan.one_pass { Mode::OnePass } else { Mode::TwoPass };
     let request = RecordRequest {
-        process: None,
-        children: false,
-        engine,
-        // What lies at other addresses in each run, such as the stack, would use other lines.
-        run: Run { fixed_addresses: true, ..run },
         regions: plan.regions.clone(),
-        mode: if plan.one_pass { Mode::OnePass } else { Mode::TwoPass },
         max_calls: Some(plan.calls),
         selection: plan.selection,
         stop_after: plan.stop_after,
         warmup_calls: plan.warmup,
-        caches: Vec::new(),
-        window_bytes: 0,
         output: output.to_owned(),
-        streams: Streams::Captured,
+        ..RecordRequest::new(run, engine, mode)
     };
     let outcome = recorder::record(&request, subject, interrupts)?;
     outcome.require_whole(output)?;

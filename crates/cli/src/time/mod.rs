@@ -19,7 +19,6 @@ use lineup_trace::Histogram;
 use lineup_trace::layout::bucket_range;
 use serde::Serialize;
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 /// Arguments of `lineup time`.
 #[derive(Args)]
@@ -121,24 +120,17 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Result<RecordRequest> {
+    let run = match options.pid {
+        Some(process) => options.limits.of_process(process)?,
+        None => options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+    };
     Ok(RecordRequest {
-        run: match options.pid {
-            Some(process) => options.limits.of_process(process)?,
-            None => options.limits.run(&options.command, &options.environment, interrupts, stages)?,
-        },
-        engine: Engine::Native,
         process: options.pid,
-        children: false,
         regions: options.regions.iter().cloned().collect(),
-        mode: Mode::TwoPass,
-        max_calls: None,
         selection: Selection::First,
         stop_after: options.limits.stop_after(),
-        warmup_calls: 0,
-        caches: Vec::new(),
-        window_bytes: 0,
-        output: PathBuf::new(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
+        ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
     })
 }
 

@@ -54,6 +54,28 @@ pub struct RecordRequest {
     pub streams: Streams,
 }
 
+impl RecordRequest {
+    /// A program that is started, with all of its calls wanted and nothing of its output shown.
+    pub fn new(run: Run, engine: Engine, mode: Mode) -> RecordRequest {
+        RecordRequest {
+            run,
+            engine,
+            process: None,
+            children: false,
+            regions: Regions::default(),
+            mode,
+            max_calls: None,
+            selection: Selection::Spread,
+            stop_after: None,
+            warmup_calls: 0,
+            caches: Vec::new(),
+            window_bytes: 0,
+            output: PathBuf::new(),
+            streams: Streams::Captured,
+        }
+    }
+}
+
 /// What came of it.
 pub struct RecordOutcome {
     /// How the program ended.
