@@ -8,6 +8,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lineup-model", &[]),
     ("lineup-stats", &[]),
     ("lineup-cache", &["lineup-model"]),
+    ("lineup-coherence", &[]),
     ("lineup-debuginfo", &["lineup-model"]),
     ("lineup-recording", &["lineup-model"]),
     ("lineup-kernel", &["lineup-model", "lineup-debuginfo"]),

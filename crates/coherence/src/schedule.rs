@@ -1,0 +1,184 @@
+//! Orders in which accesses of threads may happen.
+//!
+//! Three orders of the same accesses are gone through: the recorded one; one with as few changes between threads as possible;
+//! and one that changes to another thread whenever that makes it wait. The last two keep each thread's own order, keep calls
+//! that did not overlap apart, and keep every two accesses of the same bytes, one of them a store, as they were: every load
+//! finds what it found. So each is an order that the program could have run in. They are found step by step: an order with
+//! still fewer or still more waits may exist.
+
+use crate::model::{Access, Lines, Model, Outcome};
+use std::collections::HashMap;
+
+/// An access with its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timed {
+    /// The access.
+    pub access: Access,
+    /// When, by a clock of all threads; never less than that of the thread's access before.
+    pub at: u64,
+}
+
+/// A call, whose accesses follow each other in its thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The thread.
+    pub thread: u16,
+    /// Number of its first access in the thread.
+    pub first: usize,
+    /// Number after its last.
+    pub end: usize,
+    /// When it began.
+    pub began_at: u64,
+    /// When it ended.
+    pub ended_at: u64,
+}
+
+/// A place in the order: a thread and the number of an access in it.
+type Place = (u16, usize);
+
+/// Accesses, and what must come before what.
+#[derive(Debug)]
+pub struct Orders {
+    threads: Vec<Vec<Timed>>,
+    /// What must have happened before an access, of other threads.
+    after: HashMap<Place, Vec<Place>>,
+}
+
+/// Who touched a byte last.
+#[derive(Default)]
+struct LastUses {
+    store: Option<Place>,
+    /// Loads since, the last of each thread.
+    loads: Vec<Place>,
+}
+
+impl Orders {
+    /// The accesses of each thread in its own order, with its calls.
+    pub fn new(threads: Vec<Vec<Timed>>, spans: &[Span]) -> Orders {
+        let mut orders = Orders { threads, after: HashMap::new() };
+        orders.keep_calls_apart(spans);
+        orders.keep_values();
+        orders
+    }
+
+    /// The recorded order.
+    pub fn recorded(&self, lines: Lines) -> Outcome {
+        let mut model = self.model(lines);
+        for (thread, number) in self.by_time() {
+            model.access(&self.threads[usize::from(thread)][number].access);
+        }
+        model.finish()
+    }
+
+    /// An order with few changes between threads: each runs as far as it can.
+    pub fn fewest(&self, lines: Lines) -> Outcome {
+        let mut model = self.model(lines);
+        let mut done = vec![0; self.threads.len()];
+        let mut next = self.unfinished(&done);
+        while let Some(thread) = next {
+            match self.waits_for(thread, &done) {
+                Some(other) => next = Some(other),
+                None => {
+                    self.go_on(thread, &mut done, &mut model);
+                    let is_over = done[usize::from(thread)] == self.threads[usize::from(thread)].len();
+                    next = if is_over { self.unfinished(&done) } else { Some(thread) };
+                }
+            }
+        }
+        model.finish()
+    }
+
+    /// An order with many waits: whenever a thread can go on that has to wait for a line, it does.
+    pub fn most(&self, lines: Lines) -> Outcome {
+        let mut model = self.model(lines);
+        let mut done = vec![0; self.threads.len()];
+        let mut last = 0;
+        loop {
+            let after_last = (0..self.threads.len()).map(|step| (last + 1 + step) % self.threads.len());
+            let can_go_on = |thread: &usize| {
+                done[*thread] < self.threads[*thread].len() && self.waits_for(*thread as u16, &done).is_none()
+            };
+            let mut candidates = after_last.filter(can_go_on).peekable();
+            let Some(first) = candidates.peek().copied() else { break };
+            let waits = |thread: &usize| model.would_wait(&self.threads[*thread][done[*thread]].access);
+            last = candidates.find(waits).unwrap_or(first);
+            self.go_on(last as u16, &mut done, &mut model);
+        }
+        model.finish()
+    }
+
+    fn model(&self, lines: Lines) -> Model {
+        Model::new(lines, self.threads.len() as u16)
+    }
+
+    fn go_on(&self, thread: u16, done: &mut [usize], model: &mut Model) {
+        let number = &mut done[usize::from(thread)];
+        model.access(&self.threads[usize::from(thread)][*number].access);
+        *number += 1;
+    }
+
+    fn unfinished(&self, done: &[usize]) -> Option<u16> {
+        self.threads.iter().zip(done).position(|(all, done)| *done < all.len()).map(|thread| thread as u16)
+    }
+
+    /// A thread that must go on before this one's next access.
+    fn waits_for(&self, thread: u16, done: &[usize]) -> Option<u16> {
+        let before = self.after.get(&(thread, done[usize::from(thread)]))?;
+        before.iter().find(|(other, number)| done[usize::from(*other)] <= *number).map(|(other, _)| *other)
+    }
+
+    /// All accesses, by time; of two at one time that of the lower thread first.
+    fn by_time(&self) -> Vec<Place> {
+        let mut places: Vec<(u64, Place)> = Vec::new();
+        for (thread, all) in self.threads.iter().enumerate() {
+            places.extend(all.iter().enumerate().map(|(number, timed)| (timed.at, (thread as u16, number))));
+        }
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
+    }
+
+    fn keep_calls_apart(&mut self, spans: &[Span]) {
+        let mut ends: Vec<&Span> = spans.iter().filter(|span| span.first < span.end).collect();
+        let mut begins = ends.clone();
+        ends.sort_by_key(|span| span.ended_at);
+        begins.sort_by_key(|span| span.began_at);
+        let mut ended = ends.into_iter().peekable();
+        let mut last: Vec<Option<Place>> = vec![None; self.threads.len()];
+        for span in begins {
+            while let Some(over) = ended.next_if(|over| over.ended_at < span.began_at) {
+                let known = &mut last[usize::from(over.thread)];
+                *known = (*known).max(Some((over.thread, over.end - 1)));
+            }
+            let others = last.iter().flatten().filter(|(thread, _)| *thread != span.thread);
+            let before = self.after.entry((span.thread, span.first)).or_default();
+            before.extend(others);
+        }
+    }
+
+    fn keep_values(&mut self) {
+        let mut bytes: HashMap<u64, LastUses> = HashMap::new();
+        // What each thread is known to come after, by other thread.
+        let mut waited = vec![vec![None; self.threads.len()]; self.threads.len()];
+        for place in self.by_time() {
+            let (thread, number) = (usize::from(place.0), place.1);
+            let access = self.threads[thread][number].access;
+            for byte in (0..u64::from(access.size_bytes)).map(|byte| access.address.wrapping_add(byte)) {
+                let uses = bytes.entry(byte).or_default();
+                let loads = if access.kind.writes() { uses.loads.as_slice() } else { &[] };
+                for &(other, before) in uses.store.iter().chain(loads) {
+                    let known: &mut Option<usize> = &mut waited[thread][usize::from(other)];
+                    if usize::from(other) != thread && *known < Some(before) {
+                        *known = Some(before);
+                        self.after.entry(place).or_default().push((other, before));
+                    }
+                }
+                if access.kind.writes() {
+                    (uses.store, uses.loads) = (Some(place), Vec::new());
+                } else {
+                    uses.loads.retain(|(other, _)| *other != place.0);
+                    uses.loads.push(place);
+                }
+            }
+        }
+    }
+}
