@@ -6,6 +6,7 @@ pub(crate) struct Gpr(pub(crate) u8);
 
 pub(crate) const RAX: Gpr = Gpr(0);
 pub(crate) const RCX: Gpr = Gpr(1);
+pub(crate) const RDX: Gpr = Gpr(2);
 pub(crate) const RSP: Gpr = Gpr(4);
 
 impl Gpr {
@@ -53,6 +54,17 @@ impl Code {
 
     pub(crate) fn store_slot(&mut self, slot: i32, register: Gpr) {
         self.with_slot(0x89, register, slot);
+    }
+
+    /// Stores the lower half of one of the first eight registers.
+    pub(crate) fn store_slot_half_of(&mut self, slot: i32, register: Gpr) {
+        self.put(&[0x64, 0x89, register.low() << 3 | 4, 0x25]);
+        self.put_32(slot);
+    }
+
+    /// `rdtsc`: the time, in the lower halves of `rax` and `rdx`.
+    pub(crate) fn read_time(&mut self) {
+        self.put(&[0x0f, 0x31]);
     }
 
     pub(crate) fn load_slot(&mut self, register: Gpr, slot: i32) {

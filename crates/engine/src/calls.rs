@@ -56,6 +56,9 @@ impl Engine {
         let head = u64::from(record::SYSTEM_CALL) << 32;
         let r = &registers;
         self.log(slots, &[head, r.rax, r.rdi, r.rsi, r.rdx, r.r10, tick]);
+        if self.whole.is_none() {
+            self.log_time(slots);
+        }
         self.commit(slots);
         if registers.rax as i64 == libc::SYS_rt_sigaction {
             signals::set_handler(registers);

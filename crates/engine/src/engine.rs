@@ -112,7 +112,9 @@ impl Engine {
             }
             // The instruction has two bytes.
             reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - 2),
-            reason::GO | reason::INNER | reason::FULL if attach::leaves() => self.lose(slots, pc),
+            reason::GO | reason::INNER | reason::FULL | reason::RETURNED if attach::leaves() => {
+                self.lose(slots, pc)
+            }
             reason::ENTER => {
                 is_first = slots.thread == 0;
                 match (!is_first || self.begin_thread(slots)) && self.has_chunk(slots) && self.enter(slots) {
@@ -141,6 +143,10 @@ impl Engine {
                 }
             }
             reason::SYSTEM_CALL => self.system_call(slots, registers),
+            reason::RETURNED => match self.log_time(slots) {
+                true => self.find(slots, pc, |block| block.start),
+                false => self.leave(slots, pc),
+            },
             _ => self.find(slots, pc, |block| block.start),
         };
         slots.resume = resume;
@@ -254,7 +260,12 @@ impl Engine {
         // SAFETY: set by the entry's code, from entries that are never freed.
         let entry = unsafe { &*(slots.entry as *const Entry) };
         slots.minus_base = slots.stack.wrapping_neg();
-        self.log_entry(slots, record::ENTER, entry.region_number, slots.sequence)
+        self.log_entry(slots, record::ENTER, entry.region_number, slots.sequence) && self.log_time(slots)
+    }
+
+    /// Logs the time. False when the log cannot be written any more.
+    pub(crate) fn log_time(&self, slots: &mut Slots) -> bool {
+        self.log(slots, &time_record())
     }
 
     /// Logs that an entry was reached: its number, stack pointer and return address.
@@ -292,11 +303,7 @@ impl Engine {
         if slots.log >> 16 & 0xff != 0 && !self.next_chunk(slots) {
             return false;
         }
-        for word in words {
-            // SAFETY: behind a full chunk there is room for more than a record.
-            unsafe { (slots.log as *mut u64).write(*word) };
-            slots.log += 8;
-        }
+        write(slots, words);
         true
     }
 
@@ -309,11 +316,19 @@ impl Engine {
     fn next_chunk(&self, slots: &mut Slots) -> bool {
         let Some(thread) = self.thread(slots) else { return false };
         let Some((chunk, start)) = thread.chunk else { return false };
+        // What is accessed meanwhile by others is known to be so by the times at the end of this chunk and at the beginning of
+        // the next. Whole programs are counted without an order.
+        if self.whole.is_none() {
+            write(slots, &time_record());
+        }
         self.shared.submit_chunk(chunk, slots.log - start);
         match self.shared.take_chunk(thread.number, u32::MAX) {
             Some((number, start)) => {
                 thread.chunk = Some((number, start as u64));
                 slots.log = start as u64;
+                if self.whole.is_none() {
+                    write(slots, &time_record());
+                }
                 true
             }
             None => {
@@ -368,6 +383,21 @@ impl Engine {
     /// False when nothing is recorded any more, and in processes that were forked off.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// The time as the log has it.
+fn time_record() -> [u64; record::TIME_WORDS] {
+    // SAFETY: every processor that this engine is built for has the instruction.
+    [u64::from(record::TIME) << 32, unsafe { std::arch::x86_64::_rdtsc() }]
+}
+
+/// Writes to the log where it stands: behind a full chunk there is room for more than two records.
+fn write(slots: &mut Slots, words: &[u64]) {
+    for word in words {
+        // SAFETY: the thread's chunk has room.
+        unsafe { (slots.log as *mut u64).write(*word) };
+        slots.log += 8;
     }
 }
 

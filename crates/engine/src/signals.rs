@@ -379,13 +379,17 @@ fn program_state(engine: &Engine, slots: &Slots, registers: &Gregs) -> Option<Gr
 
 /// The program's values of registers that lie in slots.
 fn held(held: Held, block: &Translated, slots: &Slots, next: u64) -> Vec<(u8, u64)> {
+    const RAX: u8 = 0;
     const RCX: u8 = 1;
+    const RDX: u8 = 2;
     let borrowed = [(block.borrowed.0, slots.first), (block.borrowed.1, slots.second)];
     match held {
         Held::Nothing => Vec::new(),
         Held::Counter => vec![(RCX, slots.counter)],
         Held::Borrowed => borrowed.to_vec(),
         Held::Both => [&borrowed[..], &[(RCX, slots.counter)]].concat(),
+        // The block may have borrowed one of the two.
+        Held::Timed => [&[(RAX, slots.time_rax), (RDX, slots.time_rdx)][..], &borrowed].concat(),
         Held::AfterSystemCall => vec![(RCX, next)],
     }
 }

@@ -61,6 +61,10 @@ pub(crate) struct Slots {
     pub(crate) owner: u64,
     /// When calls are timed: the thread's table, 0 before it has one.
     pub(crate) times: u64,
+    /// The program's `rax` and `rdx` while the time is read, and the time.
+    pub(crate) time_rax: u64,
+    pub(crate) time_rdx: u64,
+    pub(crate) time: u64,
     /// By region: where the return address of a call lies that has not ended, or 0, and when it began.
     pub(crate) timed: [[u64; 2]; 8],
 }
@@ -95,4 +99,6 @@ pub(crate) mod reason {
     pub(crate) const LOST: u64 = 6;
     /// A thread of a program that is recorded as a whole begins at `pc`.
     pub(crate) const BEGIN: u64 = 7;
+    /// A system call has come back: the program goes on at `pc`.
+    pub(crate) const RETURNED: u64 = 8;
 }

@@ -10,7 +10,7 @@ mod chained;
 mod reading;
 mod tail;
 
-use crate::assembly::{Code, Gpr, JRCXZ, RCX};
+use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RDX};
 use crate::slots::{at, reason};
 use accesses::{Place, Planned, Plans};
 use iced_x86::{Encoder, Instruction, Register};
@@ -69,6 +69,8 @@ pub enum Held {
     Borrowed,
     /// Those and `rcx`.
     Both,
+    /// Those, and `rax` and `rdx`.
+    Timed,
     /// Nothing, but `rcx` is as a system call at its own place would leave it.
     AfterSystemCall,
 }
@@ -345,8 +347,14 @@ impl Block<'_> {
             self.out.definition.misses_accesses = true;
             self.out.unlogged.push(unlogged(&step.instruction, false));
         }
-        for plan in &step.plans.all {
-            let accesses = plan.defined(number);
+        if step.plans.is_timed {
+            self.log_time(step.instruction.ip());
+        }
+        for (place, plan) in step.plans.all.iter().enumerate() {
+            let mut accesses = plan.defined(number);
+            if let Some(first) = accesses.first_mut().filter(|_| place == 0) {
+                first.is_timed = step.plans.is_timed;
+            }
             self.out.definition.accesses.extend(accesses);
             if let Place::Repeated(register) = plan.place {
                 let word = self.next_word();
@@ -372,6 +380,24 @@ impl Block<'_> {
             }
         }
         stores
+    }
+
+    /// Logs the time. The registers that it comes in may be borrowed, so it goes by way of a slot.
+    fn log_time(&mut self, pc: u64) {
+        let (rax, rdx) = (self.slot(at!(time_rax)), self.slot(at!(time_rdx)));
+        let time = self.slot(at!(time));
+        self.code.store_slot(rax, RAX);
+        self.code.store_slot(rdx, RDX);
+        self.mark(Some(pc), Held::Timed);
+        self.code.read_time();
+        self.code.store_slot_half_of(time, RAX);
+        self.code.store_slot_half_of(time + 4, RDX);
+        self.code.load_slot(RAX, rax);
+        self.code.load_slot(RDX, rdx);
+        self.mark(Some(pc), Held::Borrowed);
+        self.code.load_slot(self.scratch, time);
+        let word = self.next_word();
+        self.code.store(self.log, word, self.scratch);
     }
 
     /// Puts an address into the register for addresses.
@@ -469,6 +495,7 @@ impl Planned {
             form,
             size_bytes: self.size_bytes,
             element_bytes: self.mask.map_or(0, |mask| mask.element_bytes),
+            is_timed: false,
         };
         let first = match (self.place, self.is_valued) {
             (Place::Repeated(_), _) => Form::Repeated,

@@ -56,6 +56,7 @@ use std::collections::BTreeSet;
 ///             missed_blocks: 0,
 ///             accesses: vec![*access],
 ///             code_granules: Vec::new(),
+///             times: Vec::new(),
 ///         };
 ///         Ok(Box::new((0..).zip(&self.accesses).map(sample)))
 ///     }

@@ -101,7 +101,7 @@ fn recording(program: &Program, calls: &[(u32, u64)]) -> Vec<u8> {
             binding_instructions: 0,
             missed_blocks: 0,
         };
-        encoder.call(&head, &accesses(program, *job), &[program.entry & !31]);
+        encoder.call(&head, &accesses(program, *job), &[program.entry & !31], &[]);
     }
     writer.append(&encoder.seal().unwrap()).unwrap();
     writer.into_inner()

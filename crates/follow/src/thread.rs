@@ -4,7 +4,7 @@
 use crate::blocks::{Block, Linkage, Site, Special};
 use crate::flow::Flow;
 use crate::tracker::{CallSite, Tracker};
-use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId};
+use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
@@ -69,6 +69,10 @@ pub struct Thread<Own = ()> {
     open_kept: usize,
     binding: Option<Binding>,
     accesses: Vec<Access>,
+    /// When some of them happened.
+    times: Vec<TimeMark>,
+    /// The last reading of the clock, before the next access.
+    time: Option<u64>,
     /// Counts block executions, to tell pieces of one access from accesses of another turn.
     turn: u64,
     last_access_turn: u64,
@@ -125,6 +129,8 @@ impl<Own> Thread<Own> {
             open_kept: 0,
             binding: None,
             accesses: Vec::new(),
+            times: Vec::new(),
+            time: None,
             turn: 0,
             last_access_turn: 0,
             awaits_chunk: false,
@@ -316,6 +322,9 @@ impl<Own> Thread<Own> {
             missed_blocks: 0,
         };
         let first_access = self.accesses.len();
+        if let (true, Some(cycles)) = (self.open.is_empty(), self.time) {
+            self.times.push(TimeMark { access: 0, cycles });
+        }
         self.open_kept += usize::from(kept);
         self.open.push(OpenCall { head, first_access, granules: BTreeSet::new(), dropped: 0, kept });
     }
@@ -369,6 +378,15 @@ impl<Own> Thread<Own> {
             return;
         }
         self.accesses.push(Access { pc: site.pc, address, size_bytes, kind, value });
+    }
+
+    /// The clock was read: what is accessed from here on came later.
+    pub fn see_time(&mut self, cycles: u64) {
+        self.time = Some(cycles);
+        let is_kept = self.open.first().is_some_and(|call| call.kept && call.dropped == 0);
+        if let (true, Ok(access)) = (is_kept, u32::try_from(self.accesses.len())) {
+            self.times.push(TimeMark { access, cycles });
+        }
     }
 
     /// A `call` stored its return address (x86).
@@ -431,6 +449,7 @@ impl<Own> Thread<Own> {
         }
         if self.open.is_empty() {
             self.accesses.clear();
+            self.times.clear();
             self.binding = None;
         }
     }
@@ -447,7 +466,8 @@ impl<Own> Thread<Own> {
         self.has_packed_call = true;
         let accesses = self.accesses.get(call.first_access..).unwrap_or_default();
         let granules: Vec<u64> = call.granules.into_iter().collect();
-        let kept = self.encoder.call(&CallHead { end, ..call.head }, accesses, &granules);
+        let times = if self.open.is_empty() { self.times.as_slice() } else { &[] };
+        let kept = self.encoder.call(&CallHead { end, ..call.head }, accesses, &granules, times);
         let was_cut = kept < accesses.len() || call.dropped > 0;
         if let Some(counts) = self.counts.get_mut(region) {
             counts.count_end(end);

@@ -85,6 +85,18 @@ pub struct Call {
     pub accesses: Vec<Access>,
     /// Runtime addresses of the 32-byte-aligned code granules fetched, sorted, without repetition.
     pub code_granules: Vec<u64>,
+    /// When some of its accesses happened, in their order. Empty when the recorder reads no clock, and for a call inside
+    /// another recorded one, whose accesses that one has, too.
+    pub times: Vec<TimeMark>,
+}
+
+/// A reading of the machine's clock inside a call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TimeMark {
+    /// Number of the access of the call that came next; how many there were, after the last.
+    pub access: u32,
+    /// Cycles of a counter that all threads of the machine read alike.
+    pub cycles: u64,
 }
 
 /// Bytes in a code granule: the smallest line size that is reported.

@@ -14,6 +14,7 @@ use crate::window;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    TimeMark,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{Origin, Process};
@@ -336,6 +337,7 @@ fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
         })
         .collect::<Option<Vec<u64>>>()?;
     let accesses = accesses(cursor)?;
+    let times = times(cursor)?;
     Some(Call {
         region,
         process,
@@ -349,7 +351,25 @@ fn call(cursor: &mut Cursor<'_>) -> Option<Call> {
         missed_blocks,
         accesses,
         code_granules,
+        times,
     })
+}
+
+fn times(cursor: &mut Cursor<'_>) -> Option<Vec<TimeMark>> {
+    // The number of an access and the clock take a byte each at least.
+    let count = cursor.count(2)?;
+    let mut times = Vec::with_capacity(count);
+    let mut last = 0;
+    for _ in 0..count {
+        last = cursor.delta(last)?;
+        times.push(TimeMark { access: u32::try_from(last).ok()?, cycles: 0 });
+    }
+    last = 0;
+    for time in &mut times {
+        last = cursor.delta(last)?;
+        time.cycles = last;
+    }
+    Some(times)
 }
 
 fn accesses(cursor: &mut Cursor<'_>) -> Option<Vec<Access>> {

@@ -10,7 +10,7 @@ use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::varint::{put, put_bytes, put_delta};
 use crate::window::{Window, put_window};
 use lineup_model::access::{
-    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, TimeMark,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
@@ -125,16 +125,25 @@ impl Encoder {
     }
 
     /// Packs a call. Accesses beyond what a block can hold are left out; returns how many were kept.
-    pub fn call(&mut self, head: &CallHead, accesses: &[Access], code_granules: &[u64]) -> usize {
+    pub fn call(
+        &mut self,
+        head: &CallHead,
+        accesses: &[Access],
+        code_granules: &[u64],
+        times: &[TimeMark],
+    ) -> usize {
         // Worst case of one access: flags 1, pc 10, address 10, size 5, value 10.
         const WORST_BYTES: usize = 36;
+        // Of a time: place 5, clock 10.
+        const WORST_TIME_BYTES: usize = 15;
         // Many calls may end at once: the next block has room for one.
         const FULL_BYTES: usize = MAX_BLOCK_BYTES / 8;
         if self.block_bytes() >= FULL_BYTES {
             self.begins.push(self.out.len());
         }
         let room = MAX_BLOCK_BYTES.saturating_sub(self.block_bytes() + 128 + code_granules.len() * 10);
-        let kept = &accesses[..accesses.len().min(room / WORST_BYTES)];
+        let for_times = WORST_TIME_BYTES * times.len().min(room / (WORST_BYTES + WORST_TIME_BYTES));
+        let kept = &accesses[..accesses.len().min((room - for_times) / WORST_BYTES)];
         let out = &mut self.out;
         out.push(tag::CALL);
         put(out, u64::from(head.region.0));
@@ -149,6 +158,7 @@ impl Encoder {
         put(out, head.missed_blocks);
         put_ascending(out, code_granules.iter().map(|granule| self.space.place(*granule)));
         put_accesses(out, kept, self.space);
+        put_times(out, times, kept.len());
         kept.len()
     }
 
@@ -431,6 +441,24 @@ fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) 
     for value in values {
         put_delta(out, last, value);
         last = value;
+    }
+}
+
+/// Those before accesses that are kept and behind the last, one at each place at most, the first; in columns as accesses are.
+fn put_times(out: &mut Vec<u8>, times: &[TimeMark], accesses: usize) {
+    let mut kept: Vec<TimeMark> = times.to_vec();
+    kept.retain(|time| time.access as usize <= accesses);
+    kept.dedup_by_key(|time| time.access);
+    put(out, kept.len() as u64);
+    let mut last = 0;
+    for time in &kept {
+        put_delta(out, last, u64::from(time.access));
+        last = u64::from(time.access);
+    }
+    last = 0;
+    for time in &kept {
+        put_delta(out, last, time.cycles);
+        last = time.cycles;
     }
 }
 

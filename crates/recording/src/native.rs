@@ -285,12 +285,16 @@ pub mod record {
     pub const LOST: u32 = 4;
     /// As [`ENTER`], inside a call that is recorded.
     pub const INNER: u32 = 5;
+    /// The time: the processor's counter of cycles.
+    pub const TIME: u32 = 6;
     /// Words of [`ENTER`], the first included.
     pub const ENTER_WORDS: usize = 7;
     /// Words of [`LEAVE`] and [`LOST`].
     pub const LEAVE_WORDS: usize = 1;
     /// Words of [`SYSTEM_CALL`].
     pub const SYSTEM_CALL_WORDS: usize = 7;
+    /// Words of [`TIME`].
+    pub const TIME_WORDS: usize = 2;
 }
 
 /// What the log holds of an access.
@@ -337,6 +341,16 @@ pub struct DefinedAccess {
     pub size_bytes: u32,
     /// Bytes of an element, where elements are masked.
     pub element_bytes: u8,
+    /// The instruction synchronises threads, and this is its first access: before what the log holds of it stands the
+    /// time, as in [`record::TIME`].
+    pub is_timed: bool,
+}
+
+impl DefinedAccess {
+    /// Words in the log.
+    pub fn words(&self) -> usize {
+        usize::from(self.is_timed) + self.form.words()
+    }
 }
 
 /// What a block is made of.
@@ -365,6 +379,7 @@ impl Definition {
             let form = FORMS.iter().position(|form| *form == access.form).unwrap_or_default() as u64;
             u64::from(access.instruction)
                 | u64::from(access.is_store) << 8
+                | u64::from(access.is_timed) << 9
                 | form << 16
                 | u64::from(access.element_bytes) << 24
                 | u64::from(access.size_bytes) << 32
@@ -393,6 +408,7 @@ impl Definition {
                 form: *FORMS.get((word >> 16 & 0xff) as usize)?,
                 size_bytes: (word >> 32) as u32,
                 element_bytes: (word >> 24) as u8,
+                is_timed: word >> 9 & 1 != 0,
             })
         };
         let accesses: Option<Vec<_>> = (2..2 + accesses).map(access).collect();
@@ -475,6 +491,7 @@ mod tests {
             form,
             size_bytes: 512,
             element_bytes: 4,
+            is_timed: form == Form::Valued,
         };
         let definition = Definition {
             start: 0x7fff_1234_5678,

@@ -3,6 +3,7 @@
 use lineup_model::abi::Abi;
 use lineup_model::access::{
     Access, AccessKind, Call, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId,
+    TimeMark,
 };
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
@@ -36,9 +37,12 @@ prop_compose! {
         instructions: u64, binding_instructions: u64, missed_blocks: u64,
         accesses in prop::collection::vec(any_access(), 0..40),
         code_granules in prop::collection::btree_set(any::<u64>(), 0..40),
+        times in prop::collection::btree_map(0..41u32, any::<u64>(), 0..40),
     ) -> Call {
+        let times = times.into_iter().filter(|(access, _)| *access as usize <= accesses.len());
+        let times = times.map(|(access, cycles)| TimeMark { access, cycles }).collect();
         Call {
-            region: RegionId(region), process: ProcessId(process), thread: ThreadId(thread), sequence, entered_at,
+            times, region: RegionId(region), process: ProcessId(process), thread: ThreadId(thread), sequence, entered_at,
             end: ENDS[end], depth, instructions, binding_instructions, missed_blocks, accesses, code_granules: code_granules.into_iter().collect(),
         }
     }
@@ -77,7 +81,7 @@ fn pack(encoder: &mut Encoder, call: &Call) {
         binding_instructions: call.binding_instructions,
         missed_blocks: call.missed_blocks,
     };
-    assert_eq!(encoder.call(&head, &call.accesses, &call.code_granules), call.accesses.len());
+    assert_eq!(encoder.call(&head, &call.accesses, &call.code_granules, &call.times), call.accesses.len());
 }
 
 fn header() -> Header {
@@ -125,6 +129,7 @@ fn simple_call(entered_at: u64) -> Call {
             value: Some(5),
         }],
         code_granules: vec![0x40_0000, 0x40_0020],
+        times: Vec::new(),
     }
 }
 
@@ -303,13 +308,21 @@ fn a_call_too_large_for_a_block_is_cut_to_what_fits() {
         binding_instructions: 0,
         missed_blocks: 0,
     };
-    let mut encoder = Encoder::new();
-    let kept = encoder.call(&head, &accesses, &[]);
-    assert!(kept < accesses.len());
-    let block = encoder.seal().unwrap();
-    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
-    writer.append(&block).unwrap();
-    assert_eq!(read_all(&writer.into_inner()).unwrap().calls[0].accesses.len(), kept);
+    let times: Vec<TimeMark> = (0..accesses.len() as u32)
+        .map(|access| TimeMark { access, cycles: (u64::MAX / 3).wrapping_mul(access.into()) })
+        .collect();
+    let mut fewest = accesses.len();
+    for times in [&[], &times[..100], &times[..]] {
+        let mut encoder = Encoder::new();
+        let kept = encoder.call(&head, &accesses, &[], times);
+        assert!(kept < fewest, "times take room, too");
+        fewest = kept;
+        let block = encoder.seal().unwrap();
+        let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+        writer.append(&block).unwrap();
+        let call = &read_all(&writer.into_inner()).unwrap().calls[0];
+        assert_eq!((call.accesses.len(), call.times.len()), (kept, times.len().min(kept + 1)));
+    }
 }
 
 #[test]
@@ -373,7 +386,7 @@ fn programs_with_address_spaces_of_their_own_never_meet() {
             kind: AccessKind::Load,
             value: Some(value),
         };
-        encoder.call(&head, &[access(0x7000_0018), access(3)], &[0x4000]);
+        encoder.call(&head, &[access(0x7000_0018), access(3)], &[0x4000], &[]);
         encoder.seal().unwrap()
     };
     let mut writer = Writer::new(Vec::new(), &header()).unwrap();

@@ -348,3 +348,50 @@ fn a_signal_to_a_child_that_borrows_memory_is_handled_there_and_blocks_nothing()
     );
     assert_eq!(recorded.calls().len(), 10);
 }
+
+#[test]
+fn threads_tell_the_time_at_each_instruction_that_synchronises_and_around_system_calls() {
+    let source = r#"
+        #include <pthread.h>
+        #include <signal.h>
+        #include <sys/time.h>
+        #include <unistd.h>
+        static _Atomic long turns[2], handled;
+        static void handler(int signal) { handled++; }
+        __attribute__((noinline)) void take_turns(long own) {
+            for (long i = 0; i < 2000; i++) {
+                turns[own]++;
+                while (turns[!own] < turns[own] - 1) ;
+            }
+            usleep(20000);
+            turns[own]++;
+        }
+        static void *work(void *own) { take_turns((long)own); return 0; }
+        int main(void) {
+            signal(SIGALRM, handler);
+            struct itimerval often = {{0, 200}, {0, 200}};
+            setitimer(ITIMER_REAL, &often, 0);
+            pthread_t threads[2];
+            for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, (void *)i);
+            for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+            return turns[0] != 2001 || turns[1] != 2001;
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let recorded = program.record(&["--region", "take_turns", "--engine", "native"]);
+    let calls = recorded.calls();
+    assert_eq!(calls.len(), 2);
+    for call in calls {
+        let times = &call.times;
+        assert!(times.len() > 2000 && times[0].access == 0, "one at each addition: {}", times.len());
+        assert!(times.is_sorted_by(|a, b| a.access < b.access && a.cycles <= b.cycles));
+        // Of 20 ms there are millions of cycles on every machine; the thread slept inside the call.
+        let longest = times.windows(2).map(|pair| pair[1].cycles - pair[0].cycles).max();
+        assert!(longest > Some(1_000_000), "{longest:?}");
+    }
+    let span = |call: &lineup_model::access::Call| {
+        call.times.first().map(|time| time.cycles).zip(call.times.last().map(|time| time.cycles))
+    };
+    let [Some(first), Some(second)] = [span(&calls[0]), span(&calls[1])] else { panic!("both have times") };
+    assert!(first.0 < second.1 && second.0 < first.1, "they ran together");
+}

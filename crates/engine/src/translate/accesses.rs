@@ -81,6 +81,8 @@ pub(super) struct Plans {
     pub(super) all: Vec<Planned>,
     /// There are more, which cannot be told.
     pub(super) misses: bool,
+    /// The instruction synchronises threads: the time is logged before its first access.
+    pub(super) is_timed: bool,
 }
 
 impl Plans {
@@ -91,7 +93,7 @@ impl Plans {
             _ if plan.mask.is_some() => 2,
             _ => 1 + usize::from(plan.is_valued) * (usize::from(plan.is_load) + usize::from(plan.is_store)),
         };
-        self.all.iter().map(words).sum()
+        usize::from(self.is_timed) + self.all.iter().map(words).sum::<usize>()
     }
 }
 
@@ -114,6 +116,7 @@ pub(super) fn plan(factory: &mut InstructionInfoFactory, instruction: &Instructi
         // The emulator loads what `rdi` points to first; the processor's manual does not say.
         plans.all.reverse();
     }
+    plans.is_timed = synchronises(instruction) && !plans.all.is_empty();
     plans
 }
 
@@ -229,6 +232,11 @@ fn is_bit_string(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     matches!(instruction.mnemonic(), Bt | Btc | Btr | Bts)
         && instruction.op1_kind() == iced_x86::OpKind::Register
+}
+
+/// Other threads see what it accesses before or after, as a whole: `xchg` with memory does so without a prefix.
+fn synchronises(instruction: &Instruction) -> bool {
+    instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg
 }
 
 /// Compares two strings.

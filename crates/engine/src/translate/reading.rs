@@ -56,7 +56,8 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         let Some(registers) = free(with_this) else { break };
         (log, scratch) = registers;
         all_used = with_this;
-        let plans = accesses::plan(&mut factory, &instruction);
+        let mut plans = accesses::plan(&mut factory, &instruction);
+        plans.is_timed &= !task.is_whole();
         if plans.misses && instruction.flow_control() != FlowControl::Next {
             lost = steps.is_empty().then(|| unlogged(&instruction, true));
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };

@@ -235,10 +235,16 @@ impl Block<'_> {
         self.code.put(&[0x0f, 0x05]);
         self.mark(Some(next), Held::AfterSystemCall);
         self.code.move_value(RCX, next);
-        let jump = self.code.jump();
+        let mut links = Vec::new();
+        if self.task.is_whole() {
+            links.push((self.code.jump(), next));
+        } else {
+            self.mark(Some(next), Held::Nothing);
+            self.leave_for(reason::RETURNED, next);
+        }
         let (shared, after_shared) = self.twice(pc, next, Child::Borrower);
         let (forked, after_forked) = self.twice(pc, next, Child::Process);
-        let mut links = vec![(jump, next), (after_shared, next), (after_forked, next)];
+        links.extend([(after_shared, next), (after_forked, next)]);
         let begun = match self.task.begins_threads {
             Some(begins) => {
                 let (begun, after_begun) = self.twice(pc, next, Child::Thread(begins));

@@ -171,7 +171,7 @@ mod tests {
         };
         let mut encoder = Encoder::new();
         encoder.stream(&stream.take());
-        encoder.call(&head, &[], &[]);
+        encoder.call(&head, &[], &[], &[]);
         encoder.measured(&seen);
         encoder.measured(&MeasuredCall { sequence: 4, ..seen });
         system.into_iter().for_each(|system| encoder.system(system));

@@ -210,6 +210,7 @@ fn call(entered_at: u64) -> Call {
         missed_blocks: 0,
         accesses: Vec::new(),
         code_granules: Vec::new(),
+        times: Vec::new(),
     }
 }
 

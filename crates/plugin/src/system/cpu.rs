@@ -443,7 +443,7 @@ impl Cpu {
             missed_blocks: 0,
         };
         let granules: Vec<u64> = kept.granules.iter().copied().collect();
-        let packed = self.encoder.call(&head, &kept.accesses, &granules);
+        let packed = self.encoder.call(&head, &kept.accesses, &granules, &[]);
         if let Some(counts) = self.counts.get_mut(usize::from(region)) {
             counts.count_end(end);
             counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());

@@ -299,7 +299,7 @@ mod tests {
                 binding_instructions: 0,
                 missed_blocks: 0,
             };
-            encoder.call(&head, &[], &[]);
+            encoder.call(&head, &[], &[], &[]);
         }
         let regions = vec![RegionCounts { seen: calls, recorded: calls, ..RegionCounts::default() }];
         encoder.summary(&Summary { regions, ..Summary::default() });

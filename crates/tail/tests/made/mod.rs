@@ -146,7 +146,7 @@ impl Recorded {
                 value: None,
             };
             let accesses: Vec<Access> = kept.functions.iter().map(access).collect();
-            encoder.call(&kept.head, &accesses, &[]);
+            encoder.call(&kept.head, &accesses, &[], &[]);
         }
         for calls in self.calls.chunks(100) {
             calls.iter().for_each(|call| encoder.measured(call));

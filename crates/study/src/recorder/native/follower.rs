@@ -232,6 +232,10 @@ impl<'a> Follower<'a> {
                 self.note_places(thread, *slot, *base);
                 Some(record::ENTER_WORDS)
             }
+            (record::TIME, [_, cycles, ..]) => {
+                thread.see_time(*cycles);
+                Some(record::TIME_WORDS)
+            }
             (record::LEAVE, _) => {
                 thread.leave_all();
                 thread.last = None;
@@ -305,8 +309,15 @@ impl<'a> Follower<'a> {
         let mut used = 1;
         let mut last_address = 0;
         for access in &known.definition.accesses {
-            let Some(own) = words.get(used - 1..used - 1 + access.form.words()) else { return Ok(None) };
-            used += access.form.words();
+            let Some(own) = words.get(used - 1..used - 1 + access.words()) else { return Ok(None) };
+            used += access.words();
+            let own = match own {
+                [cycles, own @ ..] if access.is_timed => {
+                    thread.see_time(*cycles);
+                    own
+                }
+                own => own,
+            };
             let Some(site) = known.sites.get(usize::from(access.instruction)) else { continue };
             let (address, size_bytes, value) = match (access.form, own) {
                 (Form::Repeated, [from, to]) => repeated(*from, *to, access.size_bytes),
