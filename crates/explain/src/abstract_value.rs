@@ -133,12 +133,14 @@ impl Pointer {
     }
 }
 
-/// What is known of a value. Paths that know nothing do not contradict those that do: a register that
+/// What is known of a value. Paths that know no type do not contradict those that do: a register that
 /// is used as an address after two paths meet held the same kind of pointer on both.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AbstractValue {
     /// Nothing.
     Nothing,
+    /// Nothing but where it came from: registers and slots with the same symbol other than 0 hold the same value.
+    Untyped(SymbolicId),
     /// Contradictions.
     Conflict,
     /// A number or a link address.
@@ -159,6 +161,8 @@ impl AbstractValue {
         match (self, other) {
             (same, other) if same == other => same,
             (AbstractValue::Nothing, known) | (known, AbstractValue::Nothing) => known,
+            (AbstractValue::Untyped(_), AbstractValue::Untyped(_)) => AbstractValue::Untyped(SymbolicId(0)),
+            (AbstractValue::Untyped(_), known) | (known, AbstractValue::Untyped(_)) => known,
             (AbstractValue::Number(a), AbstractValue::Number(b)) => AbstractValue::Number(a.join(b)),
             (AbstractValue::Stack(a), AbstractValue::Stack(b)) => AbstractValue::Stack(a.join(b)),
             (AbstractValue::Pointer(a), AbstractValue::Pointer(b)) => a.join(b),
@@ -194,6 +198,8 @@ impl AbstractValue {
             AbstractValue::Thread(offset) => number
                 .exact()
                 .map_or(AbstractValue::Conflict, |n| AbstractValue::Thread(offset.wrapping_add(n))),
+            AbstractValue::Untyped(_) if number.exact() == Some(0) => self,
+            AbstractValue::Untyped(_) => AbstractValue::Nothing,
             AbstractValue::Nothing | AbstractValue::Conflict => self,
         }
     }
@@ -303,6 +309,7 @@ mod tests {
         prop_oneof![
             1 => Just(AbstractValue::Nothing),
             1 => Just(AbstractValue::Conflict),
+            1 => (0u64..3).prop_map(|symbol| AbstractValue::Untyped(SymbolicId(symbol))),
             3 => number.prop_map(AbstractValue::Number),
             6 => pointer,
             2 => offsets().prop_map(AbstractValue::Stack),

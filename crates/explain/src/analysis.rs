@@ -167,7 +167,7 @@ impl Pass<'_, '_, '_> {
         for number in facts {
             if let Some(fact) = self.located.registers.get(*number as usize) {
                 let refined = refine(self.world.catalog, state.register(fact.register), fact);
-                state.set(fact.register, refined);
+                state.learn(fact.register, refined);
             }
         }
     }
@@ -269,7 +269,8 @@ impl Surroundings for Pass<'_, '_, '_> {
     fn loaded(&mut self, pc: u64, at: AbstractValue, size_bytes: u32, state: &State) -> AbstractValue {
         let pointer_bytes = self.graph.convention.pointer_bytes;
         let number = AbstractValue::Number(Number::any(SymbolicId(pc)));
-        let unknown = if size_bytes == pointer_bytes { AbstractValue::Nothing } else { number };
+        let untyped = AbstractValue::Untyped(SymbolicId(pc));
+        let unknown = if size_bytes == pointer_bytes { untyped } else { number };
         match at {
             AbstractValue::Pointer(pointer) => {
                 let origin = (!self.world.catalog.is_aggregate(pointer.target)).then_some(pointer.origin);
@@ -383,7 +384,10 @@ fn refine(catalog: &mut Catalog<'_>, flow: AbstractValue, fact: &RegisterFact) -
     let pointer = match flow {
         AbstractValue::Pointer(pointer) => pointer,
         AbstractValue::Stack(_) | AbstractValue::Thread(_) => return flow,
-        AbstractValue::Nothing | AbstractValue::Conflict | AbstractValue::Number(_) => {
+        AbstractValue::Nothing
+        | AbstractValue::Untyped(_)
+        | AbstractValue::Conflict
+        | AbstractValue::Number(_) => {
             return AbstractValue::Pointer(located);
         }
     };

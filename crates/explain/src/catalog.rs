@@ -140,7 +140,32 @@ impl<'a> Catalog<'a> {
             let file = at.file.rsplit('/').next().unwrap_or_default();
             format!("(anonymous at {file}:{})", at.line)
         });
-        place.unwrap_or_else(|| "(anonymous)".to_owned())
+        place.or_else(|| self.pointer_name(ty)).unwrap_or_else(|| "(anonymous)".to_owned())
+    }
+
+    /// What a pointer is called: `T *`.
+    fn pointer_name(&self, ty: Ty) -> Option<String> {
+        let (types, described) = self.table(ty)?;
+        let (mut id, mut stars) = (described.id, String::new());
+        for _ in 0..8 {
+            id = match &types.get(id)?.kind {
+                TypeKind::Pointer(target) => {
+                    stars.push('*');
+                    let Some(target) = target.and_then(|target| types.strip(target)) else {
+                        return Some(format!("void {stars}"));
+                    };
+                    target
+                }
+                TypeKind::Function { .. } => return Some(format!("function {stars}")),
+                _ => break,
+            };
+        }
+        let name = types
+            .get(id)?
+            .name
+            .as_deref()
+            .or_else(|| self.typedefs.get(described.image).and_then(|names| names.get(&id)).copied())?;
+        (!stars.is_empty()).then(|| format!("{name} {stars}"))
     }
 
     /// Size in bytes, when complete.
@@ -287,12 +312,34 @@ impl<'a> Catalog<'a> {
                 }
             };
         }
+        let in_only_array = self.in_only_array(ty, distance);
+        // An array of unknown length has its objects lie alone.
+        if let Some(offset) = in_only_array.filter(|_| self.has_open_end(ty)) {
+            return Some(Spot { offset, is_certain: false });
+        }
         if let Some(offset) = distance.remainder(size) {
             return Some(Spot { offset, is_certain: true });
         }
-        let offset = u64::try_from(distance.smallest()?).ok().filter(|offset| *offset < size)?;
+        let offset =
+            self.in_array(ty, distance, size_bytes).filter(|offset| *offset < size).or(in_only_array)?;
+        Some(Spot { offset, is_certain: false })
+    }
+
+    /// The smallest distance, when it lies in an array whose elements the others are apart.
+    fn in_array(&mut self, ty: Ty, distance: Congruence, size_bytes: u64) -> Option<u64> {
+        let offset = u64::try_from(distance.smallest()?).ok()?;
         let stride = self.field(ty, offset, size_bytes)?.stride_bytes?;
-        distance.modulus.is_multiple_of(stride).then_some(Spot { offset, is_certain: false })
+        distance.modulus.is_multiple_of(stride).then_some(offset)
+    }
+
+    /// The offset, in the first element, of what lies any number of elements from there, when a type has but one array.
+    /// A multiple of an element may be an object further on just as well.
+    fn in_only_array(&self, ty: Ty, distance: Congruence) -> Option<u64> {
+        let (types, described) = self.table(ty)?;
+        let (start, stride) = fields::only_array(types, described.id)?;
+        let from_start = distance.plus(Congruence::exactly(i64::try_from(start).ok()?.checked_neg()?));
+        let is_of_array = stride > 1 && distance.modulus == stride;
+        Some(start + from_start.remainder(stride).filter(|_| is_of_array)?)
     }
 }
 

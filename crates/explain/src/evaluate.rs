@@ -117,7 +117,7 @@ impl State {
                 AbstractValue::Number(Number::any(SymbolicId(0)))
             }
             (held, scaled) if scaled.is_address() && factor == 1 => scaled.plus(held.as_number()),
-            (AbstractValue::Nothing, AbstractValue::Number(number))
+            (AbstractValue::Nothing | AbstractValue::Untyped(_), AbstractValue::Number(number))
                 if factor == 1 && looks_like_address(number) =>
             {
                 AbstractValue::Number(number)
@@ -156,6 +156,14 @@ impl State {
             }
             Expression::Either(a, b) => self.register(a).carried().join(self.register(b).carried()),
             Expression::Loaded { at, size_bytes } => self.load(pc, at, size_bytes, around),
+            Expression::PlusLoaded { register, at, size_bytes } => {
+                let (own, loaded) = (self.register(register), self.load(pc, at, size_bytes, around));
+                match (own.is_address(), loaded.is_address()) {
+                    (true, true) => AbstractValue::Number(Number::any(SymbolicId(0))),
+                    (_, true) => loaded.plus(own.as_number()),
+                    _ => own.plus(loaded.as_number()),
+                }
+            }
             Expression::ThreadBase => AbstractValue::Thread(0),
         }
     }
@@ -201,6 +209,7 @@ impl State {
             .iter()
             .map(|(to, value)| (*to, self.expression(pc, *value, around).carried()))
             .collect();
+        self.learn_from_stores(instruction, convention, around);
         self.stores(instruction, convention);
         for (to, held) in new {
             self.forget_symbol(SymbolicId(pc), held);
@@ -214,10 +223,48 @@ impl State {
             for register in convention.clobbered {
                 self.set(Register(*register), AbstractValue::Nothing);
             }
-            self.set(convention.result, around.returned(target));
+            self.forget_symbol(SymbolicId(pc), AbstractValue::Untyped(SymbolicId(pc)));
+            let returned = match around.returned(target) {
+                AbstractValue::Nothing => AbstractValue::Untyped(SymbolicId(pc)),
+                known => known,
+            };
+            self.set(convention.result, returned);
             let above = Number::exactly(around.popped_bytes(target));
             self.set(convention.stack_pointer, self.register(convention.stack_pointer).plus(above));
         }
+    }
+
+    /// A value of no known type that is stored where a pointer belongs is that pointer, in every place that holds it.
+    fn learn_from_stores(
+        &mut self,
+        instruction: &Instruction,
+        convention: &Convention,
+        around: &mut impl Surroundings,
+    ) {
+        for touch in instruction.touches.iter().filter(|touch| touch.kind == AccessKind::Store) {
+            let Some(from) = touch.from.filter(|_| touch.size_bytes == convention.pointer_bytes) else {
+                continue;
+            };
+            if matches!(self.register(from), AbstractValue::Untyped(_)) {
+                let place = self.sum(touch.at);
+                let there = around.loaded(instruction.address, place, touch.size_bytes, self);
+                if matches!(there, AbstractValue::Pointer(_)) {
+                    self.learn(from, there);
+                }
+            }
+        }
+    }
+
+    /// A register is found to hold this, and with it all that hold the same.
+    pub fn learn(&mut self, register: Register, held: AbstractValue) {
+        if let AbstractValue::Untyped(symbol) = self.register(register)
+            && symbol != SymbolicId(0)
+        {
+            let is_same = |known: &&mut AbstractValue| **known == AbstractValue::Untyped(symbol);
+            let all = self.registers.iter_mut().chain(self.slots.values_mut());
+            all.filter(is_same).for_each(|known| *known = held.carried());
+        }
+        self.set(register, held);
     }
 
     fn stores(&mut self, instruction: &Instruction, convention: &Convention) {
@@ -248,14 +295,19 @@ impl State {
 
     /// An instruction that runs again makes a new unknown; older copies no longer relate to it.
     fn forget_symbol(&mut self, symbol: SymbolicId, new: AbstractValue) {
-        if !matches!(new, AbstractValue::Number(number) if number.symbol == symbol) {
+        let of = |held: &AbstractValue| match held {
+            AbstractValue::Number(number) => number.symbol,
+            AbstractValue::Untyped(symbol) => *symbol,
+            _ => SymbolicId(0),
+        };
+        if of(&new) != symbol {
             return;
         }
         for held in self.registers.iter_mut().chain(self.slots.values_mut()) {
-            if let AbstractValue::Number(number) = held
-                && number.symbol == symbol
-            {
-                number.symbol = SymbolicId(0);
+            match held {
+                AbstractValue::Number(number) if number.symbol == symbol => number.symbol = SymbolicId(0),
+                AbstractValue::Untyped(own) if *own == symbol => *own = SymbolicId(0),
+                _ => {}
             }
         }
     }

@@ -292,6 +292,32 @@ pub fn has_open_end(types: &Types, id: TypeId) -> bool {
     types.aggregate(id).is_some_and(|(id, _)| is_open(types, id))
 }
 
+/// Where the only array of a type begins, and the size of its elements; `None` when there are several, or none. What
+/// lies in its elements, or in a union, is not looked at.
+pub fn only_array(types: &Types, id: TypeId) -> Option<(u64, u64)> {
+    let mut arrays = Vec::new();
+    collect_arrays(types, id, 0, 0, &mut arrays);
+    <[_; 1]>::try_from(arrays).ok().map(|[only]| only)
+}
+
+fn collect_arrays(types: &Types, id: TypeId, base: u64, depth: usize, out: &mut Vec<(u64, u64)>) {
+    let Some(id) = types.strip(id) else { return };
+    match types.get(id).map(|ty| &ty.kind) {
+        Some(TypeKind::Array { element, .. }) => {
+            out.extend(types.size_bytes(*element).filter(|size| *size > 0).map(|size| (base, size)));
+        }
+        Some(TypeKind::Aggregate(aggregate))
+            if depth < MAX_DEPTH && aggregate.kind != AggregateKind::Union =>
+        {
+            for member in &aggregate.members {
+                let start = member.offset_bytes().and_then(|start| base.checked_add(start));
+                start.into_iter().for_each(|start| collect_arrays(types, member.ty, start, depth + 1, out));
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Rust's vectors keep their elements behind a pointer to bytes; the element type is an argument of the
 /// type around it. Its name, when the pointer at `offset` is such a one.
 pub fn erased_element(types: &Types, id: TypeId, offset: u64, size_bytes: u64) -> Option<&str> {

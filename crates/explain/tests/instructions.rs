@@ -46,6 +46,10 @@ fn x86_loads_stores_and_addresses() {
     // add dword [rdi+4], 1 loads and stores
     let both = one(X86_64, &[0x83, 0x47, 0x04, 0x01]);
     assert_eq!(accesses(&both), [(at(5, 4), 4, AccessKind::Load), (at(5, 4), 4, AccessKind::Store)]);
+    // add rax, [rbx+0x10]
+    let sum = one(X86_64, &[0x48, 0x03, 0x43, 0x10]);
+    let expected = Expression::PlusLoaded { register: Register(0), at: at(3, 16), size_bytes: 8 };
+    assert_eq!(set_to(&sum, 0), expected);
     // mov eax, edi cannot carry a pointer
     assert_eq!(set_to(&one(X86_64, &[0x89, 0xf8]), 0), Expression::Narrow(at(5, 0)));
 }

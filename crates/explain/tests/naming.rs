@@ -171,6 +171,56 @@ fn a_result_has_the_type_that_the_callee_declares() {
 }
 
 #[test]
+fn a_result_of_no_type_has_that_of_the_member_it_is_stored_to_wherever_else_it_is_held() {
+    let snippet = device(
+        "void *make(void) { return current; }
+         long f(struct device *d) {
+             void *raw = ((void *(*volatile)(void))make)();
+             d->peer = raw;
+             asm volatile(\"\" ::: \"memory\");
+             return *(long *)raw;
+         }",
+    );
+    let last = snippet.touches("f").len() - 1;
+    let (named, text) = snippet.name(&[(1, snippet.access("f", last, 0x10_0000, None))], &[]);
+    assert_eq!((text.as_str(), named.evidence), ("device.id", Evidence::Propagated));
+}
+
+#[test]
+fn a_pointer_that_is_added_from_memory_is_followed() {
+    let snippet = device(
+        "struct table { long count; struct row { long id; struct row *up; } *rows; };
+         long f(struct table *t, long i) {
+             i *= sizeof(struct row);
+             asm(\"add 8(%1), %0\" : \"+r\"(i) : \"r\"(t));
+             return *(long *)i;
+         }",
+    );
+    let last = snippet.touches("f").len() - 1;
+    let (_, text) = snippet.name(&[(1, snippet.access("f", last, 0x10_0000, None))], &[]);
+    assert_eq!(text, "row.id");
+}
+
+#[test]
+fn any_number_of_elements_away_is_the_only_array_of_a_type() {
+    let node =
+        "struct node { long key; struct node *back; struct { struct node *next; long span; } level[]; };
+                long f(struct node *n, long i) {
+                    long sum = 0;
+                    while (i-- > 0)
+                        sum += n->level[i].span;
+                    return sum;
+                }";
+    let snippet = device(node);
+    let (_, text) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0018, None))], &[]);
+    assert_eq!(text, "node.level[].span");
+    // Of two arrays either may be meant.
+    let snippet = device(&node.replace("long key", "struct { long a, b; } first[4]"));
+    let (named, _) = snippet.name(&[(1, snippet.access("f", 0, 0x10_0058, None))], &[]);
+    assert_eq!(named.class(), Class::Unnamed);
+}
+
+#[test]
 fn a_distance_out_of_a_type_names_the_container_once_that_is_known() {
     let snippet = device(
         "long f(struct link *at) { return ((struct device *)((char *)at - __builtin_offsetof(struct device, link)))->id; }

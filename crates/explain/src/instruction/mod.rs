@@ -122,6 +122,15 @@ pub enum Expression {
         /// How many bytes.
         size_bytes: u32,
     },
+    /// A register plus what memory holds.
+    PlusLoaded {
+        /// The register.
+        register: Register,
+        /// Where.
+        at: Address,
+        /// How many bytes.
+        size_bytes: u32,
+    },
     /// The thread's base address.
     ThreadBase,
 }

@@ -172,6 +172,10 @@ impl Mode {
             Mnemonic::Lea => {
                 Expression::Sum(Address { is_thread_local: false, ..self.operand_address(iced) })
             }
+            Mnemonic::Add if self.is_whole(target) && self.adds_memory(iced) => {
+                let (at, size_bytes) = (self.operand_address(iced), iced.memory_size().size() as u32);
+                Expression::PlusLoaded { register: to, at, size_bytes }
+            }
             Mnemonic::Add => Expression::Sum(self.sum(iced, to, 1)),
             Mnemonic::Sub | Mnemonic::Xor if is_same_register(iced) => Expression::Sum(Address::constant(0)),
             Mnemonic::Sub => Expression::Sum(self.sum(iced, to, -1)),
@@ -233,6 +237,11 @@ impl Mode {
         Expression::Loaded { at: self.operand_address(iced), size_bytes: iced.memory_size().size() as u32 }
     }
 
+    /// True when an addition adds what memory holds, and that is not the thread's base.
+    fn adds_memory(self, iced: &Iced) -> bool {
+        iced.op1_kind() == OpKind::Memory && self.operand_address(iced) != THREAD_BASE
+    }
+
     fn sum(self, iced: &Iced, to: Register, sign: i64) -> Address {
         match (iced.op1_kind(), self.immediate(iced, 1)) {
             (OpKind::Register, _) => {
@@ -241,7 +250,7 @@ impl Mode {
             }
             (_, Some(value)) => Address::of(to, value.wrapping_mul(sign)),
             // Adds the thread's base, which memory at the base holds.
-            (OpKind::Memory, _) if sign == 1 && self.operand_address(iced) == THREAD_BASE => {
+            (OpKind::Memory, _) if sign == 1 && !self.adds_memory(iced) => {
                 Address { is_thread_local: true, ..Address::of(to, 0) }
             }
             _ => Address { index: Some((Register::OPAQUE, 1)), ..Address::of(to, 0) },
