@@ -20,7 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
         &["lineup-model", "lineup-cache", "lineup-recording", "lineup-follow", "lineup-profile"],
     ),
     ("lineup-engine", &["lineup-recording", "lineup-profile"]),
-    ("lineup-explain", &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording"]),
+    (
+        "lineup-explain",
+        &["lineup-model", "lineup-cache", "lineup-coherence", "lineup-debuginfo", "lineup-recording"],
+    ),
     (
         "lineup-find",
         &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording", "lineup-explain"],

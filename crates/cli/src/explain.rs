@@ -133,9 +133,15 @@ fn reader<'s>(file: &File, stages: &'s Stages) -> Result<Reader<BufReader<ReadIn
 }
 
 impl Surveyed {
+    /// Calls of which not every access was recorded; `None` when that was not counted.
+    pub(crate) fn calls_cut(&self) -> Option<u64> {
+        let summary = self.survey.summary.as_ref()?;
+        Some(summary.regions.iter().map(|counts| counts.truncated).sum())
+    }
+
     /// The debug info of every file that the program had mapped. One that is gone may lie beside the recording, where a
     /// study keeps the program that it built. What was read before is taken from `known`.
-    fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
+    pub(crate) fn debug_infos(&self, known: &mut DebugInfos, stages: &Stages) -> Vec<Option<DebugInfo>> {
         let kept = |image: &Path| {
             let beside = self.path.parent()?.join(image.file_name()?);
             (!image.exists() && beside.is_file()).then_some(beside)
@@ -146,7 +152,7 @@ impl Surveyed {
     }
 
     /// Names every access: two passes over the calls.
-    fn explain(
+    pub(crate) fn explain(
         &self,
         debug: &[Option<DebugInfo>],
         wanted: lineup_explain::Options,

@@ -29,6 +29,7 @@ mod shuffle;
 mod study;
 mod surroundings;
 mod sweep;
+mod threads;
 mod time;
 mod trace;
 mod typed;
@@ -57,6 +58,8 @@ enum Command {
     Layout(layout::Options),
     /// Names what the recorded calls touched: lines per call, a map of every line, how much was named
     Explain(explain::Options),
+    /// Shows what threads that ran together did to each other's caches: lines that are shared without need, and what would part them
+    Threads(threads::Options),
     /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
     Find(find::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),
+        Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
         Command::Record(options) => record::run(options),
         Command::Time(options) => time::run(&options),

@@ -10,10 +10,11 @@ use crate::explanation::{
 use crate::image::{Image, Placed};
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
 use crate::namer::Namer;
-use crate::owner::{OwnerKey, Part, block_part, parts, variable_ref, with_path};
+use crate::owner::{OwnerKey, Part, part_name, parts, variable_ref};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
+use crate::threads::Collector;
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
@@ -67,6 +68,7 @@ pub struct Explainer<'a> {
     threads: BTreeSet<ThreadId>,
     lines: LineThreads,
     shared: Vec<SharedUse>,
+    between: Collector,
     options: Options,
 }
 
@@ -89,6 +91,7 @@ impl<'a> Explainer<'a> {
             threads: BTreeSet::new(),
             lines: LineThreads::default(),
             shared: Vec::new(),
+            between: Collector::default(),
             options,
         }
     }
@@ -114,6 +117,7 @@ impl<'a> Explainer<'a> {
     /// When the disassembler fails.
     pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
         self.threads.insert(call.thread);
+        self.between.observe(call);
         let mut context = AccessContext::of(call.process);
         let mut last_line = None;
         for access in &call.accesses {
@@ -133,6 +137,7 @@ impl<'a> Explainer<'a> {
     pub fn settle(&mut self) {
         self.namer.settle();
         self.lines.settle();
+        self.between.settle();
     }
 
     /// Second pass: names and counts.
@@ -140,6 +145,9 @@ impl<'a> Explainer<'a> {
     /// # Errors
     /// When the disassembler fails.
     pub fn explain(&mut self, call: &Call) -> Result<(), ExplainError> {
+        if self.threads.len() > 1 {
+            self.between.add(call, &mut self.namer)?;
+        }
         if call.end == CallEnd::Unfinished {
             self.tallies.entry(call.region).or_default().unfinished += 1;
             return Ok(());
@@ -188,6 +196,8 @@ impl<'a> Explainer<'a> {
         }
         let none = RegionTally::default();
         let table = std::mem::take(&mut self.regions);
+        let between = std::mem::take(&mut self.between);
+        let between = between.work_out(&mut self.namer, &table, self.options.line_size);
         let regions = table
             .iter()
             .map(|(id, region)| self.region(id, region, tallies.get(&id).unwrap_or(&none), &shared));
@@ -200,6 +210,7 @@ impl<'a> Explainer<'a> {
             regions,
             shared_lines: self.shared_lines(&shared),
             threads: self.threads.len() as u64,
+            between,
             // Advice on what a call uses together needs all that it uses.
             usage: if self.tells.whole_calls { self.usage(&tallies, &shared) } else { Vec::new() },
         }
@@ -445,21 +456,6 @@ impl<'a> Explainer<'a> {
         }
         all
     }
-}
-
-/// `Type.member` or `variable.member`.
-fn part_name(namer: &mut Namer<'_>, owner: OwnerKey, offset: u64, size_bytes: u64) -> String {
-    let (name, ty) = match owner {
-        OwnerKey::Object(ty, _) => (namer.catalog().name(ty), Some(ty)),
-        OwnerKey::Variable(image, variable) => match variable_ref(namer, image, variable) {
-            Some((reference, ty)) => (reference.name, ty),
-            None => return String::new(),
-        },
-        OwnerKey::Block(image, _) => return block_part(namer, image, offset, size_bytes),
-    };
-    let path =
-        ty.and_then(|ty| namer.catalog().field(ty, offset, size_bytes)).map(|field| field.path.clone());
-    with_path(&name, path.as_deref().unwrap_or(""))
 }
 
 /// Marks the lines on which one thread writes what another uses, or its neighbour.

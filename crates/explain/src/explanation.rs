@@ -2,6 +2,7 @@
 
 use crate::name::{Class, Evidence};
 use crate::quantiles::{Bar, Quantiles};
+use crate::threads::BetweenThreads;
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
@@ -26,6 +27,10 @@ pub struct Explanation {
     pub shared_lines: Vec<SharedLine>,
     /// Threads with recorded calls.
     pub threads: u64,
+    /// What threads did to each other's caches; `None` when calls of one thread only carry times. Not part of the JSON: it has
+    /// one of its own.
+    #[serde(skip)]
+    pub between: Option<BetweenThreads>,
     /// What advice is worked out from, per image with types; not part of the JSON.
     #[serde(skip)]
     pub usage: Vec<ImageUsage>,

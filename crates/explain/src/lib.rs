@@ -57,6 +57,7 @@ pub mod sharing;
 pub mod stalls;
 pub mod tally;
 mod thread_block;
+pub mod threads;
 pub mod what_if;
 
 pub use error::ExplainError;

@@ -159,6 +159,13 @@ impl<'a> Namer<'a> {
         self.images.function_at(pc)
     }
 
+    /// File and line of a program counter, without the file's folders.
+    pub fn place_of(&self, pc: u64) -> Option<String> {
+        let (image, link) = self.images.at(pc)?;
+        let place = self.images.get(image)?.debug?.line_of(link)?;
+        Some(format!("{}:{}", place.file.rsplit('/').next().unwrap_or_default(), place.line))
+    }
+
     /// What the debug information of the code at a program counter lacks so that its accesses can have names.
     pub fn lack_at(&self, pc: u64) -> Option<Lack> {
         self.images.lack_at(pc)

@@ -129,6 +129,21 @@ fn symbol<'a>(namer: &Namer<'a>, image: usize, index: u32) -> Option<&'a Symbol>
     namer.images().get(image)?.symbols().get(index as usize)
 }
 
+/// `Type.member` or `variable.member`.
+pub(crate) fn part_name(namer: &mut Namer<'_>, owner: OwnerKey, offset: u64, size_bytes: u64) -> String {
+    let (name, ty) = match owner {
+        OwnerKey::Object(ty, _) => (namer.catalog().name(ty), Some(ty)),
+        OwnerKey::Variable(image, variable) => match variable_ref(namer, image, variable) {
+            Some((reference, ty)) => (reference.name, ty),
+            None => return String::new(),
+        },
+        OwnerKey::Block(image, _) => return block_part(namer, image, offset, size_bytes),
+    };
+    let path =
+        ty.and_then(|ty| namer.catalog().field(ty, offset, size_bytes)).map(|field| field.path.clone());
+    with_path(&name, path.as_deref().unwrap_or(""))
+}
+
 /// The variable at an offset of a thread's block, with the path in it.
 pub fn block_part(namer: &mut Namer<'_>, image: usize, offset: u64, size_bytes: u64) -> String {
     let all = namer.thread_locals(image);

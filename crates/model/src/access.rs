@@ -85,7 +85,7 @@ pub struct Call {
     pub accesses: Vec<Access>,
     /// Runtime addresses of the 32-byte-aligned code granules fetched, sorted, without repetition.
     pub code_granules: Vec<u64>,
-    /// When some of its accesses happened, in their order. Empty when the recorder reads no clock, and for a call inside
+    /// When some of its accesses happened, in their order; two between the same accesses when time passed there. Empty when the recorder reads no clock, and for a call inside
     /// another recorded one, whose accesses that one has, too.
     pub times: Vec<TimeMark>,
 }

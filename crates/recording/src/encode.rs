@@ -142,7 +142,9 @@ impl Encoder {
             self.begins.push(self.out.len());
         }
         let room = MAX_BLOCK_BYTES.saturating_sub(self.block_bytes() + 128 + code_granules.len() * 10);
-        let for_times = WORST_TIME_BYTES * times.len().min(room / (WORST_BYTES + WORST_TIME_BYTES));
+        // Two before each access at most.
+        let most_times = 2 * (room / (WORST_BYTES + 2 * WORST_TIME_BYTES));
+        let for_times = WORST_TIME_BYTES * times.len().min(most_times);
         let kept = &accesses[..accesses.len().min((room - for_times) / WORST_BYTES)];
         let out = &mut self.out;
         out.push(tag::CALL);
@@ -444,11 +446,16 @@ fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) 
     }
 }
 
-/// Those before accesses that are kept and behind the last, one at each place at most, the first; in columns as accesses are.
+/// Those before accesses that are kept and behind the last, at each place the first and the last; in columns as accesses are.
 fn put_times(out: &mut Vec<u8>, times: &[TimeMark], accesses: usize) {
-    let mut kept: Vec<TimeMark> = times.to_vec();
-    kept.retain(|time| time.access as usize <= accesses);
-    kept.dedup_by_key(|time| time.access);
+    let at = |number: usize| times.get(number).map(|time| time.access);
+    let is_between =
+        |number: usize| number > 0 && at(number - 1) == at(number) && at(number + 1) == at(number);
+    let kept = times
+        .iter()
+        .enumerate()
+        .filter(|(number, time)| time.access as usize <= accesses && !is_between(*number));
+    let kept: Vec<TimeMark> = kept.map(|(_, time)| *time).collect();
     put(out, kept.len() as u64);
     let mut last = 0;
     for time in &kept {

@@ -69,7 +69,12 @@ prop_compose! {
 }
 
 fn pack(encoder: &mut Encoder, call: &Call) {
-    let head = CallHead {
+    let kept = encoder.call(&head_of(call), &call.accesses, &call.code_granules, &call.times);
+    assert_eq!(kept, call.accesses.len());
+}
+
+fn head_of(call: &Call) -> CallHead {
+    CallHead {
         region: call.region,
         process: call.process,
         thread: call.thread,
@@ -80,8 +85,7 @@ fn pack(encoder: &mut Encoder, call: &Call) {
         instructions: call.instructions,
         binding_instructions: call.binding_instructions,
         missed_blocks: call.missed_blocks,
-    };
-    assert_eq!(encoder.call(&head, &call.accesses, &call.code_granules, &call.times), call.accesses.len());
+    }
 }
 
 fn header() -> Header {
@@ -323,6 +327,19 @@ fn a_call_too_large_for_a_block_is_cut_to_what_fits() {
         let call = &read_all(&writer.into_inner()).unwrap().calls[0];
         assert_eq!((call.accesses.len(), call.times.len()), (kept, times.len().min(kept + 1)));
     }
+}
+
+#[test]
+fn of_times_between_two_accesses_the_first_and_the_last_are_kept() {
+    let call = simple_call(0);
+    let mark = |access, cycles| TimeMark { access, cycles };
+    let times = [mark(0, 5), mark(0, 6), mark(0, 7), mark(1, 9), mark(1, 20), mark(2, 30)];
+    let mut encoder = Encoder::new();
+    encoder.call(&head_of(&call), &call.accesses, &[], &times);
+    let mut writer = Writer::new(Vec::new(), &header()).unwrap();
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let read = read_all(&writer.into_inner()).unwrap();
+    assert_eq!(read.calls[0].times, [mark(0, 5), mark(0, 7), mark(1, 9), mark(1, 20)], "it has one access");
 }
 
 #[test]

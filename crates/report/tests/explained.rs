@@ -77,6 +77,7 @@ fn coverage_adds_up_and_lists_what_has_no_name() {
     coverage.add(Class::Stack, Evidence::Frame, 20);
     coverage.add(Class::Unnamed, Evidence::None, 10);
     let explained = Explanation {
+        between: None,
         schema: "lineup.explain/1",
         tells: Tells { whole_calls: true, values: true, memory: true },
         line_bytes: 64,

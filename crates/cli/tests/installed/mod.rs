@@ -1,4 +1,4 @@
-//! The command as it is installed: its recorder lies beside it.
+//! The command as it is installed: its recorders lie beside it.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,15 @@ pub(crate) fn lineup() -> Command {
 
 fn build_recorder(profile: &Path) {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "lineup-plugin", "--target-dir"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--package",
+        "lineup-plugin",
+        "--package",
+        "lineup-engine",
+        "--target-dir",
+    ]);
     cargo.arg(profile.parent().expect("cargo's folder for what it builds"));
     if profile.ends_with("release") {
         cargo.arg("--release");

@@ -9,9 +9,11 @@ mod proof;
 mod proposal;
 mod sched;
 mod study;
+mod threads;
 
 pub use comparison::{ComparisonPage, comparison_page};
 pub(crate) use lines::{name, scroll};
 pub use page::{Section, page};
 pub use sched::{sched_page, sched_sweep_page};
 pub use study::study_page;
+pub use threads::{ThreadsPage, threads_page};

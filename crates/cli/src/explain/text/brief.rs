@@ -241,6 +241,7 @@ mod tests {
     fn the_first_screen_has_forty_lines_at_most_however_much_there_is() {
         for (regions, threads) in [(1, 1), (3, 1), (3, 4), (200, 1), (200, 2)] {
             let explanation = Explanation {
+                between: None,
                 schema: "lineup.explain/1",
                 tells: Tells { whole_calls: true, values: true, memory: true },
                 line_bytes: 64,
@@ -266,6 +267,7 @@ mod tests {
         let long = "market::book::a_very_long_structure_name_for_an_order_in_the_book<long>".repeat(2);
         region.map.push(line(Some(&long), 0, &["one_member_of_it"; 20]));
         let explanation = Explanation {
+            between: None,
             schema: "lineup.explain/1",
             tells: Tells { whole_calls: false, values: true, memory: true },
             line_bytes: 64,

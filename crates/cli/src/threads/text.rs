@@ -1,0 +1,255 @@
+//! What threads did to each other's caches, for people.
+
+use super::Page;
+use crate::figures::grouped;
+use lineup_explain::threads::{BetweenThreads, FalseSharing, LineBetween, Remedy, UseOf, WaitsByOrder};
+use lineup_report::text::{Align, Table, TextStyle};
+use lineup_report::visible::one_line;
+use std::fmt::Write;
+
+/// Pairs of code places shown of a line.
+const PAIRS: usize = 3;
+/// Threads listed one by one.
+const MOST_LISTED: usize = 8;
+
+/// Findings first, then lines, then who made whom wait.
+pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
+    let between = page.between;
+    let mut out = String::new();
+    head(&mut out, page);
+    for (number, found) in between.false_sharing.iter().take(top).enumerate() {
+        finding(&mut out, number + 1, found, page.wait_cycles);
+        out.push_str(&parts(found, style));
+        if let Some(line) = between.lines.iter().find(|line| line.parts == found.parts) {
+            pairs(&mut out, line);
+        }
+        let _ = writeln!(out, "   would part them: {}\n", remedy(&found.remedy, between.line_bytes));
+    }
+    if between.false_sharing.is_empty() {
+        let _ = writeln!(out, "no lines are shared without need by as much as is worth a change\n");
+    }
+    lines(&mut out, between, top, style);
+    matrix(&mut out, between, style);
+    for note in notes(page) {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+fn head(out: &mut String, page: &Page<'_>) {
+    let between = page.between;
+    let calls: u64 = between.threads.iter().map(|thread| thread.calls).sum();
+    let _ = writeln!(
+        out,
+        "{} threads with {} accesses in {}; {} of {} bytes that several use and one writes",
+        between.threads.len(),
+        count(between.accesses),
+        counted(calls, "call"),
+        counted(between.lines.len() as u64, "line"),
+        between.line_bytes
+    );
+    let WaitsByOrder { recorded, fewest, most } = between.waits;
+    let _ = writeln!(
+        out,
+        "waits for lines in the recorded order: {} for bytes of another thread, {} for the line alone",
+        count(recorded.of_same_bytes),
+        count(recorded.of_line_alone)
+    );
+    let _ = writeln!(
+        out,
+        "in other orders that give every load what it found: {} to {} for the line alone",
+        count(fewest.of_line_alone.min(recorded.of_line_alone)),
+        count(most.of_line_alone.max(recorded.of_line_alone))
+    );
+    let placed = between.placements.iter().map(|placement| placement.waits.of_line_alone);
+    let (least, largest) = (placed.clone().min().unwrap_or(0), placed.max().unwrap_or(0));
+    let _ = writeln!(
+        out,
+        "for the line alone, recorded order: {} to {} if everything lay 8 to {} bytes further up, {} with lines of 128 bytes\n",
+        count(least),
+        count(largest),
+        between.line_bytes - 8,
+        count(between.in_pairs_of_lines.of_line_alone)
+    );
+}
+
+fn count(value: u64) -> String {
+    grouped(value as f64, 0)
+}
+
+fn counted(value: u64, what: &str) -> String {
+    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+fn finding(out: &mut String, number: usize, found: &FalseSharing, wait_cycles: u64) {
+    let names: Vec<_> = found.owners.iter().map(|name| one_line(name)).collect();
+    let cycles = found.per_thousand_accesses * wait_cycles as f64;
+    let _ = writeln!(
+        out,
+        "{number}. false sharing: {}, {}: {} waits in a thousand accesses, up to {} in other orders; \
+         at {wait_cycles} cycles a wait {} to {} cycles",
+        names.join(", "),
+        counted(found.lines, "line"),
+        grouped(found.per_thousand_accesses, 1),
+        grouped(found.per_thousand_accesses_at_most, 1),
+        grouped(cycles, 0),
+        grouped(found.per_thousand_accesses_at_most * wait_cycles as f64, 0),
+    );
+    let WaitsByOrder { recorded, fewest, most } = found.waits;
+    let _ = writeln!(
+        out,
+        "   for the line alone: {} recorded, {} at fewest, {} at most; for the same bytes: {}",
+        count(recorded.of_line_alone),
+        count(fewest.of_line_alone),
+        count(most.of_line_alone),
+        count(recorded.of_same_bytes)
+    );
+}
+
+/// The line with the most waits.
+fn parts(found: &FalseSharing, style: TextStyle) -> String {
+    let mut table = Table::new([
+        ("   offset", Align::Right),
+        ("bytes", Align::Right),
+        ("read by", Align::Left),
+        ("written by", Align::Left),
+        ("what", Align::Left),
+    ]);
+    for part in &found.parts {
+        table.row([
+            part.offset.to_string(),
+            part.size_bytes.to_string(),
+            threads(&part.readers),
+            threads(&part.writers),
+            part.name.clone(),
+        ]);
+    }
+    table.render(style)
+}
+
+fn threads(all: &[u32]) -> String {
+    let listed: Vec<String> = all.iter().take(MOST_LISTED).map(u32::to_string).collect();
+    match (all.len(), all.len().saturating_sub(MOST_LISTED)) {
+        (0, _) => "–".to_owned(),
+        (_, 0) => listed.join(" "),
+        (_, more) => format!("{} and {more} more", listed.join(" ")),
+    }
+}
+
+fn pairs(out: &mut String, line: &LineBetween) {
+    for pair in line.pairs.iter().filter(|pair| pair.waits.of_line_alone > 0).take(PAIRS) {
+        let _ = writeln!(
+            out,
+            "   {}: {} took the line from {}",
+            counted(pair.waits.of_line_alone, "time"),
+            used(&pair.taken_by),
+            used(&pair.needed_by)
+        );
+    }
+}
+
+fn used(used: &UseOf) -> String {
+    let place = used.place.as_deref().map(|place| format!(" ({})", one_line(place))).unwrap_or_default();
+    format!("thread {} in {}{place}", used.thread, one_line(&used.function))
+}
+
+/// What parts data of different threads, in words.
+pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
+    match remedy {
+        Remedy::PartMembers { ty, .. } => format!(
+            "members of {} that different threads use, on lines of their own; lineup study --allow-growth tries it",
+            one_line(ty)
+        ),
+        Remedy::AlignObjects { ty, size_bytes, aligned_bytes, .. } => format!(
+            "{} aligned to {line_bytes} bytes, so that each has lines of its own ({size_bytes} bytes become {aligned_bytes})",
+            one_line(ty)
+        ),
+        Remedy::SpreadArray { variable } => format!(
+            "an array of structs of {line_bytes} bytes in place of {}, or indices that are {line_bytes} bytes apart",
+            one_line(variable)
+        ),
+        Remedy::AlignVariables { variables } => {
+            let names: Vec<_> = variables.iter().map(|name| one_line(name)).collect();
+            format!("{} each aligned to {line_bytes} bytes", names.join(" and "))
+        }
+        Remedy::AlignAllocations => {
+            format!(
+                "memory for each thread that is allocated at multiples of {line_bytes} bytes, and rounded up to them"
+            )
+        }
+    }
+}
+
+fn lines(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
+    let mut table = Table::new([
+        ("line at", Align::Right),
+        ("same bytes", Align::Right),
+        ("line alone", Align::Right),
+        ("fewest", Align::Right),
+        ("most", Align::Right),
+        ("copies lost", Align::Right),
+        ("what is on it (* written)", Align::Left),
+    ]);
+    for line in between.lines.iter().take(top) {
+        let written = |writers: &[u32]| if writers.is_empty() { "" } else { "*" };
+        let names = line.parts.iter().map(|part| format!("{}{}", part.name, written(&part.writers)));
+        let mut names: Vec<String> = names.collect();
+        names.dedup();
+        table.row([
+            format!("{:#x}", line.address),
+            count(line.waits.recorded.of_same_bytes),
+            count(line.waits.recorded.of_line_alone),
+            count(line.waits.fewest.of_line_alone),
+            count(line.waits.most.of_line_alone),
+            count(line.invalidations),
+            names.join(", "),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = writeln!(out, "lines that several threads use:\n{}", table.render(style));
+    }
+}
+
+fn matrix(out: &mut String, between: &BetweenThreads, style: TextStyle) {
+    let mut table = Table::new([
+        ("taken by thread", Align::Right),
+        ("needed by thread", Align::Right),
+        ("same bytes", Align::Right),
+        ("line alone", Align::Right),
+    ]);
+    for row in &between.matrix {
+        table.row([
+            row.taken_by.to_string(),
+            row.needed_by.to_string(),
+            count(row.waits.of_same_bytes),
+            count(row.waits.of_line_alone),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = writeln!(out, "who made whom wait, in the recorded order:\n{}", table.render(style));
+    }
+}
+
+/// What is not in the figures, a sentence each.
+pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
+    let mut all = vec![
+        "threads were slower while they were recorded, so that at their own speed the order differs; waits are counted in a model in \
+         which each thread has a cache of its own that holds everything"
+            .to_owned(),
+    ];
+    if page.between.threads.iter().all(|thread| thread.cycles_beside_others == 0) {
+        all.push(
+            "no recorded call ran beside one of another thread, so nothing was observed of what they do together; record the function \
+             that the threads run all the time, or more calls"
+                .to_owned(),
+        );
+    }
+    if let Some(cut) = page.calls_cut.filter(|cut| *cut > 0) {
+        all.push(format!("of {} only the first accesses were recorded", counted(cut, "call")));
+    }
+    let left_out = page.between.not_seen.accesses_left_out;
+    if left_out > 0 {
+        all.push(format!("{} more accesses were left out", count(left_out)));
+    }
+    all
+}

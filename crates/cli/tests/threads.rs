@@ -1,0 +1,303 @@
+//! `lineup threads`: what shares lines without need is found, and what does not is left alone.
+
+mod installed;
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// What two threads do together: `work` is given 0 and 1. They begin and end it at the same time.
+fn c(declarations: &str, setup: &str, body: &str) -> String {
+    format!(
+        r#"
+        #include <pthread.h>
+        #include <stdatomic.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #define TURNS 4000
+        static union {{ pthread_barrier_t barrier; char room[256]; }} together __attribute__((aligned(256)));
+        {declarations}
+        __attribute__((noinline)) void work(long own) {{
+            pthread_barrier_wait(&together.barrier);
+            {body}
+            pthread_barrier_wait(&together.barrier);
+        }}
+        static void *run(void *own) {{ work((long)own); return 0; }}
+        int main(void) {{
+            pthread_barrier_init(&together.barrier, 0, 2);
+            {setup}
+            pthread_t threads[2];
+            for (long own = 0; own < 2; own++) pthread_create(&threads[own], 0, run, (void *)own);
+            for (int own = 0; own < 2; own++) pthread_join(threads[own], 0);
+        }}
+        "#
+    )
+}
+
+/// A program's sources, by file name, and how they are compiled.
+struct Program<'a> {
+    files: Vec<(&'a str, String)>,
+    compiler: &'a [&'a str],
+}
+
+impl Program<'_> {
+    fn of_c(source: String) -> Self {
+        Program {
+            files: vec![("main.c", source)],
+            compiler: &["gcc", "-g", "-O2", "-pthread", "main.c", "-o", "program"],
+        }
+    }
+
+    /// What `lineup threads` says of it.
+    fn threads(&self, more: &[&str]) -> Value {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in &self.files {
+            std::fs::write(folder.path().join(name), text).expect("a source");
+        }
+        let made =
+            Command::new(self.compiler[0]).args(&self.compiler[1..]).current_dir(folder.path()).output();
+        let made = made.expect("a compiler");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        record(folder.path());
+        let arguments = [&["threads", "x.rec", "--json"], more].concat();
+        let output =
+            installed::lineup().args(arguments).current_dir(folder.path()).output().expect("lineup runs");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+}
+
+fn record(folder: &Path) {
+    let mut lineup = installed::lineup();
+    lineup.args(["record", "--region", "work", "--engine", "native", "--out", "x.rec", "--", "./program"]);
+    let output = lineup.current_dir(folder).output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What is said to share lines without need, in words.
+fn found(report: &Value) -> Vec<String> {
+    let findings = report["false_sharing"].as_array().expect("findings");
+    let in_words = |finding: &Value| {
+        let mut words = String::new();
+        for part in finding["parts"].as_array().expect("parts") {
+            let _ = write!(words, "{} ", part["name"].as_str().expect("a name"));
+        }
+        let _ = write!(words, "→ {}", finding["remedy"]["kind"].as_str().expect("a remedy"));
+        words
+    };
+    findings.iter().map(in_words).collect()
+}
+
+/// One finding, which names these and would be mended so.
+fn is_found(name: &str, report: &Value, names: &[&str], remedy: &str) {
+    let found = found(report);
+    let is_meant = |words: &String| names.iter().all(|name| words.contains(name)) && words.ends_with(remedy);
+    assert!(
+        found.iter().any(is_meant) && found.len() == 1,
+        "{name}: {found:#?}\n{}\n{}",
+        report["waits"],
+        report["lines"]
+    );
+}
+
+const COUNT: &str = "for (long i = 0; i < TURNS; i++)";
+
+#[test]
+fn counters_in_a_struct_or_an_array_are_found() {
+    let in_struct = c(
+        "static struct counters { volatile long first, second; } counters __attribute__((aligned(64)));",
+        "",
+        &format!("volatile long *at = own ? &counters.second : &counters.first; {COUNT} ++*at;"),
+    );
+    let report = Program::of_c(in_struct).threads(&[]);
+    is_found("struct", &report, &["counters.first", "counters.second"], "part_members");
+    let in_array =
+        c("static _Alignas(64) volatile long counts[2];", "", &format!("{COUNT} counts[own] += i;"));
+    is_found("array", &Program::of_c(in_array).threads(&[]), &["counts"], "spread_array");
+    let of_structs = c(
+        "static struct worker { volatile long done, failed, waited; } workers[2] __attribute__((aligned(64)));",
+        "",
+        &format!("{COUNT} {{ workers[own].done++; workers[own].waited += i; }}"),
+    );
+    is_found("structs", &Program::of_c(of_structs).threads(&[]), &["workers"], "align_objects");
+}
+
+#[test]
+fn a_lock_beside_data_and_a_reference_count_beside_a_pointer_are_found() {
+    let lock = c(
+        "#include <sched.h>
+         static struct guarded { atomic_int next, served; volatile long sum; volatile long items[4]; } guarded __attribute__((aligned(64)));",
+        "",
+        r#"for (long i = 0; i < 300; i++) {
+            int mine = guarded.next++;
+            while (guarded.served != mine) sched_yield();
+            for (int j = 0; j < 40; j++) guarded.items[j % 4] += guarded.sum;
+            guarded.served++;
+        }"#,
+    );
+    is_found("lock", &Program::of_c(lock).threads(&[]), &["guarded.served", "guarded.items"], "part_members");
+    let references = c(
+        "static struct object { _Alignas(64) int (*volatile look)(int); atomic_long references; } object;
+         static int look(int x) { return x + 1; }",
+        "object.look = look;",
+        &format!(
+            "volatile int sum = 0;
+             if (own) {COUNT} {{ object.references++; object.references--; }} else {COUNT} sum += object.look(i);"
+        ),
+    );
+    let names = ["object.look", "object.references"];
+    is_found("references", &Program::of_c(references).threads(&[]), &names, "part_members");
+}
+
+#[test]
+fn neighbours_on_the_heap_and_globals_of_two_files_are_found() {
+    let heap = c(
+        "struct small { volatile long used; char rest[8]; };
+         struct large { volatile long used; char rest[24]; };
+         static struct small *small; static struct large *large;",
+        "do { small = malloc(sizeof *small); large = malloc(sizeof *large); }
+         while ((unsigned long)small / 64 != (unsigned long)large / 64);",
+        &format!("if (own) {COUNT} large->used++; else {COUNT} small->used++;"),
+    );
+    let report = Program::of_c(heap).threads(&[]);
+    is_found("heap", &report, &["small.used", "large.used"], "align_allocations");
+    let main = c(
+        "extern volatile long of_first, of_second;",
+        "",
+        &format!("if (own) {COUNT} of_first++; else {COUNT} of_second++;"),
+    );
+    let program = Program {
+        files: vec![
+            ("main.c", main),
+            ("first.c", "volatile long of_first __attribute__((aligned(64))) = 1;".to_owned()),
+            ("second.c", "volatile long of_second = 1;".to_owned()),
+        ],
+        compiler: &["gcc", "-g", "-O2", "-pthread", "main.c", "first.c", "second.c", "-o", "program"],
+    };
+    is_found("globals", &program.threads(&[]), &["of_first", "of_second"], "align_variables");
+}
+
+#[test]
+fn atomics_of_cpp_and_of_rust_are_found() {
+    let cpp = c(
+        "#include <atomic>\nstruct alignas(64) stats { std::atomic<long> sent{0}, received{0}; };\nstatic stats all;",
+        "",
+        &format!("auto &mine = own ? all.sent : all.received; {COUNT} mine.fetch_add(1);"),
+    )
+    .replace("#include <stdatomic.h>", "");
+    let program = Program {
+        files: vec![(
+            "main.cpp",
+            cpp.replace("__attribute__((noinline))", "extern \"C\" __attribute__((noinline))"),
+        )],
+        compiler: &["g++", "-g", "-O2", "-pthread", "main.cpp", "-o", "program"],
+    };
+    is_found("C++", &program.threads(&[]), &["sent", "received"], "part_members");
+    let rust = r#"
+        use std::sync::{Barrier, atomic::{AtomicU64, Ordering::Relaxed}};
+        #[repr(C, align(64))] struct Stats { sent: AtomicU64, received: AtomicU64 }
+        static STATS: Stats = Stats { sent: AtomicU64::new(0), received: AtomicU64::new(0) };
+        #[inline(never)] #[unsafe(no_mangle)]
+        extern "C" fn work(own: usize, together: &Barrier) {
+            together.wait();
+            let mine = if own == 0 { &STATS.sent } else { &STATS.received };
+            for _ in 0..4000 { mine.fetch_add(1, Relaxed); }
+            together.wait();
+        }
+        fn main() {
+            let together = Barrier::new(2);
+            std::thread::scope(|scope| for own in 0..2 { let together = &together; scope.spawn(move || work(own, together)); });
+        }
+    "#;
+    let program = Program {
+        files: vec![("main.rs", rust.to_owned())],
+        compiler: &["rustc", "-g", "-O", "--edition", "2024", "main.rs", "-o", "program"],
+    };
+    is_found("Rust", &program.threads(&[]), &["sent", "received"], "part_members");
+}
+
+#[test]
+fn neighbouring_lines_are_found_when_lines_are_fetched_in_pairs_and_not_else() {
+    let source = c(
+        "static struct pair { _Alignas(128) volatile long first; _Alignas(64) volatile long second; } pair;",
+        "",
+        &format!("volatile long *at = own ? &pair.second : &pair.first; {COUNT} ++*at;"),
+    );
+    let program = Program::of_c(source);
+    is_found(
+        "pair",
+        &program.threads(&["--line-size", "128"]),
+        &["pair.first", "pair.second"],
+        "part_members",
+    );
+    assert_eq!(found(&program.threads(&[])), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_needed_or_apart_is_no_finding() {
+    let own_lines =
+        "static struct { _Alignas(128) volatile long count; } apart[2] __attribute__((aligned(128)));";
+    let controls = [
+        ("one counter", "static _Alignas(64) atomic_long total;", "", format!("{COUNT} total++;")),
+        (
+            "read only",
+            "static _Alignas(64) volatile long table[8] = {1, 2, 3};",
+            "",
+            format!("volatile long sum; {COUNT} sum = table[own] + table[i % 8];"),
+        ),
+        (
+            "a single owner",
+            "static _Alignas(64) volatile long mine[8];",
+            "",
+            format!("volatile long sum = 0; if (own) {COUNT} mine[i % 8] += i; else {COUNT} sum += i;"),
+        ),
+        (
+            "handed over once",
+            "static _Alignas(64) volatile long data[64]; static _Alignas(64) atomic_int ready;",
+            "",
+            "if (own) { for (int i = 0; i < 64; i++) data[i] = i; ready = 1; }
+             else { while (!ready) ; long sum = 0; for (int i = 0; i < 4000; i++) sum += data[i % 64]; data[0] = sum; }"
+                .to_owned(),
+        ),
+        ("members apart", own_lines, "", format!("{COUNT} apart[own].count++;")),
+        (
+            "thread-local",
+            "static _Thread_local volatile long count;",
+            "",
+            format!("{COUNT} count++;"),
+        ),
+        ("on stacks", "", "", format!("volatile long count = 0; {COUNT} count++;")),
+        (
+            "a mutex and what it guards, apart",
+            "static _Alignas(64) pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; static _Alignas(64) volatile long total;",
+            "",
+            "for (long i = 0; i < 1000; i++) { pthread_mutex_lock(&lock); total++; pthread_mutex_unlock(&lock); }".to_owned(),
+        ),
+        (
+            "a queue with a line for each entry and index",
+            "struct slot { _Alignas(64) volatile long value; };
+             static struct slot slots[8]; static _Alignas(64) atomic_long put; static _Alignas(64) atomic_long taken;",
+            "",
+            "volatile long sum = 0;
+             for (long i = 0; i < 1000; i++) {
+                if (own) { while (put - taken == 8) ; slots[i % 8].value = i; put++; }
+                else { while (put == taken) ; sum += slots[i % 8].value; taken++; }
+             }"
+            .to_owned(),
+        ),
+        (
+            "memory allocated at lines",
+            "static volatile long *own_memory[2];",
+            "for (int own = 0; own < 2; own++) own_memory[own] = aligned_alloc(64, 64);",
+            format!("volatile long *at = own_memory[own]; *at = 0; {COUNT} ++*at;"),
+        ),
+    ];
+    for (name, declarations, setup, body) in controls {
+        let report = Program::of_c(c(declarations, setup, &body)).threads(&[]);
+        assert_eq!(found(&report), Vec::<String>::new(), "{name}: {report:#}");
+        let threads = report["threads"].as_array().expect("threads");
+        let beside = |thread: &Value| thread["cycles_beside_others"].as_u64() > Some(0);
+        assert!(threads.len() == 2 && threads.iter().all(beside), "{name}: they ran together");
+    }
+}

@@ -1,0 +1,196 @@
+//! From calls to accesses of threads in an order, two passes.
+
+use super::times::times;
+use crate::access_context::AccessContext;
+use crate::error::ExplainError;
+use crate::name::Name;
+use crate::namer::Namer;
+use crate::owner::{OwnerKey, Part, parts};
+use crate::sharing::LineThreads;
+use lineup_coherence::{Access, Kind, Span, Timed};
+use lineup_model::access::{self, AccessKind, Call, ProcessId, ThreadId};
+use lineup_model::region::RegionId;
+use std::collections::{BTreeMap, HashMap};
+
+/// Lines of one thread alone are not kept. What lies within so many bytes is taken for one line there, so that other line
+/// sizes and places can be tried.
+const GRANULE_BYTES: u64 = 256;
+
+/// Accesses to shared lines kept of a thread at most.
+const MOST_ACCESSES: usize = 1 << 20;
+
+/// An instruction that accesses something.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Use {
+    /// Its runtime address.
+    pub(super) pc: u64,
+    /// The bytes, of a variable where there is one, else of an object.
+    pub(super) part: Option<Part>,
+    /// The same bytes as those of the innermost object of a named type.
+    pub(super) object: Option<Part>,
+    /// What they are called when they belong to neither.
+    pub(super) label: Option<&'static str>,
+}
+
+/// What a thread did on lines that others use.
+#[derive(Default, Debug)]
+pub(super) struct Log {
+    pub(super) accesses: Vec<Timed>,
+    pub(super) spans: Vec<Span>,
+    /// Of all calls with times.
+    pub(super) all_accesses: u64,
+    pub(super) cycles: u64,
+    pub(super) regions: BTreeMap<RegionId, u64>,
+    pub(super) left_out: u64,
+}
+
+/// What is collected of all calls.
+#[derive(Default, Debug)]
+pub struct Collector {
+    lines: LineThreads,
+    pub(super) logs: BTreeMap<ProcessId, BTreeMap<ThreadId, Log>>,
+    pub(super) uses: Vec<Use>,
+    known: HashMap<Use, u32>,
+    pub(super) calls_without_times: u64,
+}
+
+/// An access as it is named once in a call: pc, address, size and kind.
+type Known = HashMap<(u64, u64, u32, AccessKind), Vec<(u64, u32, u32)>>;
+
+impl Collector {
+    /// First pass: learns which lines several threads use.
+    pub fn observe(&mut self, call: &Call) {
+        if call.times.is_empty() {
+            self.calls_without_times += 1;
+            return;
+        }
+        let mut last = None;
+        for access in &call.accesses {
+            let is_store = access.kind == AccessKind::Store;
+            for granule in granules(access) {
+                if last != Some((granule, is_store)) {
+                    self.lines.add((call.process, granule), call.thread, is_store);
+                    last = Some((granule, is_store));
+                }
+            }
+        }
+    }
+
+    /// Between the passes.
+    pub fn settle(&mut self) {
+        self.lines.settle();
+    }
+
+    /// Second pass: keeps and names what goes to these lines.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn add(&mut self, call: &Call, namer: &mut Namer<'_>) -> Result<(), ExplainError> {
+        let Some((times, ended_at)) = times(&call.times, call.accesses.len()) else { return Ok(()) };
+        let began_at = call.times.first().map_or(0, |mark| mark.cycles);
+        let mut log = self.take_log(call);
+        let first = log.accesses.len();
+        let thread = 0;
+        let (mut context, mut known) = (AccessContext::of(call.process), Known::new());
+        let mut all = call.accesses.iter().zip(&times).peekable();
+        while let Some((access, at)) = all.next() {
+            let is_shared = granules(access).any(|granule| self.lines.is_shared((call.process, granule)));
+            if !is_shared {
+                context.next(call.entered_at);
+                continue;
+            }
+            let is_updated = access.kind == AccessKind::Load
+                && all.next_if(|(next, _)| is_store_of(access, next)).is_some();
+            let named = self.named(access, (&mut context, call.entered_at), &mut known, namer)?;
+            if is_updated {
+                context.next(call.entered_at);
+            }
+            let kind = match access.kind {
+                AccessKind::Store => Kind::Store,
+                AccessKind::Load if is_updated => Kind::Update,
+                AccessKind::Load => Kind::Load,
+            };
+            if log.accesses.len() + named.len() > MOST_ACCESSES {
+                log.left_out += 1;
+                continue;
+            }
+            let timed = |(address, size_bytes, tag)| Timed {
+                access: Access { thread, address, size_bytes, kind, tag },
+                at: *at,
+            };
+            log.accesses.extend(named.into_iter().map(timed));
+        }
+        log.spans.push(Span { thread, first, end: log.accesses.len(), began_at, ended_at });
+        log.all_accesses += call.accesses.len() as u64;
+        log.cycles += ended_at.saturating_sub(began_at);
+        *log.regions.entry(call.region).or_default() += 1;
+        self.logs.entry(call.process).or_default().insert(call.thread, log);
+        Ok(())
+    }
+
+    fn take_log(&mut self, call: &Call) -> Log {
+        let of_process = self.logs.entry(call.process).or_default();
+        of_process.get_mut(&call.thread).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The ranges that an access touched, with their tags. What the same instruction accesses at the same place in the same
+    /// call has the same name.
+    fn named(
+        &mut self,
+        access: &access::Access,
+        (context, entered_at): (&mut AccessContext, u64),
+        known: &mut Known,
+        namer: &mut Namer<'_>,
+    ) -> Result<Vec<(u64, u32, u32)>, ExplainError> {
+        let key = (access.pc, access.address, access.size_bytes, access.kind);
+        if let Some(named) = known.get(&key) {
+            context.next(entered_at);
+            return Ok(named.clone());
+        }
+        let mut named = Vec::new();
+        for range in namer.name_ranges(access, context, entered_at)? {
+            let touched = parts(namer, range.named.name, range.address, u64::from(range.size_bytes));
+            let (inside, own): (Vec<Part>, Vec<Part>) =
+                touched.into_iter().partition(|part| part.is_in_variable);
+            let part = own.first().copied();
+            let is_object = |part: &Part| matches!(part.owner, OwnerKey::Object(..));
+            let object = inside.first().copied().or(part.filter(is_object));
+            let label = if part.is_none() { Some(label(range.named.name)) } else { None };
+            let tag = self.tag(Use { pc: access.pc, part, object, label });
+            named.push((range.address, range.size_bytes, tag));
+        }
+        known.insert(key, named.clone());
+        Ok(named)
+    }
+
+    fn tag(&mut self, used: Use) -> u32 {
+        let uses = &mut self.uses;
+        *self.known.entry(used).or_insert_with_key(|used| {
+            uses.push(used.clone());
+            uses.len() as u32 - 1
+        })
+    }
+}
+
+fn granules(access: &access::Access) -> std::ops::RangeInclusive<u64> {
+    let last = access.address.saturating_add(u64::from(access.size_bytes.max(1)) - 1);
+    access.address / GRANULE_BYTES..=last / GRANULE_BYTES
+}
+
+/// Whether an access is the store of the instruction that the load is of.
+fn is_store_of(load: &access::Access, next: &access::Access) -> bool {
+    next.kind == AccessKind::Store
+        && (next.pc, next.address, next.size_bytes) == (load.pc, load.address, load.size_bytes)
+}
+
+fn label(name: Name) -> &'static str {
+    match name {
+        Name::Stack { .. } => "(stack)",
+        Name::Buffer { .. } => "(array behind a pointer)",
+        Name::Constant { .. } => "(constant)",
+        Name::ThreadHead { .. } | Name::ThreadLocal { .. } => "(thread-local)",
+        Name::Library { .. } => "(library's data)",
+        Name::Heap => "(heap)",
+        Name::Variable { .. } | Name::Symbol { .. } | Name::Member { .. } | Name::Unknown => "(unnamed)",
+    }
+}

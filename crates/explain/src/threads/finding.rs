@@ -1,0 +1,147 @@
+//! From lines to findings: what shares lines without need, and what would part it.
+
+use super::collect::Use;
+use super::naming::owners;
+use super::report::{FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder};
+use super::work_out::{Process, sum, uses_of};
+use crate::catalog::Ty;
+use crate::namer::Namer;
+use crate::owner::OwnerKey;
+use lineup_model::line::LineSize;
+use std::collections::BTreeMap;
+
+/// Fewer waits for a line alone in a thousand accesses of the threads are nothing to act on.
+const LEAST_PER_THOUSAND: f64 = 1.0;
+/// Nor are fewer in all: data that is handed over once makes some.
+const LEAST_WAITS: u64 = 100;
+
+/// What holds two uses of one line together.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Bond {
+    /// They are members of one object.
+    Members(Ty),
+    /// They are in objects of one type that lie beside each other.
+    Objects(Ty),
+    /// They are elements of one variable.
+    Elements(OwnerKey),
+    /// They are variables.
+    Variables(Vec<String>),
+    /// At least one is in memory that nothing names.
+    Allocations,
+}
+
+/// What is worth parting, worst first.
+pub(super) fn findings(
+    processes: &[Process],
+    lines: &[LineBetween],
+    (uses, accesses): (&[Use], u64),
+    (line, namer): (LineSize, &mut Namer<'_>),
+) -> Vec<FalseSharing> {
+    let mut groups: BTreeMap<Bond, Vec<&LineBetween>> = BTreeMap::new();
+    for of_line in lines.iter().filter(|line| line.waits.of_line_alone_at_most() > 0) {
+        let process = processes.iter().find(|process| process.id.0 == of_line.process);
+        let bond = process.and_then(|process| bond(process, of_line.address / line.bytes(), uses, namer));
+        groups.entry(bond.unwrap_or(Bond::Allocations)).or_default().push(of_line);
+    }
+    // What the system's own types hold inside, such as a lock's word and its owner, nobody can move.
+    groups.retain(|bond, _| !matches!(bond, Bond::Members(ty) if is_of_system(*ty, namer)));
+    let mut all: Vec<FalseSharing> =
+        groups.into_iter().map(|(bond, lines)| finding(&bond, &lines, accesses, line, namer)).collect();
+    all.retain(|found| {
+        found.per_thousand_accesses_at_most >= LEAST_PER_THOUSAND
+            && found.waits.of_line_alone_at_most() >= LEAST_WAITS
+    });
+    all.sort_by(|a, b| b.per_thousand_accesses_at_most.total_cmp(&a.per_thousand_accesses_at_most));
+    all
+}
+
+fn is_of_system(ty: Ty, namer: &mut Namer<'_>) -> bool {
+    let Some((types, described)) = namer.catalog().table(ty) else { return false };
+    let place = types.get(described.id).and_then(|ty| ty.declared_at.as_ref());
+    place.is_some_and(|place| place.file.starts_with("/usr/include/") || place.file.starts_with("/usr/lib/"))
+}
+
+/// The bond of most waits for a line alone, in the order that has more of them.
+fn bond(process: &Process, line: u64, uses: &[Use], namer: &mut Namer<'_>) -> Option<Bond> {
+    let orders = [&process.outcomes.recorded, &process.outcomes.most];
+    let alone = |order: &&lineup_coherence::Outcome| order.lines.get(&line).map_or(0, |line| line.events().1);
+    let order = orders.into_iter().max_by_key(alone)?;
+    let mut bonds: BTreeMap<Bond, u64> = BTreeMap::new();
+    for (pair, counts) in order.pairs.iter().filter(|(pair, _)| pair.line == line) {
+        if let Some(uses) = uses_of(uses, [pair.writer_tag, pair.other_tag]) {
+            *bonds.entry(between(uses, namer)).or_default() += counts.of_line_alone;
+        }
+    }
+    bonds.into_iter().max_by_key(|(_, waits)| *waits).map(|(bond, _)| bond)
+}
+
+fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
+    let object = |used: &Use| match used.object?.owner {
+        OwnerKey::Object(ty, start) => Some((ty, start)),
+        _ => None,
+    };
+    if let (Some((ty, start)), Some((other_ty, other_start))) = (object(one), object(other))
+        && ty == other_ty
+    {
+        return if start == other_start { Bond::Members(ty) } else { Bond::Objects(ty) };
+    }
+    let variable =
+        |used: &Use| used.part.map(|part| part.owner).filter(|owner| matches!(owner, OwnerKey::Variable(..)));
+    match (variable(one), variable(other)) {
+        (Some(one), Some(other)) if one == other => Bond::Elements(one),
+        (Some(_), Some(_)) => {
+            let mut names = vec![owners(one, namer), owners(other, namer)];
+            names.sort();
+            Bond::Variables(names)
+        }
+        _ => Bond::Allocations,
+    }
+}
+
+fn finding(
+    bond: &Bond,
+    lines: &[&LineBetween],
+    accesses: u64,
+    line: LineSize,
+    namer: &mut Namer<'_>,
+) -> FalseSharing {
+    let waits = lines.iter().fold(WaitsByOrder::default(), |all, line| WaitsByOrder {
+        recorded: sum(all.recorded, line.waits.recorded),
+        fewest: sum(all.fewest, line.waits.fewest),
+        most: sum(all.most, line.waits.most),
+    });
+    let mut owners: Vec<String> = lines.iter().flat_map(|line| line.owners.clone()).collect();
+    owners.sort();
+    owners.dedup();
+    let worst = lines.iter().max_by_key(|line| line.waits.of_line_alone_at_most());
+    let parts: Vec<PartBetween> = worst.map(|line| line.parts.clone()).unwrap_or_default();
+    let type_name = |ty: Ty, namer: &mut Namer<'_>| namer.catalog().name(ty);
+    let remedy = match bond {
+        Bond::Members(ty) => Remedy::PartMembers { ty: type_name(*ty, namer), id: Some(*ty) },
+        Bond::Objects(ty) => {
+            let size_bytes = namer.catalog().size_bytes(*ty).unwrap_or(0);
+            Remedy::AlignObjects {
+                ty: type_name(*ty, namer),
+                id: Some(*ty),
+                size_bytes,
+                aligned_bytes: size_bytes.next_multiple_of(line.bytes()),
+            }
+        }
+        Bond::Elements(OwnerKey::Variable(image, variable)) => {
+            let found = crate::owner::variable_ref(namer, *image, *variable);
+            Remedy::SpreadArray { variable: found.map(|(found, _)| found.name).unwrap_or_default() }
+        }
+        Bond::Variables(names) => Remedy::AlignVariables { variables: names.clone() },
+        Bond::Elements(_) | Bond::Allocations => Remedy::AlignAllocations,
+    };
+    let per_thousand = |waits: u64| 1000.0 * waits as f64 / accesses.max(1) as f64;
+    FalseSharing {
+        owners,
+        lines: lines.len() as u64,
+        per_thousand_accesses: per_thousand(waits.recorded.of_line_alone),
+        per_thousand_accesses_at_most: per_thousand(waits.of_line_alone_at_most()),
+        waits,
+        parts,
+        remedy,
+    }
+}

@@ -1,0 +1,18 @@
+//! What threads that run together do to each other's caches.
+//!
+//! Calls that carry times are put in order with those of other threads, and what they access on lines that several threads
+//! use goes through the model of [`lineup_coherence`]. A call inside another recorded one is part of that one. Calls without
+//! times tell nothing of their order, and are counted as such.
+
+mod collect;
+mod finding;
+mod naming;
+mod report;
+mod times;
+mod work_out;
+
+pub use collect::Collector;
+pub use report::{
+    BetweenThreads, FalseSharing, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Placement, Remedy,
+    ThreadSeen, UseOf, Waits, WaitsByOrder,
+};

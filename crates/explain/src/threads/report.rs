@@ -1,0 +1,235 @@
+//! The result: plain values.
+
+use crate::catalog::Ty;
+use serde::Serialize;
+
+/// What threads did to each other's caches.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BetweenThreads {
+    /// Line size in bytes.
+    pub line_bytes: u64,
+    /// The threads, by number.
+    pub threads: Vec<ThreadSeen>,
+    /// Accesses of all of them.
+    pub accesses: u64,
+    /// Waits on all lines.
+    pub waits: WaitsByOrder,
+    /// What threads fight over without need, worst first.
+    pub false_sharing: Vec<FalseSharing>,
+    /// Lines that several threads used and one wrote, those with the most waits first.
+    pub lines: Vec<LineBetween>,
+    /// Who made whom wait.
+    pub matrix: Vec<Matrix>,
+    /// What would be if everything lay some bytes further up, as after another header of the heap or another order of the
+    /// linker, in the recorded order.
+    pub placements: Vec<Placement>,
+    /// Waits in the recorded order if processors fetched lines of 128 bytes, as those that fetch lines in pairs nearly do.
+    pub in_pairs_of_lines: Waits,
+    /// What is not in these figures.
+    pub not_seen: NotSeen,
+}
+
+/// A thread.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ThreadSeen {
+    /// Its number in the recording.
+    pub thread: u32,
+    /// Calls with times, those inside others not counted.
+    pub calls: u64,
+    /// Accesses in them.
+    pub accesses: u64,
+    /// Accesses to lines that several threads use.
+    pub accesses_to_shared_lines: u64,
+    /// Cycles in these calls, as they were recorded.
+    pub cycles: u64,
+    /// Of these, cycles in which a call of another thread of its process was under way, too.
+    pub cycles_beside_others: u64,
+    /// The region that it called most.
+    pub region: String,
+}
+
+/// Misses on lines that another thread took away, and stores that had to take a line from others.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct Waits {
+    /// For bytes that another thread wrote or used.
+    pub of_same_bytes: u64,
+    /// For other bytes of the line: no thread needed what the other did.
+    pub of_line_alone: u64,
+}
+
+impl Waits {
+    /// Both kinds.
+    pub fn all(self) -> u64 {
+        self.of_same_bytes + self.of_line_alone
+    }
+}
+
+/// Waits in three orders of the same accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct WaitsByOrder {
+    /// As they were recorded.
+    pub recorded: Waits,
+    /// With few changes between threads.
+    pub fewest: Waits,
+    /// With many waits.
+    pub most: Waits,
+}
+
+impl WaitsByOrder {
+    /// Waits for the line alone in the order that has more of them.
+    pub fn of_line_alone_at_most(&self) -> u64 {
+        [self.recorded, self.fewest, self.most]
+            .map(|waits| waits.of_line_alone)
+            .into_iter()
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Data that share lines though no thread needs what the other does.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FalseSharing {
+    /// The types and variables on the lines.
+    pub owners: Vec<String>,
+    /// Lines.
+    pub lines: u64,
+    /// Waits on them.
+    pub waits: WaitsByOrder,
+    /// Of a thousand accesses of the threads so many wait for these lines alone in the recorded order.
+    pub per_thousand_accesses: f64,
+    /// And in the order that has most such waits.
+    pub per_thousand_accesses_at_most: f64,
+    /// What is accessed by several threads or beside what others write: name, threads that read it, threads that write it.
+    pub parts: Vec<PartBetween>,
+    /// What would part them.
+    pub remedy: Remedy,
+}
+
+/// What parts data of different threads.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Members of one object go to lines of their own.
+    PartMembers {
+        /// The type.
+        #[serde(rename = "type")]
+        ty: String,
+        /// The type, where it is described.
+        #[serde(skip)]
+        id: Option<Ty>,
+    },
+    /// Each element or object of a type gets lines of its own.
+    AlignObjects {
+        /// The type.
+        #[serde(rename = "type")]
+        ty: String,
+        /// The type, where it is described.
+        #[serde(skip)]
+        id: Option<Ty>,
+        /// Bytes of an object now.
+        size_bytes: u64,
+        /// And then.
+        aligned_bytes: u64,
+    },
+    /// Elements of an array of numbers or pointers get lines of their own: its index, or its type, has to change.
+    SpreadArray {
+        /// The variable.
+        variable: String,
+    },
+    /// Variables get lines of their own.
+    AlignVariables {
+        /// Their names.
+        variables: Vec<String>,
+    },
+    /// What is allocated gets lines of its own.
+    AlignAllocations,
+}
+
+/// A line that several threads used.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LineBetween {
+    /// The process, by number.
+    pub process: u32,
+    /// Address of its first byte.
+    pub address: u64,
+    /// The types and variables on it.
+    pub owners: Vec<String>,
+    /// Waits.
+    pub waits: WaitsByOrder,
+    /// Copies that stores took from other caches, in the recorded order.
+    pub invalidations: u64,
+    /// Misses that another thread's cache served, in the recorded order.
+    pub transfers: u64,
+    /// What was accessed on it.
+    pub parts: Vec<PartBetween>,
+    /// Which code of which thread made which wait, in the recorded order, most waits first.
+    pub pairs: Vec<PairBetween>,
+}
+
+/// Bytes of a line that were accessed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct PartBetween {
+    /// Where they begin in the line.
+    pub offset: u64,
+    /// How many.
+    pub size_bytes: u64,
+    /// What they are.
+    pub name: String,
+    /// Threads that read them.
+    pub readers: Vec<u32>,
+    /// Threads that wrote them.
+    pub writers: Vec<u32>,
+}
+
+/// Code that took a line, and code that needed it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PairBetween {
+    /// The store that took the line.
+    pub taken_by: UseOf,
+    /// What needed it, or had it before.
+    pub needed_by: UseOf,
+    /// How often.
+    pub waits: Waits,
+}
+
+/// Code of a thread that accesses something.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct UseOf {
+    /// The thread.
+    pub thread: u32,
+    /// The function.
+    pub function: String,
+    /// File and line, where debug information tells.
+    pub place: Option<String>,
+    /// What it accesses.
+    pub part: String,
+}
+
+/// Waits of a thread because of another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Matrix {
+    /// The thread whose stores took lines.
+    pub taken_by: u32,
+    /// The thread that needed them.
+    pub needed_by: u32,
+    /// How often, in the recorded order.
+    pub waits: Waits,
+}
+
+/// Waits if everything lay elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Placement {
+    /// Further up by so many bytes.
+    pub moved_by_bytes: u64,
+    /// Waits in the recorded order.
+    pub waits: Waits,
+}
+
+/// What is not in the figures.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct NotSeen {
+    /// Recorded calls without times, those inside other recorded calls not counted: nothing is known of their order.
+    pub calls_without_times: u64,
+    /// Accesses to shared lines beyond what is gone through.
+    pub accesses_left_out: u64,
+}

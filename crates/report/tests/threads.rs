@@ -1,0 +1,92 @@
+//! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
+
+use lineup_explain::threads::{
+    BetweenThreads, FalseSharing, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Remedy, ThreadSeen,
+    UseOf, Waits, WaitsByOrder,
+};
+use lineup_report::html::{ThreadsPage, threads_page};
+use scraper::{Html, Selector};
+
+const HOSTILE: &str = "<script>alert(1)</script>\u{202e}";
+
+fn waits(of_same_bytes: u64, of_line_alone: u64) -> Waits {
+    Waits { of_same_bytes, of_line_alone }
+}
+
+fn between() -> BetweenThreads {
+    let part = |offset, name: &str, readers: &[u32], writers: &[u32]| PartBetween {
+        offset,
+        size_bytes: 8,
+        name: name.to_owned(),
+        readers: readers.to_vec(),
+        writers: writers.to_vec(),
+    };
+    let parts = vec![part(0, HOSTILE, &[0], &[0]), part(8, "b", &[0, 1], &[1]), part(12, "c", &[1], &[])];
+    let by_order = WaitsByOrder { recorded: waits(1, 2000), fewest: waits(1, 0), most: waits(1, 9000) };
+    let of =
+        |thread| UseOf { thread, function: HOSTILE.into(), place: Some("a.c:7".into()), part: "b".into() };
+    let thread = |thread| ThreadSeen {
+        thread,
+        calls: 1,
+        accesses: 5000,
+        accesses_to_shared_lines: 5000,
+        cycles: 7,
+        cycles_beside_others: 7,
+        region: HOSTILE.into(),
+    };
+    BetweenThreads {
+        line_bytes: 64,
+        threads: vec![thread(0), thread(1)],
+        accesses: 10_000,
+        waits: by_order,
+        false_sharing: vec![FalseSharing {
+            owners: vec![HOSTILE.into()],
+            lines: 1,
+            waits: by_order,
+            per_thousand_accesses: 200.0,
+            per_thousand_accesses_at_most: 900.0,
+            parts: parts.clone(),
+            remedy: Remedy::AlignAllocations,
+        }],
+        lines: vec![LineBetween {
+            process: 0,
+            address: 0x1040,
+            owners: vec![HOSTILE.into()],
+            waits: by_order,
+            invalidations: 3,
+            transfers: 3,
+            parts,
+            pairs: vec![PairBetween { taken_by: of(0), needed_by: of(1), waits: waits(1, 2000) }],
+        }],
+        matrix: vec![Matrix { taken_by: 0, needed_by: 1, waits: waits(1, 2000) }],
+        placements: Vec::new(),
+        in_pairs_of_lines: waits(1, 2000),
+        not_seen: NotSeen::default(),
+    }
+}
+
+#[test]
+fn each_byte_says_who_reads_and_writes_it_in_words() {
+    let told = ThreadsPage {
+        recording: HOSTILE.into(),
+        remedies: vec![HOSTILE.into()],
+        notes: vec![HOSTILE.into()],
+    };
+    let page = threads_page(&between(), &told);
+    assert!(!page.contains("<script") && !page.contains('\u{202e}'));
+    let page = Html::parse_document(&page);
+    let selector = Selector::parse(".bytes .cell").expect("a selector");
+    let cells: Vec<(String, String)> = page
+        .select(&selector)
+        .map(|cell| (cell.attr("class").unwrap_or_default().to_owned(), cell.text().collect::<String>()))
+        .collect();
+    assert!(cells[0].0.ends_with("thread0") && cells[0].1.ends_with("R 0 W 0"), "{cells:?}");
+    assert!(cells[1].0.ends_with("shared") && cells[1].1.starts_with('⇄'), "{cells:?}");
+    assert!(cells[1].1.ends_with("R 0 1 W 1"), "{cells:?}");
+    // Where two accesses overlap both names stand, and the second half of `c` is read only.
+    assert!(cells[2].1.contains("b, c") && cells[3].0.ends_with("cold"), "{cells:?}");
+    // The bytes of a row are sixteen.
+    let lines = Selector::parse(".line").expect("a selector");
+    let label = page.select(&lines).next().and_then(|line| line.attr("aria-label")).expect("a label");
+    assert!(label.contains("bytes 8 to 11: b, R 0 1 W 1"), "{label}");
+}
