@@ -38,6 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-stats",
             "lineup-recording",
             "lineup-explain",
+            "lineup-find",
             "lineup-tail",
             "lineup-advise",
             "lineup-prove",
@@ -113,6 +114,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("scraper", &["lineup-report"]),
     ("clap", &["lineup"]),
     ("indicatif", &["lineup"]),
+    ("prost", &["lineup"]),
     ("anyhow", &["lineup", "xtask"]),
     ("cargo_metadata", &["xtask"]),
 ];

@@ -2,6 +2,7 @@
 
 mod diff;
 mod folded;
+mod pprof;
 mod text;
 
 use crate::explain;
@@ -16,6 +17,7 @@ use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
 use lineup_find::{Clock, Findings, Recorded};
 use lineup_recording::{Mode, ProgramExit, Reader};
+use lineup_report::find::find_page;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -47,6 +49,12 @@ pub(crate) struct Options {
     /// function, code by function
     #[arg(long, value_name = "FILE")]
     folded: Option<PathBuf>,
+    /// Also write stalls as a profile that pprof and its viewers open
+    #[arg(long, value_name = "FILE")]
+    pprof: Option<PathBuf>,
+    /// Also write one HTML page: findings with line maps, stalls by type, member and function
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Show what changed since these findings, which `lineup find --json` wrote
     #[arg(long, value_name = "OLD", conflicts_with = "json")]
     diff: Option<PathBuf>,
@@ -110,10 +118,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let subject = Subject::load(&wanted.run, None)?;
     let findings = find(wanted, &subject, &stages, &interrupts)?;
     stages.end();
-    if let Some(file) = &options.folded {
-        let name = || format!("cannot write {}", file.display());
-        std::fs::write(file, folded::text(&findings.stacks)).with_context(name)?;
-    }
+    write(options, &findings)?;
     let out = match (options.json, old) {
         (true, _) => serde_json::to_string_pretty(&findings)? + "\n",
         (false, Some(old)) => diff::text(&old, &findings, options.top, files::text_style()),
@@ -121,6 +126,26 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&out)?;
     Ok(Outcome::Done)
+}
+
+/// Writes the files that are wanted.
+fn write(options: &Options, findings: &Findings) -> Result<()> {
+    let to = |file: &Path, bytes: Vec<u8>| {
+        std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
+    };
+    if let Some(file) = &options.folded {
+        to(file, folded::text(&findings.stacks).into_bytes())?;
+    }
+    if let Some(file) = &options.pprof {
+        to(file, pprof::bytes(&findings.stacks))?;
+    }
+    if let Some(file) = &options.html {
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let title = findings.command.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        to(file, find_page(findings, title, &shell_words::join(&words)).into_bytes())?;
+    }
+    Ok(())
 }
 
 /// Records a whole program, and works out what is worth fixing.

@@ -113,9 +113,13 @@ fn two_builds_are_held_against_each_other() {
     let old = best.root.path().join("old.json");
     std::fs::write(&old, as_it_is.to_string()).expect("a file");
     let old = old.to_str().expect("a name");
-    let all =
-        [&["find", "--no-clock", "--folded", "folded", "--diff", old][..], &CACHES, &["--", "./program"]]
-            .concat();
+    let all = [
+        &["find", "--no-clock", "--folded", "folded", "--pprof", "stalls.pb", "--html", "page.html"][..],
+        &["--diff", old],
+        &CACHES,
+        &["--", "./program"],
+    ]
+    .concat();
     let output = best.lineup(&all).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -132,6 +136,14 @@ fn two_builds_are_held_against_each_other() {
     let hits = folded.lines().find(|line| line.starts_with("data;device;hits;walk "));
     let cycles = hits.and_then(|line| line.rsplit(' ').next()).map(figure).expect("stalls of device.hits");
     assert!(cycles > 1e6, "{folded}");
+    // The profile has the same frames, and the page the lines of the list's nodes.
+    let profile = std::fs::read(best.source().join("stalls.pb")).expect("the profile");
+    assert!(profile.windows(4).any(|bytes| bytes == b"walk"));
+    let page = std::fs::read_to_string(best.source().join("page.html")).expect("the page");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("line 0") && page.contains("node"),
+        "{page}"
+    );
     let strange = best.source().join("Makefile");
     let refused = ["find", "--diff", strange.to_str().expect("a name"), "--", "./program"];
     let output = best.lineup(&refused).output().expect("lineup runs");

@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) accesses: f64,
+    /// Of them, stores.
+    pub(crate) stores: f64,
     pub(crate) l1: f64,
     pub(crate) l2: f64,
 }
@@ -27,6 +29,7 @@ pub(crate) struct Tally {
 impl Tally {
     pub(crate) fn add(&mut self, other: Tally) {
         self.accesses += other.accesses;
+        self.stores += other.stores;
         self.l1 += other.l1;
         self.l2 += other.l2;
     }
@@ -120,6 +123,8 @@ impl Attribution {
                     Some(seen) => divide(seen, accesses, misses, latency),
                     None => vec![(naming.by_code(counts.pc, is_store, address)?, whole(accesses, misses))],
                 } {
+                    let stores = if is_store { tally.accesses } else { 0.0 };
+                    let tally = Tally { stores, ..tally };
                     spots.entry(spot).or_default().add(tally);
                     spots_in.entry((spot, function)).or_default().add(tally);
                     let owner = naming.spots[spot as usize].owner;
@@ -136,7 +141,7 @@ fn add(sum: &mut Misses, misses: Misses) {
 }
 
 fn whole(accesses: u64, misses: Misses) -> Tally {
-    Tally { accesses: accesses as f64, l1: misses.l1 as f64, l2: misses.l2 as f64 }
+    Tally { accesses: accesses as f64, stores: 0.0, l1: misses.l1 as f64, l2: misses.l2 as f64 }
 }
 
 /// Divides an instruction's counts among the spots that it was seen at.
@@ -150,7 +155,12 @@ fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<(
             0 => of_accesses,
             all => cycles(*own_misses, latency) as f64 / all as f64,
         };
-        Tally { accesses: total.accesses * of_accesses, l1: total.l1 * of_stalls, l2: total.l2 * of_stalls }
+        Tally {
+            accesses: total.accesses * of_accesses,
+            stores: 0.0,
+            l1: total.l1 * of_stalls,
+            l2: total.l2 * of_stalls,
+        }
     };
     let mut divided: Vec<(u32, Tally)> = seen.iter().map(|(spot, counts)| (*spot, share(counts))).collect();
     // Sums of fractions come out the same each time.
@@ -219,9 +229,9 @@ mod tests {
         ]);
         let divided = divide(&seen, 1000, Misses { l1: 40, l2: 4 }, latency);
         let expected = [
-            (1, Tally { accesses: 300.0, l1: 10.0, l2: 1.0 }),
-            (2, Tally { accesses: 100.0, l1: 30.0, l2: 3.0 }),
-            (3, Tally { accesses: 600.0, l1: 0.0, l2: 0.0 }),
+            (1, Tally { accesses: 300.0, stores: 0.0, l1: 10.0, l2: 1.0 }),
+            (2, Tally { accesses: 100.0, stores: 0.0, l1: 30.0, l2: 3.0 }),
+            (3, Tally { accesses: 600.0, stores: 0.0, l1: 0.0, l2: 0.0 }),
         ];
         assert_eq!(divided, expected);
         let unmissed = Seen::from([(1, (3, Misses::default())), (2, (1, Misses::default()))]);
@@ -230,6 +240,6 @@ mod tests {
             .map(|(_, tally)| tally.l1)
             .collect();
         assert_eq!(l1, [3.0, 1.0]);
-        assert_eq!(Tally { accesses: 0.0, l1: 3.0, l2: 1.0 }.cycles(latency), 120.0);
+        assert_eq!(Tally { accesses: 0.0, stores: 0.0, l1: 3.0, l2: 1.0 }.cycles(latency), 120.0);
     }
 }

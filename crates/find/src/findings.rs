@@ -150,6 +150,40 @@ pub struct Finding {
     pub functions: Vec<String>,
     /// The command to go on with.
     pub next: String,
+    /// How the members of a type are used, and where the layout puts them; `None` of code.
+    pub map: Option<MemberMap>,
+}
+
+/// The members of a type, with their use in the whole run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct MemberMap {
+    /// Bytes of an object.
+    pub size_bytes: u64,
+    /// Bytes of it, or of the part that is used much, as the finding lays it; `None` when each member goes elsewhere.
+    pub size_bytes_after: Option<u64>,
+    /// Bytes of a line.
+    pub line_bytes: u64,
+    /// Offset of an object's first byte in its line, when most of those seen begin alike.
+    pub start_in_line: Option<u64>,
+    /// The functions that access it most; the last is all others when there are more.
+    pub functions: Vec<String>,
+    /// By offset: those that were accessed, and all others.
+    pub members: Vec<LaidMember>,
+}
+
+/// A member with its use.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LaidMember {
+    /// Its path.
+    pub path: String,
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Its offset as the finding lays it; `None` when it is put apart from what is used much.
+    pub offset_after: Option<u64>,
+    /// By function: its index in [`MemberMap::functions`], loads and stores.
+    pub uses: Vec<(usize, f64, f64)>,
 }
 
 /// What a finding rests on.

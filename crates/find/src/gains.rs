@@ -3,7 +3,7 @@
 use crate::attribution::Attribution;
 use crate::configurations::Configuration;
 use crate::findings::{Evidence, Kind, Sign, Trial};
-use crate::layouts::{Layout, Objects, Packed, Relaid};
+use crate::layouts::{Layout, Moved, Objects, Packed, Relaid};
 use crate::naming::{Naming, Point};
 use crate::owner::{self, Owner, Spot};
 use crate::pieces::{Piece, pieces};
@@ -37,6 +37,10 @@ pub(crate) struct Gain {
     /// Cycles that the subject stalled for in the windows.
     pub(crate) window_cycles: u64,
     pub(crate) evidence: Evidence,
+    /// Where the first one puts members.
+    pub(crate) moved: Option<Moved>,
+    /// Where objects begin in their line, when most do so alike.
+    pub(crate) start_in_line: Option<u64>,
 }
 
 impl Gain {
@@ -95,7 +99,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration.
-    fn best(&self, layouts: Vec<(Kind, Layout)>) -> Option<(Vec<Trial>, Vec<f64>)> {
+    fn best(&self, layouts: Vec<(Kind, Layout)>) -> Option<Best> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let base = *self.base.first()?;
@@ -116,8 +120,19 @@ impl<'b> Bench<'b> {
         trials[..=best].rotate_right(1);
         let (_, best) = tried.iter().find(|(trial, _)| *trial == trials[0])?;
         let gains = self.base.iter().zip(self.under_each(best)).map(|(base, stalls)| share(*base, stalls));
-        Some((trials, gains.collect()))
+        let moved = match best {
+            Layout::Objects(relaid) if trials[0].kind != Kind::Columns => Some(relaid.moved()),
+            _ => None,
+        };
+        Some(Best { gains: gains.collect(), trials, moved })
     }
+}
+
+/// What was tried, the one to go for first.
+struct Best {
+    trials: Vec<Trial>,
+    gains: Vec<f64>,
+    moved: Option<Moved>,
 }
 
 /// The one to go for, of trials with the best first.
@@ -132,7 +147,9 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty])
     let mut gains = Vec::new();
     for ty in types.iter().take(MOST_TYPES) {
         let Some(objects) = objects(bench, naming, *ty) else { continue };
-        let Some((trials, per_configuration)) = bench.best(layouts(&objects)) else { continue };
+        let Some(Best { trials, gains: per_configuration, moved }) = bench.best(layouts(&objects)) else {
+            continue;
+        };
         let evidence = evidence(bench, naming, *ty, &objects);
         let window_cycles = bench.watched.owner_cycles.get(&Owner::Type(*ty)).copied().unwrap_or_default();
         gains.push(Gain {
@@ -141,6 +158,8 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty])
             gains: per_configuration,
             window_cycles,
             evidence,
+            moved,
+            start_in_line: objects.start_in_line(bench.line_bytes),
         });
     }
     gains
@@ -243,9 +262,10 @@ pub(crate) fn of_code(
             lines: packed.lines_now(bench.line_bytes),
             lines_needed: executed_bytes.div_ceil(bench.line_bytes),
         };
-        let (trials, gains) = bench.best(vec![(Kind::Code, Layout::Code(packed))])?;
+        let Best { trials, gains, moved } = bench.best(vec![(Kind::Code, Layout::Code(packed))])?;
         let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
-        Some(Gain { subject: Subject::Function(number), trials, gains, window_cycles, evidence })
+        let subject = Subject::Function(number);
+        Some(Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None })
     };
     all.chain(subjects).filter_map(gain).collect()
 }

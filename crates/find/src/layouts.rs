@@ -77,6 +77,14 @@ impl Objects {
         adjacent as f64 / (self.bases.len().max(2) - 1) as f64
     }
 
+    /// Where objects begin in a line of so many bytes, when most do so alike.
+    pub(crate) fn start_in_line(&self, line_bytes: u64) -> Option<u64> {
+        let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+        self.bases.iter().for_each(|base| *counts.entry(base % line_bytes).or_default() += 1);
+        let (start, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        (2 * count > self.bases.len()).then_some(start)
+    }
+
     /// The piece at an offset.
     pub(crate) fn piece_at(&self, offset: u64) -> Option<usize> {
         let after = self.pieces.partition_point(|piece| piece.start <= offset);
@@ -146,6 +154,22 @@ impl Objects {
     }
 }
 
+/// Where a layout puts the pieces of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Moved {
+    /// Bytes of the object then, or of the part that is used much.
+    pub(crate) size_bytes: u64,
+    pub(crate) pieces: Vec<(Piece, Option<u64>)>,
+}
+
+impl Moved {
+    /// Where a byte goes.
+    pub(crate) fn to(&self, offset: u64) -> Option<u64> {
+        let own = self.pieces.iter().find(|(piece, _)| (piece.start..piece.end).contains(&offset));
+        own.and_then(|(piece, to)| to.map(|to| to + (offset - piece.start)))
+    }
+}
+
 /// Where a piece goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
@@ -183,6 +207,19 @@ impl Relaid {
             Place::Within(start) => base + start + into,
             Place::Apart { array, stride, start } => array + base / self.pitch * stride + start + into,
         })
+    }
+
+    /// Where each piece goes in the object, or in the first of the arrays that objects are split into; `None` is another.
+    pub(crate) fn moved(&self) -> Moved {
+        let to = |place: &Place| match place {
+            Place::Within(start) | Place::Apart { array: APART, start, .. } => Some(*start),
+            Place::Apart { .. } => None,
+        };
+        let pieces = self.objects.pieces.iter().zip(&self.places);
+        Moved {
+            size_bytes: self.hot_stride(),
+            pieces: pieces.map(|(piece, place)| (piece.clone(), to(place))).collect(),
+        }
     }
 
     /// Bytes between one element and the next in the first array.

@@ -18,6 +18,7 @@ mod error;
 mod findings;
 mod gains;
 mod layouts;
+mod member_map;
 mod naming;
 mod owner;
 mod pieces;
@@ -30,8 +31,8 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls,
-    OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember,
+    MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

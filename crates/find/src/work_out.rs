@@ -9,6 +9,7 @@ use crate::findings::{
     Stalls, Trial,
 };
 use crate::gains::{self, Bench, Gain, Subject};
+use crate::member_map::member_map;
 use crate::naming::Naming;
 use crate::owner::{self, Owner, Spot};
 use crate::recorded::Recorded;
@@ -343,18 +344,29 @@ impl Work<'_, '_> {
         // Of the whole run, the subject's stalls are known, and of the windows, what part of them is saved.
         let in_windows = gain.window_cycles as f64 / bench.base.first().copied().unwrap_or(1).max(1) as f64;
         let scale = if in_windows > 0.0 { stalls / all_cycles / in_windows } else { 1.0 };
-        let trials = gain.trials.iter().map(|trial| Trial { gain: trial.gain * scale, ..*trial }).collect();
+        // Where code comes to lie is luck as well: a function saves no more than it stalls.
+        let most = match gain.subject {
+            Subject::Function(Some(_)) => stalls / all_cycles,
+            _ => f64::INFINITY,
+        };
+        let scaled = |gain: f64| (gain * scale).min(most);
+        let trials = gain.trials.iter().map(|trial| Trial { gain: scaled(trial.gain), ..*trial }).collect();
+        let map = match gain.subject {
+            Subject::Type(ty) => member_map(&mut self.naming, &self.attribution, ty, &gain, bench.line_bytes),
+            Subject::Function(_) => None,
+        };
         Some(Finding {
             next: self.next(best.kind, &functions),
             subject,
             kind: best.kind,
             stalls: stalls / all_cycles,
-            gain: best.gain * scale,
-            gains: gain.gains.iter().map(|gain| gain * scale).collect(),
+            gain: scaled(best.gain),
+            gains: gain.gains.iter().map(|gain| scaled(*gain)).collect(),
             sign,
             evidence: gain.evidence,
             trials,
             functions,
+            map,
         })
     }
 

@@ -26,6 +26,7 @@ mod distributions;
 pub mod effects;
 mod error;
 pub mod figure;
+pub mod find;
 pub mod html;
 pub mod study;
 pub mod text;

@@ -1,7 +1,8 @@
 //! Findings for people: one line each with its next command, then the tables.
 
-use crate::figures::{change, grouped, percent};
-use lineup_find::{Evidence, Finding, Findings, Kind, OwnerStalls, Sign};
+use crate::figures::{grouped, percent};
+use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -17,8 +18,16 @@ const MEMBERS: usize = 3;
 pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String {
     let mut out = String::new();
     head(&mut out, findings);
-    for finding in &findings.findings {
+    for (index, finding) in findings.findings.iter().enumerate() {
         finding_text(&mut out, findings, finding);
+        let before = findings.findings.iter().take(index).find(|one| one.next == finding.next);
+        let _ = match before {
+            Some(before) => writeln!(out, "    → as for {}", words::subject(before)),
+            None => {
+                let first = words::before_next(finding.kind);
+                writeln!(out, "    → {first}{}", one_line(&finding.next))
+            }
+        };
     }
     if findings.findings.is_empty() {
         let _ = writeln!(
@@ -78,90 +87,35 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
-    let subject = match (&finding.subject, finding.kind) {
-        (None, _) => "the code of the whole program".to_owned(),
-        (Some(name), Kind::Code) => format!("the code of {}", one_line(name)),
-        (Some(name), _) => one_line(name).into_owned(),
-    };
-    let proposed = what(finding.kind);
+    let subject = words::subject(finding);
+    let proposed = words::layout(finding.kind);
+    let doubt = words::doubt(finding);
+    let doubt = if doubt.is_empty() { doubt } else { format!("; {doubt}") };
     let _ = writeln!(
         out,
         "{subject}: {} of modelled stalls, at best {} with {proposed}{}",
         percent(finding.stalls),
-        saved(finding.gain),
-        doubt(finding)
+        words::saved(finding.gain),
+        doubt
     );
-    let _ = writeln!(out, "    {}", evidence(&finding.evidence));
-    let others =
-        finding.trials.iter().skip(1).map(|trial| format!("{} {}", what(trial.kind), saved(trial.gain)));
+    let _ = writeln!(out, "    {}", words::evidence(&finding.evidence));
+    let others = finding
+        .trials
+        .iter()
+        .skip(1)
+        .map(|trial| format!("{} {}", words::layout(trial.kind), words::saved(trial.gain)));
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
         let _ = writeln!(out, "    else {}", others.join("; "));
     }
-    if let Some((low, high)) = spread(&finding.gains) {
+    if let Some((low, high)) = words::spread(finding) {
         let _ = writeln!(
             out,
             "    under {} caches from {} to {}",
             findings.configurations.len(),
-            saved(low),
-            saved(high)
+            words::saved(low),
+            words::saved(high)
         );
-    }
-    let first = match finding.kind {
-        Kind::Code => "build with -fprofile-use to .profiled, then ",
-        _ => "",
-    };
-    let _ = writeln!(out, "    → {first}{}", one_line(&finding.next));
-}
-
-/// A gain as a change of all modelled stalls.
-fn saved(gain: f64) -> String {
-    change(1.0 - gain).replace('-', "−")
-}
-
-/// The least and the most that is gained under any configuration.
-fn spread(gains: &[f64]) -> Option<(f64, f64)> {
-    let low = gains.iter().copied().min_by(f64::total_cmp)?;
-    Some((low, gains.iter().copied().max_by(f64::total_cmp)?))
-}
-
-/// What a kind of layout is.
-fn what(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Order => "members in the order of their use",
-        Kind::Split => "what is used much apart from what is not",
-        Kind::Columns => "an array for each member",
-        Kind::Code => "what is executed side by side",
-    }
-}
-
-fn doubt(finding: &Finding) -> String {
-    match &finding.sign {
-        Sign::Steady => String::new(),
-        Sign::DependsOn(losing) => format!("; depends on the cache: worse with {}", losing.join(", ")),
-    }
-}
-
-fn evidence(evidence: &Evidence) -> String {
-    match evidence {
-        Evidence::Type {
-            lines, lines_needed, used, unused, objects, in_arrays, used_bytes_per_line, ..
-        } => {
-            let per_line = used_bytes_per_line
-                .map_or_else(String::new, |bytes| format!(", {bytes:.0} bytes used of each line fetched"));
-            let named: Vec<_> = used.iter().take(2 * MEMBERS).map(|name| one_line(name)).collect();
-            let more = used.len().saturating_sub(named.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!(
-                "{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
-                named.join(", "),
-                count(*objects),
-                percent(*in_arrays)
-            )
-        }
-        Evidence::Code { executed_bytes, lines, lines_needed } => {
-            format!("{lines_needed} of {lines} lines needed for {} bytes executed", count(*executed_bytes))
-        }
     }
 }
 

@@ -22,23 +22,35 @@ pub(super) fn maps(report: &StudyReport) -> Markup {
             "One box per cache line, sixteen bytes a row, offsets from the start of the object at the left. "
             "L and S are loads and stores per call of the region whose letter precedes them."
         }
-        ul.legend aria-label="Use of bytes" {
-            @for class in UseClass::ALL { li { span class={ "swatch " (class_name(class)) } {} (class.describe()) } }
-        }
-        ul.legend aria-label="Regions" {
-            @for (index, region) in report.regions.iter().enumerate() {
-                li { span.letter { (region_letter(index)) } (name(&region.name)) }
-            }
-        }
+        (legend())
+        (letters("Regions", report.regions.iter().map(|region| region.name.as_str())))
         @let (first, more) = report.maps.split_at(report.maps.len().min(OPEN_MAPS));
-        @for map in first { (one_map(map)) }
+        @for map in first { (one_map(map, "per call")) }
         @if !more.is_empty() {
             details {
                 summary { (more.len()) " more types and variables" }
-                @for map in more { (one_map(map)) }
+                @for map in more { (one_map(map, "per call")) }
             }
         }
         @if !report.shared_lines.is_empty() { (shared_lines(&report.shared_lines)) }
+    }
+}
+
+/// What the colours of bytes say.
+pub(crate) fn legend() -> Markup {
+    html! {
+        ul.legend aria-label="Use of bytes" {
+            @for class in UseClass::ALL { li { span class={ "swatch " (class_name(class)) } {} (class.describe()) } }
+        }
+    }
+}
+
+/// Which function has which letter.
+pub(crate) fn letters<'n>(label: &str, names: impl Iterator<Item = &'n str>) -> Markup {
+    html! {
+        ul.legend aria-label=(label) {
+            @for (index, one) in names.enumerate() { li { span.letter { (region_letter(index)) } (name(one)) } }
+        }
     }
 }
 
@@ -71,9 +83,17 @@ fn shared_lines(lines: &[SharedLine]) -> Markup {
     }
 }
 
-fn one_map(map: &LineMap) -> Markup {
-    let (kind, line_bytes) = (map.owner.kind, map.line_bytes);
-    let what = match kind {
+/// What a map is of, and what its uses are counted per.
+#[derive(Clone, Copy)]
+struct Of {
+    kind: OwnerKind,
+    per: &'static str,
+}
+
+/// One map, with a heading. `per` says what uses are counted per, as in `per call`.
+pub(crate) fn one_map(map: &LineMap, per: &'static str) -> Markup {
+    let (of, line_bytes) = (Of { kind: map.owner.kind, per }, map.line_bytes);
+    let what = match of.kind {
         OwnerKind::Type => "",
         OwnerKind::Variable => "variable ",
         OwnerKind::Variables => "variables ",
@@ -92,20 +112,20 @@ fn one_map(map: &LineMap) -> Markup {
         }
         @for note in &map.notes { p { (sentence(note)) } }
         div.maps {
-            div { (object("before", kind, line_bytes, &map.before)) }
-            @if let Some(after) = &map.after { div { (object("after", kind, line_bytes, after)) } }
+            div { (object("before", of, line_bytes, &map.before)) }
+            @if let Some(after) = &map.after { div { (object("after", of, line_bytes, after)) } }
         }
         details {
             summary { "Every member as a table" }
             div.pair {
-                div { (members("Members before", kind, line_bytes, &map.before)) }
-                @if let Some(after) = &map.after { div { (members("Members after", kind, line_bytes, after)) } }
+                div { (members("Members before", of, line_bytes, &map.before)) }
+                @if let Some(after) = &map.after { div { (members("Members after", of, line_bytes, after)) } }
             }
         }
     }
 }
 
-fn object(when: &str, kind: OwnerKind, line_bytes: u32, lines: &ObjectLines) -> Markup {
+fn object(when: &str, of: Of, line_bytes: u32, lines: &ObjectLines) -> Markup {
     let (used, fetched) = lines.used_of_fetched();
     let all = lines.lines.len() as u64 + lines.lines_not_listed;
     html! {
@@ -116,9 +136,9 @@ fn object(when: &str, kind: OwnerKind, line_bytes: u32, lines: &ObjectLines) -> 
         @for run in lines.lines.chunk_by(|a, b| a.fetched_bytes == 0 && b.fetched_bytes == 0 || b.continues(a)) {
             @match run {
                 [line, more @ ..] if line.fetched_bytes > 0 => {
-                    (touched(line, kind, line_bytes, lines.start_in_line))
+                    (touched(line, of, line_bytes, lines.start_in_line))
                     @if let Some(last) = more.last() {
-                        p.muted { "The same up to line " (kind.line_text(last.index, line_bytes)) "." }
+                        p.muted { "The same up to line " (of.kind.line_text(last.index, line_bytes)) "." }
                     }
                 }
                 _ => { (untouched(run)) }
@@ -128,17 +148,17 @@ fn object(when: &str, kind: OwnerKind, line_bytes: u32, lines: &ObjectLines) -> 
     }
 }
 
-fn touched(line: &Line, kind: OwnerKind, line_bytes: u32, start_in_line: u32) -> Markup {
+fn touched(line: &Line, of: Of, line_bytes: u32, start_in_line: u32) -> Markup {
     let percent = (100 * line.used_bytes).checked_div(line.fetched_bytes).unwrap_or(0);
     html! {
-        div.line tabindex="0" role="group" aria-label=(in_words(line, kind, line_bytes)) {
+        div.line tabindex="0" role="group" aria-label=(in_words(line, of, line_bytes)) {
             div.line-head {
-                b { "line " (kind.line_text(line.index, line_bytes)) }
+                b { "line " (of.kind.line_text(line.index, line_bytes)) }
                 span { (line.used_bytes) " of " (line.fetched_bytes) " bytes used" }
                 span.meter aria-hidden="true" { i style=(format!("width:{percent}%")) {} }
             }
             div.bytes {
-                @for row in 0..line_bytes.div_ceil(ROW_BYTES) { (byte_row(line, kind, row, line_bytes, start_in_line)) }
+                @for row in 0..line_bytes.div_ceil(ROW_BYTES) { (byte_row(line, of, row, line_bytes, start_in_line)) }
             }
             @if !line.cold_riders.is_empty() {
                 div.riders { (line.cold_riders.len()) " cold " @if line.cold_riders.len() == 1 { "member rides" } @else { "members ride" } " along" }
@@ -148,14 +168,14 @@ fn touched(line: &Line, kind: OwnerKind, line_bytes: u32, start_in_line: u32) ->
 }
 
 /// Sixteen bytes: the offset, then the pieces of the cells that reach into them.
-fn byte_row(line: &Line, kind: OwnerKind, row: u32, line_bytes: u32, start_in_line: u32) -> Markup {
+fn byte_row(line: &Line, of: Of, row: u32, line_bytes: u32, start_in_line: u32) -> Markup {
     let from = row * ROW_BYTES;
     let to = (from + ROW_BYTES).min(line_bytes);
     let offset =
         i128::from(line.index) * i128::from(line_bytes) + i128::from(from) - i128::from(start_in_line);
     // Addresses are too long for the margin; the head of the line has its own.
     let label = match u64::try_from(offset) {
-        _ if kind == OwnerKind::Variables => format!("+{from}"),
+        _ if of.kind == OwnerKind::Variables => format!("+{from}"),
         Ok(offset) => offset.to_string(),
         Err(_) => format!("−{}", -offset),
     };
@@ -164,19 +184,19 @@ fn byte_row(line: &Line, kind: OwnerKind, row: u32, line_bytes: u32, start_in_li
         @for cell in line.cells.iter().filter(|cell| cell.in_line < to && cell.in_line + cell.size_bytes > from) {
             @let start = cell.in_line.max(from);
             @let bytes = (cell.in_line + cell.size_bytes).min(to) - start;
-            (piece(cell, kind, bytes, start > cell.in_line || cell.continued))
+            (piece(cell, of, bytes, start > cell.in_line || cell.continued))
         }
     }
 }
 
-fn piece(cell: &Cell, kind: OwnerKind, bytes: u32, continued: bool) -> Markup {
+fn piece(cell: &Cell, of: Of, bytes: u32, continued: bool) -> Markup {
     let text = match (&cell.name, cell.class) {
         (Some(name), _) => shortened(name, NAME_CHARACTERS),
         (None, UseClass::Padding) => "pad".into(),
         (None, _) => String::new(),
     };
     html! {
-        div class={ "cell " (class_name(cell.class)) } style=(format!("grid-column:span {bytes}")) title=(cell_in_words(cell, kind)) {
+        div class={ "cell " (class_name(cell.class)) } style=(format!("grid-column:span {bytes}")) title=(cell_in_words(cell, of)) {
             span { @if cell.class == UseClass::Shared { "⇄ " } @if continued && cell.name.is_some() { "…" } (text) }
             @if !continued && !cell.uses.is_empty() { span.use { (uses(&cell.uses)) } }
         }
@@ -205,17 +225,17 @@ fn untouched(run: &[Line]) -> Markup {
     }
 }
 
-fn members(label: &str, kind: OwnerKind, line_bytes: u32, lines: &ObjectLines) -> Markup {
+fn members(label: &str, of: Of, line_bytes: u32, lines: &ObjectLines) -> Markup {
     let cells = || lines.lines.iter().flat_map(|line| line.cells.iter().map(move |cell| (line.index, cell)));
     let is_shared = cells().any(|(_, cell)| cell.sharing.is_some());
     let table = html! {
         table {
-            thead { tr { th.n { "line" } th.n { "offset" } th.n { "size" } th { "member" } th { "use" } th { "per call" } @if is_shared { th { "threads" } } } }
+            thead { tr { th.n { "line" } th.n { "offset" } th.n { "size" } th { "member" } th { "use" } th { (of.per) } @if is_shared { th { "threads" } } } }
             tbody {
                 @for (line, cell) in cells().filter(|(_, cell)| cell.class != UseClass::Outside) {
                     tr {
-                        td.n { (kind.line_text(line, line_bytes)) }
-                        td.n { (cell.offset.map_or_else(|| UNKNOWN.into(), |offset| kind.offset_text(offset))) }
+                        td.n { (of.kind.line_text(line, line_bytes)) }
+                        td.n { (cell.offset.map_or_else(|| UNKNOWN.into(), |offset| of.kind.offset_text(offset))) }
                         td.n { (cell.size_bytes) }
                         td { @match &cell.name { Some(text) => { @if cell.continued { "…" } (name(text)) } None => { span.muted { "padding" } } } }
                         td.size { span class={ "swatch " (class_name(cell.class)) } {} " " (cell.class.word()) }
@@ -255,15 +275,15 @@ fn uses(uses: &[RegionUse]) -> String {
     uses.iter().map(one).collect::<Vec<_>>().join(" · ")
 }
 
-fn cell_in_words(cell: &Cell, kind: OwnerKind) -> String {
+fn cell_in_words(cell: &Cell, of: Of) -> String {
     let name = cell
         .name
         .as_deref()
         .map_or_else(|| cell.class.describe().to_owned(), |name| shortened(name, NAME_CHARACTERS));
-    let offset = cell.offset.map_or_else(|| UNKNOWN.into(), |offset| kind.offset_text(offset));
+    let offset = cell.offset.map_or_else(|| UNKNOWN.into(), |offset| of.kind.offset_text(offset));
     let mut text = format!("{name}: offset {offset}, {} bytes, {}", cell.size_bytes, cell.class.describe());
     if !cell.uses.is_empty() {
-        let _ = write!(text, "; per call {}", uses(&cell.uses));
+        let _ = write!(text, "; {} {}", of.per, uses(&cell.uses));
     }
     if let Some(sharing) = &cell.sharing {
         let _ = write!(text, "; {}", sharing_in_words(sharing));
@@ -280,7 +300,7 @@ fn sharing_in_words(sharing: &Sharing) -> String {
     )
 }
 
-fn in_words(line: &Line, kind: OwnerKind, line_bytes: u32) -> String {
+fn in_words(line: &Line, of: Of, line_bytes: u32) -> String {
     let used: Vec<String> = line
         .cells
         .iter()
@@ -293,7 +313,7 @@ fn in_words(line: &Line, kind: OwnerKind, line_bytes: u32) -> String {
         .collect();
     format!(
         "Line {}: {} of {} bytes used; {}; {} cold members",
-        kind.line_text(line.index, line_bytes),
+        of.kind.line_text(line.index, line_bytes),
         line.used_bytes,
         line.fetched_bytes,
         used.join(", "),

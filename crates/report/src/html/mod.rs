@@ -13,6 +13,7 @@ mod threads;
 
 pub use comparison::{ComparisonPage, comparison_page};
 pub(crate) use lines::{name, scroll};
+pub(crate) use map::{legend, letters, one_map};
 pub use page::{Section, page};
 pub use sched::{sched_page, sched_sweep_page};
 pub use study::study_page;

@@ -1,0 +1,7 @@
+//! What `lineup find` found, in words and as a page.
+
+mod page;
+mod stacks;
+pub mod words;
+
+pub use page::find_page;

@@ -1,0 +1,300 @@
+//! One page: findings with line maps, stalls as boxes, the tables.
+
+use super::stacks::{Node, boxes};
+use super::words;
+use crate::figure::{UNKNOWN, mean, share, whole};
+use crate::html::{Section, legend, letters, name, one_map, page, scroll};
+use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
+use crate::visible::shortened;
+use lineup_find::{Finding, Findings, FunctionStalls, LaidMember, MemberMap, OwnerStalls};
+use maud::{Markup, html};
+
+/// Longest sentence on a page: names of any length may be part of it.
+const SENTENCE: usize = 1000;
+/// Rows of each table.
+const ROWS: usize = 40;
+/// Members and functions told of each owner.
+const PARTS: usize = 12;
+/// What uses of members are counted per.
+const PER: &str = "per 1,000 accesses";
+
+/// What was found, as one offline page. `command` repeats it.
+pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
+    let root = Node::of(&findings.stacks);
+    let section = |anchor, heading, body| Section { anchor, heading, body };
+    let sections = [
+        section("findings", "What is worth fixing", found(findings)),
+        section("stalls", "Where it stalls", stalls(findings, &root)),
+        section("data", "Data", data(findings, &root)),
+        section("functions", "Functions", functions(findings)),
+        section("measured", "How this was measured", measured(findings)),
+        section("repeat", "To repeat this", html! { pre.command { span { (command) } } }),
+    ];
+    page("find", &shortened(title, 120), &lead(findings), &sections)
+}
+
+fn lead(findings: &Findings) -> Markup {
+    let all = findings.stalls.cycles();
+    let of = |cycles: u64| share(cycles as f64 / all.max(1) as f64);
+    html! {
+        p.lead {
+            (whole(findings.instructions)) " instructions, " (whole(all)) " cycles of modelled stalls: "
+            (of(findings.stalls.data_cycles)) " for data, " (of(findings.stalls.code_cycles)) " for code."
+        }
+        p.muted {
+            "Stalls are what a cache model waits, not time. "
+            @if let Some(named) = findings.coverage.of_all { (share(named)) " of them have names. " }
+            "Gains are best cases, in the model; a study shows what they are worth in time."
+        }
+    }
+}
+
+fn found(findings: &Findings) -> Markup {
+    html! {
+        @if findings.findings.is_empty() { p { "Nothing: no layout gains enough to be told." } }
+        @if findings.findings.iter().any(|finding| finding.map.is_some()) {
+            p.muted {
+                "One box per cache line, sixteen bytes a row, offsets from the start of the object at the left. "
+                "L and S are loads and stores for each thousand accesses to the type, by the function whose letter precedes them."
+            }
+            (legend())
+        }
+        @for (index, finding) in findings.findings.iter().enumerate() { (one(findings, index, finding)) }
+        @if findings.below_threshold > 0 { p.muted { (findings.below_threshold) " more gain less than what is told." } }
+    }
+}
+
+fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
+    let widest = findings.findings.iter().map(|one| one.stalls).fold(f64::MIN_POSITIVE, f64::max);
+    let bar = |part: f64| format!("width:{:.2}%", 100.0 * (part / widest).clamp(0.0, 1.0));
+    html! {
+        article.proposal id=(format!("finding-{}", index + 1)) {
+            h3 { (index + 1) ". " (name(&words::subject(finding))) }
+            p { b { (share(finding.stalls)) } " of modelled stalls, at best " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
+            div.bars-of aria-hidden="true" { i.bar style=(bar(finding.stalls)) {} br; i.bar.gain style=(bar(finding.gain)) {} }
+            p.muted { (shortened(&words::evidence(&finding.evidence), SENTENCE)) "." }
+            @let doubt = words::doubt(finding);
+            @if !doubt.is_empty() { p { b.worse { (shortened(&doubt, SENTENCE)) } "." } }
+            (tried(findings, finding))
+            p { "Next: " }
+            @match same_before(findings, index) {
+                Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
+                None => { pre.command { span { (words::before_next(finding.kind)) (finding.next) } } }
+            }
+            @if let Some(map) = &finding.map { (mapped(finding, map)) }
+        }
+    }
+}
+
+/// The first finding with the same next command.
+fn same_before(findings: &Findings, index: usize) -> Option<usize> {
+    let next = &findings.findings.get(index)?.next;
+    findings.findings.iter().take(index).position(|one| one.next == *next)
+}
+
+/// Every layout that was tried, and the first under every cache.
+fn tried(findings: &Findings, finding: &Finding) -> Markup {
+    let table = html! {
+        table {
+            thead { tr { th { "cache" } th.n { "change of all stalls" } } }
+            tbody { @for (cache, gain) in findings.configurations.iter().zip(&finding.gains) {
+                tr { td { (cache) } td.n { span class=(if *gain < 0.0 { "worse" } else { "better" }) { (words::saved(*gain)) } } }
+            } }
+        }
+    };
+    html! {
+        @if finding.trials.len() > 1 {
+            p { "Else: " @for (index, trial) in finding.trials.iter().skip(1).enumerate() {
+                @if index > 0 { "; " } (words::layout(trial.kind)) " " (words::saved(trial.gain))
+            } "." }
+        }
+        @if let Some((low, high)) = words::spread(finding) {
+            details {
+                summary { "Under " (finding.gains.len()) " caches from " (words::saved(low)) " to " (words::saved(high)) }
+                (scroll("The gain under each cache", &table))
+            }
+        }
+    }
+}
+
+fn mapped(finding: &Finding, map: &MemberMap) -> Markup {
+    let line_map = line_map(finding, map);
+    html! {
+        (letters("Functions", map.functions.iter().map(String::as_str)))
+        (one_map(&line_map, PER))
+    }
+}
+
+fn line_map(finding: &Finding, map: &MemberMap) -> LineMap {
+    let line_bytes = u32::try_from(map.line_bytes).unwrap_or(64);
+    let all: f64 =
+        map.members.iter().flat_map(|one| &one.uses).map(|(_, loads, stores)| loads + stores).sum();
+    let member = |one: &LaidMember, offset: u64| MemberUse {
+        name: one.path.clone(),
+        offset,
+        size_bytes: one.size_bytes,
+        touched: Vec::new(),
+        uses: uses(one, 1000.0 / all.max(1.0)),
+        sharing: None,
+    };
+    let start = map.start_in_line.and_then(|start| u32::try_from(start).ok());
+    let before: Vec<MemberUse> = map.members.iter().map(|one| member(one, one.offset)).collect();
+    let moved = map.members.iter().filter_map(|one| Some(member(one, one.offset_after?)));
+    let moved: Vec<MemberUse> = moved.collect();
+    let apart = map.members.len() - moved.len();
+    let is_split = matches!(finding.kind, lineup_find::Kind::Split);
+    let mut notes = vec![match start {
+        Some(start) => format!("Most objects seen begin {start} bytes into a line."),
+        None => "Objects begin anywhere in a line; this is one that begins a line.".to_owned(),
+    }];
+    if is_split {
+        let members = if apart == 1 { "1 member is" } else { &format!("{apart} members are") };
+        let address = "Objects that do not lie in arrays hold the address of their other part.";
+        notes.push(format!("After: the part that is used much; {members} apart from it. {address}"));
+    }
+    let after_start = if is_split { 0 } else { start.unwrap_or(0) };
+    LineMap {
+        owner: Owner { kind: OwnerKind::Type, name: words::subject(finding), declared_at: None },
+        line_bytes,
+        objects_per_call: Vec::new(),
+        notes,
+        before: ObjectLines::new(map.size_bytes, line_bytes, start.unwrap_or(0), &before),
+        after: map.size_bytes_after.map(|size| ObjectLines::new(size, line_bytes, after_start, &moved)),
+    }
+}
+
+fn uses(one: &LaidMember, scale: f64) -> Vec<RegionUse> {
+    let scaled = |(region, loads, stores): &(usize, f64, f64)| RegionUse {
+        region: *region,
+        loads_per_call: loads * scale,
+        stores_per_call: stores * scale,
+    };
+    one.uses.iter().map(scaled).collect()
+}
+
+/// Where more is told of an owner.
+fn anchor(findings: &Findings, wanted: &str) -> Option<String> {
+    let place = findings.owners.iter().take(ROWS).position(|owner| owner.name == wanted)?;
+    Some(format!("data-{}", place + 1))
+}
+
+fn stalls(findings: &Findings, root: &Node) -> Markup {
+    html! {
+        p.muted { "From left to right: data or code; what is accessed, or the function; the member; the function that accesses it. Heights are shares of all stalls. What has a link is told below." }
+        (boxes(root, &|wanted| anchor(findings, wanted)))
+    }
+}
+
+fn data(findings: &Findings, root: &Node) -> Markup {
+    let more = findings.owners.len().saturating_sub(ROWS);
+    let table = html! {
+        table {
+            thead { tr { th.n { "stalls" } th { "what" } th.n { "accesses" } th.n { "first level missed" } th.n { "second too" } th.n { "used of a line" } th { "members and functions" } } }
+            tbody { @for (index, owner) in findings.owners.iter().take(ROWS).enumerate() { (owner_row(findings, root, index, owner)) } }
+        }
+    };
+    html! {
+        (scroll("What stalls for data", &table))
+        @if more > 0 { p.muted { (more) " more are in the JSON form." } }
+    }
+}
+
+fn owner_row(findings: &Findings, root: &Node, index: usize, owner: &OwnerStalls) -> Markup {
+    html! {
+        tr id=(format!("data-{}", index + 1)) {
+            td.n { (share(owner.share)) }
+            td.name { (name(&owner.name)) @if let Some(size) = owner.size_bytes { " " span.muted { (whole(size)) " B" } } }
+            td.n { (mean(owner.accesses)) }
+            td.n { (mean(owner.l1_misses)) }
+            td.n { (mean(owner.l2_misses)) }
+            td.n { @match owner.used_bytes_per_line { Some(bytes) => { (format!("{bytes:.0} B")) } None => { (UNKNOWN) } } }
+            td.parts { (parts(findings, root, owner)) }
+        }
+    }
+}
+
+/// An owner's members with the functions that stall for each, or its functions.
+fn parts(findings: &Findings, root: &Node, owner: &OwnerStalls) -> Markup {
+    let all = findings.stalls.cycles();
+    let Some(node) = root.inner("data").and_then(|data| data.inner(&owner.name)) else { return html! {} };
+    let (inner, more) = node.largest(PARTS, all);
+    html! {
+        details {
+            @let count = inner.len() + more;
+            summary { (count) @if owner.members.is_empty() { " function" } @else { " member" } @if count != 1 { "s" } }
+            ul.plain {
+                @for (part, of_all) in &inner {
+                    li { (share(*of_all)) " " (name(part))
+                        @if let Some(member) = node.inner(part) {
+                            @let (functions, _) = member.largest(3, all);
+                            @if !functions.is_empty() {
+                                " in " @for (index, (function, _)) in functions.iter().enumerate() { @if index > 0 { ", " } (name(function)) }
+                            }
+                        }
+                    }
+                }
+                @if more > 0 { li.muted { (more) " more" } }
+            }
+        }
+    }
+}
+
+fn functions(findings: &Findings) -> Markup {
+    let has_clock = findings.clock_samples.is_some();
+    let table = html! {
+        table {
+            thead { tr {
+                th.n { "stalls" } th.n { "data" } th.n { "code" } th.n { "instructions" }
+                @if has_clock { th.n { "of cycles" } th.n { "of time" } }
+                th { "function" } th { "file" }
+            } }
+            tbody { @for one in findings.functions.iter().take(ROWS) { (function_row(findings, one, has_clock)) } }
+        }
+    };
+    html! {
+        @if let Some(samples) = findings.clock_samples {
+            p.muted {
+                "Of cycles: the model's share, with a cycle for each instruction. Of time: the clock's share of "
+                (whole(samples)) " samples, with its 95 % interval; bold where the model's share lies outside."
+            }
+        }
+        (scroll("Functions", &table))
+        @if findings.functions.len() > ROWS { p.muted { (findings.functions.len() - ROWS) " more are in the JSON form." } }
+    }
+}
+
+fn function_row(findings: &Findings, one: &FunctionStalls, has_clock: bool) -> Markup {
+    let of = |cycles: u64| share(cycles as f64 / findings.stalls.cycles().max(1) as f64);
+    html! {
+        tr {
+            td.n { (share(one.share)) } td.n { (of(one.stalls.data_cycles)) } td.n { (of(one.stalls.code_cycles)) }
+            td.n { (whole(one.instructions)) }
+            @if has_clock {
+                td.n { (share(one.of_cycles)) }
+                td.n { @if let Some(clock) = &one.clock {
+                    @let text = format!("{} [{}, {}]", share(clock.share), share(clock.low), share(clock.high));
+                    @if clock.is_explained { (text) } @else { b { (text) } }
+                } @else { (UNKNOWN) } }
+            }
+            td.name { (name(&one.name)) }
+            td { span.muted { (shortened(one.image.rsplit('/').next().unwrap_or_default(), 60)) } }
+        }
+    }
+}
+
+fn measured(findings: &Findings) -> Markup {
+    let sample = &findings.sample;
+    html! {
+        dl.facts {
+            dt { "command" } dd { (name(&findings.command.join(" "))) }
+            dt { "recorded by" } dd { (shortened(&findings.recorder, 200)) }
+            dt { "caches" } dd { (shortened(&findings.caches.join(", "), 200)) }
+            dt { "a line from the second level, from memory" } dd { (findings.l2_cycles) ", " (findings.memory_cycles) " cycles" }
+            dt { "windows of the run" } dd { (whole(sample.windows)) ", with " (whole(sample.accesses)) " of " (whole(sample.of_accesses)) " accesses" }
+            @for class in findings.coverage.classes.iter().filter(|class| class.share > 0.0) {
+                dt { "of data stalls: " (class.class) } dd { (share(class.share)) }
+            }
+        }
+        @for note in &findings.notes { p { b { (shortened(note, SENTENCE)) } } }
+    }
+}

@@ -1,0 +1,78 @@
+//! Findings in words, for every output.
+
+use crate::figure::{change, share, whole};
+use crate::visible::one_line;
+use lineup_find::{Evidence, Finding, Kind, Sign};
+
+/// Members named at most.
+const MEMBERS: usize = 6;
+
+/// What a finding is of.
+pub fn subject(finding: &Finding) -> String {
+    match (&finding.subject, finding.kind) {
+        (None, _) => "the code of the whole program".to_owned(),
+        (Some(name), Kind::Code) => format!("the code of {}", one_line(name)),
+        (Some(name), _) => one_line(name).into_owned(),
+    }
+}
+
+/// What a kind of layout is.
+pub fn layout(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Order => "members in the order of their use",
+        Kind::Split => "what is used much apart from what is not",
+        Kind::Columns => "an array for each member",
+        Kind::Code => "what is executed side by side",
+    }
+}
+
+/// A gain as a change of all modelled stalls.
+pub fn saved(gain: f64) -> String {
+    change(1.0 - gain)
+}
+
+/// The least and the most that a finding gains under any of its caches.
+pub fn spread(finding: &Finding) -> Option<(f64, f64)> {
+    let low = finding.gains.iter().copied().min_by(f64::total_cmp)?;
+    Some((low, finding.gains.iter().copied().max_by(f64::total_cmp)?))
+}
+
+/// Which caches lose; empty when none does.
+pub fn doubt(finding: &Finding) -> String {
+    match &finding.sign {
+        Sign::Steady => String::new(),
+        Sign::DependsOn(losing) => format!("depends on the cache: worse with {}", losing.join(", ")),
+    }
+}
+
+/// What a finding rests on.
+pub fn evidence(evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Type {
+            lines, lines_needed, used, unused, objects, in_arrays, used_bytes_per_line, ..
+        } => {
+            let per_line = used_bytes_per_line
+                .map_or_else(String::new, |bytes| format!(", {bytes:.0} bytes used of each line fetched"));
+            let named: Vec<_> = used.iter().take(MEMBERS).map(|name| one_line(name)).collect();
+            let more = used.len().saturating_sub(named.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!(
+                "{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
+                named.join(", "),
+                whole(*objects),
+                share(*in_arrays)
+            )
+        }
+        Evidence::Code { executed_bytes, lines, lines_needed } => {
+            format!("{lines_needed} of {lines} lines needed for {} bytes executed", whole(*executed_bytes))
+        }
+    }
+}
+
+/// What comes before the next command of a finding.
+pub fn before_next(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Code => "build with -fprofile-use to .profiled, then ",
+        _ => "",
+    }
+}

@@ -1,0 +1,145 @@
+//! The page of `lineup find`: names may hold anything, and every link leads somewhere.
+
+use lineup_find::{
+    ClassShare, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls,
+    OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+};
+use lineup_report::find::find_page;
+use scraper::{Html, Selector};
+
+const HOSTILE: &str = "</style><script>alert(1)</script>\u{202e}<b title='x'>";
+
+fn member(path: &str, offset: u64, offset_after: Option<u64>, uses: &[(usize, f64, f64)]) -> LaidMember {
+    LaidMember { path: path.to_owned(), offset, size_bytes: 8, offset_after, uses: uses.to_vec() }
+}
+
+/// A type of which the second of three members is used.
+fn finding(name: &str) -> Finding {
+    Finding {
+        subject: Some(name.to_owned()),
+        kind: Kind::Order,
+        stalls: 0.5,
+        gain: 0.25,
+        gains: vec![0.25, -0.01],
+        sign: Sign::DependsOn(vec!["small".to_owned()]),
+        evidence: Evidence::Type {
+            size_bytes: 80,
+            lines: 2,
+            lines_needed: 1,
+            used: vec![HOSTILE.to_owned()],
+            unused: 2,
+            objects: 7,
+            in_arrays: 0.5,
+            used_bytes_per_line: Some(8.0),
+        },
+        trials: vec![Trial { kind: Kind::Order, gain: 0.25 }, Trial { kind: Kind::Columns, gain: 0.2 }],
+        functions: vec![HOSTILE.to_owned()],
+        next: format!("lineup study --region '{HOSTILE}' -- ./a"),
+        map: Some(MemberMap {
+            size_bytes: 80,
+            size_bytes_after: Some(80),
+            line_bytes: 64,
+            start_in_line: None,
+            functions: vec![HOSTILE.to_owned()],
+            members: vec![
+                member("first", 0, Some(8), &[]),
+                member(HOSTILE, 72, Some(0), &[(0, 30.0, 10.0)]),
+                member("last", 8, None, &[]),
+            ],
+        }),
+    }
+}
+
+fn findings() -> Findings {
+    let frames = ["data", HOSTILE, "used", "f"].map(str::to_owned).to_vec();
+    Findings {
+        schema: "lineup.find/1",
+        command: vec![HOSTILE.to_owned()],
+        recorder: HOSTILE.to_owned(),
+        caches: vec!["l1d=32K,8,64".to_owned()],
+        l2_cycles: 14,
+        memory_cycles: 200,
+        instructions: 1000,
+        stalls: Stalls { code_cycles: 100, data_cycles: 900 },
+        coverage: Coverage {
+            of_all: Some(1.0),
+            named: Some(1.0),
+            classes: vec![ClassShare { class: "member", share: 1.0 }],
+        },
+        sample: Sample { windows: 1, accesses: 10, of_accesses: 10, stall_cycles: 1000 },
+        configurations: vec!["as modelled".to_owned(), "small".to_owned()],
+        findings: vec![finding(HOSTILE), finding("other")],
+        below_threshold: 1,
+        owners: vec![OwnerStalls {
+            name: HOSTILE.to_owned(),
+            class: "member",
+            size_bytes: Some(80),
+            accesses: 40.0,
+            l1_misses: 4.0,
+            l2_misses: 4.0,
+            stall_cycles: 900.0,
+            share: 0.9,
+            used_bytes_per_line: Some(8.0),
+            members: vec![MemberStalls {
+                path: "used".to_owned(),
+                offset: 72,
+                size_bytes: 8,
+                accesses: 40.0,
+                stall_cycles: 900.0,
+                share: 0.9,
+            }],
+            functions: vec![(HOSTILE.to_owned(), 1.0)],
+        }],
+        functions: Vec::new(),
+        stacks: vec![
+            Stack { frames, cycles: 900 },
+            Stack { frames: vec!["code".to_owned(), HOSTILE.to_owned()], cycles: 100 },
+        ],
+        clock_samples: None,
+        notes: vec![HOSTILE.to_owned()],
+    }
+}
+
+fn page() -> Html {
+    Html::parse_document(&find_page(&findings(), HOSTILE, HOSTILE))
+}
+
+fn count(page: &Html, selector: &str) -> usize {
+    page.select(&Selector::parse(selector).unwrap()).count()
+}
+
+#[test]
+fn names_stay_text() {
+    let text = find_page(&findings(), HOSTILE, HOSTILE);
+    let page = page();
+    assert_eq!((count(&page, "script"), count(&page, "[title=x]"), count(&page, "style")), (0, 0, 1));
+    assert!(!text.contains('\u{202e}') && text.contains("alert(1)"));
+}
+
+#[test]
+fn every_link_leads_to_something_on_the_page() {
+    let page = page();
+    let mut links = 0;
+    for link in page.select(&Selector::parse("a[href]").unwrap()) {
+        let target = link.value().attr("href").unwrap().strip_prefix('#').expect("a place on the page");
+        let ids = Selector::parse("[id]").unwrap();
+        let found = page.select(&ids).filter(|at| at.value().id() == Some(target));
+        assert_eq!(found.count(), 1, "{target}");
+        links += 1;
+    }
+    // The contents, the way past them, the type's box, and the second finding's command.
+    assert_eq!(links, 6 + 1 + 1 + 1);
+}
+
+#[test]
+fn a_finding_has_the_lines_of_its_type_before_and_after() {
+    let page = page();
+    // Before, the used member is on the second line; after, on the first. Both findings have both.
+    let heads: Vec<String> =
+        page.select(&Selector::parse(".line-head b").unwrap()).map(|head| head.text().collect()).collect();
+    assert_eq!(heads, ["line 1", "line 0", "line 1", "line 0"]);
+    assert_eq!(count(&page, ".stacks .d0"), 2);
+    let share: String =
+        page.select(&Selector::parse(".stacks .d1 b").unwrap()).next().unwrap().text().collect();
+    assert_eq!(share, "90.0 %");
+}
