@@ -2,6 +2,7 @@
 
 mod diff;
 mod folded;
+mod kernel;
 mod pprof;
 mod text;
 
@@ -9,6 +10,7 @@ use crate::explain;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
+use crate::record::kernel::KernelOptions;
 use crate::record::{host_caches, variable};
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result};
@@ -69,8 +71,10 @@ pub(crate) struct Options {
     json: bool,
     #[command(flatten)]
     limits: Surroundings,
+    #[command(flatten)]
+    kernel: KernelOptions,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "kernel", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -104,19 +108,11 @@ pub(crate) const WINDOW_MIB: u64 = 32;
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
-    let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
-    let wanted = Wanted {
-        run: options.limits.run(&options.command, &options.environment, &interrupts, &stages)?,
-        caches: options.caches.clone(),
-        window_mib: options.windows,
-        recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
-        streams: if options.json { Streams::Shown } else { Streams::Ours },
-        least_gain: options.least,
-        asks_clock: !options.no_clock,
-    };
     let old = options.diff.as_deref().map(diff::Old::read).transpose()?;
-    let subject = Subject::load(&wanted.run, None)?;
-    let findings = find(wanted, &subject, &stages, &interrupts)?;
+    let findings = match options.kernel.kernel.is_some() {
+        true => kernel::find(options, &stages, &interrupts)?,
+        false => of_program(options, &stages, &interrupts)?,
+    };
     stages.end();
     write(options, &findings)?;
     let out = match (options.json, old) {
@@ -126,6 +122,21 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&out)?;
     Ok(Outcome::Done)
+}
+
+fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Findings> {
+    let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
+    let wanted = Wanted {
+        run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        caches: options.caches.clone(),
+        window_mib: options.windows,
+        recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
+        streams: if options.json { Streams::Shown } else { Streams::Ours },
+        least_gain: options.least,
+        asks_clock: !options.no_clock,
+    };
+    let subject = Subject::load(&wanted.run, None)?;
+    find(wanted, &subject, stages, interrupts)
 }
 
 /// Writes the files that are wanted.
@@ -224,14 +235,18 @@ fn work_out(
     least_gain: f64,
     stages: &Stages,
 ) -> Result<Findings> {
-    let name = || recording.display().to_string();
-    stages.stage(&format!("reading {}, in MiB", recording.display()));
-    let file = lineup_mapping::open(recording).with_context(name)?;
-    let reader = Reader::new(BufReader::new(ReadInStage::new(file, stages))).with_context(name)?;
-    let recorded = Recorded::read(reader);
+    let recorded = read(recording, stages)?;
     let debug: Vec<Option<DebugInfo>> =
         recorded.images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
     stages.stage("naming accesses and trying layouts");
     let wanted = lineup_find::Options { least_gain, ..lineup_find::Options::default() };
     Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), clock, &wanted)?)
+}
+
+/// Reads a whole recording.
+fn read(recording: &Path, stages: &Stages) -> Result<Recorded> {
+    let name = || recording.display().to_string();
+    stages.stage(&format!("reading {}, in MiB", recording.display()));
+    let file = lineup_mapping::open(recording).with_context(name)?;
+    Ok(Recorded::read(Reader::new(BufReader::new(ReadInStage::new(file, stages))).with_context(name)?))
 }

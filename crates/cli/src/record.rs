@@ -187,6 +187,7 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         warmup: options.warmup,
         caches: &options.caches,
         out: &options.out,
+        what: kernel::What::Calls,
     };
     kernel::run(&options.kernel, &wanted, options.json)
 }

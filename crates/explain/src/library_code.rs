@@ -4,7 +4,17 @@ use crate::access_context::AccessContext;
 use crate::loaded_images::LoadedImages;
 use crate::located::Names;
 use crate::name::Name;
+use lineup_model::program::Function;
+use lineup_model::types::Language;
 use std::collections::HashMap;
+
+/// True when debug information tells more of a function than that it is there, as it does of one in assembler.
+fn is_told_of(function: &Function) -> bool {
+    !(matches!(function.language, Language::Assembly | Language::Other)
+        && function.parameters.is_empty()
+        && function.variables.is_empty()
+        && function.inlined.is_empty())
+}
 
 /// What is known of program counters, kept so that it is looked up once.
 #[derive(Default, Debug)]
@@ -29,7 +39,8 @@ impl LibraryCode {
         let (index, link) = images.at(pc)?;
         let image = images.get(index)?;
         let is_described = *self.described.entry(pc).or_insert_with(|| {
-            !image.is_shared_library() && image.functions.iter().any(|function| function.contains(link))
+            let tells = |function: &&Function| function.contains(link) && is_told_of(function);
+            !image.is_shared_library() && image.functions.iter().any(|function| tells(&function))
         });
         if is_described {
             return None;

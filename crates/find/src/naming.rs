@@ -15,6 +15,10 @@ use std::collections::{BTreeSet, HashMap};
 const PAGE_BYTES: u64 = 4096;
 /// Pages between two that belong to one stack, at most: frames may be large.
 const GAP_PAGES: u64 = 64;
+/// Where addresses begin that only kernels have: their stacks are small, and lie close to each other.
+const KERNEL: u64 = 1 << 63;
+/// Pages between two that belong to one stack of a kernel, at most.
+const KERNEL_GAP_PAGES: u64 = 2;
 
 /// Where an access lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,7 +139,8 @@ fn ranges(pages: &BTreeSet<u64>) -> Vec<StackRange> {
     let mut ranges: Vec<StackRange> = Vec::new();
     for page in pages {
         let (start, end) = (page * PAGE_BYTES, (page + 1).saturating_mul(PAGE_BYTES));
-        match ranges.last_mut().filter(|last| start - last.end <= GAP_PAGES * PAGE_BYTES) {
+        let gap = if start >= KERNEL { KERNEL_GAP_PAGES } else { GAP_PAGES };
+        match ranges.last_mut().filter(|last| start - last.end <= gap * PAGE_BYTES) {
             Some(last) => last.end = end,
             None => ranges.push(StackRange { thread: ThreadId(ranges.len() as u32), start, end }),
         }

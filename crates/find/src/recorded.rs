@@ -34,6 +34,16 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Leaves out the counts of code below an address, as that of a guest's programs; gives its share of all instructions.
+    /// Windows stay whole, since such code uses the caches as well.
+    pub fn leave_out_below(&mut self, start: u64) -> f64 {
+        let sum = |runs: &[ProfileRun]| runs.iter().map(|run| run.instructions).sum::<u64>();
+        let all = sum(&self.runs);
+        self.runs.retain(|run| run.pc >= start);
+        self.instructions.retain(|counts| counts.pc >= start);
+        (all - sum(&self.runs)) as f64 / all.max(1) as f64
+    }
+
     /// Reads a recording through.
     pub fn read<R: Read>(mut reader: Reader<R>) -> Recorded {
         let mut recorded = Recorded {

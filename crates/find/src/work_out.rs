@@ -5,8 +5,8 @@ use crate::clock::{self, Clock};
 use crate::configurations::configurations;
 use crate::error::FindError;
 use crate::findings::{
-    ClassShare, Coverage, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls, Sample, Stack,
-    Stalls, Trial,
+    ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls,
+    Sample, Stack, Stalls, Trial,
 };
 use crate::gains::{self, Bench, Gain, Subject};
 use crate::member_map::member_map;
@@ -38,11 +38,14 @@ pub struct Options {
     pub most_findings: usize,
     /// What misses cost.
     pub latency: Latency,
+    /// Words of the command that a finding goes on with, up to its functions; `None` for a program that `lineup study`
+    /// can build.
+    pub next: Option<Vec<String>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { least_gain: 0.01, most_findings: 10, latency: Latency::default() }
+        Options { least_gain: 0.01, most_findings: 10, latency: Latency::default(), next: None }
     }
 }
 
@@ -271,7 +274,9 @@ impl Work<'_, '_> {
     fn functions_of(&self, owner: Owner, image: Option<&str>) -> Vec<(String, f64)> {
         let own = self.attribution.owners.iter().filter(|((of, _), _)| *of == owner);
         let own = own.map(|((_, function), tally)| (*function, tally.cycles(self.options.latency)));
-        let own: Vec<(usize, f64)> = own.collect();
+        let mut own: Vec<(usize, f64)> = own.collect();
+        // Sums of fractions come out the same each time.
+        own.sort_by_key(|(function, _)| *function);
         let all: f64 = own.iter().map(|(_, cycles)| cycles).sum();
         let named = own.into_iter().filter_map(|(function, cycles)| {
             let counts = &self.attribution.functions[function];
@@ -344,9 +349,11 @@ impl Work<'_, '_> {
         // Of the whole run, the subject's stalls are known, and of the windows, what part of them is saved.
         let in_windows = gain.window_cycles as f64 / bench.base.first().copied().unwrap_or(1).max(1) as f64;
         let scale = if in_windows > 0.0 { stalls / all_cycles / in_windows } else { 1.0 };
-        // Where code comes to lie is luck as well: a function saves no more than it stalls.
-        let most = match gain.subject {
-            Subject::Function(Some(_)) => stalls / all_cycles,
+        // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
+        let most = match (gain.subject, &gain.evidence) {
+            (Subject::Function(Some(_)), Evidence::Code { lines, lines_needed, .. }) => {
+                stalls / all_cycles * (1.0 - *lines_needed as f64 / (*lines).max(1) as f64)
+            }
             _ => f64::INFINITY,
         };
         let scaled = |gain: f64| (gain * scale).min(most);
@@ -378,6 +385,9 @@ impl Work<'_, '_> {
             let all = first.iter().copied().chain(regions.clone()).chain(["--"]);
             shell_words::join(all.chain(command.iter().map(String::as_str)))
         };
+        if let Some(next) = &self.options.next {
+            return shell_words::join(next.iter().map(String::as_str).chain(regions));
+        }
         match kind {
             Kind::Code => {
                 let with = |first: String| shell_words::join([first].iter().chain(command.iter().skip(1)));

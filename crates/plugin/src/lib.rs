@@ -17,6 +17,7 @@
 //! [`lineup_recording::plan::Discovery`], every other run a recording.
 
 mod audit;
+mod block;
 mod callbacks;
 mod describe;
 mod ffi;

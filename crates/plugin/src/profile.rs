@@ -54,6 +54,17 @@ pub(crate) fn set_current(vcpu: u32, profile: Option<&mut Profiled>) {
     }
 }
 
+/// Hands a virtual CPU of a whole system its profile, which stays where it is until [`take_current`].
+pub(crate) fn give_current(vcpu: u32, profile: Box<Profiled>) {
+    set_current(vcpu, Some(Box::leak(profile)));
+}
+
+/// Takes from a virtual CPU what [`give_current`] gave it: from `Box::leak`, or null.
+pub(crate) fn take_current(vcpu: u32) -> *mut Profiled {
+    let slot = CURRENT.get(vcpu as usize);
+    slot.map_or(std::ptr::null_mut(), |slot| slot.swap(std::ptr::null_mut(), Ordering::AcqRel))
+}
+
 /// The profile of the thread on a virtual CPU.
 ///
 /// # Safety

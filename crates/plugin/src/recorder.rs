@@ -137,7 +137,7 @@ impl Recorder {
                 Some(opened.map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?)
             }
         };
-        let profile = (plan.header.mode == Mode::WholeProgram).then(|| profile(&plan)).transpose()?;
+        let profile = (plan.header.mode == Mode::WholeProgram).then(|| profile_of(&plan)).transpose()?;
         let process = journal.begin_process();
         let recorder = Recorder {
             api,
@@ -444,7 +444,7 @@ impl Recorder {
 }
 
 /// Counts of the whole program. Each thread of the guest leaves a processor to its model where there are enough.
-fn profile(plan: &Plan) -> Result<Profile, String> {
+pub(crate) fn profile_of(plan: &Plan) -> Result<Profile, String> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let profile = Profile::new(&plan.header.caches, processors / 2);
     let profile = profile.map_err(|(text, error)| format!("{text}: {error}"))?;

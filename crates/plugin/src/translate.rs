@@ -1,33 +1,21 @@
 //! What the emulator calls when it translates a block: decides which callbacks the block gets.
 
-use crate::callbacks::{on_access, on_block, on_chain, on_chain_of, on_profiled, on_profiled_access};
-use crate::ffi::{self, INLINE_ADD, MemCallback, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
-use crate::isa::{self, Flow};
+use crate::block::{Insn, insns, profile_block};
+use crate::callbacks::{on_access, on_block};
+use crate::ffi::{INLINE_ADD, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::isa::Flow;
 use crate::recorder::{self, Recorder, Translation};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
 use lineup_follow::maps::guest_files;
-use lineup_model::abi::Machine;
 use lineup_model::access::code_granules;
-use lineup_profile::{Follower, Profile, Side, chains};
 use lineup_recording::plan::BlockRoles;
-use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering;
-
-/// An instruction of a block.
-struct Insn<'tb> {
-    handle: *mut ffi::Insn,
-    pc: u64,
-    size_bytes: u64,
-    bytes: &'tb [u8],
-    decoded: isa::Insn,
-    only_leaves: bool,
-}
 
 /// A block is translated.
 pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
     let Some(recorder) = recorder::get() else { return };
     // SAFETY: `tb` is valid for this callback.
-    let insns = unsafe { recorder.insns(tb) };
+    let insns = unsafe { insns(&recorder.api, recorder.machine, tb) };
     let Some(first) = insns.first() else { return };
     // SAFETY: the instruction is valid for this callback. In user mode its host address is the guest's plus a constant.
     let host = unsafe { (recorder.api.insn_haddr)(first.handle) } as u64;
@@ -37,60 +25,13 @@ pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
     recorder.look_at_images(&mut translation, first.pc, guest_base);
     match &recorder.profile {
         // SAFETY: `tb` and its instructions are valid for this callback.
-        Some(profile) => unsafe { recorder.profile_block(profile, tb, &insns) },
+        Some(profile) => unsafe { profile_block(&recorder.api, recorder.machine, profile, tb, &insns) },
         // SAFETY: as above.
         None => unsafe { recorder.watch_block(&mut translation, tb, &insns, guest_base) },
     }
 }
 
 impl Recorder {
-    /// The block's instructions.
-    ///
-    /// # Safety
-    /// `tb` must be the block under translation, and `'tb` no longer than that.
-    unsafe fn insns<'tb>(&self, tb: *mut Tb) -> Vec<Insn<'tb>> {
-        let api = &self.api;
-        // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
-        let raw = |index| unsafe {
-            let handle = (api.block_insn)(tb, index);
-            let (data, size) = ((api.insn_data)(handle), (api.insn_size)(handle));
-            let bytes: &'tb [u8] =
-                if data.is_null() { &[] } else { std::slice::from_raw_parts(data.cast::<u8>(), size) };
-            (handle, (api.insn_vaddr)(handle), bytes)
-        };
-        // SAFETY: the caller's promise.
-        let raw: Vec<_> = (0..unsafe { (api.block_insns)(tb) }).map(raw).collect();
-        let is_thumb = self.machine == Machine::Arm && {
-            let places: Vec<(u64, &[u8])> = raw.iter().map(|(_, pc, bytes)| (*pc, *bytes)).collect();
-            isa::is_thumb(&places, || {
-                raw.last().map_or_else(String::new, |(handle, _, _)| self.text(*handle))
-            })
-        };
-        let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &'tb [u8])| {
-            let decoded = isa::of(self.machine).decode(bytes, is_thumb);
-            // SAFETY: the handle is valid for the translation under way.
-            let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
-            let only_leaves = isa::of(self.machine).only_leaves(bytes, is_thumb);
-            Insn { handle, pc, size_bytes, bytes, decoded, only_leaves }
-        };
-        let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {
-            !isa::is_only_listed(self.machine, *index, *pc, bytes)
-        };
-        raw.into_iter().enumerate().filter(is_executed).map(|(_, raw)| insn(raw)).collect()
-    }
-
-    /// The emulator's own disassembly.
-    fn text(&self, handle: *mut ffi::Insn) -> String {
-        // SAFETY: the handle is valid for the translation under way; the text is ours to free, and its few bytes are
-        // left to the process, since the emulator's allocator need not be ours.
-        let text = unsafe { (self.api.insn_text)(handle) };
-        if text.is_null() {
-            return String::new();
-        }
-        // SAFETY: not null, and a C string by the interface.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-    }
-
     /// Takes in files that were mapped since the last block.
     fn look_at_images(&self, translation: &mut Translation, pc: u64, guest_base: u64) {
         if translation.images.image_at(pc).is_some() {
@@ -102,40 +43,6 @@ impl Recorder {
         let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));
         self.write(&mut encoder);
-    }
-
-    /// # Safety
-    /// `tb` must be the block under translation and `insns` its instructions.
-    unsafe fn profile_block(&self, profile: &Profile, tb: *mut Tb, insns: &[Insn<'_>]) {
-        let places: Vec<(u64, u64)> = insns.iter().map(|insn| (insn.pc, insn.size_bytes)).collect();
-        let mut follower = Follower::new(self.machine);
-        let chains = chains(insns.iter().map(|insn| follower.step(insn.pc, insn.bytes)));
-        let block = profile.block(&places, &chains);
-        let ask = |insn: usize, callback: MemCallback, data: u64| {
-            let (insn, data) = (insns[insn].handle, data as usize as *mut c_void);
-            // SAFETY: the caller's promise; the data is not followed.
-            unsafe { (self.api.insn_mem)(insn, callback, NO_REGISTERS, READS_AND_WRITES, data) };
-        };
-        for insn in chains.alone.iter().filter(|insn| !insns[**insn].only_leaves) {
-            ask(*insn, on_profiled_access, u64::from(block.counters) + 2 * *insn as u64);
-        }
-        for (number, (chain, handle)) in chains.all.iter().zip(&block.handles).enumerate() {
-            let begins = number == 0 && chains.begin_block;
-            let callback = match (chain.only, begins) {
-                (None, true) => on_chain::<true>,
-                (None, false) => on_chain::<false>,
-                (Some(Side::Load), true) => on_chain_of::<true, false>,
-                (Some(Side::Load), false) => on_chain_of::<false, false>,
-                (Some(Side::Store), true) => on_chain_of::<true, true>,
-                (Some(Side::Store), false) => on_chain_of::<false, true>,
-            };
-            ask(chain.links[0].insn, callback, handle.data());
-        }
-        if !chains.begin_block {
-            let run = block.run as usize as *mut c_void;
-            // SAFETY: the caller's promise; the number is not followed.
-            unsafe { (self.api.block_exec)(tb, on_profiled, NO_REGISTERS, run) };
-        }
     }
 
     /// # Safety

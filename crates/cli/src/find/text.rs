@@ -24,7 +24,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
         let _ = match before {
             Some(before) => writeln!(out, "    → as for {}", words::subject(before)),
             None => {
-                let first = words::before_next(finding.kind);
+                let first = words::before_next(finding);
                 writeln!(out, "    → {first}{}", one_line(&finding.next))
             }
         };

@@ -105,6 +105,7 @@ fn measure(
         warmup: 0,
         caches: &variant.caches,
         out: &out,
+        what: kernel::What::Calls,
     };
     let prepared = kernel::prepare(&options.kernel, &wanted, stages, interrupts)?;
     let recorded = kernel::record(&prepared, stages, interrupts)?;

@@ -1,7 +1,7 @@
 //! From the guest's boot to the marker at which the recording begins.
 
 use super::get;
-use super::translate;
+use super::{profile, translate};
 use crate::ffi::{Api, NO_REGISTERS, PluginId, Tb};
 use std::ffi::{c_uint, c_void};
 
@@ -40,9 +40,10 @@ unsafe extern "C" fn on_first_marker(_vcpu: c_uint, data: *mut c_void) {
 unsafe extern "C" fn on_reset(id: PluginId) {
     let Some(system) = get() else { return };
     system.begin();
+    let on_translate = if system.profile.is_some() { profile::on_translate } else { translate::on_translate };
     // SAFETY: as in `watch_for_marker`.
     unsafe {
-        (system.api.on_translate)(id, translate::on_translate);
+        (system.api.on_translate)(id, on_translate);
         (system.api.on_exit)(id, on_exit, std::ptr::null_mut());
     }
 }

@@ -22,6 +22,7 @@ mod cpu;
 mod flag;
 pub(crate) mod privileged;
 mod processor;
+mod profile;
 mod sites;
 mod stream;
 mod task;
@@ -30,14 +31,16 @@ mod translate;
 use crate::ffi::{Api, PluginId};
 use crate::limits::BLOCK_BYTES;
 use crate::output::Output;
+use crate::recorder::profile_of;
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
 use lineup_follow::selection::Picker;
 use lineup_model::image::LoadedImage;
 use lineup_model::machine::{Machine, ReturnAddress};
 use lineup_model::region::RegionId;
+use lineup_profile::Profile;
 use lineup_recording::plan::Plan;
-use lineup_recording::{Arm, Encoder, Header, RegionCounts, Summary, SystemPlan, SystemSummary};
+use lineup_recording::{Arm, Encoder, Header, Mode, RegionCounts, Summary, SystemPlan, SystemSummary};
 use processor::{Directory, Processor};
 use sites::Sites;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -94,6 +97,8 @@ pub(crate) struct System {
     /// that turns them off.
     flag_saves: HashMap<u64, u64>,
     output: Output,
+    /// Counts of the whole system, when that is what is wanted.
+    profile: Option<Profile>,
     pub(crate) sites: Mutex<Sites>,
     /// Stacks that are in the recording, by their lowest addresses.
     stacks: Mutex<HashSet<u64>>,
@@ -137,6 +142,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
     let caches =
         plan.header.caches.iter().map(|text| text.parse().map_err(|error| format!("{text}: {error}")));
     let caches = caches.collect::<Result<Vec<CacheSpec>, String>>()?;
+    let profile = (plan.header.mode == Mode::WholeProgram).then(|| profile_of(&plan)).transpose()?;
     let output = Output::create(&plan.output, &plan.header)
         .map_err(|error| format!("cannot write the recording {}: {error}", plan.output))?;
     let system = System {
@@ -147,6 +153,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         flag_saves: kernel.flag_saves.iter().copied().collect(),
         caches,
         output,
+        profile,
         sites: Mutex::default(),
         stacks: Mutex::default(),
         tasks: Mutex::default(),
@@ -185,6 +192,9 @@ impl System {
             build_id: None,
         });
         self.write(&mut encoder);
+        if self.profile.is_some() {
+            return self.begin_profile();
+        }
         for (index, slot) in CPUS.iter().enumerate().take(self.kernel.cpus.max(1) as usize) {
             let processor = Processor::new(&self.caches, self.kernel.latency);
             let steps = self.kernel.stream_steps;
@@ -271,6 +281,9 @@ impl System {
     pub(crate) fn finish(&self, is_complete: bool) {
         if !self.begun.load(Ordering::Acquire) || self.is_over.swap(true, Ordering::AcqRel) {
             return;
+        }
+        if self.profile.is_some() {
+            return self.finish_profile();
         }
         let taken: Vec<*mut Cpu> =
             CPUS.iter().map(|slot| slot.swap(ptr::null_mut(), Ordering::AcqRel)).collect();

@@ -79,7 +79,7 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
             p { "Next: " }
             @match same_before(findings, index) {
                 Some(before) => { p { "As for " a href=(format!("#finding-{}", before + 1)) { "finding " (before + 1) } "." } }
-                None => { pre.command { span { (words::before_next(finding.kind)) (finding.next) } } }
+                None => { pre.command { span { (words::before_next(finding)) (finding.next) } } }
             }
             @if let Some(map) = &finding.map { (mapped(finding, map)) }
         }

@@ -69,10 +69,10 @@ pub fn evidence(evidence: &Evidence) -> String {
     }
 }
 
-/// What comes before the next command of a finding.
-pub fn before_next(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Code => "build with -fprofile-use to .profiled, then ",
-        _ => "",
+/// What comes before the next command of a finding: a comparison needs something to compare with.
+pub fn before_next(finding: &Finding) -> &'static str {
+    match finding.next.starts_with("lineup compare ") {
+        true => "build with -fprofile-use to .profiled, then ",
+        false => "",
     }
 }

@@ -88,6 +88,18 @@ pub(crate) struct KernelOptions {
     intervene: Vec<Arm>,
 }
 
+impl KernelOptions {
+    /// The words of a command that records this guest, up to its regions.
+    pub(crate) fn next_words(&self) -> Vec<String> {
+        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let mut words = ["lineup", "record"].map(str::to_owned).to_vec();
+        words.extend(self.kernel.iter().flat_map(|image| ["--kernel".to_owned(), path(image)]));
+        words.extend(self.debug.iter().flat_map(|debug| ["--debug".to_owned(), path(debug)]));
+        words.extend(["--workload".to_owned(), self.workload.clone()]);
+        words
+    }
+}
+
 /// What does not concern kernels alone.
 pub(crate) struct Wanted<'a> {
     /// Regions and their weights, as typed.
@@ -102,6 +114,20 @@ pub(crate) struct Wanted<'a> {
     pub(crate) caches: &'a [CacheSpec],
     /// The recording.
     pub(crate) out: &'a Path,
+    /// What is recorded: calls, or the whole guest.
+    pub(crate) what: What,
+}
+
+/// What is recorded of a guest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Calls of the regions.
+    Calls,
+    /// What is executed and accessed in all, with windows of the run of so many bytes.
+    Whole {
+        /// Memory for windows.
+        window_bytes: u64,
+    },
 }
 
 /// A kernel that is ready to be booted and recorded.
@@ -111,6 +137,18 @@ pub(crate) struct Prepared {
     file: PathBuf,
     workload: Workload,
     plan: Plan,
+}
+
+impl Prepared {
+    /// The file that describes the kernel: its vmlinux, or its image.
+    pub(crate) fn described(&self) -> &str {
+        &self.plan.program
+    }
+
+    /// Where the kernel's part of the addresses begins.
+    pub(crate) fn kernel_start(&self) -> u64 {
+        self.plan.system.as_ref().map_or(0, |system| system.entries.kernel_start)
+    }
 }
 
 /// A kernel that was recorded.
@@ -204,7 +242,11 @@ fn plan(
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.1;
-    header.mode = Mode::System;
+    let window_bytes = match wanted.what {
+        What::Calls => 0,
+        What::Whole { window_bytes } => window_bytes,
+    };
+    header.mode = if wanted.what == What::Calls { Mode::System } else { Mode::WholeProgram };
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
@@ -218,6 +260,7 @@ fn plan(
         output: text_of(&std::path::absolute(wanted.out).context("the recording's path")?)?,
         program: described.to_owned(),
         system: Some(system),
+        window_bytes,
         ..Plan::new(Task::Record, header)
     })
 }
@@ -248,8 +291,12 @@ fn system_plan(
     })
 }
 
-/// Boots, records, and reads the recording back.
-pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
+/// Boots and records; gives what the guest did, and what went wrong with it.
+pub(crate) fn boot_recorded(
+    prepared: &Prepared,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<(BootOutcome, Option<String>)> {
     let scratch = interrupts.temporary_folder().context("cannot make a temporary folder")?;
     let plan_file = scratch.path().join("plan");
     std::fs::write(&plan_file, prepared.plan.to_text()).context("writing the recorder's plan")?;
@@ -260,6 +307,12 @@ pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrup
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
+    Ok((outcome, problem))
+}
+
+/// Boots, records, and reads the recording back.
+pub(crate) fn record(prepared: &Prepared, stages: &Stages, interrupts: &Interrupts) -> Result<Recorded> {
+    let (outcome, problem) = boot_recorded(prepared, stages, interrupts)?;
     let output = &prepared.plan.output;
     if let Err(error) = thin_to_spread(Path::new(output), &prepared.plan.header) {
         bail!("{error:#}; the recording has more calls with their accesses than were asked for");

@@ -1,0 +1,50 @@
+//! `lineup find --kernel`: what is worth fixing in a kernel, of a guest's whole work.
+
+use super::{Options, read};
+use crate::explain;
+use crate::figures::percent;
+use crate::progress::Stages;
+use crate::record::kernel::{Wanted, What, boot_recorded, prepare};
+use anyhow::{Context, Result, bail};
+use lineup_find::Findings;
+use lineup_model::region::Regions;
+use lineup_recording::Selection;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use std::path::{Path, PathBuf};
+
+/// Boots the guest, records it, and works out what is worth fixing in its kernel.
+pub(super) fn find(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Result<Findings> {
+    if !options.command.is_empty() {
+        bail!("a guest runs its workload: give the command with --workload instead of after --");
+    }
+    let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
+    let recording: PathBuf = options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec"));
+    let wanted = Wanted {
+        regions: Regions::default(),
+        calls: None,
+        selection: Selection::First,
+        warmup: 0,
+        caches: &options.caches,
+        out: &recording,
+        what: What::Whole { window_bytes: options.windows << 20 },
+    };
+    let prepared = prepare(&options.kernel, &wanted, stages, interrupts)?;
+    let (_, problem) = boot_recorded(&prepared, stages, interrupts)?;
+    if let Some(problem) = problem {
+        bail!("{problem}");
+    }
+    let mut recorded = read(&recording, stages)?;
+    let of_programs = recorded.leave_out_below(prepared.kernel_start());
+    let debug = vec![explain::debug_info(Path::new(prepared.described()), stages)];
+    stages.stage("naming accesses and trying layouts");
+    let usual = lineup_find::Options::default();
+    let next = Some(options.kernel.next_words());
+    let wanted = lineup_find::Options { least_gain: options.least, next, ..usual };
+    let mut findings = lineup_find::work_out(&recorded, &debug, prepared.described(), None, &wanted)?;
+    findings.notes.push(format!(
+        "programs executed {} of the guest's instructions: what they stalled for is not told, what they left in the caches is modelled",
+        percent(of_programs)
+    ));
+    Ok(findings)
+}

@@ -1,0 +1,30 @@
+//! What is worth fixing in a kernel, of a guest's whole work.
+
+use crate::guests::{Bench, kernel};
+use serde_json::Value;
+
+fn found(arguments: &[&str]) -> Value {
+    Bench::new(&["find", "--kernel"]).json(&kernel("cloud-6.12"), arguments)
+}
+
+/// The types that a guest's work stalls for most, by name.
+fn types(found: &Value) -> Vec<&str> {
+    let owners = found["owners"].as_array().expect("owners").iter();
+    owners.filter(|owner| owner["class"] == "member").filter_map(|owner| owner["name"].as_str()).collect()
+}
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn a_guest_at_work_shows_the_types_that_its_kernel_stalls_for() {
+    let net = found(&["--workload", "net"]);
+    for expected in ["task_struct", "sk_buff", "rq"] {
+        assert!(types(&net)[..20].contains(&expected), "{expected}: {net}");
+    }
+    let first = &net["findings"][0];
+    assert!(first["next"].as_str().is_some_and(|next| next.contains("record --kernel")), "{first}");
+    assert!(net["notes"].to_string().contains("programs executed"), "{}", net["notes"]);
+    // The network is not used by processes that wake each other, and a guest does the same each time.
+    let wakeup = found(&["--workload", "wakeup"]);
+    assert!(!types(&wakeup)[..20].contains(&"sk_buff"), "{wakeup}");
+    assert_eq!(found(&["--workload", "wakeup"])["stalls"], wakeup["stalls"]);
+}
