@@ -8,6 +8,7 @@ use crate::judge::{Asked, Judge};
 use crate::kind::{FixKind, Task};
 use crate::options::Options;
 use crate::orders::Orders;
+use crate::parting::Partings;
 use crate::proposal::Advice;
 use crate::sources::Sources;
 use crate::split::Splits;
@@ -16,9 +17,9 @@ use crate::worth;
 use lineup_model::types::Types;
 
 /// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are ordered,
-/// because gathering orders the types of what it gathers.
-pub fn kinds() -> [&'static dyn FixKind; 5] {
-    [&Gathers, &Orders, &Alignments, &Splits, &Immediates]
+/// because gathering orders the types of what it gathers, and what threads fight over is parted before it could be packed.
+pub fn kinds() -> [&'static dyn FixKind; 6] {
+    [&Gathers, &Partings, &Orders, &Alignments, &Splits, &Immediates]
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported.

@@ -24,6 +24,8 @@ impl Usage {
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
+            thread_uses: own.map(|own| own.thread_uses.clone()).unwrap_or_default(),
+            fought_over: own.map(|own| own.fought_over.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
             stack_types: explained.stack_types(),
             per_cpu: explained.per_cpu(),

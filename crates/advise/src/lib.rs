@@ -67,6 +67,8 @@ mod one_declaration;
 mod orders;
 mod own_lines;
 mod parsed;
+mod parting;
+mod parting_text;
 mod placement;
 mod plan_orders;
 mod problem;

@@ -212,7 +212,7 @@ fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least:
 pub(crate) struct Plan<'s> {
     pub(crate) ground: Groundwork<'s>,
     pub(crate) problem: Problem,
-    models: Models,
+    pub(crate) models: Models,
     /// Units of the problem before the first unit of text: base classes.
     pub(crate) head_units: usize,
 }
@@ -315,7 +315,7 @@ impl<'s> Plan<'s> {
         all
     }
 
-    fn layouts(&self, order: &[usize]) -> Vec<Placed> {
+    pub(crate) fn layouts(&self, order: &[usize]) -> Vec<Placed> {
         let place = |model| self.problem.place(model, order);
         let placed = self.problem.models.iter().filter_map(place);
         placed.collect()
@@ -369,12 +369,13 @@ impl<'s> Plan<'s> {
             lines,
             check,
             seen_outside: None,
+            parted: None,
             asserted: vec![asserted],
             edited: texts,
         })))
     }
 
-    fn moved_members(&self, order: &[usize]) -> Vec<usize> {
+    pub(crate) fn moved_members(&self, order: &[usize]) -> Vec<usize> {
         let kept = crate::score::kept(order);
         let moved = order.iter().filter(|unit| !kept.contains(unit));
         moved.flat_map(|&unit| self.problem.units[unit].fields.clone()).collect()

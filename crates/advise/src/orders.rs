@@ -7,7 +7,7 @@ use crate::guarding;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::member_order::{self, Verdict};
 use crate::problem::Subject;
-use crate::proposal::{Advice, OrderProposal, REORDER, Refusal, SizeChange};
+use crate::proposal::{Advice, OrderProposal, PART, Parted, REORDER, Refusal, SizeChange};
 use crate::search::Outcome;
 use crate::spelling::spelling;
 use crate::usage::Usage;
@@ -122,8 +122,15 @@ fn order_type(
         advice.refusals.push(refusal);
         return Ok(());
     }
+    // What keeps threads apart is not packed again.
+    let is_parted = task.options.allow_growth
+        && task
+            .usage
+            .fought_over
+            .iter()
+            .any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id));
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
-    let Some(foreseen) = foreseen.filter(|_| !is_gathered) else { return Ok(()) };
+    let Some(foreseen) = foreseen.filter(|_| !is_gathered && !is_parted) else { return Ok(()) };
     advice.types_touched += 1;
     let (options, edited) = (task.options, &advice.edited);
     let verdict = match foreseen {
@@ -159,12 +166,21 @@ fn is_unread(constraint: Constraint) -> bool {
 }
 
 fn describe(one: &OrderProposal) -> Description {
+    let kind = if one.parted.is_some() { PART } else { REORDER };
     let minimal = match one.is_proven_minimal {
         true => "No allowed order needs fewer lines for an object.",
         false => "Found by search: a better order is not excluded.",
     };
     let moved = one.moved.join(", ");
-    let summary = format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes);
+    let summary = match &one.parted {
+        None => format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes),
+        Some(Parted { because, room_bytes, .. }) => {
+            format!(
+                "Room of {room_bytes} bytes in {} keeps them apart wherever an object begins. {because}",
+                one.path
+            )
+        }
+    };
     let mut reasons: Vec<String> =
         one.reasons.iter().map(|reason| format!("{}: {}", reason.member, reason.because)).collect();
     reasons.extend(one.sizes.first().and_then(side_effect));
@@ -176,7 +192,7 @@ fn describe(one: &OrderProposal) -> Description {
         obeyed: one.obeyed.clone(),
         check: Some(one.check),
         is_in_patch: !one.edited.is_empty(),
-        ..Description::told(REORDER, &one.type_name, summary)
+        ..Description::told(kind, &one.type_name, summary)
     }
 }
 

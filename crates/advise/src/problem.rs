@@ -202,7 +202,8 @@ impl<'a> Subject<'a> {
         primary: LineSize,
         grow: bool,
     ) -> Problem {
-        Problem { units, models, traffic: self.traffic(), primary, allow_growth: grow }
+        let groups = crate::parting::groups(self);
+        Problem { units, models, traffic: self.traffic(), groups, primary, allow_growth: grow }
     }
 }
 

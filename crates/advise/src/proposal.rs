@@ -100,12 +100,26 @@ pub struct OrderProposal {
     /// What an audit saw of it outside the regions, when there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen_outside: Option<String>,
+    /// Room that keeps data of different threads apart, when the proposal is to do that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parted: Option<Parted>,
     /// What a build has to show.
     #[serde(skip)]
     pub asserted: Vec<Asserted>,
     /// Texts that change, whole, by path.
     #[serde(skip)]
     pub edited: BTreeMap<String, String>,
+}
+
+/// Room between data of different threads.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Parted {
+    /// Line size that they are kept apart for, in bytes.
+    pub line_bytes: u64,
+    /// What they fought over, in a sentence.
+    pub because: String,
+    /// Bytes of the room in each object.
+    pub room_bytes: u64,
 }
 
 /// Variables gathered into one aligned struct.
@@ -203,6 +217,8 @@ impl serde::Serialize for KindName {
     }
 }
 
+/// Room between data of different threads.
+pub const PART: KindName = KindName { slug: "part", words: "part data of different threads" };
 /// Another order of members.
 pub const REORDER: KindName = KindName { slug: "reorder", words: "reorder members" };
 /// Variables gathered in one aligned struct.

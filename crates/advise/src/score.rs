@@ -82,6 +82,8 @@ pub(crate) struct Problem {
     /// The recorded data model first.
     pub(crate) models: Vec<Model>,
     pub(crate) traffic: Vec<Traffic>,
+    /// Members by the threads that write them, see [`crate::parting::groups`].
+    pub(crate) groups: Vec<Option<usize>>,
     pub(crate) primary: LineSize,
     pub(crate) allow_growth: bool,
 }
@@ -121,7 +123,8 @@ impl Problem {
             let lines = lines(model, &placed, self.primary);
             let base = model.demands.first().map_or(0, |demand| demand.base);
             let conflicts = self.conflicts(model, &placed, base, self.primary.bytes());
-            let new = Needs { size_bytes: placed.size_bytes, lines: lines[0], conflicts };
+            let fought_over = self.fought_over(model, &placed, base);
+            let new = Needs { size_bytes: placed.size_bytes, lines: lines[0], conflicts, fought_over };
             if !fixed || before.is_some_and(|before| before.forbids(index, new, self.allow_growth)) {
                 return None;
             }
@@ -190,10 +193,32 @@ impl Problem {
                     size_bytes: placed.size_bytes,
                     lines: lines(model, &placed, self.primary)[0],
                     conflicts,
+                    fought_over: self.fought_over(model, &placed, base),
                 })
             })
             .collect();
         models.map(|models| Baseline { models })
+    }
+
+    /// Pairs of members that other threads write, or write and read, and that have a primary line in common.
+    fn fought_over(&self, model: &Model, placed: &Placed, base: u64) -> u64 {
+        let line = self.primary.bytes();
+        let lines = |field: usize| {
+            let start = base + placed.offsets_bits[field] / 8;
+            (start / line, (start + field_bytes(&model.fields[field]).max(1) - 1) / line)
+        };
+        let used: Vec<(usize, (u64, u64))> = (0..model.fields.len())
+            .filter_map(|field| Some((self.groups.get(field).copied().flatten()?, lines(field))))
+            .collect();
+        let meets = |(group, (first, last)): &(usize, (u64, u64)),
+                     (other, (from, to)): &(usize, (u64, u64))| {
+            group != other && from <= last && first <= to
+        };
+        let pairs = used
+            .iter()
+            .enumerate()
+            .map(|(at, one)| used[at + 1..].iter().filter(|other| meets(one, other)).count());
+        pairs.sum::<usize>() as u64
     }
 
     /// Read-mostly members on a line with write-shared ones.
@@ -224,6 +249,8 @@ pub(crate) struct Needs {
     pub(crate) lines: u64,
     /// Read-mostly members on a primary line with write-shared ones.
     pub(crate) conflicts: u64,
+    /// Pairs of members of different threads on a primary line.
+    pub(crate) fought_over: u64,
 }
 
 /// What the present order needs, per data model.
@@ -234,11 +261,12 @@ pub(crate) struct Baseline {
 
 impl Baseline {
     /// Growth, and more lines under one data model for fewer under another, are no bargain. Parting what
-    /// threads fight over may cost lines.
+    /// threads fight over may cost lines. Members of different threads that are apart stay so.
     fn forbids(&self, model: usize, new: Needs, allow_growth: bool) -> bool {
         let Some(before) = self.models.get(model) else { return false };
         let costs_lines = new.lines > before.lines && new.conflicts >= before.conflicts;
-        (new.size_bytes > before.size_bytes && !allow_growth) || costs_lines
+        let joins_threads = new.fought_over > before.fought_over;
+        (new.size_bytes > before.size_bytes && !allow_growth) || costs_lines || joins_threads
     }
 }
 

@@ -4,7 +4,7 @@ use lineup_explain::stalls::RegionStalls;
 use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
-use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
+use lineup_model::usage::{FoughtOver, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -68,6 +68,10 @@ pub struct Usage {
     pub variables: Vec<VariableUse>,
     /// Which threads touch what.
     pub sharing: Vec<Sharing>,
+    /// What threads do with objects that several threads use.
+    pub thread_uses: Vec<ThreadUse>,
+    /// Types whose objects threads fight over without need, worst first.
+    pub fought_over: Vec<FoughtOver>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
     /// Types of which most objects seen lay on a stack.
@@ -87,6 +91,8 @@ impl Usage {
             types: Vec::new(),
             variables: Vec::new(),
             sharing: Vec::new(),
+            thread_uses: Vec::new(),
+            fought_over: Vec::new(),
             variable_types: Vec::new(),
             stack_types: BTreeSet::new(),
             per_cpu: None,

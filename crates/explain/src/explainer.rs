@@ -1,20 +1,20 @@
 //! From calls to an explanation, in two passes.
 
+mod usage;
+
 use crate::access_context::AccessContext;
-use crate::catalog::Ty;
 use crate::error::ExplainError;
 use crate::explanation::{
-    CodeLine, Coverage, ExpectedMisses, Explanation, ImageUsage, Lack, RegionExplanation, SharedLine, Tells,
-    UnnamedIn,
+    CodeLine, Coverage, ExpectedMisses, Explanation, Lack, RegionExplanation, SharedLine, Tells, UnnamedIn,
 };
 use crate::image::{Image, Placed};
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
 use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, part_name, parts, variable_ref};
 use crate::quantiles::Quantiles;
-use crate::sharing::{LineThreads, Shared, SharedOwner, SharedUse, share};
+use crate::sharing::{LineThreads, Shared, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
-use crate::threads::Collector;
+use crate::threads::{Collector, Owned};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
@@ -23,10 +23,6 @@ use lineup_model::access::{
 use lineup_model::line::LineSize;
 use lineup_model::process::Process;
 use lineup_model::region::{Region, RegionId, Regions};
-use lineup_model::types::TypeId;
-use lineup_model::usage::{
-    ObjectPattern, Owner, Sharing, TypeUse, VariablePattern, VariableRef, VariableUse,
-};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is to be worked out.
@@ -69,6 +65,7 @@ pub struct Explainer<'a> {
     lines: LineThreads,
     shared: Vec<SharedUse>,
     between: Collector,
+    owned: Owned,
     options: Options,
 }
 
@@ -92,6 +89,7 @@ impl<'a> Explainer<'a> {
             lines: LineThreads::default(),
             shared: Vec::new(),
             between: Collector::default(),
+            owned: Owned::default(),
             options,
         }
     }
@@ -163,6 +161,10 @@ impl<'a> Explainer<'a> {
                 let size_bytes = u64::from(range.size_bytes);
                 let touched = parts(&mut self.namer, range.named.name, range.address, size_bytes);
                 tally.add(access.kind, &touched);
+                if self.threads.len() > 1 {
+                    let user = (call.process, call.thread);
+                    touched.iter().for_each(|part| self.owned.add(user, part, access.kind));
+                }
                 let line = (call.process, self.options.line_size.line_of(range.address));
                 if self.threads.len() > 1 && self.lines.is_shared(line) {
                     for part in touched {
@@ -210,9 +212,13 @@ impl<'a> Explainer<'a> {
             regions,
             shared_lines: self.shared_lines(&shared),
             threads: self.threads.len() as u64,
-            between,
             // Advice on what a call uses together needs all that it uses.
-            usage: if self.tells.whole_calls { self.usage(&tallies, &shared) } else { Vec::new() },
+            usage: if self.tells.whole_calls {
+                self.usage(&tallies, &shared, between.as_ref())
+            } else {
+                Vec::new()
+            },
+            between,
         }
     }
 
@@ -344,117 +350,6 @@ impl<'a> Explainer<'a> {
         }
         out.sort_by_key(|line| std::cmp::Reverse((line.true_handovers + line.false_handovers, line.address)));
         out
-    }
-
-    fn usage(&mut self, tallies: &BTreeMap<RegionId, RegionTally>, shared: &Shared) -> Vec<ImageUsage> {
-        let mut all = Vec::new();
-        for index in 0..self.namer.images().len() {
-            let Some(image) = self.namer.images().get(index) else { continue };
-            let (Some(abi), path) = (image.abi(), image.loaded.path.clone()) else { continue };
-            let mut usage = ImageUsage {
-                image: path,
-                index,
-                abi,
-                objects: self.objects_in(index, tallies),
-                types: Vec::new(),
-                variables: Vec::new(),
-                sharing: self.image_sharing(index, shared),
-                variable_types: Vec::new(),
-            };
-            for (region, tally) in tallies {
-                usage.types.extend(self.type_uses(index, *region, tally));
-                let variables = self.variable_use(index, *region, tally, &mut usage.variable_types);
-                usage.variables.extend(variables);
-            }
-            if !usage.types.is_empty() || !usage.variables.is_empty() {
-                all.push(usage);
-            }
-        }
-        all
-    }
-
-    /// Where the objects lay whose types an image describes.
-    fn objects_in(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, u64)> {
-        let placed: BTreeSet<(Ty, u64)> =
-            tallies.values().flat_map(|tally| tally.placed.iter().copied()).collect();
-        placed.into_iter().filter_map(|(ty, start)| Some((self.id_in(image, ty)?, start))).collect()
-    }
-
-    /// The id of a type in an image's table, when it is described there.
-    fn id_in(&mut self, image: usize, ty: Ty) -> Option<TypeId> {
-        self.namer.catalog().described(ty).filter(|described| described.image == image).map(|found| found.id)
-    }
-
-    fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
-        let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
-        let in_variables = tally.objects_in_variables.sorted();
-        for (place, counted) in tally.objects.sorted().into_iter().chain(in_variables) {
-            by_type.entry(place.ty).or_default().push(ObjectPattern {
-                base_in_line: place.base,
-                neighbour_distance_bytes: place.neighbour_distance_bytes,
-                bytes: counted.bytes,
-                occurrences: counted.occurrences,
-            });
-        }
-        let mut uses = Vec::new();
-        for (ty, patterns) in by_type {
-            let Some(id) = self.id_in(image, ty) else { continue };
-            let others: Vec<Ty> = self.namer.used_as(ty).into_iter().flatten().copied().collect();
-            let used_as = others.into_iter().filter_map(|other| self.id_in(image, other)).collect();
-            uses.push(TypeUse { region, ty: id, calls: tally.calls, patterns, used_as });
-        }
-        uses
-    }
-
-    fn variable_use(
-        &mut self,
-        image: usize,
-        region: RegionId,
-        tally: &RegionTally,
-        types: &mut Vec<(VariableRef, TypeId)>,
-    ) -> Option<VariableUse> {
-        let mut patterns = Vec::new();
-        for (occurrences, sums) in tally.together.values() {
-            let mut variables = Vec::new();
-            for ((_, variable), bytes) in sums.iter().filter(|((of, _), _)| *of == image) {
-                let Some((reference, ty)) = variable_ref(&mut self.namer, image, *variable) else { continue };
-                if let Some(id) = ty.and_then(|ty| self.id_in(image, ty))
-                    && !types.iter().any(|(known, _)| *known == reference)
-                {
-                    types.push((reference.clone(), id));
-                }
-                variables.push((reference, bytes.clone()));
-            }
-            if !variables.is_empty() {
-                patterns.push(VariablePattern { variables, occurrences: *occurrences });
-            }
-        }
-        patterns.sort_by(|a, b| (b.occurrences, &a.variables).cmp(&(a.occurrences, &b.variables)));
-        (!patterns.is_empty()).then_some(VariableUse { region, calls: tally.calls, patterns })
-    }
-
-    fn image_sharing(&mut self, image: usize, shared: &Shared) -> Vec<Sharing> {
-        let mut all = Vec::new();
-        for ((owner, offset, size_bytes), sharing) in &shared.bytes {
-            let owner = match owner {
-                SharedOwner::Type(ty) => self.id_in(image, *ty).map(Owner::Type),
-                SharedOwner::Variable(of, variable) if *of == image => {
-                    variable_ref(&mut self.namer, image, *variable)
-                        .map(|(reference, _)| Owner::Variable(reference))
-                }
-                SharedOwner::Variable(..) | SharedOwner::Blocks(_) => None,
-            };
-            let Some(owner) = owner else { continue };
-            all.push(Sharing {
-                owner,
-                offset: *offset,
-                size_bytes: *size_bytes,
-                readers: sharing.readers.clone(),
-                writers: sharing.writers.clone(),
-                handovers: sharing.handovers,
-            });
-        }
-        all
     }
 }
 

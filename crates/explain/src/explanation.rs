@@ -6,7 +6,7 @@ use crate::threads::BetweenThreads;
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
-use lineup_model::usage::{Sharing, TypeUse, VariableRef, VariableUse};
+use lineup_model::usage::{FoughtOver, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -289,6 +289,10 @@ pub struct ImageUsage {
     pub variables: Vec<VariableUse>,
     /// Sharing between threads.
     pub sharing: Vec<Sharing>,
+    /// What threads do with objects that several threads use.
+    pub thread_uses: Vec<ThreadUse>,
+    /// Types whose objects threads fight over without need, worst first.
+    pub fought_over: Vec<FoughtOver>,
     /// Types of the variables used.
     pub variable_types: Vec<(VariableRef, TypeId)>,
 }

@@ -16,5 +16,6 @@ pub mod flow;
 pub mod images;
 pub mod maps;
 pub mod selection;
+mod thinning;
 pub mod thread;
 pub mod tracker;

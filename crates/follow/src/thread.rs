@@ -3,6 +3,7 @@
 
 use crate::blocks::{Block, Linkage, Site, Special};
 use crate::flow::Flow;
+use crate::thinning::Thinning;
 use crate::tracker::{CallSite, Tracker};
 use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
@@ -10,6 +11,9 @@ use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
 use std::collections::BTreeSet;
 use std::time::Instant;
+
+/// Accesses of a long call where several threads run: as many as a recording keeps of a call when each has a time.
+const MOST_IN_WINDOWS: usize = 1 << 17;
 
 /// A call of a region under way.
 #[derive(Debug)]
@@ -73,6 +77,9 @@ pub struct Thread<Own = ()> {
     times: Vec<TimeMark>,
     /// The last reading of the clock, before the next access.
     time: Option<u64>,
+    /// Other threads run, too: of a long call windows of time are kept, the same in all threads.
+    pub keeps_windows: bool,
+    thinning: Thinning,
     /// Counts block executions, to tell pieces of one access from accesses of another turn.
     turn: u64,
     last_access_turn: u64,
@@ -131,6 +138,8 @@ impl<Own> Thread<Own> {
             accesses: Vec::new(),
             times: Vec::new(),
             time: None,
+            keeps_windows: false,
+            thinning: Thinning::default(),
             turn: 0,
             last_access_turn: 0,
             awaits_chunk: false,
@@ -372,6 +381,9 @@ impl<Own> Thread<Own> {
             return;
         }
         self.last_access_turn = self.turn;
+        if self.keeps_windows && self.is_thinned() {
+            return;
+        }
         let outermost = self.open.first().map_or(0, |call| call.first_access);
         if self.accesses.len() - outermost >= self.manner.max_accesses {
             self.open.iter_mut().for_each(|call| call.dropped += 1);
@@ -380,13 +392,34 @@ impl<Own> Thread<Own> {
         self.accesses.push(Access { pc: site.pc, address, size_bytes, kind, value });
     }
 
+    /// Whether an access is left out so that windows of time remain: then the thread has one open call, and a clock.
+    fn is_thinned(&mut self) -> bool {
+        let ([call], Some(time)) = (self.open.as_mut_slice(), self.time) else { return false };
+        if self.accesses.len() >= MOST_IN_WINDOWS {
+            let before = self.accesses.len();
+            self.thinning.thin(&mut self.accesses, &mut self.times, MOST_IN_WINDOWS / 2);
+            call.dropped += (before - self.accesses.len()) as u64;
+        }
+        let is_left_out = !self.thinning.keeps(time);
+        call.dropped += u64::from(is_left_out);
+        is_left_out
+    }
+
     /// The clock was read: what is accessed from here on came later.
     pub fn see_time(&mut self, cycles: u64) {
         self.time = Some(cycles);
-        let is_kept = self.open.first().is_some_and(|call| call.kept && call.dropped == 0);
-        if let (true, Ok(access)) = (is_kept, u32::try_from(self.accesses.len())) {
-            self.times.push(TimeMark { access, cycles });
+        let is_kept =
+            self.open.first().is_some_and(|call| call.kept && (call.dropped == 0 || self.keeps_windows));
+        let Some(access) = u32::try_from(self.accesses.len()).ok().filter(|_| is_kept) else { return };
+        // Where nothing is kept the first and the last time say all.
+        if let [.., before, last] = self.times.as_mut_slice()
+            && before.access == access
+            && last.access == access
+        {
+            last.cycles = cycles;
+            return;
         }
+        self.times.push(TimeMark { access, cycles });
     }
 
     /// A `call` stored its return address (x86).
@@ -450,6 +483,7 @@ impl<Own> Thread<Own> {
         if self.open.is_empty() {
             self.accesses.clear();
             self.times.clear();
+            self.thinning = Thinning::default();
             self.binding = None;
         }
     }

@@ -96,6 +96,38 @@ pub struct Sharing {
     pub handovers: u64,
 }
 
+/// What threads do with bytes of objects that several threads use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadUse {
+    /// The type.
+    pub ty: TypeId,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Threads that read them, in any object.
+    pub readers: BTreeSet<ThreadId>,
+    /// Threads that wrote them.
+    pub writers: BTreeSet<ThreadId>,
+    /// Loads.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+}
+
+/// Objects of a type that threads fight over without need.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FoughtOver {
+    /// The type.
+    pub ty: TypeId,
+    /// Members of one object are used by different threads; else whole objects that lie beside each other.
+    pub is_inside: bool,
+    /// Waits for the line alone in a thousand accesses of the threads, in the recorded order.
+    pub per_thousand: f64,
+    /// And in the order with most such waits.
+    pub per_thousand_at_most: f64,
+}
+
 /// What a run of bytes belongs to.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Owner {

@@ -2,15 +2,20 @@
 
 use crate::study::{LineKind, ProposalStatus, StudyReport};
 use lineup_advise::constraint::Constraint;
+use lineup_advise::proposal::PART;
 use std::fmt::Write;
 
 /// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
 pub fn commit_message(report: &StudyReport) -> String {
-    let in_patch = report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
-    let targets: Vec<&str> = in_patch.map(|one| one.target.as_str()).collect();
+    let in_patch = || report.proposals.iter().filter(|one| one.status == ProposalStatus::InPatch);
+    let targets: Vec<&str> = in_patch().map(|one| one.target.as_str()).collect();
+    let only_parts = !targets.is_empty() && in_patch().all(|one| one.kind == PART);
+    let purpose = match only_parts {
+        true => "keep what different threads use on cache lines of its own",
+        false => "put what hot paths use together on fewer cache lines",
+    };
     let mut text = format!(
-        "{}: put what hot paths use together on fewer cache lines\n\nRecorded were calls of {}, in the program as it is and as \
-         changed.\n",
+        "{}: {purpose}\n\nRecorded were calls of {}, in the program as it is and as changed.\n",
         targets.join(", "),
         report.regions.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")
     );

@@ -27,6 +27,7 @@ fn lines(id: u16, before: Option<f64>, after: f64) -> RegionLines {
 
 fn advice() -> Advice {
     let order = OrderProposal {
+        parted: None,
         type_name: "device".into(),
         path: "include/device.h".into(),
         old_order: vec!["cold".into(), "hot".into()],

@@ -4,6 +4,7 @@
 //! what is left behind are the same for all of them. Nothing here prints or reads arguments.
 
 pub mod alias;
+mod apart;
 pub mod background;
 mod child;
 pub mod clock;

@@ -1,5 +1,6 @@
 //! Runs variants as processes, for comparisons.
 
+use crate::apart::Apart;
 use crate::counters::{Counters, EventGroup};
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
@@ -22,6 +23,10 @@ pub enum Placing {
     Anywhere,
     /// Always on these.
     Cpus(Vec<u32>),
+    /// Each of a process's threads on a CPU of its own, in turn.
+    ThreadsApart,
+    /// All threads on one CPU per block, a different one each time.
+    ThreadsTogether,
 }
 
 impl FromStr for Placing {
@@ -31,10 +36,12 @@ impl FromStr for Placing {
         match text {
             "auto" => Ok(Placing::Auto),
             "none" => Ok(Placing::Anywhere),
+            "apart" => Ok(Placing::ThreadsApart),
+            "together" => Ok(Placing::ThreadsTogether),
             list => {
                 let cpus = list.split(',').map(|cpu| cpu.trim().parse::<u32>());
                 let cpus = cpus.collect::<Result<Vec<_>, _>>().map_err(|_| {
-                    format!("{list:?} is neither auto, none nor a list of CPU numbers such as 0,2")
+                    format!("{list:?} is neither auto, none, apart, together nor a list of CPU numbers such as 0,2")
                 })?;
                 Ok(Placing::Cpus(cpus))
             }
@@ -111,12 +118,24 @@ impl ProcessRunner {
     fn cpus(&self, slot: &Slot) -> Option<Vec<u32>> {
         match (&self.options.placing, slot.block) {
             (Placing::Cpus(cpus), _) => Some(cpus.clone()),
-            (Placing::Auto, Some(block)) if !self.is_parallel => {
-                let turn = usize::try_from(block).unwrap_or_default() % self.allowed.len().max(1);
-                self.allowed.get(turn).map(|cpu| vec![*cpu])
-            }
+            (Placing::Auto, Some(block)) if !self.is_parallel => Some(self.in_turn(block)),
+            (Placing::ThreadsTogether, block) => Some(self.in_turn(block.unwrap_or_default())),
             _ => None,
         }
+    }
+
+    /// The CPU of a block.
+    fn in_turn(&self, block: u64) -> Vec<u32> {
+        let turn = usize::try_from(block).unwrap_or_default() % self.allowed.len().max(1);
+        self.allowed.get(turn).map(|cpu| vec![*cpu]).unwrap_or_default()
+    }
+
+    /// All CPUs, beginning with another one in each block.
+    fn all_in_turn(&self, block: u64) -> Vec<u32> {
+        let mut all = self.allowed.clone();
+        let turn = usize::try_from(block).unwrap_or_default() % all.len().max(1);
+        all.rotate_left(turn);
+        all
     }
 
     /// The variant's command, with the padding of its block.
@@ -139,7 +158,11 @@ impl ProcessRunner {
         let started = Instant::now();
         let waiting = Waiting::start(&run, cpus.as_deref(), self.options.streams, &self.interrupts)?;
         let counters = Counters::attach(waiting.pid(), &self.options.events);
+        let is_apart = self.options.placing == Placing::ThreadsApart;
+        let apart =
+            is_apart.then(|| Apart::begin(waiting.pid(), self.all_in_turn(slot.block.unwrap_or_default())));
         let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, client, .. } = waiting.run()?;
+        drop(apart);
         if slot.block.is_none() {
             self.is_parallel |= kept_several_busy(&usage, wall_ns);
         }
@@ -189,6 +212,8 @@ mod tests {
     fn placings_are_read_from_words_and_lists() {
         assert_eq!("auto".parse(), Ok(Placing::Auto));
         assert_eq!("none".parse(), Ok(Placing::Anywhere));
+        assert_eq!("apart".parse(), Ok(Placing::ThreadsApart));
+        assert_eq!("together".parse(), Ok(Placing::ThreadsTogether));
         assert_eq!("0, 3".parse(), Ok(Placing::Cpus(vec![0, 3])));
         assert!("some".parse::<Placing>().is_err());
     }

@@ -52,7 +52,7 @@ pub(crate) struct Bisect {
     /// A number the program prints, when the metric is one: a pattern with the number in parentheses.
     #[arg(long = "metric")]
     metrics: Vec<String>,
-    /// CPUs to run on: auto, none, or a list such as 0,2.
+    /// CPUs to run on: auto, none, apart (each thread on one of its own), together, or a list such as 0,2.
     #[arg(long, default_value = "auto")]
     pin: Placing,
     /// Where the scratch clone, the builds and the verdicts are kept; a place in the user's cache when

@@ -86,7 +86,8 @@ pub(crate) struct Compare {
     /// The metric that decides when to stop and whose verdict comes first.
     #[arg(long, default_value = "elapsed")]
     primary: String,
-    /// CPUs to run on: auto (one per block in turn, if one is enough), none, or a list such as 0,2.
+    /// CPUs to run on: auto (one per block in turn, if one is enough), none, apart (each thread on one of its own), together
+    /// (all threads on one, another for each block), or a list such as 0,2.
     #[arg(long, default_value = "auto")]
     pin: Placing,
     /// Keep the environment's size the same in all blocks.

@@ -115,6 +115,7 @@ mod tests {
 
     fn order(lines: Vec<RegionLines>) -> OrderProposal {
         OrderProposal {
+            parted: None,
             type_name: "rq".into(),
             path: "sched.h".into(),
             old_order: Vec::new(),

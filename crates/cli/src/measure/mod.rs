@@ -47,7 +47,7 @@ pub(crate) struct Measure {
     /// Shell command after every run, untimed.
     #[arg(long)]
     post: Option<String>,
-    /// CPUs to run on: none (anywhere), auto (one per run in turn), or a list such as 0,2.
+    /// CPUs to run on: none (anywhere), auto (one per run in turn), apart (each thread on one of its own), together, or a list such as 0,2.
     #[arg(long, default_value = "none")]
     pin: Placing,
     /// Also count the program's instructions exactly, by running it twice under the emulator.

@@ -22,6 +22,7 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
+use lineup_study::timing::Placing;
 pub(crate) use plan::Options;
 use plan::Plan;
 use trials::{Settled, Trials};
@@ -116,11 +117,18 @@ fn setting(
     let found = why_found.map(|value| Fact { name: "found".into(), value });
     let audited = audited.map(|audited| Fact { name: "audited".into(), value: audited.summary.clone() });
     let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
+    let placed = match variant::placing(plan, before) {
+        Placing::ThreadsApart => Some("each thread on a CPU of its own"),
+        Placing::ThreadsTogether => Some("all threads on one CPU, another for each block"),
+        Placing::Auto | Placing::Anywhere | Placing::Cpus(_) => None,
+    };
+    let placed = placed.map(|value| Fact { name: "timed runs".into(), value: value.into() });
     let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
     std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
         .chain(found)
         .chain(read)
         .chain(audited)
+        .chain(placed)
         .chain(remarks)
         .collect()
 }

@@ -18,6 +18,7 @@ use lineup_study::recorder::{Engine, on_path};
 use lineup_study::run::{Drive, Leftovers, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
+use lineup_study::timing::Placing;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -78,6 +79,10 @@ pub(crate) struct Options {
     guard: bool,
     #[command(flatten)]
     surroundings: Surroundings,
+    /// CPUs for the timed runs: auto (one per block in turn, if one is enough; for a patch that parts data of threads as apart), none, apart
+    /// (each thread on one of its own), together (all threads on one, another for each block), or a list such as 0,2
+    #[arg(long, value_name = "CPUS", default_value = "auto")]
+    cpus: Placing,
     /// Stop timing after so many seconds of runs, starting and ending servers included
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_time: u64,
@@ -126,6 +131,8 @@ pub(crate) struct Plan {
     pub(crate) report: ReportOptions,
     /// How far the comparison goes.
     pub(crate) proof: ProofPlan,
+    /// On which CPUs timed runs are.
+    pub(crate) cpus: Placing,
     /// Whether to write the guard.
     pub(crate) guard: bool,
     /// Whether standard output gets JSON.
@@ -185,6 +192,7 @@ impl Plan {
                 margin: options.margin.0,
                 ..ProofPlan::default()
             },
+            cpus: options.cpus,
             guard: options.guard,
             json: options.json,
             program,

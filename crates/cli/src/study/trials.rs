@@ -161,7 +161,7 @@ impl Trials<'_> {
             Err(error) => return failure_of(error).map(Trial::Failed),
         };
         match self.compare_confirmed(&after, proof) {
-            Ok(proven) => Ok(match worse(proven.value()) {
+            Ok(proven) => Ok(match self.worse(proven.value()) {
                 Some(failure) => Trial::Failed(failure),
                 None => Trial::Passed(Box::new((after, Ok(proven)))),
             }),
@@ -179,7 +179,7 @@ impl Trials<'_> {
     /// more time at the usual level, and a good patch is not thrown away for that.
     fn compare_confirmed(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
         let proven = self.compare(after, proof)?;
-        match worse(proven.value()) {
+        match self.worse(proven.value()) {
             Some(failure) if failure.is_slower => {
                 self.compare(after, ProofPlan { seed: Seed(!proof.seed.0), ..proof })
             }
@@ -204,19 +204,21 @@ impl Trials<'_> {
         let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
         prove(&before, &after, &mut watched, &proof)
     }
-}
 
-/// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines.
-fn worse(proof: &Proof) -> Option<Failure> {
-    let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
-    let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
-    let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
-    let failure = Failure {
-        because: format!("the changed program is worse: {}", proof.conclusion()),
-        is_slower,
-        is_of_bytes: false,
-    };
-    (is_slower || has_more_lines).then_some(failure)
+    /// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines. Parting data of
+    /// threads may cost lines.
+    fn worse(&self, proof: &Proof) -> Option<Failure> {
+        let above_margin = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
+        let is_slower = proof.time_conclusion() == Conclusion::MoreTime && above_margin;
+        let costs_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+        let has_more_lines = costs_lines && !variant::parts_threads(self.plan, self.before);
+        let failure = Failure {
+            because: format!("the changed program is worse: {}", proof.conclusion()),
+            is_slower,
+            is_of_bytes: false,
+        };
+        (is_slower || has_more_lines).then_some(failure)
+    }
 }
 
 /// The failure that an error is.

@@ -18,7 +18,7 @@ use lineup_study::run::Run;
 use lineup_study::source::judge::BuildJudge;
 use lineup_study::source::meaning::{self, Reading};
 use lineup_study::source::scratch::{Role, Scratch, Tree};
-use lineup_study::timing::{ProcessRunner, RunnerOptions};
+use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -315,5 +315,20 @@ pub(crate) fn runner(
     interrupts: &Interrupts,
 ) -> Result<ProcessRunner> {
     let variants = vec![before.timed(plan)?, after.timed(plan)?];
-    Ok(ProcessRunner::new(variants, RunnerOptions::default(), interrupts)?)
+    let options = RunnerOptions { placing: placing(plan, before), ..RunnerOptions::default() };
+    Ok(ProcessRunner::new(variants, options, interrupts)?)
+}
+
+/// Whether a patch of this study may part data that threads fight over.
+pub(crate) fn parts_threads(plan: &Plan, before: &Variant) -> bool {
+    let between = before.recorded.explanation.between.as_ref();
+    plan.advice.allow_growth && between.is_some_and(|between| !between.false_sharing.is_empty())
+}
+
+/// On which CPUs timed runs are. What threads do to each other's caches shows only where each has its own.
+pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
+    match &plan.cpus {
+        Placing::Auto if parts_threads(plan, before) => Placing::ThreadsApart,
+        given => given.clone(),
+    }
 }

@@ -245,7 +245,7 @@ pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
         );
     }
     if let Some(cut) = page.calls_cut.filter(|cut| *cut > 0) {
-        all.push(format!("of {} only the first accesses were recorded", counted(cut, "call")));
+        all.push(format!("of {} only a part of the accesses was recorded", counted(cut, "call")));
     }
     let left_out = page.between.not_seen.accesses_left_out;
     if left_out > 0 {

@@ -7,11 +7,13 @@
 mod collect;
 mod finding;
 mod naming;
+mod owned;
 mod report;
 mod times;
 mod work_out;
 
 pub use collect::Collector;
+pub(crate) use owned::{ByBytes, Owned};
 pub use report::{
     BetweenThreads, FalseSharing, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Placement, Remedy,
     ThreadSeen, UseOf, Waits, WaitsByOrder,

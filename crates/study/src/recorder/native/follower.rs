@@ -189,6 +189,7 @@ impl<'a> Follower<'a> {
         let new = || Thread::new(id, manner, Own::default());
         // Taken out while it is fed, since the follower is needed besides.
         let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(new);
+        thread.keeps_windows = !self.threads.is_empty() || self.ended_threads > 0;
         let mut rest = words.as_slice();
         while let Some(used) = self.record(&mut thread, rest)? {
             rest = rest.get(used..).unwrap_or_default();

@@ -1,0 +1,101 @@
+//! Room between members, written into a declaration.
+
+use crate::body::{Body, Mode};
+use crate::constraint::{Binding, Constraint};
+use crate::declaration;
+use crate::groundwork::{has_one_type, member_names};
+use crate::problem::Subject;
+use crate::sources::Sources;
+use crate::spelling::Spelling;
+use std::ops::Range;
+
+/// Room to be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    /// The member before which it is; `None` for behind the last.
+    pub(crate) before: Option<String>,
+    /// Bit-fields of 32 bits.
+    pub(crate) fields: u64,
+}
+
+const WHY: &str = "/* other threads use what lies before and behind */";
+
+/// The text of the file that declares the type, with room in the declaration.
+pub(crate) fn write_room(
+    sources: &Sources,
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    all: &[Room],
+) -> Result<String, Binding> {
+    let found = declaration::find(sources, &spelling.name, spelling.declared_at.as_ref())?;
+    let mut body = Body::read(found, &member_names(subject))?;
+    if has_one_type(subject) {
+        body.part_declarators();
+    }
+    let text = body.found.lexed.text;
+    let mut changes: Vec<(Range<usize>, String)> = Vec::new();
+    for room in all {
+        changes.push(match &room.before {
+            Some(member) => before(&body, member, room.fields)?,
+            None => behind(&body, room.fields)?,
+        });
+    }
+    changes.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    let mut new = text.to_owned();
+    for (range, room) in changes {
+        new.replace_range(range, &room);
+    }
+    Ok(new)
+}
+
+/// `int : 32, : 32;`
+fn declared(fields: u64) -> String {
+    let widths: Vec<&str> = (0..fields).map(|_| ": 32").collect();
+    format!("int {};", widths.join(", "))
+}
+
+fn unclear(body: &Body<'_>, why: &str) -> Binding {
+    Binding::new(Constraint::UnclearSource).at(&body.found.path, body.found.line()).because(why.to_owned())
+}
+
+fn before(body: &Body<'_>, member: &str, fields: u64) -> Result<(Range<usize>, String), Binding> {
+    let text = body.found.lexed.text;
+    let unit = body.units.iter().position(|unit| unit.names.first().is_some_and(|name| name == member));
+    let unit =
+        unit.ok_or_else(|| unclear(body, "no room can be made before a member that moves with others"))?;
+    let start = body.span(&body.units[unit]).start;
+    if body.mode == Mode::Lines {
+        let indent = indent(&text[body.span(&body.units[unit])]);
+        return Ok((start..start, format!("{indent}{} {WHY}\n", declared(fields))));
+    }
+    let between = unit.checked_sub(1).map(|before| body.span(&body.units[before]).end..start);
+    match between.filter(|between| text[between.clone()].trim() == ",") {
+        // One declaration becomes two.
+        Some(between) => {
+            let open = body.found.lexed.tokens[body.found.declaration.open].end();
+            let first = body.units.first().map_or(open, |first| body.span(first).start);
+            let of = text[open..first].trim();
+            Ok((between, format!("; {} {of} ", declared(fields))))
+        }
+        None => Ok((start..start, format!("{} ", declared(fields)))),
+    }
+}
+
+fn behind(body: &Body<'_>, fields: u64) -> Result<(Range<usize>, String), Binding> {
+    let text = body.found.lexed.text;
+    let last = body.units.last().ok_or_else(|| unclear(body, "it has no members"))?;
+    let span = body.span(last);
+    if body.mode == Mode::Lines {
+        let end = if text[..span.end].ends_with('\n') { "" } else { "\n" };
+        let indent = indent(&text[span.clone()]);
+        return Ok((span.end..span.end, format!("{end}{indent}{} {WHY}\n", declared(fields))));
+    }
+    let close = body.found.lexed.tokens[body.found.declaration.close].start();
+    Ok((close..close, format!("{} ", declared(fields))))
+}
+
+/// The white space before the last line of a member.
+fn indent(unit: &str) -> String {
+    let line = unit.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+}

@@ -1,0 +1,171 @@
+//! What advice is worked out from.
+
+use super::Explainer;
+use crate::catalog::Ty;
+use crate::explanation::ImageUsage;
+use crate::owner::variable_ref;
+use crate::sharing::{Shared, SharedOwner};
+use crate::tally::RegionTally;
+use crate::threads::{BetweenThreads, ByBytes, Remedy};
+use lineup_model::region::RegionId;
+use lineup_model::types::TypeId;
+use lineup_model::usage::{
+    FoughtOver, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern, VariableRef, VariableUse,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Explainer<'_> {
+    pub(super) fn usage(
+        &mut self,
+        tallies: &BTreeMap<RegionId, RegionTally>,
+        shared: &Shared,
+        between: Option<&BetweenThreads>,
+    ) -> Vec<ImageUsage> {
+        let mut all = Vec::new();
+        let owned = std::mem::take(&mut self.owned).by_type();
+        for index in 0..self.namer.images().len() {
+            let Some(image) = self.namer.images().get(index) else { continue };
+            let (Some(abi), path) = (image.abi(), image.loaded.path.clone()) else { continue };
+            let mut usage = ImageUsage {
+                image: path,
+                index,
+                abi,
+                objects: self.objects_in(index, tallies),
+                types: Vec::new(),
+                variables: Vec::new(),
+                sharing: self.image_sharing(index, shared),
+                thread_uses: self.thread_uses(index, &owned),
+                fought_over: self.fought_over(index, between),
+                variable_types: Vec::new(),
+            };
+            for (region, tally) in tallies {
+                usage.types.extend(self.type_uses(index, *region, tally));
+                let variables = self.variable_use(index, *region, tally, &mut usage.variable_types);
+                usage.variables.extend(variables);
+            }
+            if !usage.types.is_empty() || !usage.variables.is_empty() {
+                all.push(usage);
+            }
+        }
+        all
+    }
+
+    fn thread_uses(&mut self, image: usize, owned: &BTreeMap<Ty, ByBytes>) -> Vec<ThreadUse> {
+        let mut all = Vec::new();
+        for (ty, parts) in owned {
+            let Some(ty) = self.id_in(image, *ty) else { continue };
+            all.extend(parts.iter().map(|((offset, size_bytes), uses)| ThreadUse {
+                ty,
+                offset: *offset,
+                size_bytes: *size_bytes,
+                readers: uses.readers.clone(),
+                writers: uses.writers.clone(),
+                loads: uses.loads,
+                stores: uses.stores,
+            }));
+        }
+        all
+    }
+
+    fn fought_over(&mut self, image: usize, between: Option<&BetweenThreads>) -> Vec<FoughtOver> {
+        let mut all = Vec::new();
+        for found in between.into_iter().flat_map(|between| &between.false_sharing) {
+            let (id, is_inside) = match &found.remedy {
+                Remedy::PartMembers { id, .. } => (*id, true),
+                Remedy::AlignObjects { id, .. } => (*id, false),
+                _ => continue,
+            };
+            all.extend(id.and_then(|id| self.id_in(image, id)).map(|ty| FoughtOver {
+                ty,
+                is_inside,
+                per_thousand: found.per_thousand_accesses,
+                per_thousand_at_most: found.per_thousand_accesses_at_most,
+            }));
+        }
+        all
+    }
+
+    /// Where the objects lay whose types an image describes.
+    fn objects_in(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, u64)> {
+        let placed: BTreeSet<(Ty, u64)> =
+            tallies.values().flat_map(|tally| tally.placed.iter().copied()).collect();
+        placed.into_iter().filter_map(|(ty, start)| Some((self.id_in(image, ty)?, start))).collect()
+    }
+
+    /// The id of a type in an image's table, when it is described there.
+    fn id_in(&mut self, image: usize, ty: Ty) -> Option<TypeId> {
+        self.namer.catalog().described(ty).filter(|described| described.image == image).map(|found| found.id)
+    }
+
+    fn type_uses(&mut self, image: usize, region: RegionId, tally: &RegionTally) -> Vec<TypeUse> {
+        let mut by_type: BTreeMap<Ty, Vec<ObjectPattern>> = BTreeMap::new();
+        let in_variables = tally.objects_in_variables.sorted();
+        for (place, counted) in tally.objects.sorted().into_iter().chain(in_variables) {
+            by_type.entry(place.ty).or_default().push(ObjectPattern {
+                base_in_line: place.base,
+                neighbour_distance_bytes: place.neighbour_distance_bytes,
+                bytes: counted.bytes,
+                occurrences: counted.occurrences,
+            });
+        }
+        let mut uses = Vec::new();
+        for (ty, patterns) in by_type {
+            let Some(id) = self.id_in(image, ty) else { continue };
+            let others: Vec<Ty> = self.namer.used_as(ty).into_iter().flatten().copied().collect();
+            let used_as = others.into_iter().filter_map(|other| self.id_in(image, other)).collect();
+            uses.push(TypeUse { region, ty: id, calls: tally.calls, patterns, used_as });
+        }
+        uses
+    }
+
+    fn variable_use(
+        &mut self,
+        image: usize,
+        region: RegionId,
+        tally: &RegionTally,
+        types: &mut Vec<(VariableRef, TypeId)>,
+    ) -> Option<VariableUse> {
+        let mut patterns = Vec::new();
+        for (occurrences, sums) in tally.together.values() {
+            let mut variables = Vec::new();
+            for ((_, variable), bytes) in sums.iter().filter(|((of, _), _)| *of == image) {
+                let Some((reference, ty)) = variable_ref(&mut self.namer, image, *variable) else { continue };
+                if let Some(id) = ty.and_then(|ty| self.id_in(image, ty))
+                    && !types.iter().any(|(known, _)| *known == reference)
+                {
+                    types.push((reference.clone(), id));
+                }
+                variables.push((reference, bytes.clone()));
+            }
+            if !variables.is_empty() {
+                patterns.push(VariablePattern { variables, occurrences: *occurrences });
+            }
+        }
+        patterns.sort_by(|a, b| (b.occurrences, &a.variables).cmp(&(a.occurrences, &b.variables)));
+        (!patterns.is_empty()).then_some(VariableUse { region, calls: tally.calls, patterns })
+    }
+
+    fn image_sharing(&mut self, image: usize, shared: &Shared) -> Vec<Sharing> {
+        let mut all = Vec::new();
+        for ((owner, offset, size_bytes), sharing) in &shared.bytes {
+            let owner = match owner {
+                SharedOwner::Type(ty) => self.id_in(image, *ty).map(Owner::Type),
+                SharedOwner::Variable(of, variable) if *of == image => {
+                    variable_ref(&mut self.namer, image, *variable)
+                        .map(|(reference, _)| Owner::Variable(reference))
+                }
+                SharedOwner::Variable(..) | SharedOwner::Blocks(_) => None,
+            };
+            let Some(owner) = owner else { continue };
+            all.push(Sharing {
+                owner,
+                offset: *offset,
+                size_bytes: *size_bytes,
+                readers: sharing.readers.clone(),
+                writers: sharing.writers.clone(),
+                handovers: sharing.handovers,
+            });
+        }
+        all
+    }
+}
