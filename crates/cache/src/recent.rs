@@ -1,6 +1,6 @@
 //! The uses that change nothing in a cache, and are hits: those of the most recently used line of a set.
 
-use crate::spec::CacheSpec;
+use crate::spec::{CacheLevel, CacheSpec};
 
 /// No line has these numbers: addresses are 64 bits wide and lines at least 8 bytes.
 pub(crate) const NO_LINE: u64 = u64::MAX;
@@ -61,9 +61,21 @@ impl MostRecent {
         Self::of_sets(spec.sets(), spec.line().bytes())
     }
 
+    /// No line was used yet, in the level of these caches. The last specification of a level counts. Without one, there is
+    /// one set.
+    pub fn of_level(specs: &[CacheSpec], level: CacheLevel) -> Self {
+        let spec = specs.iter().rfind(|spec| spec.level() == level);
+        spec.map_or_else(|| MostRecent::of_sets(1, 64), MostRecent::new)
+    }
+
     /// No line was used yet. Both numbers are powers of two.
     pub fn of_sets(sets: u64, line_bytes: u64) -> Self {
         MostRecent { lines: vec![NO_LINE; sets as usize].into(), line_shift: line_bytes.trailing_zeros() }
+    }
+
+    /// Sets of the cache: a power of two.
+    pub fn sets(&self) -> u64 {
+        self.lines.len() as u64
     }
 
     /// Bytes of a line.

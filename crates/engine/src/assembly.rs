@@ -144,6 +144,36 @@ impl Code {
         }
     }
 
+    /// As [`Code::move_value`], of the same length for all values: they are the last eight bytes.
+    pub(crate) fn move_wide(&mut self, register: Gpr, value: u64) {
+        self.put(&[0x48 | register.high(), 0xb8 | register.low()]);
+        self.put(&value.to_le_bytes());
+    }
+
+    /// `shrx`: shifts by the lowest bits of a register.
+    pub(crate) fn shift_right(&mut self, to: Gpr, from: Gpr, by: Gpr) {
+        let second = 0x42 | u8::from(to.high() == 0) << 7 | u8::from(from.high() == 0) << 5;
+        self.put(&[0xc4, second, 0x83 | (!by.0 & 0xf) << 3, 0xf7, 0xc0 | to.low() << 3 | from.low()]);
+    }
+
+    /// Loads a word of a table.
+    pub(crate) fn load_indexed(&mut self, register: Gpr, base: Gpr, index: Gpr, distance: i32) {
+        let place = Address { base: Some(base), index: Some((index, 8)), distance };
+        self.with_memory(0x8b, register.0, place);
+    }
+
+    /// The address of a place in this code that was passed.
+    pub(crate) fn lea_place(&mut self, register: Gpr, place: usize) {
+        let hole = self.lea_hole(register);
+        self.land_at(hole, place);
+    }
+
+    /// The address of a place that is told later, as that of a jump is.
+    pub(crate) fn lea_hole(&mut self, register: Gpr) -> usize {
+        self.put(&[0x48 | register.high() << 2, 0x8d, 0x05 | register.low() << 3]);
+        self.hole()
+    }
+
     pub(crate) fn push(&mut self, register: Gpr) {
         self.put(&[0x40 | register.high(), 0x50 | register.low()]);
     }
@@ -236,8 +266,12 @@ mod tests {
                 code.load(register, register, 0);
                 code.move_value(register, 0x1234_5678_9abc_def0);
                 code.push(register);
+                code.shift_right(register, register, register);
+                code.load_indexed(register, register, register, 8);
+                code.lea_place(register, 0);
+                code.move_wide(register, 1);
             });
-            assert_eq!(all.len(), 5, "{number}");
+            assert_eq!(all.len(), 9, "{number}");
             let full = iced_x86::Register::RAX as u32 + u32::from(number);
             assert_eq!(all[0].op1_register() as u32, full);
             assert_eq!(all[0].segment_prefix(), iced_x86::Register::FS);
@@ -247,6 +281,12 @@ mod tests {
             assert_eq!((all[2].op0_register() as u32, all[2].memory_base() as u32), (full, full));
             assert_eq!((all[3].op0_register() as u32, all[3].immediate64()), (full, 0x1234_5678_9abc_def0));
             assert_eq!(all[4].op0_register() as u32, full);
+            assert_eq!(all[5].code(), iced_x86::Code::VEX_Shrx_r64_rm64_r64);
+            let all_three = [all[5].op0_register(), all[5].op1_register(), all[5].op2_register()];
+            assert_eq!(all_three.map(|register| register as u32), [full; 3]);
+            assert_eq!((all[6].op0_register() as u32, all[6].memory_index_scale()), (full, 8));
+            assert_eq!((all[7].op0_register() as u32, all[7].ip_rel_memory_address()), (full, 0));
+            assert_eq!((all[8].op0_register() as u32, all[8].immediate64()), (full, 1));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
 use crate::translate::{Task, Translated, Ways, translate};
-use lineup_recording::native::note;
+use lineup_recording::native::{Definition, note, sieve};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -46,6 +46,8 @@ pub(crate) struct Blocks {
     mappings: Vec<Mapping>,
     /// Memory for code near entries.
     pub(crate) near: Vec<patch::Near>,
+    /// Blocks that count themselves so far.
+    counts: u32,
 }
 
 impl Blocks {
@@ -63,6 +65,7 @@ impl Blocks {
             patches: Vec::new(),
             mappings: Vec::new(),
             near: Vec::new(),
+            counts: 0,
         }
     }
 
@@ -111,15 +114,9 @@ impl Blocks {
             let text = format!("{:x} {} {what}", unlogged.pc, unlogged.mnemonic);
             engine.shared.tell(note::INSTRUCTION, text.as_bytes());
         }
-        if translated.definition_hole > 0 {
-            let Some(number) = engine.shared.define(&translated.definition) else {
-                engine
-                    .shared
-                    .note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
-                return None;
-            };
-            let hole = translated.definition_hole;
-            translated.code[hole..hole + 4].copy_from_slice(&number.to_le_bytes());
+        if !translated.definition_holes.is_empty() && !self.define(engine, &mut translated) {
+            engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+            return None;
         }
         for ((low, high), number) in translated.link_holes.iter().zip(self.links.len() as u64 + 1..) {
             translated.code[*low..*low + 4].copy_from_slice(&(number as u32).to_le_bytes());
@@ -141,6 +138,32 @@ impl Blocks {
         Some(block)
     }
 
+    /// Notes what a block is made of, and puts its numbers into its code; false when there is no room.
+    fn define(&mut self, engine: &Engine, translated: &mut Translated) -> bool {
+        translated.definition.count = self.counts;
+        let is_counted = !translated.count_holes.is_empty();
+        if is_counted && self.counts as usize >= sieve::BLOCKS {
+            return false;
+        }
+        let Some(number) = engine.shared.define(&translated.definition) else { return false };
+        for hole in &translated.definition_holes {
+            translated.code[*hole..hole + 4].copy_from_slice(&number.to_le_bytes());
+        }
+        for hole in &translated.count_holes {
+            let place = &mut translated.code[*hole..hole + 4];
+            let first = u32::from_le_bytes(place.try_into().unwrap_or_default());
+            place.copy_from_slice(&(first + 8 * self.counts).to_le_bytes());
+        }
+        if let Some(hole) = translated.own_hole {
+            // The code that names it stays.
+            let definition: &Definition = Box::leak(Box::new(translated.definition.clone()));
+            let address = std::ptr::from_ref(definition) as u64;
+            translated.code[hole..hole + 8].copy_from_slice(&address.to_le_bytes());
+        }
+        self.counts += u32::from(is_counted);
+        true
+    }
+
     /// Whether any code that was looked at lies in a range.
     pub(crate) fn is_code(&self, range: &Range<u64>) -> bool {
         self.blocks_in(range).next().is_some()
@@ -156,7 +179,7 @@ impl Blocks {
             pc,
             slots: engine.slots,
             is_entry: self.entries.contains(&pc),
-            begins_threads: engine.whole.as_ref().map(|whole| whole.begins_threads),
+            whole: engine.whole.as_ref().map(|whole| &whole.blocks),
         })
     }
 

@@ -6,6 +6,7 @@ use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::restore;
 use crate::shared::Shared;
+use crate::sieve;
 use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
@@ -37,8 +38,8 @@ pub(crate) struct Engine {
 pub(crate) struct Whole {
     /// Leads into the cache where it is called.
     pub(crate) begins_here: u64,
-    /// Where threads begin.
-    pub(crate) begins_threads: u64,
+    /// What blocks need to know.
+    pub(crate) blocks: crate::translate::Whole,
     /// Where signal handlers begin.
     pub(crate) runs_handlers: u64,
     /// Their gate, when they run on a stack of their own.
@@ -52,6 +53,7 @@ pub(crate) struct Retired {
     owner: u64,
     stack: usize,
     table: usize,
+    sieve: Option<(u64, sieve::Held)>,
 }
 
 /// What the engine keeps of a thread.
@@ -61,6 +63,8 @@ pub(crate) struct Thread {
     chunk: Option<(usize, u64)>,
     stack: *mut u8,
     table: *mut u8,
+    /// When the whole program is recorded.
+    sieve: Option<(u64, sieve::Held)>,
 }
 
 const UNREAD: &str = "the log was not read for some seconds";
@@ -123,7 +127,7 @@ impl Engine {
                 }
             }
             reason::INNER => self.inner(slots),
-            reason::FULL => match self.next_chunk(slots) {
+            reason::FULL => match self.make_room(slots) {
                 true => self.find(slots, pc, |block| block.body),
                 false => self.leave(slots, pc),
             },
@@ -147,6 +151,7 @@ impl Engine {
                 true => self.find(slots, pc, |block| block.start),
                 false => self.leave(slots, pc),
             },
+            reason::ALONE => self.use_alone(slots),
             _ => self.find(slots, pc, |block| block.start),
         };
         slots.resume = resume;
@@ -185,17 +190,16 @@ impl Engine {
 
     /// A thread is met for the first time. False when there is no memory for it.
     fn begin_thread(&self, slots: &mut Slots) -> bool {
-        let retired = self.whole.as_ref().and_then(Whole::take_retired);
-        let (Some(stack), Some(table)) = retired.map_or_else(
-            || (system::memory(STACK_BYTES), system::memory(TABLE_BYTES)),
-            |retired| (Some(retired.stack as *mut u8), Some(retired.table as *mut u8)),
-        ) else {
+        let Some((stack, table, sieve)) = self.thread_memory() else {
             // The stack of threads that are not known is used under its lock alone.
             slots.own_stack = 0;
             return false;
         };
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
-        let thread = Thread { number, chunk: None, stack, table };
+        let thread = Thread { number, chunk: None, stack, table, sieve };
+        if let (Some(whole), Some((sieve, held))) = (&self.whole, sieve) {
+            whole.blocks.sieves.begin(slots, sieve, held);
+        }
         slots.owner = system::thread();
         slots.own_stack = stack as u64 + STACK_BYTES as u64;
         slots.vectors = stack as u64;
@@ -207,6 +211,22 @@ impl Engine {
         // that nothing is allocated.
         unsafe { libc::pthread_setspecific(self.thread_key, slots.thread as *const libc::c_void) };
         true
+    }
+
+    /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
+    fn thread_memory(&self) -> Option<(*mut u8, *mut u8, Option<(u64, sieve::Held)>)> {
+        let Some(whole) = &self.whole else {
+            return Some((system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?, None));
+        };
+        if let Some(retired) = whole.take_retired() {
+            return Some((retired.stack as *mut u8, retired.table as *mut u8, retired.sieve));
+        }
+        let Some(sieve) = self.shared.take_sieve() else {
+            self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let held = whole.blocks.sieves.hold()?;
+        Some((system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?, Some((sieve, held))))
     }
 
     /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
@@ -251,7 +271,8 @@ impl Engine {
         let owner = slots.owner;
         let signals = system::block_signals();
         whole.retired.with(|all| {
-            all.push(Retired { owner, stack: thread.stack as usize, table: thread.table as usize });
+            let (stack, table) = (thread.stack as usize, thread.table as usize);
+            all.push(Retired { owner, stack, table, sieve: thread.sieve });
         });
         system::restore_signals(signals);
     }
@@ -300,7 +321,7 @@ impl Engine {
 
     /// Writes a record. False when the log cannot be written any more.
     pub(crate) fn log(&self, slots: &mut Slots, words: &[u64]) -> bool {
-        if slots.log >> 16 & 0xff != 0 && !self.next_chunk(slots) {
+        if is_full(slots) && !self.next_chunk(slots) {
             return false;
         }
         write(slots, words);
@@ -310,6 +331,28 @@ impl Engine {
     fn thread<'a>(&self, slots: &Slots) -> Option<&'a mut Thread> {
         // SAFETY: null or made by `begin_thread`, and used by its thread alone.
         unsafe { (slots.thread as *mut Thread).as_mut() }
+    }
+
+    /// An instruction that stands alone was executed: its block goes on.
+    fn use_alone(&self, slots: &mut Slots) -> u64 {
+        let mut was_logged = true;
+        if let Some(whole) = &self.whole {
+            let was = *slots;
+            whole.blocks.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
+        }
+        // SAFETY: all bits are words.
+        match was_logged {
+            true => unsafe { slots.own.sieve.back },
+            false => self.leave(slots, slots.pc),
+        }
+    }
+
+    /// A block has handed over, since the chunk is full or a signal waits.
+    fn make_room(&self, slots: &mut Slots) -> bool {
+        if self.whole.is_some() {
+            sieve::is_here(slots);
+        }
+        !is_full(slots) || self.next_chunk(slots)
     }
 
     /// Hands the thread's chunk over and takes another.
@@ -399,6 +442,11 @@ fn write(slots: &mut Slots, words: &[u64]) {
         unsafe { (slots.log as *mut u64).write(*word) };
         slots.log += 8;
     }
+}
+
+/// Whether the thread's chunk is full.
+fn is_full(slots: &Slots) -> bool {
+    slots.log >> 16 & 0xff != 0
 }
 
 /// A thread ends: what it had is given back.

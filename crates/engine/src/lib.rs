@@ -33,6 +33,7 @@ mod patch;
 mod processes;
 mod restore;
 mod shared;
+mod sieve;
 mod signals;
 mod stamps;
 mod start;

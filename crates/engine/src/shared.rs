@@ -2,8 +2,8 @@
 
 use crate::system::{self, File};
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, WRITES, child, chunk, entry,
-    note, region, state, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, SIEVES, WRITES, child, chunk,
+    entry, note, region, sieve, state, whole, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     /// Changes of the program's code, the engine's memory, and processes that ask.
     lists: *const AtomicU64,
     chunks: *mut u8,
+    /// Null unless the whole program is recorded.
+    sieves: *mut u8,
 }
 
 // SAFETY: the mappings live as long as the process; words are atomic, and each chunk is one thread's at a time.
@@ -57,7 +59,11 @@ impl Shared {
             file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
         }
         let clock = head.wrapping_add(word::CLOCK);
-        let shared = Shared { head, clock, definitions, notes, lists, chunks };
+        let mut shared =
+            Shared { head, clock, definitions, notes, lists, chunks, sieves: std::ptr::null_mut() };
+        if shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE {
+            shared.sieves = file.map(None, sieve::COUNT * sieve::BYTES as usize, both, SIEVES)?;
+        }
         (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
     }
 
@@ -181,6 +187,13 @@ impl Shared {
     /// Whether threads had better give their chunks back between calls: there may be more threads than chunks.
     pub(crate) fn is_scarce(&self) -> bool {
         self.word(word::NEXT_THREAD).load(Ordering::Relaxed) as usize > chunk::COUNT / 2
+    }
+
+    /// A sieve that no thread has had, for a whole program's; `None` when there is none.
+    pub(crate) fn take_sieve(&self) -> Option<u64> {
+        let number = self.word(word::SIEVES).fetch_add(1, Ordering::Relaxed) as usize;
+        let is_there = !self.sieves.is_null() && number < sieve::COUNT;
+        is_there.then(|| self.sieves as u64 + number as u64 * sieve::BYTES)
     }
 
     /// A free chunk as it was left, for a thread; `None` when there is none.

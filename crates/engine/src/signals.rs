@@ -9,6 +9,7 @@ use crate::attach;
 use crate::engine::{self, Engine};
 use crate::gates::{self, KEPT, Registers};
 use crate::lock::Lock;
+use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
 use crate::translate::{Held, Translated};
@@ -216,6 +217,13 @@ unsafe extern "C-unwind" fn on_signal(
         // SAFETY: the kernel's context and siginfo.
         return unsafe { defer(engine, slots, signal, info, context) };
     };
+    if std::mem::take(&mut slots.deferred) != 0 {
+        // One that came while lines were looked up still waits: this one, of an instruction of the block, comes first.
+        // SAFETY: the kernel's context, whose mask has 64 bits.
+        unsafe { (&raw mut (*context).uc_sigmask).cast::<u64>().write(slots.mask) };
+    }
+    // SAFETY: as above.
+    let blocked = unsafe { (&raw const (*context).uc_sigmask).cast::<u64>().read() } | mask | own;
     let cached = std::mem::replace(registers, program);
     slots.interrupted = program[libc::REG_RSP as usize] as u64;
     // SAFETY: the kernel's context.
@@ -276,8 +284,7 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
     }
     if *registers == was.program {
         *registers = was.cached;
-        // The log has grown meanwhile.
-        *slots = Slots { log: slots.log, ..was.slots };
+        *slots = sieve::after_handler(was.slots, slots);
         return;
     }
     let to = registers[libc::REG_RIP as usize] as u64;
@@ -394,6 +401,13 @@ fn held(held: Held, block: &Translated, slots: &Slots, next: u64) -> Vec<(u8, u6
     }
 }
 
+/// Signals that an instruction may cause.
+const FAULTS: u64 = 1 << (libc::SIGSEGV - 1)
+    | 1 << (libc::SIGBUS - 1)
+    | 1 << (libc::SIGFPE - 1)
+    | 1 << (libc::SIGILL - 1)
+    | 1 << (libc::SIGTRAP - 1);
+
 /// The signal is sent again, and comes when the engine is done: until then all are blocked.
 unsafe fn defer(
     engine: &Engine,
@@ -412,10 +426,19 @@ unsafe fn defer(
             [system::process(), thread, signal as u64, info as u64, 0, 0],
         );
     }
-    slots.mask = std::mem::replace(mask, u64::MAX);
-    slots.deferred = 1;
     // SAFETY: as above.
     let pc = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
+    let mut blocked = u64::MAX;
+    if engine.whole.is_some() {
+        // Blocks might not hand over to the engine for long.
+        sieve::call(slots);
+        if engine.signals.cache.contains(&pc) {
+            // The rest of a block comes before the engine does, and may fault.
+            blocked = !FAULTS | 1 << (signal - 1);
+        }
+    }
+    slots.mask = std::mem::replace(mask, blocked);
+    slots.deferred = 1;
     if engine.signals.going_back.contains(&pc) {
         // The gate has looked already.
         slots.scratch = slots.resume;

@@ -65,20 +65,64 @@ pub(crate) struct Slots {
     pub(crate) time_rax: u64,
     pub(crate) time_rdx: u64,
     pub(crate) time: u64,
-    /// By region: where the return address of a call lies that has not ended, or 0, and when it began.
-    pub(crate) timed: [[u64; 2]; 8],
+    /// What only one manner of recording needs.
+    pub(crate) own: Own,
 }
+
+/// Words of which one manner of recording has no need for the other's.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union Own {
+    /// When calls are timed, by region: where the return address of a call lies that has not ended, or 0, and when it
+    /// began.
+    pub(crate) timed: [[u64; 2]; 8],
+    /// When the whole program is recorded.
+    pub(crate) sieve: Sieve,
+}
+
+/// See [`crate::sieve`].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Sieve {
+    /// What blocks take for the thread's sieve: it, or what passes nothing over, so that the next block hands over.
+    pub(crate) current: u64,
+    /// The thread's sieve. Its lowest bits are those that a data address is shifted by.
+    pub(crate) own: u64,
+    /// What passes nothing over.
+    pub(crate) nothing: u64,
+    /// Not 0 when the next block is to hand over.
+    pub(crate) called: u64,
+    /// Where what is used begins in memory.
+    pub(crate) address: u64,
+    /// Where the block goes on.
+    pub(crate) back: u64,
+    /// The definition of a block that stands alone.
+    pub(crate) definition: u64,
+    /// Where what uses data, and what uses code, leads.
+    pub(crate) data: u64,
+    pub(crate) code: u64,
+    /// The lines of the modelled caches, set after set, each set with the most recently used first.
+    pub(crate) data_lines: u64,
+    pub(crate) code_lines: u64,
+    /// The program's values of the registers that the code of the sieve uses.
+    pub(crate) kept: [u64; 8],
+    /// The record of a block that stands alone.
+    pub(crate) record: [u64; RECORD_WORDS],
+}
+
+/// Words of the longest record of a block that stands alone: one instruction accesses memory at two places at most.
+pub(crate) const RECORD_WORDS: usize = 12;
 
 /// Distance of a word from the beginning.
 macro_rules! at {
-    ($field:ident) => {
-        std::mem::offset_of!(crate::slots::Slots, $field) as i32
+    ($($field:ident).+) => {
+        std::mem::offset_of!(crate::slots::Slots, $($field).+) as i32
     };
 }
 pub(crate) use at;
 
 /// Bytes that the assembly sets aside.
-pub(crate) const BYTES: usize = 448;
+pub(crate) const BYTES: usize = 576;
 const _: () = assert!(size_of::<Slots>() <= BYTES);
 
 /// Why code in the cache hands over to the engine.
@@ -101,4 +145,6 @@ pub(crate) mod reason {
     pub(crate) const BEGIN: u64 = 7;
     /// A system call has come back: the program goes on at `pc`.
     pub(crate) const RETURNED: u64 = 8;
+    /// An instruction that stands alone, in a program that is recorded as a whole, was executed; `pc` comes next.
+    pub(crate) const ALONE: u64 = 9;
 }

@@ -44,7 +44,7 @@ impl Stamps {
 
     /// The slot with where the return address lies; behind it that with the time.
     fn own(&self) -> i32 {
-        self.slots + at!(timed) + 16 * self.region as i32
+        self.slots + at!(own.timed) + 16 * self.region as i32
     }
 
     fn word(&self, base: Gpr, index: Option<Gpr>, field: usize) -> Address {
@@ -206,7 +206,7 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
     // SAFETY: this thread's own.
     let slots = unsafe { &mut *gates::slots() };
     slots.times = 0;
-    slots.timed = [[0; 2]; timed::REGIONS];
+    slots.own.timed = [[0; 2]; timed::REGIONS];
     engine.shared.leave_table(table as u64);
 }
 

@@ -6,6 +6,7 @@ use crate::engine::{self, Engine, Whole};
 use crate::gates::{self, Places, VECTOR_BYTES};
 use crate::lock::Lock;
 use crate::shared::Shared;
+use crate::sieve::Sieves;
 use crate::signals::Signals;
 use crate::{ends, patch, stamps, system};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
@@ -170,7 +171,10 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return give_up(&shared, "the C library has no room for what is kept of a thread");
     }
-    let whole = (mode == whole::MODE).then(|| whole_program(&mut cache, &places, gate));
+    if mode == whole::MODE && !is_x86_feature_detected!("bmi2") {
+        return give_up(&shared, "whole programs are recorded natively on processors with BMI2");
+    }
+    let whole = (mode == whole::MODE).then(|| whole_program(&shared, &mut cache, &places, gate));
     if let Some(None) = whole {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     }
@@ -203,10 +207,13 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
 }
 
 /// What only whole programs need.
-fn whole_program(cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
+fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64) -> Option<Whole> {
     Some(Whole {
         begins_here: cache.put(&gates::begin_here(places, gate))?,
-        begins_threads: cache.put(&gates::begin_thread(places, gate))?,
+        blocks: crate::translate::Whole {
+            begins_threads: cache.put(&gates::begin_thread(places, gate))?,
+            sieves: Sieves::new(shared, cache, places.slots)?,
+        },
         runs_handlers: cache.put(&gates::go_in(places.slots))?,
         masking_gate: cache.put(&gates::masking(places.slots, gate))?,
         retired: Lock::new(Vec::new()),

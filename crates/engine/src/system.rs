@@ -183,6 +183,16 @@ pub(crate) fn serialize_threads() {
     unsafe { call(libc::SYS_membarrier, [SERIALIZE, 0, 0, 0, 0, 0]) };
 }
 
+/// Memory of ours is all zeros again.
+pub(crate) fn forget(at: *mut u8, bytes: usize) {
+    // SAFETY: private memory that was mapped here for us; what is not given back is written.
+    unsafe {
+        if call(libc::SYS_madvise, [at as u64, bytes as u64, libc::MADV_DONTNEED as u64, 0, 0, 0]) != 0 {
+            std::ptr::write_bytes(at, 0, bytes);
+        }
+    }
+}
+
 /// Empties a page in processes that are forked off.
 pub(crate) fn wipe_on_fork(at: *mut u8, bytes: usize) -> bool {
     // SAFETY: the caller's own memory.

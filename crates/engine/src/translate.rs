@@ -6,16 +6,20 @@
 //! [`Slots`](crate::slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
 
 mod accesses;
-mod chained;
+mod pieces;
 mod reading;
+mod sifting;
 mod tail;
 
 use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RDX};
+use crate::sieve::Sieves;
 use crate::slots::{at, reason};
 use accesses::{Place, Planned, Plans};
 use iced_x86::{Encoder, Instruction, Register};
 use lineup_recording::native::{DefinedAccess, Definition, Form};
+use pieces::Piece;
 use reading::{Read, read, unlogged};
+use sifting::Stub;
 
 /// Instructions in a block at most.
 const MOST_INSTRUCTIONS: usize = 48;
@@ -104,8 +108,13 @@ pub struct Translated {
     pub code: Vec<u8>,
     /// Where it goes on when the engine has noted that an entry was reached.
     pub body: usize,
-    /// Where the number of its definition stands in the code.
-    pub definition_hole: usize,
+    /// Where the number of its definition stands in the code, four bytes each.
+    pub definition_holes: Vec<usize>,
+    /// When the whole program is recorded: where the distance of its count stands in the code, which is that of the first
+    /// count, four bytes each.
+    pub count_holes: Vec<usize>,
+    /// When it stands alone: where the address of its definition stands in the code, eight bytes.
+    pub own_hole: Option<usize>,
     /// Jumps to other blocks; each leads to the engine at first.
     pub links: Vec<Link>,
     /// Places where the number of a link stands in the code, in two halves, in the order of `links`.
@@ -132,22 +141,27 @@ pub struct Task<'a> {
     pub slots: i32,
     /// A watched function begins there.
     pub is_entry: bool,
-    /// When the whole program is recorded: where its threads begin. Addresses that follow from others are not logged then,
-    /// nor values, and no call ends.
-    pub begins_threads: Option<u64>,
+    /// When the whole program is recorded: then blocks count themselves, and no call ends.
+    pub whole: Option<&'a Whole>,
 }
 
-impl Task<'_> {
-    /// Whether the whole program is recorded.
-    fn is_whole(&self) -> bool {
-        self.begins_threads.is_some()
-    }
+/// What the blocks of a program that is recorded as a whole need to know.
+#[derive(Clone, Copy)]
+pub struct Whole {
+    /// Where its threads begin.
+    pub begins_threads: u64,
+    /// What is passed over.
+    pub(crate) sieves: Sieves,
 }
 
 /// An instruction with what is to be logged of it.
 struct Step {
     instruction: Instruction,
     plans: Plans,
+    /// What it begins to access, when the whole program is recorded.
+    pieces: Vec<Piece>,
+    /// No flag matters before it.
+    has_idle_flags: bool,
     /// Where the address lies that it leads to, when that is in memory.
     target: Option<Place>,
 }
@@ -173,8 +187,11 @@ struct Block<'a> {
     end: u64,
     log: Gpr,
     scratch: Gpr,
+    /// `rcx` is borrowed as well.
+    holds_counter: bool,
     /// Words of the log so far.
     words: usize,
+    stubs: Vec<Stub>,
 }
 
 /// Translates the block at the task's address.
@@ -193,18 +210,20 @@ pub fn translate(task: &Task<'_>) -> Translated {
 /// As [`translate`], so many instructions at most. An error says how many can be moved with the registers that so many
 /// leave free.
 fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> {
-    let Read { steps, ending, lost, log, scratch } = read(task, most);
+    let Read { steps, ending, lost, log, scratch, holds_counter, definition } = read(task, most);
     let end = steps.last().map_or(task.pc, |step| step.instruction.next_ip());
     let mut block = Block {
         task,
         code: Code::default(),
-        out: Translated::default(),
+        out: Translated { definition, ..Translated::default() },
         steps,
         ending,
         end,
         log,
         scratch,
+        holds_counter,
         words: 1,
+        stubs: Vec::new(),
     };
     block.out.unlogged.extend(lost);
     block.write()?;
@@ -237,7 +256,13 @@ impl Block<'_> {
             self.leave_for(reason::LOST, self.task.pc);
             return Ok(());
         }
-        self.begin();
+        match self.task.whole {
+            Some(whole) => self.begin_sifting(whole),
+            None => self.begin(),
+        }
+        if self.out.definition.stands_alone {
+            self.begin_record();
+        }
         let steps = std::mem::take(&mut self.steps);
         let (last, body) = match self.ending {
             Ending::Flow => steps.split_last().map_or((None, &steps[..]), |(last, body)| (Some(last), body)),
@@ -250,12 +275,14 @@ impl Block<'_> {
         }
         match last {
             Some(last) => self.finish(body.len() as u8, last),
+            None if self.out.definition.stands_alone => self.end_record(),
             None => {
                 self.give_back(Some(self.end));
                 let jump = self.code.jump();
                 self.links_to(&[(jump, self.end)]);
             }
         }
+        self.write_stubs();
         Ok(())
     }
 
@@ -292,7 +319,7 @@ impl Block<'_> {
         self.mark(Some(self.task.pc), Held::Borrowed);
         self.code.load_slot(self.log, log_slot);
         self.code.store_value(self.log, 0, 0);
-        self.out.definition_hole = self.code.here() - 4;
+        self.out.definition_holes.push(self.code.here() - 4);
     }
 
     /// Where the next word of the log goes, from where the block's record begins.
@@ -303,6 +330,9 @@ impl Block<'_> {
 
     /// The block's record is whole.
     fn commit(&mut self) {
+        if self.task.whole.is_some() {
+            return;
+        }
         self.code.lea_plus(self.log, self.log, 8 * self.words as i32);
         self.code.store_slot(self.slot(at!(log)), self.log);
     }
@@ -311,6 +341,9 @@ impl Block<'_> {
     fn restore(&mut self) {
         self.code.load_slot(self.log, self.slot(at!(first)));
         self.code.load_slot(self.scratch, self.slot(at!(second)));
+        if self.holds_counter {
+            self.code.load_slot(RCX, self.slot(at!(counter)));
+        }
     }
 
     fn give_back(&mut self, pc: Option<u64>) {
@@ -321,12 +354,13 @@ impl Block<'_> {
 
     /// An instruction that passes control to the next. False when the free registers do not do for it.
     fn step(&mut self, number: u8, step: &Step) -> bool {
-        self.mark(Some(step.instruction.ip()), Held::Borrowed);
+        self.mark(Some(step.instruction.ip()), self.held());
+        self.sift(step);
         let stores = self.log_before(number, step);
         if !self.copy(&step.instruction) {
             return false;
         }
-        self.mark(Some(step.instruction.next_ip()), Held::Borrowed);
+        self.mark(Some(step.instruction.next_ip()), self.held());
         for (address, value) in stores {
             self.code.load(self.scratch, self.log, address);
             self.code.load(self.scratch, self.scratch, 0);
@@ -362,7 +396,7 @@ impl Block<'_> {
                 self.next_word();
                 continue;
             }
-            self.address(plan.place);
+            self.address(plan.place, step.instruction.ip());
             let address = self.next_word();
             self.code.store(self.log, address, self.scratch);
             if let Some(mask) = plan.mask {
@@ -400,8 +434,11 @@ impl Block<'_> {
         self.code.store(self.log, word, self.scratch);
     }
 
-    /// Puts an address into the register for addresses.
-    fn address(&mut self, place: Place) {
+    /// Puts an address into the register for addresses, before the instruction at `pc`.
+    fn address(&mut self, place: Place, pc: u64) {
+        if self.task.whole.is_some() {
+            return self.address_with_counter_kept(place, pc);
+        }
         let is_of_thread = match place {
             Place::Constant(address) => {
                 self.code.move_value(self.scratch, address);
@@ -496,6 +533,7 @@ impl Planned {
             size_bytes: self.size_bytes,
             element_bytes: self.mask.map_or(0, |mask| mask.element_bytes),
             is_timed: false,
+            distance: 0,
         };
         let first = match (self.place, self.is_valued) {
             (Place::Repeated(_), _) => Form::Repeated,
@@ -519,13 +557,8 @@ mod tests {
     fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
         // sbb dh, [rip + 0x100]; cmp esi, edi; or ebx, ebp; add ecx, eax; ret: no register is free that goes with dh.
         let bytes = [0x1a, 0x35, 0, 1, 0, 0, 0x39, 0xfe, 0x09, 0xeb, 0x01, 0xc1, 0xc3];
-        let translated = translate(&Task {
-            bytes: &bytes,
-            pc: 0x1000,
-            slots: -512,
-            is_entry: false,
-            begins_threads: None,
-        });
+        let translated =
+            translate(&Task { bytes: &bytes, pc: 0x1000, slots: -512, is_entry: false, whole: None });
         assert_eq!(translated.definition.lengths, [6]);
         assert_eq!(translated.links.iter().map(|link| link.target).collect::<Vec<_>>(), [0x1006]);
         assert_eq!(translated.unlogged, []);

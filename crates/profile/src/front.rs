@@ -56,8 +56,8 @@ impl Front {
     pub(crate) fn new(specs: &[CacheSpec]) -> Front {
         Front {
             batch: Batch::new(),
-            l1i: first_level(specs, CacheLevel::L1i),
-            l1d: first_level(specs, CacheLevel::L1d),
+            l1i: MostRecent::of_level(specs, CacheLevel::L1i),
+            l1d: MostRecent::of_level(specs, CacheLevel::L1d),
             slots: [0; SLOTS],
             blocks: Vec::new(),
             chains: Vec::new(),
@@ -201,11 +201,4 @@ impl Front {
         }
         Counts { executions, accesses: self.accesses, ..counts }
     }
-}
-
-/// The most recently used lines of a first level. The last specification of a level counts. Without one, what uses another
-/// line than before is noted, and the model takes no notice.
-pub(crate) fn first_level(specs: &[CacheSpec], level: CacheLevel) -> MostRecent {
-    let spec = specs.iter().rfind(|spec| spec.level() == level);
-    spec.map_or_else(|| MostRecent::of_sets(1, 64), MostRecent::new)
 }

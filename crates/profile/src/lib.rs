@@ -10,6 +10,7 @@
 //!   model in batches, on a thread of its own where the host has processors to spare. A thread's model depends on that
 //!   thread alone, so that makes no difference to the counts.
 
+mod beyond;
 mod certain;
 mod chains;
 mod code;
@@ -23,6 +24,7 @@ mod quiet;
 mod sample;
 mod worker;
 
+pub use beyond::BeyondFirst;
 pub use certain::{Access, Accesses, Follower, Origin};
 pub use chains::{Chain, Chains, Link, Side, chains};
 pub use feed::ThreadProfile;

@@ -1,13 +1,13 @@
 //! What all threads share of a whole program's counts.
 
+use crate::beyond::BeyondFirst;
 use crate::chains::Chains;
 use crate::code::{Run, SharedCode};
 use crate::feed::ThreadProfile;
-use crate::front;
 use crate::handle::Handle;
 use crate::model::Counts;
 use crate::sample::Sampler;
-use lineup_cache::{CacheLevel, CacheSpec, SpecError};
+use lineup_cache::{CacheLevel, CacheSpec, MostRecent, SpecError};
 use lineup_recording::{Encoder, Misses, ProfileInstruction, ProfileRun, Window};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ impl Profile {
         let specs = specs.iter().map(|text| text.parse().map_err(|error| (text.clone(), error)));
         let specs: Vec<CacheSpec> = specs.collect::<Result<_, _>>()?;
         let line_bytes = specs.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64);
-        let code_line_bytes = front::first_level(&specs, CacheLevel::L1i).line_bytes();
+        let code_line_bytes = MostRecent::of_level(&specs, CacheLevel::L1i).line_bytes();
         Ok(Profile {
             specs,
             line_bytes,
@@ -91,16 +91,30 @@ impl Profile {
         Block { run: numbers.run, counters: numbers.counters, handles }
     }
 
+    /// Empty second levels and counts for a thread whose first levels are modelled elsewhere.
+    pub fn beyond_first_level(&self) -> BeyondFirst {
+        BeyondFirst::new(&self.specs, Arc::clone(&self.code))
+    }
+
+    /// Takes over what such a thread counted; gives the instructions it executed.
+    pub fn take_beyond(&self, thread: BeyondFirst) -> u64 {
+        self.add(&thread.into_counts())
+    }
+
     /// Takes over what a thread counted; gives the instructions it executed.
     pub fn take(&self, thread: Option<Box<ThreadProfile>>) -> u64 {
         let Some(thread) = thread else { return 0 };
         let may_run_beside = thread.may_run_beside();
         let Some(counts) = thread.finish() else { return 0 };
         self.spare_processors.fetch_add(usize::from(may_run_beside), Ordering::Relaxed);
+        self.add(&counts)
+    }
+
+    fn add(&self, counts: &Counts) -> u64 {
         let code = self.code.whole();
         let executed = counts.executed(&code.runs).map(|(_, run, times)| u64::from(run.instructions) * times);
         let executed = executed.sum();
-        lock(&self.sums).add(&counts);
+        lock(&self.sums).add(counts);
         executed
     }
 

@@ -4,6 +4,9 @@
 //! chunks; the command reads full chunks, turns them into calls, and gives them back. What a block of code is made of
 //! stands once, as a [`Definition`], and is named by its place.
 
+mod definition;
+
+pub use definition::{DefinedAccess, Definition, Form};
 use std::ops::Range;
 
 /// First word of the file.
@@ -75,6 +78,20 @@ pub mod word {
     pub const RANGES: usize = 30;
     /// Processes that have asked for memory of their own, see [`super::child`].
     pub const CHILDREN: usize = 31;
+    /// When the whole program is recorded: bytes of a line of the modelled first-level data cache, as a power of two.
+    pub const DATA_LINE_SHIFT: usize = 32;
+    /// Its sets.
+    pub const DATA_SETS: usize = 33;
+    /// Lines of each; 0 when all is found there.
+    pub const DATA_WAYS: usize = 34;
+    /// As [`DATA_LINE_SHIFT`], of the instruction cache.
+    pub const CODE_LINE_SHIFT: usize = 35;
+    /// See [`CODE_LINE_SHIFT`].
+    pub const CODE_SETS: usize = 36;
+    /// See [`CODE_LINE_SHIFT`].
+    pub const CODE_WAYS: usize = 37;
+    /// Sieves that threads have taken, see [`super::sieve`].
+    pub const SIEVES: usize = 38;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -176,6 +193,26 @@ pub mod whole {
     pub const MODE: u64 = 2;
 }
 
+/// What a thread of a whole program has beside its log. A block counts itself there. Tables tell which lines are the most
+/// recently used of their sets: what uses these again changes no cache, and is passed over. Each table has a place for every
+/// value of the lowest byte of a line's number: minus the number of such a line, or 0.
+pub mod sieve {
+    /// Where the table of code begins.
+    pub const CODE: usize = 0;
+    /// Where that of data begins.
+    pub const DATA: usize = CODE + 8 * PLACES;
+    /// Places of a table.
+    pub const PLACES: usize = 256;
+    /// Where the counts of blocks begin.
+    pub const COUNTS: usize = DATA + 8 * PLACES;
+    /// Blocks at most.
+    pub const BLOCKS: usize = 1 << 20;
+    /// Bytes of each.
+    pub const BYTES: u64 = (COUNTS + 8 * BLOCKS) as u64;
+    /// Sieves at most: for so many threads at a time.
+    pub const COUNT: usize = super::chunk::COUNT;
+}
+
 /// Words of a chunk of the log.
 pub mod chunk {
     /// Words of each.
@@ -269,9 +306,31 @@ pub const DEFINITIONS: Range<u64> = 1 << 20..65 << 20;
 pub const CHUNKS: u64 = 65 << 20;
 /// Bytes of the file.
 pub const FILE_BYTES: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
+/// Where sieves lie in the file, when the whole program is recorded.
+pub const SIEVES: u64 = FILE_BYTES;
+/// Bytes of the file then.
+pub const WHOLE_FILE_BYTES: u64 = SIEVES + sieve::COUNT as u64 * sieve::BYTES;
 
 /// The environment variable that names the file to the engine.
 pub const VARIABLE: &str = "LINEUP_ENGINE";
+
+/// Records of a whole program: the lower half of their first word is a block's number, and the byte above it tells what is
+/// noted of the block. The engine models the first level, and so notes what missed it.
+pub mod noted {
+    /// Lines of its code missed: which, the next 16 bits tell, of which the lowest stands for the last line. No word
+    /// follows.
+    pub const FETCHED: u8 = 0;
+    /// It stands alone: it was executed, and the words of all its accesses follow.
+    pub const ALONE: u8 = 255;
+    /// An access of a block that stands alone missed: which of the definition's, the next 16 bits tell. Its address and its
+    /// bytes follow.
+    pub const ALONE_MISSED: u8 = 254;
+    // Others: lines of the piece of this number, counted from one, missed: which, the next bits tell as for code. The
+    // address of its first access follows.
+
+    /// Where those 16 bits begin.
+    pub const BITS_AT: u32 = 40;
+}
 
 /// Records that are no blocks: the upper half of their first word, whose lower half is 0.
 pub mod record {
@@ -295,139 +354,6 @@ pub mod record {
     pub const SYSTEM_CALL_WORDS: usize = 7;
     /// Words of [`TIME`].
     pub const TIME_WORDS: usize = 2;
-}
-
-/// What the log holds of an access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// Its address.
-    Address,
-    /// Its address and its value.
-    Valued,
-    /// Where a repeated instruction began and ended.
-    Repeated,
-    /// Nothing: it is where the access before was.
-    Again,
-    /// Its value: it is where the access before was.
-    AgainValued,
-    /// Its address, and which elements are accessed.
-    Masked,
-}
-
-impl Form {
-    /// Words in the log.
-    pub fn words(self) -> usize {
-        match self {
-            Form::Address | Form::AgainValued => 1,
-            Form::Valued | Form::Repeated | Form::Masked => 2,
-            Form::Again => 0,
-        }
-    }
-}
-
-const FORMS: [Form; 6] =
-    [Form::Address, Form::Valued, Form::Repeated, Form::Again, Form::AgainValued, Form::Masked];
-
-/// An access of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DefinedAccess {
-    /// The instruction, by its number in the block.
-    pub instruction: u8,
-    /// It stores.
-    pub is_store: bool,
-    /// What the log holds of it.
-    pub form: Form,
-    /// Bytes; of each element of a repeated instruction.
-    pub size_bytes: u32,
-    /// Bytes of an element, where elements are masked.
-    pub element_bytes: u8,
-    /// The instruction synchronises threads, and this is its first access: before what the log holds of it stands the
-    /// time, as in [`record::TIME`].
-    pub is_timed: bool,
-}
-
-impl DefinedAccess {
-    /// Words in the log.
-    pub fn words(&self) -> usize {
-        usize::from(self.is_timed) + self.form.words()
-    }
-}
-
-/// What a block is made of.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Definition {
-    /// Address of its first instruction.
-    pub start: u64,
-    /// Its instructions' bytes.
-    pub code: Vec<u8>,
-    /// Bytes of each instruction.
-    pub lengths: Vec<u8>,
-    /// Its accesses, in their order.
-    pub accesses: Vec<DefinedAccess>,
-    /// Some of its accesses are not in the log.
-    pub misses_accesses: bool,
-}
-
-impl Definition {
-    /// Its words.
-    pub fn to_words(&self) -> Vec<u64> {
-        let head = self.code.len() as u64
-            | (self.accesses.len() as u64) << 16
-            | u64::from(self.misses_accesses) << 32
-            | (self.lengths.len() as u64) << 40;
-        let access = |access: &DefinedAccess| {
-            let form = FORMS.iter().position(|form| *form == access.form).unwrap_or_default() as u64;
-            u64::from(access.instruction)
-                | u64::from(access.is_store) << 8
-                | u64::from(access.is_timed) << 9
-                | form << 16
-                | u64::from(access.element_bytes) << 24
-                | u64::from(access.size_bytes) << 32
-        };
-        let mut words = vec![self.start, head];
-        words.extend(self.accesses.iter().map(access));
-        let padded = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        };
-        words.extend(self.code.chunks(8).map(padded));
-        words.extend(self.lengths.chunks(8).map(padded));
-        words
-    }
-
-    /// Reads [`Definition::to_words`]; `word` gives the word of a number. `None` when they are none.
-    pub fn read(word: impl Fn(usize) -> Option<u64>) -> Option<Definition> {
-        let (start, head) = (word(0)?, word(1)?);
-        let (code, accesses) = ((head & 0xffff) as usize, (head >> 16 & 0xffff) as usize);
-        let access = |number| {
-            let word: u64 = word(number)?;
-            Some(DefinedAccess {
-                instruction: word as u8,
-                is_store: word >> 8 & 1 != 0,
-                form: *FORMS.get((word >> 16 & 0xff) as usize)?,
-                size_bytes: (word >> 32) as u32,
-                element_bytes: (word >> 24) as u8,
-                is_timed: word >> 9 & 1 != 0,
-            })
-        };
-        let accesses: Option<Vec<_>> = (2..2 + accesses).map(access).collect();
-        let accesses = accesses?;
-        let bytes = |first: usize, length: usize| {
-            let words: Option<Vec<u64>> = (first..first + length.div_ceil(8)).map(&word).collect();
-            let mut bytes: Vec<u8> = words?.into_iter().flat_map(u64::to_le_bytes).collect();
-            bytes.truncate(length);
-            Some(bytes)
-        };
-        let first = 2 + accesses.len();
-        Some(Definition {
-            start,
-            code: bytes(first, code)?,
-            lengths: bytes(first + code.div_ceil(8), (head >> 40 & 0xff) as usize)?,
-            accesses,
-            misses_accesses: head >> 32 & 1 != 0,
-        })
-    }
 }
 
 /// Why an entry cannot be watched.
@@ -477,33 +403,13 @@ const _: () = assert!(timed::FIRST_BUCKET + timed::BUCKETS <= timed::WORDS);
 const _: () = assert!(timed::FIRST_MARK + timed::MARK_WORDS * timed::MOST_MARKS <= timed::FIRST_BUCKET);
 const _: () =
     assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && CHILDREN.end <= DEFINITIONS.start);
+const _: () =
+    assert!(sieve::COUNTS == 4096 && SIEVES.is_multiple_of(4096) && sieve::BYTES.is_multiple_of(4096));
 const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_definition_reads_back() {
-        let access = |instruction, form| DefinedAccess {
-            instruction,
-            is_store: form == Form::Again,
-            form,
-            size_bytes: 512,
-            element_bytes: 4,
-            is_timed: form == Form::Valued,
-        };
-        let definition = Definition {
-            start: 0x7fff_1234_5678,
-            code: (0..21).collect(),
-            lengths: vec![3; 7],
-            accesses: vec![access(0, Form::Repeated), access(3, Form::Again), access(63, Form::Valued)],
-            misses_accesses: true,
-        };
-        let words = definition.to_words();
-        assert_eq!(Definition::read(|number| words.get(number).copied()), Some(definition));
-        assert_eq!(Definition::read(|number| words[..5].get(number).copied()), None);
-    }
 
     #[test]
     fn a_refusal_says_why() {

@@ -22,9 +22,11 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     if let Some(instructions) = report.total_instructions {
         let _ = writeln!(out, "instructions of the whole program: {}", count(instructions));
     }
-    for (number, what) in
-        [(report.threads, "threads"), (report.forks, "processes forked off, recorded as well")]
-    {
+    let forks = match report.functions.is_empty() {
+        true => "processes forked off, recorded as well",
+        false => "processes forked off, not counted",
+    };
+    for (number, what) in [(report.threads, "threads"), (report.forks, forks)] {
         if number > 0 {
             let _ = writeln!(out, "{what}: {}", count(number));
         }

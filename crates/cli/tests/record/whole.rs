@@ -92,6 +92,77 @@ fn both_engines_count_the_same_on_every_line_of_a_program() {
     assert!(of(&one) > 10_000 && of(&one) <= of(&other), "{} {}", of(&one), of(&other));
 }
 
+/// Misses by line of code: of fetches, loads and stores, each in both levels.
+fn misses_by_line(recorded: &Recorded) -> BTreeMap<u64, [u64; 6]> {
+    let images = &recorded.recording.images;
+    let mut lines = BTreeMap::new();
+    for run in &recorded.recording.profile {
+        let Some(image) = images.iter().find(|image| image.contains(run.pc)) else { continue };
+        if image.path.ends_with("/program") {
+            let sums: &mut [u64; 6] = lines.entry(image.to_link(run.pc) / 64).or_default();
+            let own = [run.fetch_misses, run.load_misses, run.store_misses];
+            let own = own.iter().flat_map(|misses| [misses.l1, misses.l2]);
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+    }
+    lines
+}
+
+/// The program lies where it is linked to, and what it accesses, too, so that both engines see the same addresses.
+#[test]
+fn both_engines_find_the_same_misses_whatever_the_caches_are() {
+    let source = r#"
+        static volatile unsigned char bytes[1 << 17] __attribute__((aligned(4096)));
+        __attribute__((noinline, aligned(4096))) static unsigned long work(unsigned long x, unsigned long rounds) {
+            for (unsigned long i = 0; i < sizeof bytes; i += 64) x += bytes[i];
+            while (rounds--) {
+                x = x * 6364136223846793005UL + 1442695040888963407UL;
+                volatile unsigned char *at = bytes + (x >> 33) % (sizeof bytes - 256);
+                switch (x >> 60) {
+                    case 0: x += *(volatile unsigned long *)at; break;
+                    case 1: *(volatile unsigned long *)at = x; break;
+                    case 2: *(volatile unsigned *)(at + 3) += x; break;
+                    case 3: x += at[0] + at[60] + at[63] + at[64] + at[120]; break;
+                    case 4: at[64] = x; at[0] = x; at[130] = x; break;
+                    case 5: *(volatile unsigned short *)(bytes + 63) = x; x += bytes[4096]; break;
+                    case 6: { const volatile unsigned char *from = bytes + (x >> 20 & 0xfff); long n = x >> 56 & 0x7f; volatile unsigned char *to = at;
+                        asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); break; }
+                    default: x += at[x & 255];
+                }
+            }
+            return x;
+        }
+        int main(void) { return work(12345, 30000) == 7; }
+    "#;
+    let options = &[BY_INTEGERS, &["-no-pie", "-fno-pie", "-O2"]].concat();
+    let program = c(X86_64, source, options);
+    for caches in [
+        ["l1i=1K,2,64", "l1d=4K,2,64", "l2=64K,8,64"],
+        ["l1i=512,8,64", "l1d=512,8,64", "l2=16K,4,64"],
+        ["l1i=2K,4,128", "l1d=8K,4,128", "l2=64K,8,128"],
+        ["l1i=512,2,32", "l1d=2K,1,32", "l2=16K,4,32"],
+        ["l1i=64K,1,64", "l1d=128K,4,64", "l2=256K,8,64"],
+    ] {
+        let named: Vec<&str> = caches.iter().flat_map(|cache| ["--cache", cache]).collect();
+        let misses = |engine| {
+            let options =
+                [&["--whole-program", "--engine", engine, "--env", SAME_LIBRARY], &named[..]].concat();
+            let mut lines = misses_by_line(&program.record(&options));
+            // What comes before and after it runs elsewhere in between.
+            lines.retain(|_, misses| misses.iter().sum::<u64>() > 40);
+            lines
+        };
+        let (native, emulated) = (misses("native"), misses("qemu"));
+        assert!(!native.is_empty());
+        assert!(native.keys().eq(emulated.keys()), "{caches:?}: {native:?} {emulated:?}");
+        for ((line, native), emulated) in native.iter().zip(emulated.values()) {
+            // The function saves registers on the stack once, which is not at the same place.
+            let is_alike = native.iter().zip(emulated).all(|(one, other)| one.abs_diff(*other) <= 3);
+            assert!(is_alike, "{caches:?}, line {line}: {native:?} {emulated:?}");
+        }
+    }
+}
+
 #[test]
 fn threads_are_counted_from_their_beginning_to_their_end() {
     let source = r#"

@@ -1,8 +1,9 @@
 //! Which instructions make a block, and which registers they leave to it.
 
-use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, chained, gpr, tail};
-use crate::assembly::Gpr;
+use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, tail};
+use crate::assembly::{Gpr, RCX};
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
+use lineup_recording::native::Definition;
 
 /// The general registers that an instruction uses, as bits.
 fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
@@ -30,6 +31,10 @@ pub(super) struct Read {
     /// The registers that are borrowed.
     pub(super) log: Gpr,
     pub(super) scratch: Gpr,
+    /// `rcx` is borrowed as well.
+    pub(super) holds_counter: bool,
+    /// What is known of its accesses already.
+    pub(super) definition: Definition,
 }
 
 /// The instructions of the block at the task's address, so many at most.
@@ -40,6 +45,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     let (mut log, mut scratch) = (Gpr(15), Gpr(7));
     let mut ending = Ending::Falls;
     let mut lost = None;
+    let mut definition = Definition::default();
     if most == 0 {
         // Not even one can be moved.
         lost = Some(unlogged(&decoder.decode(), true));
@@ -57,31 +63,39 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         (log, scratch) = registers;
         all_used = with_this;
         let mut plans = accesses::plan(&mut factory, &instruction);
-        plans.is_timed &= !task.is_whole();
-        if plans.misses && instruction.flow_control() != FlowControl::Next {
+        plans.is_timed &= task.whole.is_none();
+        let is_told = !plans.misses || instruction.flow_control() == FlowControl::Next;
+        if !is_told || (task.whole.is_some() && !pieces::has_room(&plans)) {
             lost = steps.is_empty().then(|| unlogged(&instruction, true));
             ending = if steps.is_empty() { Ending::Lost } else { Ending::Falls };
             break;
         }
-        let stands_alone = task.is_whole() && chained::stands_alone(&instruction, &plans);
+        let stands_alone = task.whole.is_some() && pieces::stands_alone(task, &plans);
         if stands_alone && !steps.is_empty() {
             break;
         }
         words += plans.words();
         let target = plans.all.iter().find(|plan| plan.is_load).map(|plan| plan.place);
-        steps.push(Step { instruction, plans, target });
+        steps.push(Step { instruction, plans, pieces: Vec::new(), has_idle_flags: false, target });
         if instruction.flow_control() != FlowControl::Next {
             ending = Ending::Flow;
             break;
         }
         if stands_alone {
+            definition.stands_alone = true;
             break;
         }
     }
-    if task.is_whole() {
-        chained::thin(&mut steps);
+    let Some(whole) = task.whole else {
+        return Read { steps, ending, lost, log, scratch, holds_counter: false, definition };
+    };
+    steps.iter_mut().flat_map(|step| &mut step.plans.all).for_each(|plan| plan.is_valued = false);
+    if !definition.stands_alone {
+        definition.accesses = pieces::plan(&mut steps, &whole.sieves);
     }
-    Read { steps, ending, lost, log, scratch }
+    pieces::mark_idle_flags(&mut steps);
+    let holds_counter = all_used & 1 << RCX.0 == 0;
+    Read { steps, ending, lost, log, scratch, holds_counter, definition }
 }
 
 pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {

@@ -39,7 +39,8 @@ impl Block<'_> {
     pub(super) fn finish(&mut self, number: u8, step: &Step) {
         let instruction = &step.instruction;
         let (pc, next) = (Some(instruction.ip()), instruction.next_ip());
-        self.mark(pc, Held::Borrowed);
+        self.mark(pc, self.held());
+        self.sift(step);
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch => {
                 self.give_back(pc);
@@ -115,7 +116,7 @@ impl Block<'_> {
         }
         let Some(place) = step.target else { return };
         let logged = step.plans.all.iter().find(|plan| plan.is_load);
-        self.address(place);
+        self.address(place, instruction.ip());
         if let Some(plan) = logged {
             self.out.definition.accesses.extend(plan.defined(number));
             self.log_word();
@@ -134,7 +135,8 @@ impl Block<'_> {
         }
         for plan in step.plans.all.iter().filter(|plan| plan.is_store && !plan.is_load) {
             self.out.definition.accesses.extend(plan.defined(number));
-            self.address(Place::Computed(Address { base: Some(RSP), index: None, distance: -8 }, false));
+            let pushed = Address { base: Some(RSP), index: None, distance: -8 };
+            self.address(Place::Computed(pushed, false), step.instruction.ip());
             self.log_word();
             if plan.is_valued {
                 self.code.move_value(self.scratch, next);
@@ -145,7 +147,7 @@ impl Block<'_> {
         self.code.move_value(self.scratch, next);
         self.code.push(self.scratch);
         let target = is_direct.then(|| step.instruction.near_branch_target());
-        self.mark(target, Held::Borrowed);
+        self.mark(target, self.held());
         if is_direct {
             self.restore();
             self.mark(target, Held::Nothing);
@@ -172,7 +174,7 @@ impl Block<'_> {
         self.code.store_slot(self.slot(at!(pc)), self.scratch);
         self.commit();
         self.code.lea_plus(RSP, RSP, popped);
-        self.mark(None, Held::Borrowed);
+        self.mark(None, self.held());
         self.look_up(Some(popped));
     }
 
@@ -180,10 +182,12 @@ impl Block<'_> {
     /// address must lie for the call to be over; `None` when it cannot be.
     fn look_up(&mut self, above: Option<i32>) {
         let (scratch, counter) = (self.slot(at!(scratch)), self.slot(at!(counter)));
-        self.mark(None, Held::Borrowed);
-        self.code.store_slot(counter, RCX);
+        self.mark(None, self.held());
+        if !self.holds_counter {
+            self.code.store_slot(counter, RCX);
+        }
         self.mark(None, Held::Both);
-        if let Some(above) = above.filter(|_| !self.task.is_whole()) {
+        if let Some(above) = above.filter(|_| self.task.whole.is_none()) {
             self.code.load_slot(RCX, self.slot(at!(minus_base)));
             self.code.lea(RCX, Address { base: Some(RSP), index: Some((RCX, 1)), distance: -above });
             self.code.store_slot(scratch, RCX);
@@ -236,7 +240,7 @@ impl Block<'_> {
         self.mark(Some(next), Held::AfterSystemCall);
         self.code.move_value(RCX, next);
         let mut links = Vec::new();
-        if self.task.is_whole() {
+        if self.task.whole.is_some() {
             links.push((self.code.jump(), next));
         } else {
             self.mark(Some(next), Held::Nothing);
@@ -245,9 +249,9 @@ impl Block<'_> {
         let (shared, after_shared) = self.twice(pc, next, Child::Borrower);
         let (forked, after_forked) = self.twice(pc, next, Child::Process);
         links.extend([(after_shared, next), (after_forked, next)]);
-        let begun = match self.task.begins_threads {
-            Some(begins) => {
-                let (begun, after_begun) = self.twice(pc, next, Child::Thread(begins));
+        let begun = match self.task.whole {
+            Some(whole) => {
+                let (begun, after_begun) = self.twice(pc, next, Child::Thread(whole.begins_threads));
                 links.push((after_begun, next));
                 begun
             }

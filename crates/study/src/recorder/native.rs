@@ -21,11 +21,12 @@ use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
 use followers::Followers;
+use lineup_cache::SpecError;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::names_loader;
 use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
-use lineup_recording::native::{Refusal, note, region, state, whole, word};
+use lineup_recording::native::{Refusal, note, region, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Header, Mode, ProgramExit, RecordingError, Selection, spread_position};
 use memory::Memory;
@@ -42,10 +43,15 @@ const ENGINE: &str = "liblineup_engine.so";
 /// What recordings say of what made them.
 pub(super) const NAME: &str = "native engine";
 
-/// Whether what is asked for is the native engine's when none is named: calls of a program of this machine. One pass is a
-/// way of the emulator, in which it records all processes.
-pub(super) fn is_for(abi: Abi, mode: Mode) -> bool {
-    abi.machine.is_host() && abi.machine == Machine::X86_64 && mode == Mode::TwoPass
+/// Whether what is asked for is the native engine's when none is named: calls of a program of this machine, or all of it.
+/// One pass is a way of the emulator, in which it records all processes; and windows of the run are its own.
+pub(super) fn is_for(abi: Abi, request: &RecordRequest) -> bool {
+    let can = match request.mode {
+        Mode::TwoPass => true,
+        Mode::WholeProgram => request.window_bytes == 0,
+        Mode::OnePass | Mode::System => false,
+    };
+    abi.machine.is_host() && abi.machine == Machine::X86_64 && can
 }
 
 /// Why a program cannot load the engine; `None` when it can.
@@ -73,6 +79,9 @@ pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf
     }
     if let Some(why) = unfit(subject) {
         return refuse(why);
+    }
+    if request.window_bytes > 0 {
+        return refuse("the native engine keeps no windows of the run");
     }
     if request.engine == Engine::Fitting && subject.is_started_by_another() {
         return refuse("the program is started by another, and may be more than once");
@@ -183,8 +192,10 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     if task.request.process.is_some() || task.request.children {
         return refuse("a whole program is one process, from its beginning on");
     }
-    let memory = Arc::new(Memory::new()?);
-    memory.set(word::MODE, whole::MODE);
+    let specs = task.plan.header.caches.iter().map(|text| {
+        text.parse().map_err(|error: SpecError| Error::argument(text.clone(), error.to_string()))
+    });
+    let memory = Arc::new(Memory::of_whole_program(&specs.collect::<Result<Vec<_>>>()?)?);
     let mut counter = Counter::new(&memory, task.plan, task.output)?;
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();

@@ -16,7 +16,7 @@ use lineup_model::access::{
 };
 use lineup_model::process::Origin;
 use lineup_model::region::RegionId;
-use lineup_recording::native::{DefinedAccess, Definition, Form, entry, record, region, state, word};
+use lineup_recording::native::{Definition, Form, entry, record, region, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{RegionCounts, Summary, Unfollowed};
 use std::collections::{BTreeSet, HashMap};
@@ -323,7 +323,7 @@ impl<'a> Follower<'a> {
             let (address, size_bytes, value) = match (access.form, own) {
                 (Form::Repeated, [from, to]) => repeated(*from, *to, access.size_bytes),
                 (Form::Masked, [address, elements]) => {
-                    let (address, size_bytes) = masked(*address, *elements, access);
+                    let (address, size_bytes) = access.masked(*address, *elements);
                     (address, size_bytes, None)
                 }
                 (Form::Valued, [address, value]) => (*address, access.size_bytes, Some(*value)),
@@ -512,18 +512,6 @@ impl<'a> Follower<'a> {
         });
         self.process.write(&mut encoder)?;
         ended
-    }
-}
-
-/// From the first to the last element that was accessed.
-pub(super) fn masked(address: u64, elements: u64, access: &DefinedAccess) -> (u64, u32) {
-    let bytes = u32::from(access.element_bytes.max(1));
-    let all = access.size_bytes / bytes;
-    let elements = if all < 64 { elements & ((1 << all) - 1) } else { elements };
-    let (first, end) = (elements.trailing_zeros(), 64 - elements.leading_zeros());
-    match elements {
-        0 => (address, 0),
-        _ => (address + u64::from(first * bytes), (end - first) * bytes),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::attach::Change;
 use crate::error::{Doing, Result};
+use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, WRITES, child, chunk, entry,
-    note, region, timed, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, SIEVES, WHOLE_FILE_BYTES,
+    WRITES, child, chunk, entry, note, region, sieve, timed, whole, word, write,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -33,9 +34,30 @@ pub(super) struct Chunk {
 impl Memory {
     /// Makes it.
     pub(super) fn new() -> Result<Memory> {
+        Memory::of_bytes(FILE_BYTES)
+    }
+
+    /// Makes it for a whole program, whose caches are these.
+    pub(super) fn of_whole_program(specs: &[CacheSpec]) -> Result<Memory> {
+        let memory = Memory::of_bytes(WHOLE_FILE_BYTES)?;
+        memory.set(word::MODE, whole::MODE);
+        for (level, line_shift, sets, ways) in [
+            (CacheLevel::L1d, word::DATA_LINE_SHIFT, word::DATA_SETS, word::DATA_WAYS),
+            (CacheLevel::L1i, word::CODE_LINE_SHIFT, word::CODE_SETS, word::CODE_WAYS),
+        ] {
+            let first = MostRecent::of_level(specs, level);
+            memory.set(line_shift, first.line_bytes().trailing_zeros().into());
+            memory.set(sets, first.sets());
+            let spec = specs.iter().rfind(|spec| spec.level() == level);
+            memory.set(ways, spec.map_or(0, |spec| spec.ways().into()));
+        }
+        Ok(memory)
+    }
+
+    fn of_bytes(bytes: u64) -> Result<Memory> {
         let memory = rustix::fs::memfd_create("lineup-engine", MemfdFlags::CLOEXEC);
         let file = File::from(memory.doing("making the engine's memory")?);
-        file.set_len(FILE_BYTES).doing("sizing the engine's memory")?;
+        file.set_len(bytes).doing("sizing the engine's memory")?;
         let memory = Memory(file);
         memory.set(word::MAGIC, MAGIC);
         Ok(memory)
@@ -157,6 +179,20 @@ impl Memory {
         self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
         words.clear();
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+    }
+
+    /// How often the first so many blocks of a whole program were executed, by all threads.
+    pub(super) fn counts(&self, blocks: u32) -> Vec<u64> {
+        let mut sums = vec![0_u64; blocks as usize];
+        let mut bytes = vec![0; 8 * sums.len()];
+        let sieves = (self.word(word::SIEVES) as usize).min(sieve::COUNT);
+        for number in 0..sieves as u64 {
+            let at = SIEVES + number * sieve::BYTES + sieve::COUNTS as u64;
+            let _ = self.0.read_exact_at(&mut bytes, at);
+            let counts = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        sums
     }
 
     /// The words of a region in a table of times.

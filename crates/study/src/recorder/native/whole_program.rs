@@ -7,9 +7,9 @@ use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
-use lineup_profile::{Follower, Handle, Kind, Profile, ThreadProfile, chains};
+use lineup_profile::{BeyondFirst, Chain, Chains, Handle, Link, Profile};
 use lineup_recording::Summary;
-use lineup_recording::native::{DefinedAccess, Definition, Form, record, state, word};
+use lineup_recording::native::{Definition, Form, noted, record, state, word};
 use lineup_recording::plan::Plan;
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,13 +24,23 @@ const PAUSE: Duration = Duration::from_micros(300);
 struct Known {
     /// Its first run.
     run: u32,
-    /// Its first chain takes in the block as well.
-    is_begun_by_chain: bool,
-    /// In the order of the log's words.
-    steps: Vec<Step>,
+    /// Its pieces, see [`noted`].
+    pieces: Vec<Handle>,
+    alone: Option<Alone>,
+    /// The number of its count.
+    count: u32,
+}
+
+/// What the log has a record for, each time that it is executed.
+struct Alone {
+    definition: Definition,
+    /// The first counter of its instruction: its loads, and after it its stores.
+    counters: u32,
     repetition: Repetition,
-    /// Words of its record.
+    /// Words of its record, the first included.
     words: usize,
+    /// Times that the instruction was repeated, but for the first.
+    repeated: u64,
 }
 
 /// Whether the block is a string instruction that repeats.
@@ -43,14 +53,6 @@ enum Repetition {
     Compared,
 }
 
-/// What words of the log stand for.
-enum Step {
-    /// The address that a chain of accesses begins with.
-    Chain(Handle),
-    /// An access by itself, and the counters of its instruction.
-    Access(DefinedAccess, u32),
-}
-
 /// Counts what the log tells.
 pub(super) struct Counter<'a> {
     memory: Arc<Memory>,
@@ -58,7 +60,7 @@ pub(super) struct Counter<'a> {
     profile: Profile,
     /// By number, as the log names them.
     known: Vec<Option<Box<Known>>>,
-    threads: HashMap<u64, Box<ThreadProfile>>,
+    threads: HashMap<u64, BeyondFirst>,
     begun: Instant,
     instructions: u64,
     threads_begun: u64,
@@ -68,11 +70,8 @@ pub(super) struct Counter<'a> {
 impl<'a> Counter<'a> {
     /// Nothing was counted yet.
     pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Result<Self> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        // One is the program's, and one reads its log.
-        let profile = Profile::new(&plan.header.caches, processors.saturating_sub(2))
-            .map_err(|(text, error)| Error::argument(text, error.to_string()))?
-            .with_windows(plan.window_bytes);
+        let profile = Profile::new(&plan.header.caches, 0)
+            .map_err(|(text, error)| Error::argument(text, error.to_string()))?;
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         Ok(Counter {
             memory: memory.clone(),
@@ -88,7 +87,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Takes in the record at the beginning of `words`; how many it has, `None` at the end.
-    fn record(&mut self, thread: &mut ThreadProfile, words: &[u64]) -> Result<Option<usize>> {
+    fn record(&mut self, thread: &mut BeyondFirst, words: &[u64]) -> Result<Option<usize>> {
         let Some(head) = words.first() else { return Ok(None) };
         let number = *head as u32;
         if number == 0 {
@@ -101,13 +100,8 @@ impl<'a> Counter<'a> {
         if self.known.get(number as usize).is_none_or(Option::is_none) && !self.learn(number)? {
             return Ok(None);
         }
-        let Some(Some(block)) = self.known.get(number as usize) else { return Ok(None) };
-        let Some(own) = words.get(1..block.words) else { return Ok(None) };
-        match block.repetition {
-            Repetition::Never => block.take_in(thread, own),
-            Repetition::Counted | Repetition::Compared => block.repeat(thread, own),
-        }
-        Ok(Some(block.words))
+        let Some(Some(block)) = self.known.get_mut(number as usize) else { return Ok(None) };
+        Ok(block.take_in(thread, *head, &words[1..]))
     }
 
     /// Looks up what a block is made of; false when there is no such block.
@@ -118,8 +112,35 @@ impl<'a> Counter<'a> {
         if self.known.len() <= place {
             self.known.resize_with(place + 1, || None);
         }
-        self.known[place] = Some(Box::new(known(&self.profile, &definition)));
+        self.known[place] = Some(Box::new(known(&self.profile, definition)));
         Ok(true)
+    }
+
+    /// Looks up all blocks: of one that changes no cache the log tells nothing.
+    fn learn_all(&mut self) -> Result<()> {
+        let mut number = 1;
+        while let Some(definition) = self.memory.definition(number).filter(|own| own.start != 0) {
+            if self.known.get(number as usize).is_none_or(Option::is_none) {
+                self.learn(number)?;
+            }
+            number += definition.count_words() as u32;
+        }
+        Ok(())
+    }
+
+    /// Takes in how often each block was executed, by all threads.
+    fn count(&mut self) -> Result<()> {
+        self.learn_all()?;
+        let blocks = self.known.iter().flatten();
+        let counts = self.memory.counts(blocks.clone().map(|block| block.count + 1).max().unwrap_or(0));
+        let mut thread = self.profile.beyond_first_level();
+        for block in blocks {
+            let times = counts.get(block.count as usize).copied().unwrap_or_default();
+            let repeated = block.alone.as_ref().map_or(0, |alone| alone.repeated);
+            thread.executed(block.run, &block.pieces, times, repeated);
+        }
+        self.instructions += self.profile.take_beyond(thread);
+        Ok(())
     }
 
     /// Reads the log until the program has ended, and to its end.
@@ -156,7 +177,7 @@ impl<'a> Counter<'a> {
         let (profile, begun) = (&self.profile, &mut self.threads_begun);
         let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(|| {
             *begun += 1;
-            profile.thread()
+            profile.beyond_first_level()
         });
         let mut rest = words.as_slice();
         let mut last_call = None;
@@ -165,7 +186,7 @@ impl<'a> Counter<'a> {
             rest = rest.get(used..).unwrap_or_default();
         }
         if last_call == Some(libc::SYS_exit) {
-            self.instructions += self.profile.take(Some(thread));
+            self.instructions += self.profile.take_beyond(thread);
         } else {
             self.threads.insert(chunk.thread, thread);
         }
@@ -176,8 +197,9 @@ impl<'a> Counter<'a> {
     /// Writes the counts.
     pub(super) fn finish(mut self) -> Result<()> {
         self.process.output().start()?;
+        self.count()?;
         for thread in std::mem::take(&mut self.threads).into_values() {
-            self.instructions += self.profile.take(Some(thread));
+            self.instructions += self.profile.take_beyond(thread);
         }
         let mut encoder = self.process.encoder();
         let process = &mut self.process;
@@ -205,7 +227,7 @@ impl<'a> Counter<'a> {
 }
 
 /// What is to be known of a block to count it.
-fn known(profile: &Profile, definition: &Definition) -> Known {
+fn known(profile: &Profile, definition: Definition) -> Known {
     let mut pc = definition.start;
     let insns = definition.lengths.iter().map(|length| {
         let insn = (pc, u64::from(*length));
@@ -213,46 +235,45 @@ fn known(profile: &Profile, definition: &Definition) -> Known {
         insn
     });
     let insns: Vec<(u64, u64)> = insns.collect();
-    let chains = match insns.len() {
-        // As the engine does it: an instruction by itself logs all of its accesses.
-        1 => lineup_profile::Chains::default(),
-        _ => {
-            let mut follower = Follower::native();
-            let bytes = |(at, length): &(u64, u64)| {
-                let first = (at - definition.start) as usize;
-                definition.code.get(first..first + *length as usize).unwrap_or_default()
-            };
-            chains(insns.iter().map(|insn| follower.step(insn.0, bytes(insn))))
-        }
+    let chains = match definition.stands_alone {
+        true => Chains::default(),
+        false => pieces(&definition),
     };
     let block = profile.block(&insns, &chains);
-    let counters = |insn: usize| block.counters + 2 * insn as u32;
-    let mut steps = Vec::new();
-    for insn in 0..insns.len() {
-        let begun = chains.all.iter().zip(&block.handles).find(|(chain, _)| chain.links[0].insn == insn);
-        steps.extend(begun.map(|(_, handle)| Step::Chain(*handle)));
-        if insns.len() == 1 || chains.alone.contains(&insn) {
-            let own = definition.accesses.iter().filter(|access| usize::from(access.instruction) == insn);
-            steps.extend(own.map(|access| Step::Access(*access, counters(insn))));
-        }
-    }
-    let words = steps.iter().map(|step| match step {
-        Step::Chain(_) => 1,
-        Step::Access(access, _) => access.form.words(),
+    let count = definition.count;
+    let alone = definition.stands_alone.then(|| Alone {
+        counters: block.counters,
+        repetition: repetition(&definition),
+        words: 1 + definition.accesses.iter().map(|access| access.form.words()).sum::<usize>(),
+        repeated: 0,
+        definition,
     });
-    Known {
-        run: block.run,
-        is_begun_by_chain: chains.begin_block,
-        repetition: repetition(definition, &steps),
-        words: 1 + words.sum::<usize>(),
-        steps,
-    }
+    Known { run: block.run, pieces: block.handles, alone, count }
 }
 
-fn repetition(definition: &Definition, steps: &[Step]) -> Repetition {
+/// The accesses of a block, each with those that are looked up with it.
+fn pieces(definition: &Definition) -> Chains {
+    let mut all: Vec<Chain> = Vec::new();
+    for access in &definition.accesses {
+        if access.form != Form::Again {
+            all.push(Chain { links: Vec::new(), only: None });
+        }
+        let link = Link {
+            insn: access.instruction.into(),
+            slot: 0,
+            distance: access.distance.into(),
+            is_store: access.is_store,
+            size_shift: access.size_bytes.max(1).ilog2() as u8,
+        };
+        all.last_mut().into_iter().for_each(|piece| piece.links.push(link));
+    }
+    Chains { all, ..Chains::default() }
+}
+
+fn repetition(definition: &Definition) -> Repetition {
     // `cmps` and `scas`, and those of bytes.
     const COMPARING: [u8; 4] = [0xa6, 0xa7, 0xae, 0xaf];
-    match steps.iter().any(|step| matches!(step, Step::Access(own, _) if own.form == Form::Repeated)) {
+    match definition.accesses.iter().any(|access| access.form == Form::Repeated) {
         false => Repetition::Never,
         true if definition.code.last().is_some_and(|opcode| COMPARING.contains(opcode)) => {
             Repetition::Compared
@@ -262,112 +283,48 @@ fn repetition(definition: &Definition, steps: &[Step]) -> Repetition {
 }
 
 impl Known {
-    /// The block was executed, with these words.
-    #[inline]
-    fn take_in(&self, thread: &mut ThreadProfile, words: &[u64]) {
-        let mut begins = self.is_begun_by_chain;
-        if !begins {
-            enter(thread, self.run);
-        }
-        let mut words = words.iter();
-        let mut last = 0;
-        for step in &self.steps {
-            match step {
-                Step::Chain(handle) => {
-                    let address = words.next().copied().unwrap_or_default();
-                    match std::mem::take(&mut begins) {
-                        true => chain::<true>(thread, *handle, address),
-                        false => chain::<false>(thread, *handle, address),
-                    }
-                }
-                Step::Access(access, counters) => {
-                    let own = words.as_slice().get(..access.form.words()).unwrap_or_default();
-                    words = words.as_slice()[own.len()..].iter();
-                    access_alone(thread, access, *counters, own, &mut last);
-                }
+    /// What was noted of the block, with the words that follow; how many words the record has, `None` at the end.
+    fn take_in(&mut self, thread: &mut BeyondFirst, head: u64, words: &[u64]) -> Option<usize> {
+        let bits = (head >> noted::BITS_AT) as u32 & 0xffff;
+        match (head >> 32) as u8 {
+            noted::FETCHED => {
+                thread.fetch_missed(self.run, bits);
+                Some(1)
+            }
+            noted::ALONE => {
+                let alone = self.alone.as_mut()?;
+                alone.take_in(thread, self.run, words.get(..alone.words - 1)?);
+                Some(alone.words)
+            }
+            noted::ALONE_MISSED => {
+                let [address, bytes] = words.first_chunk()?;
+                let alone = self.alone.as_ref()?;
+                thread.access_missed(alone.counter(bits as usize), *address, *bytes);
+                Some(3)
+            }
+            piece => {
+                thread.chain_missed(*self.pieces.get(usize::from(piece) - 1)?, *words.first()?, bits);
+                Some(2)
             }
         }
     }
+}
 
-    /// A string instruction was executed: each repetition is an execution of the instruction, as under the
-    /// emulator and as cachegrind has it.
-    fn repeat(&self, thread: &mut ThreadProfile, words: &[u64]) {
-        let sides: Vec<(&DefinedAccess, u32, u64, u64)> = self
-            .steps
-            .iter()
-            .zip(words.chunks_exact(2))
-            .filter_map(|(step, ends)| match step {
-                Step::Access(access, counters) => Some((access, *counters, ends[0], ends[1])),
-                Step::Chain(_) => None,
-            })
-            .collect();
-        let repetitions = |(access, _, from, to): &(&DefinedAccess, u32, u64, u64)| {
-            from.abs_diff(*to) / u64::from(access.size_bytes.max(1))
-        };
-        let most = sides.iter().map(repetitions).max().unwrap_or(0);
-        for number in 0..most {
-            enter(thread, self.run);
-            for (access, counters, from, to) in &sides {
-                let distance = number.wrapping_mul(u64::from(access.size_bytes));
-                let address =
-                    if to >= from { from.wrapping_add(distance) } else { from.wrapping_sub(distance) };
-                pieces(thread, access, *counters, address, access.size_bytes);
-            }
-        }
-        // Nothing is left to do: where that ends it, it is executed once more for it.
-        if most == 0 || self.repetition == Repetition::Counted {
-            enter(thread, self.run);
-        }
+impl Alone {
+    /// What counts an access of its definition.
+    fn counter(&self, access: usize) -> u32 {
+        self.counters + u32::from(self.definition.accesses.get(access).is_some_and(|access| access.is_store))
     }
-}
 
-/// An access that is in no chain, with its words.
-fn access_alone(
-    thread: &mut ThreadProfile,
-    access: &DefinedAccess,
-    counters: u32,
-    own: &[u64],
-    last: &mut u64,
-) {
-    let (address, size_bytes) = match (access.form, own) {
-        (Form::Masked, [address, elements]) => super::follower::masked(*address, *elements, access),
-        (_, [address, ..]) => (*address, access.size_bytes),
-        (_, []) => (*last, access.size_bytes),
-    };
-    *last = address;
-    pieces(thread, access, counters, address, size_bytes);
-}
-
-/// An access whose size is no power of two is as many accesses as it has of these.
-fn pieces(
-    thread: &mut ThreadProfile,
-    access: &DefinedAccess,
-    counters: u32,
-    mut address: u64,
-    size_bytes: u32,
-) {
-    let mut rest = size_bytes;
-    while rest > 0 {
-        let size_shift = rest.ilog2().min(12);
-        let kind = Kind { size_shift: size_shift as u8, is_store: access.is_store };
-        if !thread.access(counters, address, kind) {
-            thread.access_slowly(counters, address, kind);
+    /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the emulator
+    /// and as cachegrind has it.
+    fn take_in(&mut self, thread: &mut BeyondFirst, run: u32, words: &[u64]) {
+        self.definition.each_alone(words, |access, _, _| thread.accessed(run, self.counter(access)));
+        if self.repetition != Repetition::Never {
+            let most = self.definition.repetitions(words);
+            // Where its count ends it, it is executed once more for that; so it is when nothing is left to do.
+            let executed = most + u64::from(most == 0 || self.repetition == Repetition::Counted);
+            self.repeated += executed - 1;
         }
-        address = address.wrapping_add(1 << size_shift);
-        rest -= 1 << size_shift;
-    }
-}
-
-#[inline]
-fn enter(thread: &mut ThreadProfile, run: u32) {
-    if !thread.enter(run) {
-        thread.enter_slowly(run);
-    }
-}
-
-#[inline]
-fn chain<const BEGINS: bool>(thread: &mut ThreadProfile, handle: Handle, address: u64) {
-    if !thread.chain::<BEGINS>(handle, address) {
-        thread.chain_slowly::<BEGINS>(handle, address);
     }
 }

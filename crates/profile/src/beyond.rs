@@ -1,0 +1,195 @@
+//! One thread whose first levels are modelled elsewhere: where it ran, since that is told of what missed them alone.
+//!
+//! How often blocks were executed is told once, at the end.
+
+use crate::code::{Code, Run, SharedCode};
+use crate::handle::Handle;
+use crate::model::Counts;
+use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent};
+use lineup_recording::Misses;
+use std::sync::Arc;
+
+/// The counts of such a thread, and its second level.
+pub struct BeyondFirst {
+    l2: Option<Cache>,
+    /// Bytes of the first level's lines, as powers of two.
+    code_line_shift: u32,
+    data_line_shift: u32,
+    shared: Arc<SharedCode>,
+    code: Code,
+    counts: Counts,
+}
+
+impl BeyondFirst {
+    pub(crate) fn new(specs: &[CacheSpec], shared: Arc<SharedCode>) -> BeyondFirst {
+        let shift = |level| MostRecent::of_level(specs, level).line_bytes().trailing_zeros();
+        BeyondFirst {
+            l2: specs.iter().rfind(|spec| spec.level() == CacheLevel::L2).map(Cache::new),
+            code_line_shift: shift(CacheLevel::L1i),
+            data_line_shift: shift(CacheLevel::L1d),
+            shared,
+            code: Code::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes in the code met since the last time.
+    fn learn(&mut self) {
+        let more = self.shared.after(&self.code);
+        self.code.append(&more);
+        let (runs, counters) =
+            (self.code.runs.len(), self.code.runs.last().map_or(0, Run::counters_end) as usize);
+        let Counts { executions, fetch_misses, accesses, access_misses, last_missed } = &mut self.counts;
+        executions.resize(runs, 0);
+        fetch_misses.resize(runs, Misses::default());
+        accesses.resize(counters, 0);
+        access_misses.resize(counters, Misses::default());
+        last_missed.resize(counters, 0);
+    }
+
+    fn knows(&mut self, run: u32, counter: u32) -> bool {
+        let knows = |own: &Self| {
+            (run as usize) < own.code.runs.len() && (counter as usize) < own.counts.accesses.len()
+        };
+        if !knows(self) {
+            self.learn();
+        }
+        knows(self)
+    }
+
+    /// The block that begins with a run was fetched, and these of its lines were not in the first level: the lowest bit
+    /// stands for the last line.
+    pub fn fetch_missed(&mut self, run: u32, missed: u32) {
+        if !self.knows(run, 0) {
+            return;
+        }
+        let mut block = run as usize;
+        while !self.code.runs[block].ends_block {
+            block += 1;
+        }
+        let line_of = |address: u64| address >> self.code_line_shift;
+        let end = &self.code.runs[block];
+        let mut missing = Missing { last_line: line_of(end.pc + u64::from(end.size_bytes) - 1), missed };
+        for (number, run) in (run as usize..).zip(&self.code.runs[run as usize..=block]) {
+            let last = run.pc + u64::from(run.size_bytes) - 1;
+            if missing.takes(line_of(run.pc), line_of(last)) {
+                let l2 = missed_by(&mut self.l2, run.pc, run.size_bytes.into());
+                add(&mut self.counts.fetch_misses[number], l2);
+            }
+        }
+    }
+
+    /// The accesses of a chain around one address were made, and these of their lines were not in the first level: the
+    /// lowest bit stands for the last line.
+    pub fn chain_missed(&mut self, chain: Handle, address: u64, missed: u32) {
+        if chain.chain() as usize >= self.code.chains.len() {
+            self.learn();
+        }
+        let Some(known) = self.code.chains.get(chain.chain() as usize) else { return };
+        let line_of = |address: u64| address >> self.data_line_shift;
+        let links = self.code.links_of(known);
+        let places = links.iter().map(|link| (address.wrapping_add_signed(link.distance.into()), link));
+        let ends = places.clone().map(|(place, link)| line_of(place.wrapping_add(link.size_bytes() - 1)));
+        let mut missing = Missing { last_line: ends.max().unwrap_or(0), missed };
+        for (place, link) in places {
+            if missing.takes(line_of(place), line_of(place.wrapping_add(link.size_bytes() - 1))) {
+                let l2 = missed_by(&mut self.l2, place, link.size_bytes());
+                add(&mut self.counts.access_misses[link.counter as usize], l2);
+                self.counts.last_missed[link.counter as usize] = place;
+            }
+        }
+    }
+
+    /// An access that is in no chain was made, by the instruction of the first run with these counters.
+    pub fn accessed(&mut self, run: u32, counter: u32) {
+        if self.knows(run, counter) {
+            self.counts.accesses[counter as usize] += 1;
+        }
+    }
+
+    /// Such an access was not in the first level.
+    pub fn access_missed(&mut self, counter: u32, address: u64, size_bytes: u64) {
+        if self.knows(0, counter) {
+            let l2 = missed_by(&mut self.l2, address, size_bytes);
+            add(&mut self.counts.access_misses[counter as usize], l2);
+            self.counts.last_missed[counter as usize] = address;
+        }
+    }
+
+    /// The block that begins with a run, and these chains of it, were executed so often; and as often as `repeated` tells
+    /// without what the chains access.
+    pub fn executed(&mut self, run: u32, chains: &[Handle], times: u64, repeated: u64) {
+        if !self.knows(run, 0) {
+            return;
+        }
+        self.counts.executions[run as usize] += times + repeated;
+        for chain in chains {
+            let Some(known) = self.code.chains.get(chain.chain() as usize) else { continue };
+            for link in self.code.links_of(known) {
+                self.counts.accesses[link.counter as usize] += times;
+            }
+        }
+    }
+
+    pub(crate) fn into_counts(self) -> Counts {
+        self.counts
+    }
+}
+
+/// Lines that missed the first level, and which no access is told to have missed yet.
+struct Missing {
+    last_line: u64,
+    missed: u32,
+}
+
+impl Missing {
+    /// Whether the first that uses these lines misses one of them.
+    fn takes(&mut self, first: u64, last: u64) -> bool {
+        let bits = (first..=last)
+            .filter_map(|line| 1_u32.checked_shl(u32::try_from(self.last_line.checked_sub(line)?).ok()?))
+            .fold(0, |all, bit| all | bit);
+        let is_missed = self.missed & bits != 0;
+        self.missed &= !bits;
+        is_missed
+    }
+}
+
+fn missed_by(l2: &mut Option<Cache>, address: u64, size_bytes: u64) -> bool {
+    l2.as_mut().is_some_and(|l2| !l2.access(address, size_bytes))
+}
+
+fn add(misses: &mut Misses, is_l2: bool) {
+    misses.l1 += 1;
+    misses.l2 += u64::from(is_l2);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+    use crate::chains::{Chain, Chains, Link};
+
+    #[test]
+    fn the_first_that_uses_a_line_is_what_misses_it() {
+        let profile = Profile::new(&["l2=1M,16,64".to_owned()], 0).unwrap();
+        let link = |insn, distance| Link { insn, slot: 0, distance, is_store: false, size_shift: 3 };
+        // Three instructions, the second over the end of a line; accesses at 0x1040, 0x1038 and 0x1040 again.
+        let insns = [(0x13c, 2), (0x13e, 4), (0x142, 2)];
+        let chain = Chain { links: vec![link(0, 0), link(1, -8), link(2, 0)], only: None };
+        let block = profile.block(&insns, &Chains { all: vec![chain], ..Chains::default() });
+        let mut thread = profile.beyond_first_level();
+        thread.fetch_missed(block.run, 0b11);
+        thread.fetch_missed(block.run, 0b01);
+        thread.chain_missed(block.handles[0], 0x1040, 0b11);
+        thread.chain_missed(block.handles[0], 0x1040, 0b10);
+        thread.executed(block.run, &block.handles, 5, 1);
+        let counts = thread.into_counts();
+        let misses = |l1, l2| Misses { l1, l2 };
+        // What reaches over the end of a line is fetched with the first.
+        assert_eq!(counts.fetch_misses, [misses(2, 1), misses(0, 0)]);
+        assert_eq!(counts.executions, [6, 0]);
+        let loads: Vec<_> = counts.access_misses.iter().step_by(2).copied().collect();
+        assert_eq!(loads, [misses(1, 1), misses(2, 1), misses(0, 0)]);
+        assert_eq!(counts.accesses, [5, 0, 5, 0, 5, 0]);
+    }
+}
