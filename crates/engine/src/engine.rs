@@ -51,8 +51,15 @@ pub(crate) struct Whole {
 /// What a thread had, which another may have when it is gone.
 pub(crate) struct Retired {
     owner: u64,
+    memory: ThreadMemory,
+}
+
+/// Where a thread's memory lies.
+#[derive(Clone, Copy)]
+struct ThreadMemory {
     stack: usize,
     table: usize,
+    /// When the whole program is recorded.
     sieve: Option<(u64, sieve::Held)>,
 }
 
@@ -61,10 +68,7 @@ pub(crate) struct Thread {
     number: u64,
     /// The chunk that it fills, and where that begins; `None` between calls when there are few.
     chunk: Option<(usize, u64)>,
-    stack: *mut u8,
-    table: *mut u8,
-    /// When the whole program is recorded.
-    sieve: Option<(u64, sieve::Held)>,
+    memory: ThreadMemory,
 }
 
 const UNREAD: &str = "the log was not read for some seconds";
@@ -190,20 +194,20 @@ impl Engine {
 
     /// A thread is met for the first time. False when there is no memory for it.
     fn begin_thread(&self, slots: &mut Slots) -> bool {
-        let Some((stack, table, sieve)) = self.thread_memory() else {
+        let Some(memory) = self.thread_memory() else {
             // The stack of threads that are not known is used under its lock alone.
             slots.own_stack = 0;
             return false;
         };
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
-        let thread = Thread { number, chunk: None, stack, table, sieve };
-        if let (Some(whole), Some((sieve, held))) = (&self.whole, sieve) {
+        let thread = Thread { number, chunk: None, memory };
+        if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }
         slots.owner = system::thread();
-        slots.own_stack = stack as u64 + STACK_BYTES as u64;
-        slots.vectors = stack as u64;
-        slots.table = table as u64;
+        slots.own_stack = (memory.stack + STACK_BYTES) as u64;
+        slots.vectors = memory.stack as u64;
+        slots.table = memory.table as u64;
         slots.gate = self.gate;
         slots.all = u64::MAX;
         slots.thread = Box::into_raw(Box::new(thread)) as u64;
@@ -214,19 +218,20 @@ impl Engine {
     }
 
     /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
-    fn thread_memory(&self) -> Option<(*mut u8, *mut u8, Option<(u64, sieve::Held)>)> {
-        let Some(whole) = &self.whole else {
-            return Some((system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?, None));
+    fn thread_memory(&self) -> Option<ThreadMemory> {
+        let fresh = |sieve| {
+            let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?);
+            Some(ThreadMemory { stack: stack as usize, table: table as usize, sieve })
         };
+        let Some(whole) = &self.whole else { return fresh(None) };
         if let Some(retired) = whole.take_retired() {
-            return Some((retired.stack as *mut u8, retired.table as *mut u8, retired.sieve));
+            return Some(retired.memory);
         }
         let Some(sieve) = self.shared.take_sieve() else {
             self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let held = whole.blocks.sieves.hold()?;
-        Some((system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?, Some((sieve, held))))
+        fresh(Some((sieve, whole.blocks.sieves.hold()?)))
     }
 
     /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
@@ -270,10 +275,7 @@ impl Engine {
         slots.thread = 0;
         let owner = slots.owner;
         let signals = system::block_signals();
-        whole.retired.with(|all| {
-            let (stack, table) = (thread.stack as usize, thread.table as usize);
-            all.push(Retired { owner, stack, table, sieve: thread.sieve });
-        });
+        whole.retired.with(|all| all.push(Retired { owner, memory: thread.memory }));
         system::restore_signals(signals);
     }
 
@@ -340,8 +342,8 @@ impl Engine {
             let was = *slots;
             whole.blocks.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
         }
-        // SAFETY: all bits are words.
         match was_logged {
+            // SAFETY: all bits are words.
             true => unsafe { slots.own.sieve.back },
             false => self.leave(slots, slots.pc),
         }
@@ -465,7 +467,7 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
     }
     slots.thread = 0;
     slots.own_stack = 0;
-    system::unmap(thread.stack, STACK_BYTES);
-    system::unmap(thread.table, TABLE_BYTES);
+    system::unmap(thread.memory.stack as *mut u8, STACK_BYTES);
+    system::unmap(thread.memory.table as *mut u8, TABLE_BYTES);
     slots.busy = 0;
 }

@@ -154,7 +154,8 @@ impl Sieves {
             let sieve = own.own - u64::from(self.data.line_shift);
             // SAFETY: this thread's own, of the sizes that `hold` and the shared memory have.
             let uses = |line| unsafe { self.data.uses(line, own.data_lines, sieve) };
-            if !lines.fold(true, |hit, line| uses(line) && hit) {
+            // All of them are used, whatever is found.
+            if lines.filter(|line| !uses(*line)).count() > 0 {
                 let what = u64::from(noted::ALONE_MISSED) << 32 | (access as u64) << noted::BITS_AT;
                 log(&[u64::from(*head as u32) | what, address, bytes.into()]);
             }
