@@ -258,3 +258,43 @@ fn what_cannot_be_done_is_refused() {
     assert!(refused(&["find", "--windows", "0", "--", "./program"]).contains("--windows"));
     assert!(refused(&["find", "--", "./no-such-program"]).contains("no-such-program"));
 }
+
+/// Events in a vector, of which few are large.
+const RUST: &str = r#"
+pub enum Event { Step(u32), Turn { by: f32, to: u32 }, Load([u64; 30]) }
+#[inline(never)] fn value(one: &Event) -> u64 {
+    match one { Event::Step(by) => u64::from(*by), Event::Turn { by, to } => *by as u64 + u64::from(*to), Event::Load(all) => all[29] }
+}
+fn main() {
+    let turn = std::env::args().count() as u32;
+    let events: Vec<Event> = (0..400).map(|index| match index % 40 {
+        0 => Event::Load([u64::from(index); 30]),
+        1..20 => Event::Turn { by: 1.5, to: index },
+        _ => Event::Step(index * turn),
+    }).collect();
+    let mut sum = 0;
+    for _ in 0..100 { sum += events.iter().map(|one| value(std::hint::black_box(one))).sum::<u64>() }
+    println!("{sum}");
+}
+"#;
+
+#[test]
+fn of_a_rust_enum_it_is_told_which_variant_to_box() {
+    let place = Place::new(DEVICES, &[]);
+    std::fs::write(place.source().join("main.rs"), RUST).expect("a file");
+    let built = std::process::Command::new("rustc")
+        .args(["-g", "-O", "--edition", "2024", "main.rs", "-o", "program"])
+        .current_dir(place.source())
+        .status();
+    assert!(built.expect("rustc runs").success());
+    let findings = found(&place, &["--no-clock"], &[]);
+    let event = &findings["findings"][0];
+    assert_eq!((text(event, "/subject"), text(event, "/kind")), ("main::Event", "boxed_variant"));
+    let largest = &event["evidence"]["largest_variant"];
+    assert_eq!((text(largest, "/name"), number(largest, "/size_bytes")), ("Load", 248.0));
+    assert_eq!((number(largest, "/others_bytes"), number(largest, "/size_bytes_boxed")), (12.0, 16.0));
+    // Four lie on each line instead of one on four.
+    assert!(number(event, "/gain") > 0.5 * number(event, "/stalls"), "{event}");
+    // A study does not edit Rust.
+    assert!(text(event, "/next").starts_with("lineup record --region main::value"), "{event}");
+}

@@ -104,6 +104,12 @@ pub enum Kind {
     Split,
     /// An array for each member instead of an array of objects.
     Columns,
+    /// Members of a Rust type in the order of their use, which takes `repr(C)`.
+    ReprC,
+    /// Members of a Rust type that are not used much in a `Box`.
+    Boxed,
+    /// The largest variant of a Rust enum in a `Box`.
+    BoxedVariant,
     /// Code without what is not executed between.
     Code,
 }
@@ -198,6 +204,8 @@ pub enum Evidence {
         lines: u64,
         /// Lines that what is used of it needs.
         lines_needed: u64,
+        /// The largest variant of a Rust enum that others would be smaller without.
+        largest_variant: Option<LargestVariant>,
         /// Members that were used in the windows, most used first.
         used: Vec<String>,
         /// How many members were not.
@@ -218,6 +226,19 @@ pub enum Evidence {
         /// Lines they would need.
         lines_needed: u64,
     },
+}
+
+/// A variant that makes all objects of an enum larger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LargestVariant {
+    /// What it is called.
+    pub name: String,
+    /// Bytes to the end of what it holds.
+    pub size_bytes: u64,
+    /// The same of the largest other one.
+    pub others_bytes: u64,
+    /// Bytes of an object when it is in a `Box`.
+    pub size_bytes_boxed: u64,
 }
 
 /// Data stalls of one owner.

@@ -2,16 +2,17 @@
 
 use crate::attribution::Attribution;
 use crate::configurations::Configuration;
-use crate::findings::{Evidence, Kind, Sign, Trial};
-use crate::layouts::{Layout, Moved, Objects, Packed, Relaid};
+use crate::findings::{Evidence, Kind, LargestVariant, Sign, Trial};
+use crate::layouts::{LINK_BYTES, Layout, Moved, Objects, Packed, Relaid};
 use crate::naming::{Naming, Point};
 use crate::owner::{self, Owner, Spot};
-use crate::pieces::{Piece, pieces};
+use crate::pieces::{Piece, largest_variant, pieces};
 use crate::replay::replay;
 use crate::watched::Watched;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_model::image::LoadedImage;
+use lineup_model::types::Language;
 use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -146,11 +147,12 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
 pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty]) -> Vec<Gain> {
     let mut gains = Vec::new();
     for ty in types.iter().take(MOST_TYPES) {
-        let Some(objects) = objects(bench, naming, *ty) else { continue };
-        let Some(Best { trials, gains: per_configuration, moved }) = bench.best(layouts(&objects)) else {
+        let Some((objects, nature)) = objects(bench, naming, *ty) else { continue };
+        let Some(Best { trials, gains: per_configuration, moved }) = bench.best(layouts(&objects, &nature))
+        else {
             continue;
         };
-        let evidence = evidence(bench, naming, *ty, &objects);
+        let evidence = evidence(bench, naming, *ty, &objects, nature);
         let window_cycles = bench.watched.owner_cycles.get(&Owner::Type(*ty)).copied().unwrap_or_default();
         gains.push(Gain {
             subject: Subject::Type(*ty),
@@ -166,14 +168,24 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty])
 }
 
 /// Layouts for the objects of a type.
-fn layouts(objects: &Objects) -> Vec<(Kind, Layout)> {
+fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
     let most = objects.heat.iter().copied().max().unwrap_or(0);
     let as_layout = |kind, relaid: Option<Relaid>| relaid.map(|relaid| (kind, Layout::Objects(relaid)));
+    let is_much = |piece: usize| objects.heat[piece] * MUCH > most;
     let columns = (objects.share_in_arrays() >= LEAST_IN_ARRAYS).then(|| objects.by_columns());
+    if let Nature::Enum(_) = nature {
+        // The room for the address is in what stays.
+        let boxed = objects.split_linked(|piece| piece == 0, 0);
+        return as_layout(Kind::BoxedVariant, boxed).into_iter().collect();
+    }
+    let (order, apart, link_bytes) = match nature {
+        Nature::Rust => (Kind::ReprC, Kind::Boxed, LINK_BYTES),
+        Nature::Other | Nature::Enum(_) => (Kind::Order, Kind::Split, objects.link_bytes()),
+    };
     [
-        as_layout(Kind::Order, objects.in_order_of_use()),
-        as_layout(Kind::Split, objects.split(|piece| objects.heat[piece] > 0)),
-        as_layout(Kind::Split, objects.split(|piece| objects.heat[piece] * MUCH > most)),
+        as_layout(order, objects.in_order_of_use()),
+        as_layout(apart, objects.split_linked(|piece| objects.heat[piece] > 0, link_bytes)),
+        as_layout(apart, objects.split_linked(is_much, link_bytes)),
         as_layout(Kind::Columns, columns),
     ]
     .into_iter()
@@ -181,12 +193,39 @@ fn layouts(objects: &Objects) -> Vec<(Kind, Layout)> {
     .collect()
 }
 
+/// Who lays the members of a type.
+enum Nature {
+    /// The source.
+    Other,
+    /// Rust's compiler.
+    Rust,
+    /// Rust's compiler, of an enum with a variant larger than all others.
+    Enum(LargestVariant),
+}
+
 /// The objects of a type in the windows; `None` where its members cannot be moved, or none was seen.
-fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<Objects> {
+fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Objects, Nature)> {
     let (types, described) = naming.namer.catalog().table(ty)?;
     let size_bytes = types.size_bytes(described.id).filter(|size| *size > 0)?;
-    let pieces = pieces(types, described.id)?;
-    let is_own = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
+    let is_rust = types.get(described.id).is_some_and(|ty| ty.language == Language::Rust);
+    let (nature, pieces) = match largest_variant(types, described.id) {
+        Some(largest) => {
+            let stays = Piece { start: 0, end: largest.size_bytes_boxed, align: 8 };
+            let boxed = Piece { start: stays.end, end: size_bytes, align: 1 };
+            (Nature::Enum(largest), vec![stays, boxed])
+        }
+        None => (if is_rust { Nature::Rust } else { Nature::Other }, pieces(types, described.id)?),
+    };
+    let is_own: Vec<bool> = bench.spots.iter().map(|spot| spot.owner == Owner::Type(ty)).collect();
+    let mut places_object = is_own.clone();
+    for (spot, places) in bench.spots.iter().zip(&mut places_object).filter(|(_, own)| **own) {
+        // Which element of an array was accessed may not be known, and so not where its object begins.
+        let field = naming.namer.catalog().field(ty, spot.at, spot.size_bytes);
+        *places = field.is_some_and(|field| field.stride_bytes.is_none());
+    }
+    if !places_object.contains(&true) {
+        places_object.clone_from(&is_own);
+    }
     let heat = vec![0; pieces.len()];
     let mut objects = Objects { is_own, size_bytes, pieces, heat, bases: Vec::new() };
     for (window, points) in bench.windows.iter().zip(bench.points) {
@@ -199,16 +238,23 @@ fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<Objects
             let offset = u64::from(point.offset);
             if let Some(piece) = objects.piece_at(offset) {
                 objects.heat[piece] += 1;
-                objects.bases.push(address.wrapping_sub(offset));
+                let base = address.wrapping_sub(offset);
+                objects.bases.extend(places_object[point.spot as usize].then_some(base));
             }
         }
         objects.bases.sort_unstable();
         objects.bases.dedup();
     }
-    (!objects.bases.is_empty()).then_some(objects)
+    (!objects.bases.is_empty()).then_some((objects, nature))
 }
 
-fn evidence(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty, objects: &Objects) -> Evidence {
+fn evidence(
+    bench: &Bench<'_>,
+    naming: &mut Naming<'_>,
+    ty: Ty,
+    objects: &Objects,
+    nature: Nature,
+) -> Evidence {
     let mut used: Vec<usize> = (0..objects.pieces.len()).filter(|piece| objects.heat[*piece] > 0).collect();
     let used_bytes: u64 = used.iter().map(|piece| objects.pieces[*piece].size_bytes()).sum();
     used.sort_by_key(|piece| std::cmp::Reverse(objects.heat[*piece]));
@@ -220,6 +266,10 @@ fn evidence(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty, objects: &Object
         size_bytes: objects.size_bytes,
         lines: objects.size_bytes.div_ceil(bench.line_bytes),
         lines_needed: used_bytes.div_ceil(bench.line_bytes),
+        largest_variant: match nature {
+            Nature::Enum(largest) => Some(largest),
+            Nature::Rust | Nature::Other => None,
+        },
         unused: objects.pieces.len() - used.len(),
         used: used.iter().map(|piece| name(&objects.pieces[*piece])).collect(),
         objects: objects.bases.len() as u64,

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 const APART: u64 = 1 << 60;
 /// Between one part of split objects and the next.
 const APART_EACH: u64 = 1 << 56;
+/// Bytes of the address of the other part of an object.
+pub(crate) const LINK_BYTES: u64 = 8;
 /// Where code is laid anew.
 const CODE: u64 = 3 << 60;
 
@@ -113,14 +115,19 @@ impl Objects {
         })
     }
 
-    /// The pieces of `hot` by themselves and all others by themselves. Objects that do not lie in arrays are reached by
-    /// their address: their used part then holds the address of the other.
-    pub(crate) fn split(&self, is_hot: impl Fn(usize) -> bool) -> Option<Relaid> {
+    /// Bytes that the part of an object that is used much needs for the address of the other: those that do not lie in arrays
+    /// are reached by their address.
+    pub(crate) fn link_bytes(&self) -> u64 {
+        if self.share_in_arrays() > 0.5 { 0 } else { LINK_BYTES }
+    }
+
+    /// The pieces that are `hot` by themselves and all others by themselves, with so many bytes in each of the former for the
+    /// address of the latter.
+    pub(crate) fn split_linked(&self, is_hot: impl Fn(usize) -> bool, link_bytes: u64) -> Option<Relaid> {
         let (hot, cold): (Vec<usize>, Vec<usize>) = (0..self.pieces.len()).partition(|index| is_hot(*index));
         if hot.is_empty() || cold.is_empty() {
             return None;
         }
-        let link_bytes = if self.share_in_arrays() > 0.5 { 0 } else { 8 };
         let mut places = self.apart(&hot, 0, link_bytes);
         places.extend(self.apart(&cold, 1, 0));
         let relaid = self.relaid(places);
@@ -356,12 +363,14 @@ mod tests {
     fn split_objects_have_their_used_parts_side_by_side() {
         let all = objects();
         assert!((all.share_in_arrays() - 2.0 / 3.0).abs() < 1e-9);
-        let layout = Layout::Objects(all.split(|index| all.heat[index] > 0).expect("both parts"));
+        let layout = Layout::Objects(
+            all.split_linked(|index| all.heat[index] > 0, all.link_bytes()).expect("both parts"),
+        );
         let first = layout.data(0x1000, point(0));
         assert_eq!(layout.data(0x1018, point(24)).abs_diff(first), 8);
         assert_eq!(layout.data(0x1020, point(0)) - first, 16);
         assert_eq!(layout.data(0x1080, point(0)) - first, 64);
-        assert!(all.split(|_| true).is_none());
+        assert!(all.split_linked(|_| true, 0).is_none());
         let mut held = Vec::new();
         layout.each_resident(0x1000, |address| held.push(address));
         let expected = [(0x1000, 0), (0x1018, 24), (0x1020, 0), (0x1038, 24)];
@@ -375,10 +384,11 @@ mod tests {
     #[test]
     fn objects_apart_from_each_other_hold_the_address_of_their_other_part() {
         let all = Objects { bases: vec![0x1000, 0x1030, 0x10f0], ..objects() };
-        let layout = Layout::Objects(all.split(|index| index == 0).expect("both parts"));
+        let layout =
+            Layout::Objects(all.split_linked(|index| index == 0, all.link_bytes()).expect("both parts"));
         assert_eq!(layout.data(0x1030, point(0)) - layout.data(0x1000, point(0)), 16);
         // A used part as large as the whole is no gain.
-        assert!(all.split(|index| index != 1).is_none());
+        assert!(all.split_linked(|index| index != 1, all.link_bytes()).is_none());
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
     ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember,
-    MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

@@ -1,6 +1,8 @@
 //! A type in pieces that a layout may move: its members, and members that share bytes as one.
 
-use lineup_model::types::{AggregateKind, MemberRole, TypeId, Types};
+use crate::findings::LargestVariant;
+use crate::layouts::LINK_BYTES;
+use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, Types};
 
 /// The greatest alignment that a member is taken to need.
 const MOST_ALIGN_BYTES: u64 = 16;
@@ -55,6 +57,38 @@ pub(crate) fn pieces(types: &Types, id: TypeId) -> Option<Vec<Piece>> {
         }
     }
     (merged.len() > 1).then_some(merged)
+}
+
+/// The variant of a Rust enum that makes all others larger, when objects would be smaller with it in a `Box`.
+pub(crate) fn largest_variant(types: &Types, id: TypeId) -> Option<LargestVariant> {
+    let (id, aggregate) = types.aggregate(id)?;
+    let size_bytes = types.size_bytes(id)?;
+    if aggregate.kind != AggregateKind::Variants {
+        return None;
+    }
+    let end = |member: &Member| {
+        let start = member.offset_bytes().unwrap_or(0);
+        let held = types.aggregate(member.ty).map(|(_, held)| held.members.iter());
+        let ends = held.into_iter().flatten().map(|inner| {
+            inner.offset_bytes().unwrap_or(0).saturating_add(types.size_bytes(inner.ty).unwrap_or(0))
+        });
+        start.saturating_add(ends.max().unwrap_or(0))
+    };
+    let of_role =
+        |wanted: fn(MemberRole) -> bool| aggregate.members.iter().filter(move |one| wanted(one.role));
+    let mut variants: Vec<(u64, &Member)> =
+        of_role(|role| matches!(role, MemberRole::Variant(_))).map(|one| (end(one), one)).collect();
+    variants.sort_by_key(|(end, _)| std::cmp::Reverse(*end));
+    let (&(largest_bytes, largest), rest) = variants.split_first()?;
+    let others_bytes = rest.first()?.0;
+    let told_by = of_role(|role| matches!(role, MemberRole::Discriminant))
+        .filter_map(|one| Some(one.offset_bytes()?.saturating_add(types.size_bytes(one.ty)?)));
+    let with_box = told_by.max().unwrap_or(0).next_multiple_of(LINK_BYTES).saturating_add(LINK_BYTES);
+    let align = 1 << size_bytes.trailing_zeros().min(3);
+    let size_bytes_boxed = others_bytes.max(with_box).next_multiple_of(align);
+    let name = largest.name.as_deref().unwrap_or("(anonymous)").to_owned();
+    let found = LargestVariant { name, size_bytes: largest_bytes, others_bytes, size_bytes_boxed };
+    (size_bytes_boxed < size_bytes).then_some(found)
 }
 
 /// What a member of this size at this offset may need: no more than its offset has.

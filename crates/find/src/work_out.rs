@@ -397,7 +397,7 @@ impl Work<'_, '_> {
             }
             _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
             Kind::Order | Kind::Split => words(&["lineup", "study"]),
-            Kind::Columns => words(&["lineup", "record"]),
+            Kind::Columns | Kind::ReprC | Kind::Boxed | Kind::BoxedVariant => words(&["lineup", "record"]),
         }
     }
 }

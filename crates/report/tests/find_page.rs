@@ -25,6 +25,7 @@ fn finding(name: &str) -> Finding {
         evidence: Evidence::Type {
             size_bytes: 80,
             lines: 2,
+            largest_variant: None,
             lines_needed: 1,
             used: vec![HOSTILE.to_owned()],
             unused: 2,

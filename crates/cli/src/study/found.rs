@@ -92,6 +92,8 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Order => "order",
         Kind::Split => "split",
         Kind::Columns => "columns",
+        Kind::ReprC => "order",
+        Kind::Boxed | Kind::BoxedVariant => "box",
         Kind::Code => "code",
     }
 }

@@ -6,7 +6,7 @@ use crate::figure::{UNKNOWN, mean, share, whole};
 use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
-use lineup_find::{Finding, Findings, FunctionStalls, LaidMember, MemberMap, OwnerStalls};
+use lineup_find::{Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap, OwnerStalls};
 use maud::{Markup, html};
 
 /// Longest sentence on a page: names of any length may be part of it.
@@ -142,7 +142,7 @@ fn line_map(finding: &Finding, map: &MemberMap) -> LineMap {
     let moved = map.members.iter().filter_map(|one| Some(member(one, one.offset_after?)));
     let moved: Vec<MemberUse> = moved.collect();
     let apart = map.members.len() - moved.len();
-    let is_split = matches!(finding.kind, lineup_find::Kind::Split);
+    let is_split = matches!(finding.kind, Kind::Split | Kind::Boxed | Kind::BoxedVariant);
     let mut notes = vec![match start {
         Some(start) => format!("Most objects seen begin {start} bytes into a line."),
         None => "Objects begin anywhere in a line; this is one that begins a line.".to_owned(),

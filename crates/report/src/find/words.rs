@@ -22,6 +22,11 @@ pub fn layout(kind: Kind) -> &'static str {
         Kind::Order => "members in the order of their use",
         Kind::Split => "what is used much apart from what is not",
         Kind::Columns => "an array for each member",
+        Kind::ReprC => {
+            "members in the order of their use, which takes repr(C): the compiler orders all others"
+        }
+        Kind::Boxed => "what is not used much in a Box",
+        Kind::BoxedVariant => "its largest variant in a Box",
         Kind::Code => "what is executed side by side",
     }
 }
@@ -49,15 +54,33 @@ pub fn doubt(finding: &Finding) -> String {
 pub fn evidence(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Type {
-            lines, lines_needed, used, unused, objects, in_arrays, used_bytes_per_line, ..
+            size_bytes,
+            largest_variant,
+            lines,
+            lines_needed,
+            used,
+            unused,
+            objects,
+            in_arrays,
+            used_bytes_per_line,
+            ..
         } => {
             let per_line = used_bytes_per_line
                 .map_or_else(String::new, |bytes| format!(", {bytes:.0} bytes used of each line fetched"));
             let named: Vec<_> = used.iter().take(MEMBERS).map(|name| one_line(name)).collect();
             let more = used.len().saturating_sub(named.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let variant = largest_variant.as_ref().map_or_else(String::new, |largest| {
+                format!(
+                    "{} takes {} bytes, every other variant at most {}: {} an object instead of {size_bytes}; ",
+                    one_line(&largest.name),
+                    largest.size_bytes,
+                    largest.others_bytes,
+                    largest.size_bytes_boxed
+                )
+            });
             format!(
-                "{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
+                "{variant}{lines_needed} of {lines} lines needed{per_line}; used: {}{more}; {unused} members unused; {} objects, {} in arrays",
                 named.join(", "),
                 whole(*objects),
                 share(*in_arrays)
