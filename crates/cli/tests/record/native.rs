@@ -353,6 +353,7 @@ fn a_signal_to_a_child_that_borrows_memory_is_handled_there_and_blocks_nothing()
 fn threads_tell_the_time_at_each_instruction_that_synchronises_and_around_system_calls() {
     let source = r#"
         #include <pthread.h>
+        #include <sched.h>
         #include <signal.h>
         #include <sys/time.h>
         #include <unistd.h>
@@ -361,7 +362,7 @@ fn threads_tell_the_time_at_each_instruction_that_synchronises_and_around_system
         __attribute__((noinline)) void take_turns(long own) {
             for (long i = 0; i < 2000; i++) {
                 turns[own]++;
-                while (turns[!own] < turns[own] - 1) ;
+                while (turns[!own] < turns[own] - 1) sched_yield();
             }
             usleep(20000);
             turns[own]++;
