@@ -12,8 +12,9 @@ use crate::parting_text::{Room, write_room};
 use crate::placement::{Lead, Placed, end_after, place_after};
 use crate::problem::RecordedOffsets;
 use crate::problem::{Subject, members_in};
-use crate::proposal::{Advice, OrderProposal, PART, Parted, Reason, Refusal, Suggestion};
+use crate::proposal::{Advice, Check, OrderProposal, PART, Parted, Reason, Refusal, Suggestion};
 use crate::score::Model;
+use crate::sources::Sources;
 use crate::spelling::{Spelling, spelling};
 use crate::verify::{self, Candidate, Verified};
 use crate::{asserted::Asserted, figures, reasons};
@@ -161,23 +162,7 @@ fn part(
         Ok(layout) => layout,
         Err(binding) => return Ok(Err(vec![binding])),
     };
-    // In the present order values by position and constructors stay as they are.
-    let ordered = match layout.order.is_sorted() {
-        true => Ok(BTreeMap::new()),
-        false => plan.write(subject, &sources, spelling, &layout.order),
-    };
-    let texts = ordered.and_then(|mut texts| {
-        let room = layout.room.iter().map(|(field, count)| Room {
-            before: subject.aggregate.members[*field].name.as_deref().map(str::to_owned),
-            fields: *count,
-        });
-        let behind = Room { before: None, fields: layout.behind };
-        let all: Vec<Room> = room.chain((layout.behind > 0).then_some(behind)).collect();
-        let text = write_room(&sources.with(&texts), subject, spelling, &all)?;
-        texts.insert(plan.ground.body.found.path.clone(), text);
-        Ok(texts)
-    });
-    let texts = match texts {
+    let texts = match texts(&plan, &sources, (subject, spelling), &layout) {
         Ok(texts) => texts,
         Err(binding) => return Ok(Err(vec![binding])),
     };
@@ -197,33 +182,73 @@ fn part(
         Ok(verified) => verified,
         Err(binding) => return Ok(Err(vec![binding])),
     };
+    let layouts = (before.as_slice(), after.as_slice());
+    let mut proposal = proposal(&plan, subject, spelling, &layout, layouts);
+    proposal.check = check;
+    proposal.seen_outside = task.options.meaning.seen_outside(&spelling.name);
+    proposal.parted = Some(Parted {
+        line_bytes,
+        because: said(subject, &fought_over, task.options),
+        room_bytes: (ROOM_BITS / 8) * (layout.room.values().sum::<u64>() + layout.behind),
+    });
+    (proposal.asserted, proposal.edited) = (vec![asserted], texts);
+    Ok(Ok(proposal))
+}
+
+/// The texts with the order and the room.
+fn texts(
+    plan: &Plan<'_>,
+    sources: &Sources,
+    (subject, spelling): (&Subject<'_>, &Spelling),
+    layout: &Layout,
+) -> Result<BTreeMap<String, String>, Binding> {
+    // In the present order values by position and constructors stay as they are.
+    let mut texts = match layout.order.is_sorted() {
+        true => BTreeMap::new(),
+        false => plan.write(subject, sources, spelling, &layout.order)?,
+    };
+    let room = layout.room.iter().map(|(field, count)| Room {
+        before: subject.aggregate.members[*field].name.as_deref().map(str::to_owned),
+        fields: *count,
+    });
+    let behind = Room { before: None, fields: layout.behind };
+    let all: Vec<Room> = room.chain((layout.behind > 0).then_some(behind)).collect();
+    let text = write_room(&sources.with(&texts), subject, spelling, &all)?;
+    texts.insert(plan.ground.body.found.path.clone(), text);
+    Ok(texts)
+}
+
+/// The proposal, without what was edited and how it was checked.
+fn proposal(
+    plan: &Plan<'_>,
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    layout: &Layout,
+    (before, after): (&[Placed], &[Placed]),
+) -> OrderProposal {
     let moved = plan.moved_members(&layout.order);
     let name = |field: &usize| reasons::member_name(subject.aggregate, *field);
     let bytes = |field: &usize| plan.models.models[0].fields[*field].size_bytes;
-    Ok(Ok(OrderProposal {
+    OrderProposal {
         type_name: spelling.name.clone(),
-        path: path.clone(),
+        path: plan.ground.body.found.path.clone(),
         old_order: (0..layout.fields.len()).map(|field| name(&field)).collect(),
         new_order: layout.fields.iter().map(name).collect(),
         new_offsets_bits: layout.fields.iter().map(|&field| after[0].offsets_bits[field]).collect(),
         moved: moved.iter().map(name).collect(),
         moved_bytes: moved.iter().map(bytes).sum(),
-        lines: figures::compare(subject.usage, &plan.models, &before, &after),
-        sizes: figures::sizes(&plan.models, &before, &after),
+        lines: figures::compare(subject.usage, &plan.models, before, after),
+        sizes: figures::sizes(&plan.models, before, after),
         is_proven_minimal: false,
-        check,
-        reasons: why(subject, &layout),
+        check: Check::Predicted,
+        reasons: why(subject, layout),
         obeyed: plan.obeyed(),
-        seen_outside: task.options.meaning.seen_outside(&spelling.name),
+        seen_outside: None,
         field_order: layout.fields.clone(),
-        parted: Some(Parted {
-            line_bytes,
-            because: said(subject, &fought_over, task.options),
-            room_bytes: (ROOM_BITS / 8) * (layout.room.values().sum::<u64>() + layout.behind),
-        }),
-        asserted: vec![asserted],
-        edited: texts,
-    }))
+        parted: None,
+        asserted: Vec::new(),
+        edited: BTreeMap::new(),
+    }
 }
 
 fn why(subject: &Subject<'_>, layout: &Layout) -> Vec<Reason> {

@@ -235,6 +235,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             false => options.caches.clone(),
         },
         window_bytes: 0,
+        keeps_windows: true,
         output: options.out.clone(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
     })

@@ -301,3 +301,88 @@ fn what_is_needed_or_apart_is_no_finding() {
         assert!(threads.len() == 2 && threads.iter().all(beside), "{name}: they ran together");
     }
 }
+
+#[test]
+fn who_waited_for_a_lock_is_told_and_what_lies_on_its_line() {
+    let program = Program::of_c(c(
+        "#include <unistd.h>
+         static struct account { pthread_mutex_t lock; volatile long balance; char room[128]; volatile long history; }
+             account __attribute__((aligned(64))) = { PTHREAD_MUTEX_INITIALIZER };
+         static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
+         __attribute__((noinline)) void deposit(long pause) {
+             pthread_mutex_lock(&account.lock);
+             account.balance++;
+             if (pause) usleep(pause);
+             account.history++;
+             pthread_mutex_unlock(&account.lock);
+         }
+         static pthread_barrier_t held;",
+        "pthread_barrier_init(&held, 0, 2);",
+        "if (own) {
+            pthread_mutex_lock(&account.lock);
+            pthread_barrier_wait(&held);
+            usleep(20000);
+            account.history++;
+            pthread_mutex_unlock(&account.lock);
+         } else {
+            pthread_mutex_lock(&free_lock);
+            pthread_mutex_unlock(&free_lock);
+            pthread_barrier_wait(&held);
+            deposit(0);
+         }",
+    ));
+    let report = program.threads(&[]);
+    let locks = report["locks"].as_array().expect("locks");
+    let named = |name: &str| {
+        let found =
+            locks.iter().find(|lock| lock["name"].as_str().is_some_and(|known| known.starts_with(name)));
+        found.unwrap_or_else(|| panic!("{name}: {locks:#?}"))
+    };
+    let account = named("account.lock");
+    assert_eq!(account["taken"], 2);
+    let waits = account["waits"].as_array().expect("waits");
+    assert_eq!(waits.len(), 1, "{account:#}");
+    // The one that began with 1 had it for 20 ms, of which there are millions of cycles on every machine.
+    assert_ne!(waits[0]["thread"], waits[0]["waits_for"]);
+    assert!(waits[0]["cycles"].as_u64() > Some(1_000_000), "{account:#}");
+    assert_eq!(account["sections"][0]["function"], "work");
+    assert_eq!(account["data_on_its_line"], serde_json::json!(["account.balance"]));
+    let unused = locks.iter().filter(|lock| lock["waits"].as_array().is_some_and(Vec::is_empty));
+    assert_eq!(unused.count(), 1, "the other lock was free: {locks:#?}");
+}
+
+#[test]
+fn the_programs_of_the_studies_have_their_known_answers() {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/threads");
+    for (program, function, argument, answer) in [
+        ("regression", "regress", "1", Some("align_objects")),
+        ("store", "serve", "20000", Some("align_objects")),
+        ("phases", "gain", "1", Some("spread_array")),
+        ("histogram", "count_pixels", "1", None),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in ["Makefile", &format!("{program}.c")] {
+            std::fs::copy(studies.join(file), folder.path().join(file)).expect("a file of the study");
+        }
+        let made = Command::new("make").args(["-s", program]).current_dir(folder.path()).status();
+        assert!(made.expect("make runs").success());
+        let run = format!("./{program}");
+        let record =
+            ["record", "--region", function, "--engine", "native", "--out", "x.rec", "--", &run, argument];
+        let output =
+            installed::lineup().args(record).current_dir(folder.path()).output().expect("lineup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let threads = ["threads", "x.rec", "--json"];
+        let output =
+            installed::lineup().args(threads).current_dir(folder.path()).output().expect("lineup runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let remedies: Vec<Option<&str>> = report["false_sharing"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .map(|one| one["remedy"]["kind"].as_str())
+            .collect();
+        let expected: Vec<Option<&str>> = answer.into_iter().map(Some).collect();
+        assert_eq!(remedies, expected, "{program}: {:#}", report["false_sharing"]);
+    }
+}

@@ -44,6 +44,9 @@ pub struct Plan {
     /// Bytes that windows of a whole program's run may take in the recorder's memory; 0 when none are kept, nor counts of
     /// each instruction.
     pub window_bytes: u64,
+    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads, and not its
+    /// first accesses.
+    pub keeps_windows: bool,
     /// What the recorder must know of a kernel, in [`Mode::System`].
     pub system: Option<SystemPlan>,
 }
@@ -194,6 +197,7 @@ impl Plan {
             follows_all: false,
             discovery: Discovery::default(),
             window_bytes: 0,
+            keeps_windows: false,
             system: None,
         }
     }
@@ -213,6 +217,7 @@ impl Plan {
         lines.text("unwatched", &self.unwatched_output);
         lines.put("follows-all", self.follows_all);
         lines.put("windows", self.window_bytes);
+        lines.put("keeps-windows", self.keeps_windows);
         let header = &self.header;
         lines.put("machine", header.abi.machine);
         lines.put("pointer", header.abi.pointer_bytes);
@@ -264,6 +269,7 @@ impl Plan {
             "unwatched" => self.unwatched_output = unescape(value)?,
             "follows-all" => self.follows_all = value.parse().ok()?,
             "windows" => self.window_bytes = value.parse().ok()?,
+            "keeps-windows" => self.keeps_windows = value.parse().ok()?,
             "machine" => header.abi.machine = Machine::named(value)?,
             "pointer" => header.abi.pointer_bytes = value.parse().ok()?,
             "command" => header.command.push(unescape(value)?),
@@ -487,6 +493,7 @@ mod tests {
             unwatched_output: "/tmp/met".into(),
             follows_all: true,
             window_bytes: 1 << 25,
+            keeps_windows: true,
             discovery: discovery(),
             system: Some(SystemPlan {
                 entries: EntryPoints {

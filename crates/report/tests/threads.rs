@@ -1,8 +1,8 @@
 //! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
 
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Remedy, ThreadSeen,
-    UseOf, Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, NotSeen,
+    PairBetween, PartBetween, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
 use lineup_report::html::{ThreadsPage, threads_page};
 use scraper::{Html, Selector};
@@ -59,6 +59,16 @@ fn between() -> BetweenThreads {
             pairs: vec![PairBetween { taken_by: of(0), needed_by: of(1), waits: waits(1, 2000) }],
         }],
         matrix: vec![Matrix { taken_by: 0, needed_by: 1, waits: waits(1, 2000) }],
+        locks: vec![LockReport {
+            name: HOSTILE.into(),
+            address: 0x2000,
+            taken: 7,
+            held_cycles: 70,
+            longest_held_cycles: 20,
+            waits: vec![LockWait { thread: 1, waits_for: 0, times: 2, cycles: 30, longest_cycles: 20 }],
+            sections: vec![LockSection { function: HOSTILE.into(), ..LockSection::default() }],
+            data_on_its_line: vec![HOSTILE.into()],
+        }],
         placements: Vec::new(),
         in_pairs_of_lines: waits(1, 2000),
         not_seen: NotSeen::default(),
@@ -85,7 +95,9 @@ fn each_byte_says_who_reads_and_writes_it_in_words() {
     assert!(cells[1].1.ends_with("R 0 1 W 1"), "{cells:?}");
     // Where two accesses overlap both names stand, and the second half of `c` is read only.
     assert!(cells[2].1.contains("b, c") && cells[3].0.ends_with("cold"), "{cells:?}");
-    // The bytes of a row are sixteen.
+    let locks = Selector::parse("#locks td").expect("a selector");
+    let locks: Vec<String> = page.select(&locks).map(|cell| cell.text().collect()).collect();
+    assert!(locks.contains(&"thread 1 for 0: 2 ×, 30 cycles".to_owned()), "{locks:?}");
     let lines = Selector::parse(".line").expect("a selector");
     let label = page.select(&lines).next().and_then(|line| line.attr("aria-label")).expect("a label");
     assert!(label.contains("bytes 8 to 11: b, R 0 1 W 1"), "{label}");

@@ -102,7 +102,12 @@ fn with(
     }
     let mode = header.mode;
     let follow = recorder.emulator().and_then(Emulator::follow).filter(|_| mode != Mode::WholeProgram);
-    let plan = Plan { follow, window_bytes: request.window_bytes, ..plan(header, subject)? };
+    let plan = Plan {
+        follow,
+        window_bytes: request.window_bytes,
+        keeps_windows: request.keeps_windows,
+        ..plan(header, subject)?
+    };
     let mut lacks = None;
     let (output, recorded, plan, runs) = match recorder {
         Recorder::Emulator(emulator) => {

@@ -262,6 +262,7 @@ fn record(
         selection: plan.selection,
         stop_after: plan.stop_after,
         warmup_calls: plan.warmup,
+        keeps_windows: plan.advice.allow_growth,
         output: output.to_owned(),
         ..RecordRequest::new(run, engine, mode)
     };
@@ -331,4 +332,10 @@ pub(crate) fn placing(plan: &Plan, before: &Variant) -> Placing {
         Placing::Auto if parts_threads(plan, before) => Placing::ThreadsApart,
         given => given.clone(),
     }
+}
+
+/// Whether the recording lacks accesses of some calls.
+pub(crate) fn has_cut_calls(before: &Variant) -> bool {
+    let summary = before.recorded.survey.summary.as_ref();
+    summary.is_some_and(|summary| summary.regions.iter().any(|counts| counts.truncated > 0))
 }

@@ -30,6 +30,7 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
     }
     lines(&mut out, between, top, style);
     matrix(&mut out, between, style);
+    locks(&mut out, between, top, style);
     for note in notes(page) {
         let _ = writeln!(out, "note: {note}");
     }
@@ -227,6 +228,43 @@ fn matrix(out: &mut String, between: &BetweenThreads, style: TextStyle) {
     }
     if !table.is_empty() {
         let _ = writeln!(out, "who made whom wait, in the recorded order:\n{}", table.render(style));
+    }
+}
+
+fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
+    let mut table = Table::new([
+        ("lock", Align::Left),
+        ("taken", Align::Right),
+        ("held, cycles", Align::Right),
+        ("waited, cycles", Align::Right),
+        ("longest wait", Align::Right),
+        ("thread waited for thread", Align::Left),
+        ("where others wait longest", Align::Left),
+        ("data on its line", Align::Left),
+    ]);
+    for lock in between.locks.iter().take(top) {
+        let waits = lock
+            .waits
+            .iter()
+            .take(MOST_LISTED)
+            .map(|wait| format!("{} {} ({})", wait.thread, wait.waits_for, counted(wait.times, "time")));
+        let section = lock.sections.first().map(|section| {
+            let place = section.place.as_deref().map(|place| format!(" ({place})")).unwrap_or_default();
+            format!("{}{place}", section.function)
+        });
+        table.row([
+            lock.name.clone(),
+            count(lock.taken),
+            count(lock.held_cycles),
+            count(lock.waited_cycles()),
+            count(lock.waits.iter().map(|wait| wait.longest_cycles).max().unwrap_or(0)),
+            waits.collect::<Vec<_>>().join(", "),
+            section.unwrap_or_default(),
+            lock.data_on_its_line.join(", "),
+        ]);
+    }
+    if !table.is_empty() {
+        let _ = writeln!(out, "locks of the C library:\n{}", table.render(style));
     }
 }
 

@@ -1,5 +1,6 @@
 //! From calls to accesses of threads in an order, two passes.
 
+use super::locks::Locks;
 use super::times::times;
 use crate::access_context::AccessContext;
 use crate::error::ExplainError;
@@ -51,6 +52,7 @@ pub struct Collector {
     pub(super) logs: BTreeMap<ProcessId, BTreeMap<ThreadId, Log>>,
     pub(super) uses: Vec<Use>,
     known: HashMap<Use, u32>,
+    pub(super) locks: Locks,
     pub(super) calls_without_times: u64,
 }
 
@@ -88,6 +90,7 @@ impl Collector {
     pub fn add(&mut self, call: &Call, namer: &mut Namer<'_>) -> Result<(), ExplainError> {
         let Some((times, ended_at)) = times(&call.times, call.accesses.len()) else { return Ok(()) };
         let began_at = call.times.first().map_or(0, |mark| mark.cycles);
+        self.locks.see(call, &times, namer);
         let mut log = self.take_log(call);
         let first = log.accesses.len();
         let thread = 0;

@@ -6,6 +6,7 @@
 
 mod collect;
 mod finding;
+mod locks;
 mod naming;
 mod owned;
 mod report;
@@ -15,6 +16,6 @@ mod work_out;
 pub use collect::Collector;
 pub(crate) use owned::{ByBytes, Owned};
 pub use report::{
-    BetweenThreads, FalseSharing, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Placement, Remedy,
-    ThreadSeen, UseOf, Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, NotSeen,
+    PairBetween, PartBetween, Placement, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
 };

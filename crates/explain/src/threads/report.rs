@@ -20,6 +20,8 @@ pub struct BetweenThreads {
     pub lines: Vec<LineBetween>,
     /// Who made whom wait.
     pub matrix: Vec<Matrix>,
+    /// Mutexes and spin locks of the C library, the one first for which threads waited longest.
+    pub locks: Vec<LockReport>,
     /// What would be if everything lay some bytes further up, as after another header of the heap or another order of the
     /// linker, in the recorded order.
     pub placements: Vec<Placement>,
@@ -203,6 +205,64 @@ pub struct UseOf {
     pub place: Option<String>,
     /// What it accesses.
     pub part: String,
+}
+
+/// A lock of the C library.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LockReport {
+    /// What it is.
+    pub name: String,
+    /// Address of its word.
+    pub address: u64,
+    /// How often it was taken and given back.
+    pub taken: u64,
+    /// Cycles in which a thread had it.
+    pub held_cycles: u64,
+    /// Of the longest time.
+    pub longest_held_cycles: u64,
+    /// Who waited for whom.
+    pub waits: Vec<LockWait>,
+    /// The code that takes it, that first for which others waited longest.
+    pub sections: Vec<LockSection>,
+    /// What is accessed while it is held, on the line of 64 bytes on which its word is.
+    pub data_on_its_line: Vec<String>,
+}
+
+impl LockReport {
+    /// Cycles that threads waited while another had it.
+    pub fn waited_cycles(&self) -> u64 {
+        self.waits.iter().map(|wait| wait.cycles).sum()
+    }
+}
+
+/// A thread that asked for a lock while another had it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LockWait {
+    /// The thread that asked.
+    pub thread: u32,
+    /// The one that had it.
+    pub waits_for: u32,
+    /// How often.
+    pub times: u64,
+    /// Cycles from asking to getting it.
+    pub cycles: u64,
+    /// Of the longest wait.
+    pub longest_cycles: u64,
+}
+
+/// Code that takes a lock.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct LockSection {
+    /// The function.
+    pub function: String,
+    /// File and line of what it accessed last before, where debug information tells.
+    pub place: Option<String>,
+    /// How often it took the lock.
+    pub taken: u64,
+    /// Cycles in which it had it.
+    pub held_cycles: u64,
+    /// Cycles that others waited meanwhile.
+    pub others_waited_cycles: u64,
 }
 
 /// Waits of a thread because of another.

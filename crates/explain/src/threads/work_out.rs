@@ -49,7 +49,7 @@ impl Collector {
         regions: &Regions,
         line: LineSize,
     ) -> Option<BetweenThreads> {
-        let Collector { logs, uses, calls_without_times, .. } = self;
+        let Collector { logs, uses, locks, calls_without_times, .. } = self;
         let threads: Vec<ThreadSeen> = logs
             .values()
             .flat_map(|of_process| {
@@ -88,6 +88,11 @@ impl Collector {
                 most: total(|of| &of.most),
             },
             false_sharing,
+            locks: locks.report(namer, |namer, process, address| {
+                let process = processes.iter().find(|known| known.id == process);
+                let tag = process.and_then(|process| tag_at(process, address, line));
+                tag.map_or_else(|| "(unnamed)".to_owned(), |tag| names.part(tag, namer))
+            }),
             matrix: matrix(&processes),
             placements: placements(&processes),
             in_pairs_of_lines: processes.iter().map(|process| process.in_pairs).fold(Waits::default(), sum),
@@ -205,6 +210,14 @@ pub(super) fn sum(a: Waits, b: Waits) -> Waits {
         of_same_bytes: a.of_same_bytes + b.of_same_bytes,
         of_line_alone: a.of_line_alone + b.of_line_alone,
     }
+}
+
+/// A use of what lies at an address, if it is on a line that was kept.
+fn tag_at(process: &Process, address: u64, line: LineSize) -> Option<u32> {
+    let touched = process.touched.get(&line.line_of(address))?;
+    let at = address % line.bytes();
+    let found = touched.keys().find(|(offset, size, ..)| (*offset..offset + size).contains(&at));
+    found.map(|(_, _, tag, _)| *tag)
 }
 
 /// Several threads use it and one writes: lines that lie beside such ones were kept, too.

@@ -5,7 +5,8 @@ use super::page::{Section, page};
 use crate::figure::whole;
 use crate::visible::shortened;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, Matrix, PairBetween, PartBetween, UseOf, Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, Matrix, PairBetween, PartBetween, UseOf, Waits,
+    WaitsByOrder,
 };
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -34,6 +35,7 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
         Section { anchor: "findings", heading: "Lines shared without need", body: findings(between, told) },
         Section { anchor: "maps", heading: "Who reads and writes each byte", body: maps(between) },
         Section { anchor: "matrix", heading: "Who made whom wait", body: matrix(between) },
+        Section { anchor: "locks", heading: "Locks of the C library", body: locks(between) },
         Section { anchor: "orders", heading: "Other orders, places and lines", body: orders(between) },
         Section {
             anchor: "not-seen",
@@ -235,6 +237,35 @@ fn matrix(between: &BetweenThreads) -> Markup {
     html! {
         p.muted { "Waits for the line alone + for the same bytes, in the recorded order: the row's thread took the line, the column's needed it." }
         (scroll("Who made whom wait", &table))
+    }
+}
+
+fn locks(between: &BetweenThreads) -> Markup {
+    let waits = |lock: &LockReport| {
+        html! {
+            @for (index, wait) in lock.waits.iter().enumerate() {
+                @if index > 0 { ", " }
+                "thread " (wait.thread) " for " (wait.waits_for) ": " (whole(wait.times)) " ×, " (whole(wait.cycles)) " cycles"
+            }
+        }
+    };
+    let table = html! { table {
+        thead { tr {
+            th { "lock" } th.n { "taken" } th.n { "held, cycles" } th.n { "waited, cycles" } th { "who waited for whom" }
+            th { "where others wait longest" } th { "data on its line" }
+        } }
+        tbody { @for lock in &between.locks { tr {
+            td { (name(&lock.name)) } td.n { (whole(lock.taken)) } td.n { (whole(lock.held_cycles)) }
+            td.n { (whole(lock.waited_cycles())) } td { (waits(lock)) }
+            td { @if let Some(section) = lock.sections.first() {
+                (name(&section.function)) @if let Some(place) = &section.place { " " span.muted { (shortened(place, NAME_CHARACTERS)) } }
+            } }
+            td { @for (index, data) in lock.data_on_its_line.iter().enumerate() { @if index > 0 { ", " } (name(data)) } }
+        } } }
+    } };
+    html! {
+        @if between.locks.is_empty() { p { "None was taken in the recorded calls." } }
+        @else { (scroll("Locks of the C library", &table)) }
     }
 }
 

@@ -48,6 +48,9 @@ pub struct RecordRequest {
     /// Bytes that windows of the run may take in the recorder's memory, in whole-program mode; 0 when none are kept, nor
     /// counts of each instruction.
     pub window_bytes: u64,
+    /// Whether of a long call in a program with several threads windows of time are kept, the same in all threads: then it is seen
+    /// what they do together. Else its first accesses are, the same in each recording of the program.
+    pub keeps_windows: bool,
     /// Where to write the recording.
     pub output: PathBuf,
     /// What becomes of what the program prints in the recording run.
@@ -70,6 +73,7 @@ impl RecordRequest {
             warmup_calls: 0,
             caches: Vec::new(),
             window_bytes: 0,
+            keeps_windows: false,
             output: PathBuf::new(),
             streams: Streams::Captured,
         }

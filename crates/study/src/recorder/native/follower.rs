@@ -189,7 +189,8 @@ impl<'a> Follower<'a> {
         let new = || Thread::new(id, manner, Own::default());
         // Taken out while it is fed, since the follower is needed besides.
         let mut thread = self.threads.remove(&chunk.thread).unwrap_or_else(new);
-        thread.keeps_windows = !self.threads.is_empty() || self.ended_threads > 0;
+        let is_one_of_several = !self.threads.is_empty() || self.ended_threads > 0;
+        thread.keeps_windows = self.plan.keeps_windows && is_one_of_several;
         let mut rest = words.as_slice();
         while let Some(used) = self.record(&mut thread, rest)? {
             rest = rest.get(used..).unwrap_or_default();
