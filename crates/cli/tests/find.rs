@@ -259,13 +259,16 @@ fn what_cannot_be_done_is_refused() {
     assert!(refused(&["find", "--", "./no-such-program"]).contains("no-such-program"));
 }
 
-/// Events in a vector, of which few are large.
+/// Events in a vector, of which few are large, and particles of which little is used.
 const RUST: &str = r#"
 pub enum Event { Step(u32), Turn { by: f32, to: u32 }, Load([u64; 30]) }
 #[inline(never)] fn value(one: &Event) -> u64 {
     match one { Event::Step(by) => u64::from(*by), Event::Turn { by, to } => *by as u64 + u64::from(*to), Event::Load(all) => all[29] }
 }
+pub struct Particle { at: f64, speed: f64, name: [u8; 112] }
+#[inline(never)] fn advance(all: &mut [Particle]) { for one in all { one.at += one.speed } }
 fn main() {
+    let mut particles: Vec<Particle> = (0..400).map(|index| Particle { at: 0.0, speed: f64::from(index), name: [0; 112] }).collect();
     let turn = std::env::args().count() as u32;
     let events: Vec<Event> = (0..400).map(|index| match index % 40 {
         0 => Event::Load([u64::from(index); 30]),
@@ -273,13 +276,13 @@ fn main() {
         _ => Event::Step(index * turn),
     }).collect();
     let mut sum = 0;
-    for _ in 0..100 { sum += events.iter().map(|one| value(std::hint::black_box(one))).sum::<u64>() }
-    println!("{sum}");
+    for _ in 0..100 { advance(&mut particles); sum += events.iter().map(|one| value(std::hint::black_box(one))).sum::<u64>() }
+    println!("{sum} {} {}", particles[7].at, particles[9].name[3]);
 }
 "#;
 
 #[test]
-fn of_a_rust_enum_it_is_told_which_variant_to_box() {
+fn of_rust_types_it_is_told_what_to_box() {
     let place = Place::new(DEVICES, &[]);
     std::fs::write(place.source().join("main.rs"), RUST).expect("a file");
     let built = std::process::Command::new("rustc")
@@ -288,8 +291,12 @@ fn of_a_rust_enum_it_is_told_which_variant_to_box() {
         .status();
     assert!(built.expect("rustc runs").success());
     let findings = found(&place, &["--no-clock"], &[]);
-    let event = &findings["findings"][0];
-    assert_eq!((text(event, "/subject"), text(event, "/kind")), ("main::Event", "boxed_variant"));
+    let of = |name: &str| {
+        let mut all = findings["findings"].as_array().expect("findings").iter();
+        all.find(|one| one["subject"] == name).unwrap_or_else(|| panic!("no {name}"))
+    };
+    let event = of("main::Event");
+    assert_eq!(text(event, "/kind"), "boxed_variant");
     let largest = &event["evidence"]["largest_variant"];
     assert_eq!((text(largest, "/name"), number(largest, "/size_bytes")), ("Load", 248.0));
     assert_eq!((number(largest, "/others_bytes"), number(largest, "/size_bytes_boxed")), (12.0, 16.0));
@@ -297,4 +304,14 @@ fn of_a_rust_enum_it_is_told_which_variant_to_box() {
     assert!(number(event, "/gain") > 0.5 * number(event, "/stalls"), "{event}");
     // A study does not edit Rust.
     assert!(text(event, "/next").starts_with("lineup record --region main::value"), "{event}");
+    // The compiler unrolls the walk, and describes an offset in it as if it were the particle's address.
+    let members = owner(&findings, "main::Particle")["members"].as_array().expect("members");
+    assert!(["at", "speed"].contains(&text(&members[0], "/path")), "{members:?}");
+    let particle = of("main::Particle");
+    let kinds: Vec<&str> =
+        particle["trials"].as_array().expect("trials").iter().map(|one| text(one, "/kind")).collect();
+    assert!(
+        kinds.contains(&"columns") && !kinds.contains(&"order") && !kinds.contains(&"split"),
+        "{kinds:?}"
+    );
 }

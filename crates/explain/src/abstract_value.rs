@@ -7,6 +7,9 @@ use crate::congruence::{Congruence, gcd};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SymbolicId(pub u64);
 
+/// Nothing is mapped below this address.
+const LEAST_ADDRESS: u64 = 0x1000;
+
 /// `constant + factor × symbol`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Number {
@@ -37,6 +40,11 @@ impl Number {
     /// All values it may have.
     pub fn values(self) -> Congruence {
         Congruence::new(self.constant, self.factor.unsigned_abs())
+    }
+
+    /// True for a small constant, and for what steps through an array from one on: neither is an address.
+    pub fn is_offset(self) -> bool {
+        self.factor.unsigned_abs() != 1 && self.constant != 0 && self.constant.unsigned_abs() < LEAST_ADDRESS
     }
 
     /// The number times a factor.
@@ -246,6 +254,20 @@ mod tests {
         assert_eq!(Congruence::new(8, 24).remainder(48), None);
         assert_eq!(Congruence::new(8, 24).remainder(u64::MAX), None);
         assert_eq!(Congruence::new(8, 24).minus(Congruence::exactly(32)).remainder(24), Some(0));
+    }
+
+    #[test]
+    fn what_steps_from_a_small_constant_on_is_no_address() {
+        let any = Number::any(SymbolicId(0));
+        let from = |constant, step| any.times(step).plus(Number::exactly(constant));
+        assert!(from(0x278, 0x280).is_offset() && from(-8, 16).is_offset() && from(1, 0).is_offset());
+        // A multiple may be an address that was aligned, any number one of anything.
+        assert!(
+            !from(0, 16).is_offset()
+                && !from(0, 0).is_offset()
+                && !from(8, 1).is_offset()
+                && !from(0x4010, 8).is_offset()
+        );
     }
 
     #[test]

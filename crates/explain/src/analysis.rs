@@ -384,6 +384,8 @@ fn refine(catalog: &mut Catalog<'_>, flow: AbstractValue, fact: &RegisterFact) -
     let pointer = match flow {
         AbstractValue::Pointer(pointer) => pointer,
         AbstractValue::Stack(_) | AbstractValue::Thread(_) => return flow,
+        // Compilers describe an offset from a pointer as if it were the pointer.
+        AbstractValue::Number(number) if number.is_offset() => return flow,
         AbstractValue::Nothing
         | AbstractValue::Untyped(_)
         | AbstractValue::Conflict
