@@ -3,7 +3,7 @@
 //! (a) Recording a region that is under one per cent of the instructions, against the bare emulator (goal of the recording
 //! run: at most 1.3 times; both runs together are shown beside it). (b) The whole program with modelled caches, against
 //! `valgrind --tool=cachegrind --cache-sim=yes` with the same caches (goal: at most half its time).
-//! The commands take turns; medians and their ratios are printed. For (b) the processor time of both stands beside the wall
+//! `lineup find` and `valgrind --tool=dhat` run beside them. The commands take turns; medians and their ratios are printed. For (b) the processor time of both stands beside the wall
 //! time, and is what can be compared on a busy machine: the model runs on a thread of its own, so that wall time falls only
 //! where a second processor is free.
 
@@ -93,32 +93,42 @@ fn whole_program(lineup: &Path, folder: &Path, name: &str, program: &[&str]) {
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", program[0]]).output().expect("sh");
     let path = String::from_utf8_lossy(&found.stdout).trim().to_owned();
     let program = [&[path.as_str()], &program[1..]].concat();
-    let mut ours = vec![lineup.to_str().expect("a UTF-8 path"), "record", "--whole-program"];
-    ours.extend(CACHES.iter().flat_map(|spec| ["--cache", spec]));
-    ours.push("--");
+    let lineup = lineup.to_str().expect("a UTF-8 path");
+    let caches = || CACHES.iter().flat_map(|spec| ["--cache", *spec]);
+    let ours = |command: [&'static str; 2]| {
+        [lineup].into_iter().chain(command).chain(caches()).chain(["--"]).collect()
+    };
     let sizes =
         ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64", "--cachegrind-out-file=/dev/null"];
-    let mut theirs = vec!["valgrind", "--tool=cachegrind", "--cache-sim=yes"];
-    theirs.extend(sizes);
-    ours.extend(&program);
-    theirs.extend(&program);
-    let (mut our_runs, mut their_runs) = (Vec::new(), Vec::new());
+    let cachegrind = ["valgrind", "--tool=cachegrind", "--cache-sim=yes"].into_iter().chain(sizes).collect();
+    let dhat = vec!["valgrind", "--tool=dhat", "--dhat-out-file=/dev/null"];
+    let commands: [(&str, Vec<&str>); 4] = [
+        ("cachegrind", cachegrind),
+        ("lineup record --whole-program", ours(["record", "--whole-program"])),
+        ("lineup find --no-clock", ours(["find", "--no-clock"])),
+        ("DHAT", dhat),
+    ];
+    let mut runs: [Vec<Took>; 4] = Default::default();
     for _ in 0..3 {
-        our_runs.push(measure(&ours, folder, ""));
-        their_runs.push(measure(&theirs, folder, "valgrind"));
+        for ((name, command), runs) in commands.iter().zip(&mut runs) {
+            let package = if name.starts_with("lineup") { "" } else { "valgrind" };
+            runs.push(measure(&[command.as_slice(), &program].concat(), folder, package));
+        }
     }
-    println!("the whole program with caches, {name}, 3 rounds, medians");
-    let compare = |what: &str, time: fn(&Took) -> Duration| {
-        let times = |runs: &[Took]| median(runs.iter().map(time).collect());
-        let (our_time, their_time) = (times(&our_runs), times(&their_runs));
+    println!(
+        "the whole program with caches, {name}, 3 rounds, medians (goal of recording: 0.50 times cachegrind in wall time)"
+    );
+    let of = |runs: &[Took], time: fn(&Took) -> Duration| median(runs.iter().map(time).collect());
+    let [wall, processor]: [fn(&Took) -> Duration; 2] = [|took| took.wall, |took| took.processor];
+    for ((name, _), own) in commands.iter().zip(&runs) {
+        let [their_wall, their_processor] = [of(&runs[0], wall), of(&runs[0], processor)];
+        let [own_wall, own_processor] = [of(own, wall), of(own, processor)];
         println!(
-            "  {what:15} lineup record --whole-program {our_time:8.3} s, cachegrind {their_time:8.3} s: {:5.2} times",
-            our_time / their_time
+            "  {name:30} wall {own_wall:8.3} s, {:5.2} times; processor {own_processor:8.3} s, {:5.2} times",
+            own_wall / their_wall,
+            own_processor / their_processor
         );
-    };
-    compare("wall time", |took| took.wall);
-    compare("processor time", |took| took.processor);
-    println!("  (goal: 0.50 in wall time)");
+    }
 }
 
 fn lua(lineup: &Path, folder: &Path) {
