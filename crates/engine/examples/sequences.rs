@@ -5,6 +5,9 @@
 //! made of random bytes that decode to an instruction with which a sequence can go on; memory operands are led to one
 //! page. Sequences that fault natively are left out. Arguments: a seed, how many sequences, and the number of one that is
 //! to run alone.
+//!
+//! A sum of what each sequence leaves is printed, too: recorded as a whole program, both runs are from the code cache, and
+//! what is printed is compared with what the program prints alone.
 
 use iced_x86::{
     Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -13,6 +16,7 @@ use iced_x86::{
 use std::arch::global_asm;
 use std::ffi::c_int;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
@@ -23,6 +27,8 @@ const STATES: usize = 2;
 /// Bytes of each sequence's code at most.
 const CODE_BYTES: usize = 512;
 const DATA_BYTES: usize = 4096;
+/// Where code and data lie, in every run.
+const AT: usize = 0x1234_5000_0000;
 const VECTOR_BYTES: usize = 4096;
 /// The control word of x87 after its start.
 const X87_CONTROL: u16 = 0x37f;
@@ -216,6 +222,13 @@ fn state(random: &mut Random, data: u64) -> State {
     state
 }
 
+/// A number for what a sequence leaves.
+fn sum((registers, flags, vectors): &(Vec<u64>, u64, Vec<u8>), memory: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    (registers, flags, vectors, memory).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// What of a state is to be equal.
 fn compared(state: &State) -> (Vec<u64>, u64, Vec<u8>) {
     let registers = state.registers.iter().enumerate().filter(|(number, _)| *number != 4);
@@ -256,10 +269,10 @@ impl Place {
         // SAFETY: new memory.
         let at = unsafe {
             libc::mmap(
-                std::ptr::null_mut(),
+                AT as *mut libc::c_void,
                 all,
                 libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
                 -1,
                 0,
             )
@@ -347,6 +360,7 @@ fn main() {
             // SAFETY: it has run natively from the same state.
             unsafe { run_watched(code, &mut cached) };
             run += 1;
+            println!("sum {number} {:016x}", sum(&compared(&native), &after));
             if compared(&native) != compared(&cached) || after != place.data() {
                 different += 1;
                 // SAFETY: the sequence's code.

@@ -245,14 +245,15 @@ fn source(seed: u64) -> String {
     "#
 }
 
-fn output(program: &Program, engine: bool) -> String {
+/// What is recorded; `None` for the program alone.
+fn output(program: &Program, what: Option<&[&str]>) -> String {
     let folder = program.folder.path();
-    let output = match engine {
-        true => crate::program::lineup_record(
+    let output = match what {
+        Some(what) => crate::program::lineup_record(
             folder,
-            &["--engine", "native", "--region", "run", "--", "./program"],
+            &[&["--engine", "native"], what, &["--", "./program"]].concat(),
         ),
-        false => Command::new("./program").current_dir(folder).output().expect("running the program"),
+        None => Command::new("./program").current_dir(folder).output().expect("running the program"),
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout)
@@ -271,10 +272,13 @@ fn random_sequences_do_the_same_natively_and_in_the_cache() {
         let seed = seeds.next_u64();
         // Without optimisation: the compiler has nothing to do but assemble.
         let program = c(X86_64, &source(seed), &["-O1", "-mno-red-zone"]);
-        let (native, cached) = (output(&program, false), output(&program, true));
+        let native = output(&program, None);
         assert_eq!(native.lines().count(), 6 * SEQUENCES);
-        let different = native.lines().zip(cached.lines()).find(|(native, cached)| native != cached);
-        assert_eq!((different, native.len()), (None, cached.len()), "seed {seed}");
+        for what in [&["--region", "run"][..], &["--whole-program"]] {
+            let cached = output(&program, Some(what));
+            let different = native.lines().zip(cached.lines()).find(|(native, cached)| native != cached);
+            assert_eq!((different, native.len()), (None, cached.len()), "seed {seed}, {what:?}");
+        }
     }
 }
 
@@ -312,6 +316,39 @@ fn whatever_random_bytes_decode_to_does_the_same_natively_and_in_the_cache() {
         assert_eq!((number("different"), runs + faulted), (0, 2 * AT_ONCE), "{said}");
         assert!(runs > AT_ONCE, "{said}");
         assert!(said.contains(&format!("{} calls recorded of {}", grouped(runs), grouped(runs))), "{said}");
+    }
+}
+
+/// What a program prints for each sequence.
+fn sums(output: &std::process::Output) -> Vec<String> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    said.lines().filter(|line| line.starts_with("sum ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn whatever_random_bytes_decode_to_does_the_same_when_all_of_the_program_is_counted() {
+    let rounds =
+        std::env::var("LINEUP_SEQUENCE_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(2);
+    let example = example();
+    let example = example.to_str().expect("a path");
+    for seed in 1_u64..=rounds {
+        let seed = (100 + seed).to_string();
+        let alone = || sums(&Command::new(example).args([&seed, "1000"]).output().expect("the example"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ["--engine", "native", "--whole-program", "--", example, &seed, "1000"];
+        let counted = sums(&crate::program::lineup_record(folder.path(), &options));
+        let (one, other) = (alone(), alone());
+        assert_eq!((one.len(), one.len()), (other.len(), counted.len()), "seed {seed}");
+        // What looks at the stack pointer is not the same in each run.
+        let same: Vec<usize> = (0..one.len()).filter(|place| one[*place] == other[*place]).collect();
+        assert!(same.len() > one.len() / 2, "{} of {}", same.len(), one.len());
+        let different: Vec<&str> = same
+            .iter()
+            .filter(|place| one[**place] != counted[**place])
+            .map(|place| one[*place].as_str())
+            .collect();
+        assert_eq!(different, Vec::<&str>::new(), "seed {seed}");
     }
 }
 
