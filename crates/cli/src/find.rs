@@ -6,6 +6,7 @@ mod kernel;
 mod pprof;
 mod text;
 
+use crate::engine_name::EngineName;
 use crate::explain;
 use crate::files;
 use crate::outcome::Outcome;
@@ -44,6 +45,10 @@ pub(crate) struct Options {
     /// Memory, in MiB, for the windows of the run in which every access is kept: more names more exactly, and takes longer
     #[arg(long, value_name = "MIB", default_value_t = WINDOW_MIB, value_parser = clap::value_parser!(u64).range(1..=1024))]
     windows: u64,
+    /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
+    /// where it can, else the emulator, and a note says why
+    #[arg(long, value_name = "ENGINE", conflicts_with = "kernel")]
+    engine: Option<EngineName>,
     /// Do not run the program a second time, at its own speed, to see by the clock where its time goes
     #[arg(long)]
     no_clock: bool,
@@ -87,6 +92,8 @@ fn percentage(text: &str) -> Result<f64, String> {
 pub(crate) struct Wanted {
     /// What is run.
     pub(crate) run: Run,
+    /// What records it.
+    pub(crate) engine: Engine,
     /// Caches to model; the host's when there are none.
     pub(crate) caches: Vec<CacheSpec>,
     /// Memory for windows of the run, in MiB.
@@ -128,6 +135,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let wanted = Wanted {
         run: options.limits.run(&options.command, &options.environment, interrupts, stages)?,
+        engine: options.engine.map_or(Engine::Fitting, Engine::from),
         caches: options.caches.clone(),
         window_mib: options.windows,
         recording: options.out.clone().unwrap_or_else(|| scratch.path().join("find.rec")),
@@ -215,6 +223,8 @@ fn clock(
 }
 
 fn request(wanted: Wanted) -> Result<RecordRequest> {
+    // The same misses whenever it runs.
+    let run = Run { fixed_addresses: true, ..wanted.run };
     Ok(RecordRequest {
         caches: match wanted.caches.is_empty() {
             true => host_caches::read()?,
@@ -223,7 +233,7 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
         window_bytes: wanted.window_mib << 20,
         output: wanted.recording,
         streams: wanted.streams,
-        ..RecordRequest::new(wanted.run, Engine::Emulator, Mode::WholeProgram)
+        ..RecordRequest::new(run, wanted.engine, Mode::WholeProgram)
     })
 }
 

@@ -351,10 +351,10 @@ impl Engine {
 
     /// A block has handed over, since the chunk is full or a signal waits.
     fn make_room(&self, slots: &mut Slots) -> bool {
-        if self.whole.is_some() {
-            sieve::is_here(slots);
-        }
-        !is_full(slots) || self.next_chunk(slots)
+        let Some(whole) = &self.whole else { return self.next_chunk(slots) };
+        sieve::is_here(slots);
+        whole.blocks.sieves.turn(slots, &self.shared, |slots, words| self.log(slots, words))
+            && (!is_full(slots) || self.next_chunk(slots))
     }
 
     /// Hands the thread's chunk over and takes another.

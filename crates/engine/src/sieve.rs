@@ -13,7 +13,7 @@ use crate::cache::Cache;
 use crate::shared::Shared;
 use crate::slots::{RECORD_WORDS, Slots, at};
 use crate::system;
-use lineup_recording::native::{Definition, noted, sieve, word};
+use lineup_recording::native::{Definition, noted, record, sieve, window, word};
 use std::sync::atomic::Ordering;
 
 const RDX: Gpr = Gpr(2);
@@ -75,6 +75,10 @@ pub(crate) struct Sieves {
     uses_code: u64,
     /// In it nothing is found.
     nothing: u64,
+    /// Where nobody looks.
+    aside: u64,
+    /// Windows of the run are wanted.
+    has_windows: bool,
 }
 
 /// The lines of a thread's caches: those of data, and those of code.
@@ -105,6 +109,8 @@ impl Sieves {
             uses_data: cache.put(&of_data.code())?,
             uses_code: cache.put(&of_code.code())?,
             nothing: system::memory(sieve::COUNTS)? as u64,
+            aside: system::memory(sieve::COUNTS)? as u64,
+            has_windows: shared.word(word::WINDOWS).load(Ordering::Relaxed) != 0,
         })
     }
 
@@ -125,6 +131,9 @@ impl Sieves {
             current: sieve + shift,
             own: sieve + shift,
             nothing: self.nothing + shift,
+            tables: sieve + shift,
+            notes_all: 0,
+            left: 0,
             called: 0,
             address: 0,
             back: 0,
@@ -136,6 +145,58 @@ impl Sieves {
             kept: [0; 8],
             record: [0; RECORD_WORDS],
         };
+        if self.has_windows {
+            // The first stretch begins with the first block.
+            call(slots);
+        }
+    }
+
+    /// At the end of a stretch of the run another begins, which may be a window: what is to be logged then, for the thread with
+    /// these slots.
+    pub(crate) fn turn(
+        &self,
+        slots: &mut Slots,
+        shared: &Shared,
+        mut log: impl FnMut(&mut Slots, &[u64]) -> bool,
+    ) -> bool {
+        // SAFETY: all bits are words.
+        let own = unsafe { slots.own.sieve };
+        if !self.has_windows || own.left.cast_signed() > 0 {
+            return true;
+        }
+        let stretch = shared.word(word::STRETCHES).fetch_add(1, Ordering::Relaxed);
+        let halvings = shared.word(word::HALVINGS).load(Ordering::Relaxed);
+        let is_window = window::is_chosen(stretch, halvings);
+        let shift = u64::from(self.data.line_shift);
+        let mut is_logged = true;
+        if own.notes_all != 0 {
+            is_logged &= log(slots, &[u64::from(record::WINDOW_END) << 32]);
+        }
+        if is_window {
+            // SAFETY: within the thread's own sieve.
+            unsafe { std::ptr::write_bytes((own.own - shift) as *mut u8, 0, sieve::COUNTS) };
+            is_logged &= self.log_lines(&own, stretch, |words| log(slots, words));
+        }
+        // SAFETY: all bits are words.
+        let own = unsafe { &mut slots.own.sieve };
+        own.left = window::STRETCH;
+        own.notes_all = is_window.into();
+        own.tables = if is_window { self.aside + shift } else { own.own };
+        is_logged
+    }
+
+    /// Logs that a window begins, with what the first level holds.
+    fn log_lines(&self, own: &crate::slots::Sieve, stretch: u64, log: impl FnOnce(&[u64]) -> bool) -> bool {
+        let lines = |level: Level, at: u64| {
+            let count = level.bytes() / 8;
+            let is_told = level.ways > 0 && count <= window::MOST_LINES;
+            // SAFETY: the thread's own, of this size.
+            let all = unsafe { std::slice::from_raw_parts(at as *const u64, count) };
+            if is_told { all } else { &[] }
+        };
+        let (data, code) = (lines(self.data, own.data_lines), lines(self.code, own.code_lines));
+        let head = [u64::from(record::WINDOW) << 32, stretch, data.len() as u64, code.len() as u64];
+        log(&[&head[..], data, code].concat())
     }
 
     /// A block that stands alone was executed: has the data cache use what it accessed, and passes on what is to be logged:
@@ -151,7 +212,7 @@ impl Sieves {
         definition.each_alone(words, |access, address, bytes| {
             let end = address.wrapping_add(u64::from(bytes) - 1);
             let lines = address >> self.data.line_shift..=end >> self.data.line_shift;
-            let sieve = own.own - u64::from(self.data.line_shift);
+            let sieve = own.tables - u64::from(self.data.line_shift);
             // SAFETY: this thread's own, of the sizes that `hold` and the shared memory have.
             let uses = |line| unsafe { self.data.uses(line, own.data_lines, sieve) };
             // All of them are used, whatever is found.
@@ -215,6 +276,9 @@ pub(crate) fn after_handler(was: Slots, now: &Slots) -> Slots {
     unsafe {
         slots.own.sieve.called = now.own.sieve.called;
         slots.own.sieve.current = now.own.sieve.current;
+        slots.own.sieve.tables = now.own.sieve.tables;
+        slots.own.sieve.notes_all = now.own.sieve.notes_all;
+        slots.own.sieve.left = now.own.sieve.left;
     }
     slots
 }
@@ -248,9 +312,11 @@ impl User {
         let mut code = Code::default();
         self.keep(&mut code);
         if self.level.ways > 0 {
+            self.end_stretch(&mut code);
             self.first_and_last(&mut code);
-            code.put(&[0x45, 0x31, 0xc0]); // xor r8d, r8d: the lines that missed
-            code.load_slot(R9, self.slot(at!(own.sieve.own)));
+            // The lines that missed; in a window there is a bit from the start.
+            code.load_slot(R8, self.slot(at!(own.sieve.notes_all)));
+            code.load_slot(R9, self.slot(at!(own.sieve.tables)));
             let next_line = code.here();
             self.use_line(&mut code);
             code.with_slot(0x3b, RAX, self.slot(at!(scratch))); // cmp rax, [scratch]
@@ -356,10 +422,26 @@ impl User {
         code.store_slot(self.slot(at!(log)), RDX);
         code.put(&[0xf7, 0xc2, 0, 0, 0xff, 0]); // test edx, 0xff0000
         let has_room = code.jump_short(EQUAL);
+        self.call(code);
+        code.land_short(has_room);
+    }
+
+    /// The next block is to hand over.
+    fn call(self, code: &mut Code) {
         code.store_slot_value(self.slot(at!(own.sieve.called)), 1);
         code.load_slot(RSI, self.slot(at!(own.sieve.nothing)));
         code.store_slot(self.slot(at!(own.sieve.current)), RSI);
-        code.land_short(has_room);
+    }
+
+    /// Counts down to the end of the stretch. Then the next block is to hand over.
+    fn end_stretch(self, code: &mut Code) {
+        let left = self.slot(at!(own.sieve.left)).to_le_bytes();
+        code.put(&[0x64, 0x48, 0x83, 0x2c, 0x25]); // sub qword ptr fs:[left], 1
+        code.put(&left);
+        code.put(&[1]);
+        let goes_on = code.jump_short(&[NOT_EQUAL]);
+        self.call(code);
+        code.land_short(goes_on);
     }
 }
 

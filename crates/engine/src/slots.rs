@@ -90,6 +90,12 @@ pub(crate) struct Sieve {
     pub(crate) own: u64,
     /// What passes nothing over.
     pub(crate) nothing: u64,
+    /// Where tables are brought up to date: in the thread's sieve, or in a window where nobody looks.
+    pub(crate) tables: u64,
+    /// 1 in a window: what has not missed is noted as well.
+    pub(crate) notes_all: u64,
+    /// Uses of the first level up to the end of the stretch of the run; the next block is to hand over when it is 0.
+    pub(crate) left: u64,
     /// Not 0 when the next block is to hand over.
     pub(crate) called: u64,
     /// Where what is used begins in memory.
@@ -122,7 +128,7 @@ macro_rules! at {
 pub(crate) use at;
 
 /// Bytes that the assembly sets aside.
-pub(crate) const BYTES: usize = 576;
+pub(crate) const BYTES: usize = 640;
 const _: () = assert!(size_of::<Slots>() <= BYTES);
 
 /// Why code in the cache hands over to the engine.

@@ -1,12 +1,14 @@
 //! One thread whose first levels are modelled elsewhere: where it ran, since that is told of what missed them alone.
 //!
-//! How often blocks were executed is told once, at the end.
+//! How often blocks were executed is told once, at the end. In windows of the run everything is told of, and kept.
 
 use crate::code::{Code, Run, SharedCode};
+use crate::events::Batch;
 use crate::handle::Handle;
 use crate::model::Counts;
+use crate::sample::{Part, Sampler};
 use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent};
-use lineup_recording::Misses;
+use lineup_recording::{Misses, Resident};
 use std::sync::Arc;
 
 /// The counts of such a thread, and its second level.
@@ -18,10 +20,24 @@ pub struct BeyondFirst {
     shared: Arc<SharedCode>,
     code: Code,
     counts: Counts,
+    sampler: Option<Arc<Sampler>>,
+    window: Option<Box<Under>>,
+}
+
+/// A window under way.
+struct Under {
+    number: u64,
+    /// What was resident at its beginning, until that is kept.
+    resident: Option<Resident>,
+    batch: Batch,
 }
 
 impl BeyondFirst {
-    pub(crate) fn new(specs: &[CacheSpec], shared: Arc<SharedCode>) -> BeyondFirst {
+    pub(crate) fn new(
+        specs: &[CacheSpec],
+        shared: Arc<SharedCode>,
+        sampler: Option<Arc<Sampler>>,
+    ) -> BeyondFirst {
         let shift = |level| MostRecent::of_level(specs, level).line_bytes().trailing_zeros();
         BeyondFirst {
             l2: specs.iter().rfind(|spec| spec.level() == CacheLevel::L2).map(Cache::new),
@@ -30,7 +46,46 @@ impl BeyondFirst {
             shared,
             code: Code::default(),
             counts: Counts::default(),
+            sampler,
+            window: None,
         }
+    }
+
+    /// A stretch of the run begins that is a window: of everything is told from here on. The first level holds these lines,
+    /// of each set the one used longest ago first.
+    pub fn begin_window(&mut self, stretch: u64, data_lines: &[u64], code_lines: &[u64]) {
+        self.end_window();
+        let addresses = |lines: &[u64], shift: u32| lines.iter().map(|line| line << shift).collect();
+        let resident = Resident {
+            l1d: addresses(data_lines, self.data_line_shift),
+            l1i: addresses(code_lines, self.code_line_shift),
+            l2: self.l2.as_ref().map(Cache::resident).unwrap_or_default(),
+        };
+        let number = Sampler::number_of(stretch);
+        let window = Under { number, resident: Some(resident), batch: Batch::new() };
+        self.window = self.sampler.is_some().then(|| Box::new(window));
+    }
+
+    /// The window has ended.
+    pub fn end_window(&mut self) {
+        if let Some(window) = &mut self.window {
+            keep(self.sampler.as_deref(), window);
+        }
+        self.window = None;
+    }
+
+    /// How many times every second window was dropped.
+    pub fn halvings(&self) -> u64 {
+        self.sampler.as_ref().map_or(0, |sampler| sampler.halvings())
+    }
+
+    /// Notes what happened in a window.
+    fn note(&mut self, note: impl FnOnce(&mut Batch)) {
+        let Some(window) = &mut self.window else { return };
+        if !window.batch.has_room() {
+            keep(self.sampler.as_deref(), window);
+        }
+        note(&mut window.batch);
     }
 
     /// Takes in the code met since the last time.
@@ -63,6 +118,7 @@ impl BeyondFirst {
         if !self.knows(run, 0) {
             return;
         }
+        self.note(|batch| batch.block(run));
         let mut block = run as usize;
         while !self.code.runs[block].ends_block {
             block += 1;
@@ -85,7 +141,17 @@ impl BeyondFirst {
         if chain.chain() as usize >= self.code.chains.len() {
             self.learn();
         }
-        let Some(known) = self.code.chains.get(chain.chain() as usize) else { return };
+        if chain.chain() as usize >= self.code.chains.len() {
+            return;
+        }
+        self.note(|batch| match chain.lone_size_shift() {
+            Some(size_shift) => batch.lone(chain.chain(), false, size_shift, address),
+            None => {
+                batch.chain(chain.chain(), false, true);
+                batch.put(address);
+            }
+        });
+        let known = &self.code.chains[chain.chain() as usize];
         let line_of = |address: u64| address >> self.data_line_shift;
         let links = self.code.links_of(known);
         let places = links.iter().map(|link| (address.wrapping_add_signed(link.distance.into()), link));
@@ -100,10 +166,12 @@ impl BeyondFirst {
         }
     }
 
-    /// An access that is in no chain was made, by the instruction of the first run with these counters.
-    pub fn accessed(&mut self, run: u32, counter: u32) {
+    /// An access that is in no chain was made, by the instruction of a block's first run with this counter. Its size is a power
+    /// of two.
+    pub fn accessed(&mut self, run: u32, counter: u32, address: u64, size_bytes: u32) {
         if self.knows(run, counter) {
             self.counts.accesses[counter as usize] += 1;
+            self.note(|batch| batch.access(counter, address, size_bytes.trailing_zeros() as u8));
         }
     }
 
@@ -131,9 +199,20 @@ impl BeyondFirst {
         }
     }
 
-    pub(crate) fn into_counts(self) -> Counts {
+    pub(crate) fn into_counts(mut self) -> Counts {
+        self.end_window();
         self.counts
     }
+}
+
+/// Keeps what was noted so far.
+fn keep(sampler: Option<&Sampler>, window: &mut Under) {
+    let resident = window.resident.take();
+    let part = if resident.is_some() { Part::First(window.number) } else { Part::Later(window.number) };
+    if let Some(sampler) = sampler {
+        sampler.keep(part, resident, window.batch.words());
+    }
+    window.batch.clear();
 }
 
 /// Lines that missed the first level, and which no access is told to have missed yet.

@@ -93,7 +93,7 @@ impl Profile {
 
     /// Empty second levels and counts for a thread whose first levels are modelled elsewhere.
     pub fn beyond_first_level(&self) -> BeyondFirst {
-        BeyondFirst::new(&self.specs, Arc::clone(&self.code))
+        BeyondFirst::new(&self.specs, Arc::clone(&self.code), self.sampler.clone())
     }
 
     /// Takes over what such a thread counted; gives the instructions it executed.

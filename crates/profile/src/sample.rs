@@ -6,6 +6,7 @@
 use crate::code::Code;
 use crate::events::{Event, events};
 use crate::profile::lock;
+use lineup_recording::native::window;
 use lineup_recording::{Resident, WindowStep};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -76,6 +77,16 @@ impl Sampler {
         })
     }
 
+    /// The number of the window that is a stretch of the run, where stretches are counted.
+    pub(crate) fn number_of(stretch: u64) -> u64 {
+        stretch * BATCHES
+    }
+
+    /// How many times every second window was dropped.
+    pub(crate) fn halvings(&self) -> u64 {
+        self.halvings.load(Ordering::Relaxed)
+    }
+
     /// Keeps a batch of a window.
     pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64]) {
         let (Part::First(number) | Part::Later(number)) = part;
@@ -113,13 +124,9 @@ impl Sampler {
     }
 }
 
-/// Whether a window begins with the batch of this number, when every second was dropped so many times: first those with
-/// even places, then of the rest those with odd ones, and so on, so that the first of all, which is the program's
-/// beginning, is not always one.
+/// Whether a window begins with the batch of this number.
 fn is_chosen(number: u64, halvings: u64) -> bool {
-    let place = number / BATCHES;
-    let kept = (0..halvings.min(63)).all(|bit| (place >> bit & 1 == 1) == (bit % 2 == 0));
-    number.is_multiple_of(BATCHES) && kept
+    number.is_multiple_of(BATCHES) && window::is_chosen(number / BATCHES, halvings)
 }
 
 fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event<'_>) {

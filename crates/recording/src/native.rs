@@ -92,6 +92,12 @@ pub mod word {
     pub const CODE_WAYS: usize = 37;
     /// Sieves that threads have taken, see [`super::sieve`].
     pub const SIEVES: usize = 38;
+    /// Not 0 when windows of the run are wanted, see [`super::window`].
+    pub const WINDOWS: usize = 39;
+    /// How many times every second window was dropped.
+    pub const HALVINGS: usize = 40;
+    /// Stretches of the run that have begun, of all threads.
+    pub const STRETCHES: usize = 41;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -211,6 +217,22 @@ pub mod sieve {
     pub const BYTES: u64 = (COUNTS + 8 * BLOCKS) as u64;
     /// Sieves at most: for so many threads at a time.
     pub const COUNT: usize = super::chunk::COUNT;
+}
+
+/// Windows of a whole program's run: some of the stretches that it is cut into. In those, nothing is passed over, and all
+/// that a block does is noted as if it had missed.
+pub mod window {
+    /// Things noted or looked up in the first level in one stretch.
+    pub const STRETCH: u64 = 80_000;
+    /// Lines of the first level that are told at the beginning of a window; more are not.
+    pub const MOST_LINES: usize = 4096;
+
+    /// Whether a stretch is a window, by its number, when every second window was dropped so many times: first those with
+    /// even numbers, then of the rest those with odd ones, and so on, so that the first of all, which is the program's
+    /// beginning, is not always one.
+    pub fn is_chosen(stretch: u64, halvings: u64) -> bool {
+        (0..halvings.min(63)).all(|bit| (stretch >> bit & 1 == 1) == (bit % 2 == 0))
+    }
 }
 
 /// Words of a chunk of the log.
@@ -346,6 +368,15 @@ pub mod record {
     pub const INNER: u32 = 5;
     /// The time: the processor's counter of cycles.
     pub const TIME: u32 = 6;
+    /// A window begins: the stretch's number, and how many lines of the first level's data and code follow, set after set,
+    /// each with the most recently used first, 0 where there is none.
+    pub const WINDOW: u32 = 7;
+    /// The window has ended.
+    pub const WINDOW_END: u32 = 8;
+    /// Words of [`WINDOW`] before its lines.
+    pub const WINDOW_WORDS: usize = 4;
+    /// Words of [`WINDOW_END`].
+    pub const WINDOW_END_WORDS: usize = 1;
     /// Words of [`ENTER`], the first included.
     pub const ENTER_WORDS: usize = 7;
     /// Words of [`LEAVE`] and [`LOST`].

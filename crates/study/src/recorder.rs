@@ -53,7 +53,7 @@ pub fn record(request: &RecordRequest, subject: &Subject, interrupts: &Interrupt
     match request.engine {
         Engine::Emulator => emulated(request).map(|made| made.outcome),
         Engine::Native => native().map(|made| made.outcome),
-        Engine::Fitting if !native::is_for(abi, request) => emulated(request).map(|made| made.outcome),
+        Engine::Fitting if !native::is_for(abi, request.mode) => emulated(request).map(|made| made.outcome),
         Engine::Fitting => {
             let (why, has_run) = match native() {
                 Ok(Made { outcome, lacks: None }) => return Ok(outcome),

@@ -39,6 +39,7 @@ pub(super) fn regions(
     let scratch = interrupts.temporary_folder().context("making a temporary folder")?;
     let wanted = Wanted {
         run,
+        engine: plan.engine,
         caches: plan.caches.clone(),
         window_mib: WINDOW_MIB,
         recording: scratch.path().join("find.rec"),

@@ -44,13 +44,9 @@ const ENGINE: &str = "liblineup_engine.so";
 pub(super) const NAME: &str = "native engine";
 
 /// Whether what is asked for is the native engine's when none is named: calls of a program of this machine, or all of it.
-/// One pass is a way of the emulator, in which it records all processes; and windows of the run are its own.
-pub(super) fn is_for(abi: Abi, request: &RecordRequest) -> bool {
-    let can = match request.mode {
-        Mode::TwoPass => true,
-        Mode::WholeProgram => request.window_bytes == 0,
-        Mode::OnePass | Mode::System => false,
-    };
+/// One pass is a way of the emulator, in which it records all processes.
+pub(super) fn is_for(abi: Abi, mode: Mode) -> bool {
+    let can = matches!(mode, Mode::TwoPass | Mode::WholeProgram);
     abi.machine.is_host() && abi.machine == Machine::X86_64 && can
 }
 
@@ -79,9 +75,6 @@ pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf
     }
     if let Some(why) = unfit(subject) {
         return refuse(why);
-    }
-    if request.window_bytes > 0 {
-        return refuse("the native engine keeps no windows of the run");
     }
     if request.engine == Engine::Fitting && subject.is_started_by_another() {
         return refuse("the program is started by another, and may be more than once");
@@ -195,7 +188,8 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let specs = task.plan.header.caches.iter().map(|text| {
         text.parse().map_err(|error: SpecError| Error::argument(text.clone(), error.to_string()))
     });
-    let memory = Arc::new(Memory::of_whole_program(&specs.collect::<Result<Vec<_>>>()?)?);
+    let memory = Memory::of_whole_program(&specs.collect::<Result<Vec<_>>>()?, task.plan.window_bytes > 0)?;
+    let memory = Arc::new(memory);
     let mut counter = Counter::new(&memory, task.plan, task.output)?;
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();

@@ -37,10 +37,11 @@ impl Memory {
         Memory::of_bytes(FILE_BYTES)
     }
 
-    /// Makes it for a whole program, whose caches are these.
-    pub(super) fn of_whole_program(specs: &[CacheSpec]) -> Result<Memory> {
+    /// Makes it for a whole program, whose caches are these; windows of its run may be wanted.
+    pub(super) fn of_whole_program(specs: &[CacheSpec], has_windows: bool) -> Result<Memory> {
         let memory = Memory::of_bytes(WHOLE_FILE_BYTES)?;
         memory.set(word::MODE, whole::MODE);
+        memory.set(word::WINDOWS, has_windows.into());
         for (level, line_shift, sets, ways) in [
             (CacheLevel::L1d, word::DATA_LINE_SHIFT, word::DATA_SETS, word::DATA_WAYS),
             (CacheLevel::L1i, word::CODE_LINE_SHIFT, word::CODE_SETS, word::CODE_WAYS),

@@ -71,7 +71,8 @@ impl<'a> Counter<'a> {
     /// Nothing was counted yet.
     pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Result<Self> {
         let profile = Profile::new(&plan.header.caches, 0)
-            .map_err(|(text, error)| Error::argument(text, error.to_string()))?;
+            .map_err(|(text, error)| Error::argument(text, error.to_string()))?
+            .with_windows(plan.window_bytes);
         let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         Ok(Counter {
             memory: memory.clone(),
@@ -94,6 +95,12 @@ impl<'a> Counter<'a> {
             return Ok(match (head >> 32) as u32 {
                 record::LOST | record::LEAVE => Some(record::LEAVE_WORDS),
                 record::SYSTEM_CALL => Some(record::SYSTEM_CALL_WORDS),
+                record::WINDOW => begin_window(thread, words),
+                record::WINDOW_END => {
+                    thread.end_window();
+                    self.memory.set(word::HALVINGS, thread.halvings());
+                    Some(record::WINDOW_END_WORDS)
+                }
                 _ => None,
             });
         }
@@ -226,6 +233,18 @@ impl<'a> Counter<'a> {
     }
 }
 
+/// A window begins, with these words; how many it has.
+fn begin_window(thread: &mut BeyondFirst, words: &[u64]) -> Option<usize> {
+    let [_, stretch, data, code] = *words.first_chunk::<{ record::WINDOW_WORDS }>()?;
+    let lines = words.get(record::WINDOW_WORDS..)?.get(..usize::try_from(data + code).ok()?)?;
+    let (data, code) = lines.split_at(data as usize);
+    // Those used longest ago come first for whoever reads the recording: of each set, that is the order turned round.
+    let oldest_first =
+        |lines: &[u64]| lines.iter().rev().copied().filter(|line| *line != 0).collect::<Vec<_>>();
+    thread.begin_window(stretch, &oldest_first(data), &oldest_first(code));
+    Some(record::WINDOW_WORDS + lines.len())
+}
+
 /// What is to be known of a block to count it.
 fn known(profile: &Profile, definition: Definition) -> Known {
     let mut pc = definition.start;
@@ -319,7 +338,9 @@ impl Alone {
     /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the emulator
     /// and as cachegrind has it.
     fn take_in(&mut self, thread: &mut BeyondFirst, run: u32, words: &[u64]) {
-        self.definition.each_alone(words, |access, _, _| thread.accessed(run, self.counter(access)));
+        self.definition.each_alone(words, |access, address, bytes| {
+            thread.accessed(run, self.counter(access), address, bytes);
+        });
         if self.repetition != Repetition::Never {
             let most = self.definition.repetitions(words);
             // Where its count ends it, it is executed once more for that; so it is when nothing is left to do.
