@@ -259,6 +259,17 @@ fn what_cannot_be_done_is_refused() {
     assert!(refused(&["find", "--", "./no-such-program"]).contains("no-such-program"));
 }
 
+#[test]
+fn a_program_without_debug_information_is_told_so() {
+    let place = Place::new(DEVICES, &[]);
+    let stripped = std::process::Command::new("strip").arg(place.source().join("program")).status();
+    assert!(stripped.expect("strip runs; apt-get install binutils").success());
+    let findings = found(&place, &["--no-clock"], &[]);
+    let notes = findings["notes"].to_string();
+    assert!(notes.contains("no debug information; build with -g"), "{notes}");
+    assert!(number(&findings, "/coverage/named") < 0.5, "{notes}");
+}
+
 /// Events in a vector, of which few are large, and particles of which little is used.
 const RUST: &str = r#"
 pub enum Event { Step(u32), Turn { by: f32, to: u32 }, Load([u64; 30]) }

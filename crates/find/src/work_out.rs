@@ -29,6 +29,9 @@ const LEAST_OF_OWNER: f64 = 0.1;
 /// A function that never stalls is told of when it executes at least this share of all instructions.
 const LEAST_EXECUTED: f64 = 0.0001;
 
+/// A file whose debug information lacks something is told of when its code has at least this share of all stalls.
+const LEAST_LACKING: f64 = 0.01;
+
 /// What is wanted.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -207,8 +210,32 @@ impl Work<'_, '_> {
             functions,
             stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),
-            notes: self.recorded.summary.iter().flat_map(|summary| summary.notes.clone()).collect(),
+            notes: self.notes(all_cycles),
         }
+    }
+
+    /// What the recorder says, and which files would have to tell more for names.
+    fn notes(&self, all_cycles: f64) -> Vec<String> {
+        let mut lacking: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for run in &self.recorded.runs {
+            let image = self.recorded.images.iter().rfind(|image| image.contains(run.pc));
+            let lack = self.naming.namer.lack_at(run.pc).map(|lack| lack.advice());
+            if let (Some(image), Some(lack)) = (image, lack) {
+                let of_data = cycles(run.load_misses, self.options.latency);
+                *lacking.entry((&image.path, lack)).or_default() +=
+                    of_data + cycles(run.store_misses, self.options.latency);
+            }
+        }
+        let share = |cycles: u64| cycles as f64 / all_cycles;
+        let worth = lacking.into_iter().filter(|(_, cycles)| share(*cycles) >= LEAST_LACKING);
+        let lacks = worth.map(|((path, lack), cycles)| {
+            format!(
+                "{:.1} % of modelled stalls are for data of code in {path}: {lack}",
+                100.0 * share(cycles)
+            )
+        });
+        let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());
+        told.chain(lacks).collect()
     }
 
     fn owners(&mut self, all_cycles: f64) -> Vec<OwnerStalls> {
