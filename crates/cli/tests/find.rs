@@ -260,6 +260,22 @@ fn what_cannot_be_done_is_refused() {
 }
 
 #[test]
+fn a_program_that_another_starts_is_named() {
+    let place = Place::new("int main(void) { return 0; }", &[]);
+    for engine in ["native", "qemu"] {
+        let arguments =
+            ["find", "--json", "--no-clock", "--engine", engine, "--", "/bin/sh", "-c", "exec ./program"];
+        let output = place.lineup(&arguments).output().expect("lineup runs");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let notes = found["notes"].as_array().expect("notes");
+        let is_told = notes.iter().filter_map(Value::as_str).any(|note| {
+            note.contains("/program was started once and is not counted: to look into it, name it after --")
+        });
+        assert!(is_told, "{engine}: {notes:?}");
+    }
+}
+
+#[test]
 fn a_program_without_debug_information_is_told_so() {
     let place = Place::new(DEVICES, &[]);
     let stripped = std::process::Command::new("strip").arg(place.source().join("program")).status();

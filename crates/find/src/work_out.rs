@@ -235,7 +235,20 @@ impl Work<'_, '_> {
             )
         });
         let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());
-        told.chain(lacks).collect()
+        self.uncounted().into_iter().chain(told).chain(lacks).collect()
+    }
+
+    /// Programs that this one started or became, which are not counted: what is wanted may be one of those, as where a
+    /// script starts it.
+    fn uncounted(&self) -> Vec<String> {
+        let all = self.recorded.summary.iter().flat_map(|summary| &summary.unfollowed);
+        let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+        all.for_each(|one| *times.entry(one.program.as_str()).or_default() += 1);
+        let told = times.into_iter().map(|(program, times)| {
+            let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            format!("{program} was started {times} and is not counted: to look into it, name it after --")
+        });
+        told.collect()
     }
 
     fn owners(&mut self, all_cycles: f64) -> Vec<OwnerStalls> {
