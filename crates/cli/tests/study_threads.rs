@@ -9,19 +9,19 @@ use serde_json::Value;
 /// Two threads add to neighbouring counters.
 const COUNTERS: &str = r#"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-static pthread_barrier_t together;
+static atomic_int together;
 struct counters { atomic_long first, second; } counters;
 __attribute__((noinline)) void count(atomic_long *own) {
-    pthread_barrier_wait(&together);
+    together++;
+    while (together < 2) sched_yield();
     for (long i = 0; i < 20000; i++) atomic_fetch_add(own, 1);
-    pthread_barrier_wait(&together);
 }
 static void *run(void *own) { count(own); return 0; }
 int main(void) {
     pthread_t threads[2];
-    pthread_barrier_init(&together, 0, 2);
     pthread_create(&threads[0], 0, run, &counters.first);
     pthread_create(&threads[1], 0, run, &counters.second);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);

@@ -7,25 +7,30 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What two threads do together: `work` is given 0 and 1. They begin and end it at the same time.
+/// What two threads do together: `work` is given 0 and 1. Each waits at both ends until the other is there, too, in a way that lets
+/// what lies between happen in any order.
 fn c(declarations: &str, setup: &str, body: &str) -> String {
     format!(
         r#"
         #include <pthread.h>
+        #include <sched.h>
         #include <stdatomic.h>
         #include <stdlib.h>
         #include <string.h>
         #define TURNS 4000
-        static union {{ pthread_barrier_t barrier; char room[256]; }} together __attribute__((aligned(256)));
+        static int together[128] __attribute__((aligned(256)));
+        #define MEET(place) do {{ \
+            __atomic_fetch_add(&together[place], 1, __ATOMIC_SEQ_CST); \
+            while (__atomic_load_n(&together[place], __ATOMIC_SEQ_CST) < 2) sched_yield(); \
+        }} while (0)
         {declarations}
         __attribute__((noinline)) void work(long own) {{
-            pthread_barrier_wait(&together.barrier);
+            MEET(0);
             {body}
-            pthread_barrier_wait(&together.barrier);
+            MEET(64);
         }}
         static void *run(void *own) {{ work((long)own); return 0; }}
         int main(void) {{
-            pthread_barrier_init(&together.barrier, 0, 2);
             {setup}
             pthread_t threads[2];
             for (long own = 0; own < 2; own++) pthread_create(&threads[own], 0, run, (void *)own);
@@ -126,17 +131,16 @@ fn counters_in_a_struct_or_an_array_are_found() {
 #[test]
 fn a_lock_beside_data_and_a_reference_count_beside_a_pointer_are_found() {
     let lock = c(
-        "#include <sched.h>
-         static struct guarded { atomic_int next, served; volatile long sum; volatile long items[4]; } guarded __attribute__((aligned(64)));",
+        "static struct guarded { atomic_int lock; volatile long limit; } guarded __attribute__((aligned(64)));
+         static _Alignas(256) volatile long items;",
         "",
-        r#"for (long i = 0; i < 300; i++) {
-            int mine = guarded.next++;
-            while (guarded.served != mine) sched_yield();
-            for (int j = 0; j < 40; j++) guarded.items[j % 4] += guarded.sum;
-            guarded.served++;
-        }"#,
+        &format!(
+            "volatile long sum = 0;
+             if (own) {COUNT} {{ while (atomic_exchange(&guarded.lock, 1)) ; items++; atomic_store(&guarded.lock, 0); }}
+             else {COUNT} sum += guarded.limit;"
+        ),
     );
-    is_found("lock", &Program::of_c(lock).threads(&[]), &["guarded.served", "guarded.items"], "part_members");
+    is_found("lock", &Program::of_c(lock).threads(&[]), &["guarded.lock", "guarded.limit"], "part_members");
     let references = c(
         "static struct object { _Alignas(64) int (*volatile look)(int); atomic_long references; } object;
          static int look(int x) { return x + 1; }",
@@ -195,19 +199,24 @@ fn atomics_of_cpp_and_of_rust_are_found() {
     };
     is_found("C++", &program.threads(&[]), &["sent", "received"], "part_members");
     let rust = r#"
-        use std::sync::{Barrier, atomic::{AtomicU64, Ordering::Relaxed}};
+        use std::sync::atomic::{AtomicU64, Ordering::{Relaxed, SeqCst}};
+        #[repr(align(256))] struct Meeting(AtomicU64);
+        static MEETINGS: [Meeting; 2] = [Meeting(AtomicU64::new(0)), Meeting(AtomicU64::new(0))];
+        fn meet(place: usize) {
+            MEETINGS[place].0.fetch_add(1, SeqCst);
+            while MEETINGS[place].0.load(SeqCst) < 2 { std::thread::yield_now(); }
+        }
         #[repr(C, align(64))] struct Stats { sent: AtomicU64, received: AtomicU64 }
         static STATS: Stats = Stats { sent: AtomicU64::new(0), received: AtomicU64::new(0) };
         #[inline(never)] #[unsafe(no_mangle)]
-        extern "C" fn work(own: usize, together: &Barrier) {
-            together.wait();
+        extern "C" fn work(own: usize) {
+            meet(0);
             let mine = if own == 0 { &STATS.sent } else { &STATS.received };
             for _ in 0..4000 { mine.fetch_add(1, Relaxed); }
-            together.wait();
+            meet(1);
         }
         fn main() {
-            let together = Barrier::new(2);
-            std::thread::scope(|scope| for own in 0..2 { let together = &together; scope.spawn(move || work(own, together)); });
+            std::thread::scope(|scope| for own in 0..2 { scope.spawn(move || work(own)); });
         }
     "#;
     let program = Program {
@@ -356,8 +365,8 @@ fn the_programs_of_the_studies_have_their_known_answers() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/threads");
     for (program, function, argument, answer) in [
         ("regression", "regress", "1", Some("align_objects")),
-        ("store", "serve", "20000", Some("align_objects")),
-        ("phases", "gain", "1", Some("spread_array")),
+        ("store", "serve", "200000", Some("align_objects")),
+        ("phases", "gain", "50", Some("spread_array")),
         ("histogram", "count_pixels", "1", None),
     ] {
         let folder = tempfile::tempdir().expect("a folder");

@@ -136,6 +136,16 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The pairs of a line.
+    pub fn pairs_of(&self, line: u64) -> impl Iterator<Item = (&Pair, &PairCounts)> {
+        let first = Pair { line, writer: 0, writer_tag: 0, other: 0, other_tag: 0 };
+        let last =
+            Pair { line, writer: u16::MAX, writer_tag: u32::MAX, other: u16::MAX, other_tag: u32::MAX };
+        self.pairs.range(first..=last)
+    }
+}
+
 impl Line {
     /// Misses and upgrades of bytes that others wrote or used, and of the line alone.
     pub fn events(&self) -> (u64, u64) {

@@ -7,8 +7,9 @@
 
 use lineup_model::access::{Access, TimeMark};
 
-/// Cycles of a window, as a power of two: some tenths of a millisecond.
-const WINDOW_BITS: u32 = 20;
+/// Cycles of a window, as a power of two: some hundredths of a millisecond, in which a thread that is recorded makes some thousand
+/// accesses.
+const WINDOW_BITS: u32 = 16;
 
 /// The power of two.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, HashMap};
 /// sizes and places can be tried.
 const GRANULE_BYTES: u64 = 256;
 
-/// Accesses to shared lines kept of a thread at most.
+/// Accesses to shared lines kept of a thread at most, and their bytes: what follows grows with both.
 const MOST_ACCESSES: usize = 1 << 20;
+/// See [`MOST_ACCESSES`].
+const MOST_BYTES: u64 = 1 << 24;
 
 /// An instruction that accesses something.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +45,7 @@ pub(super) struct Log {
     pub(super) cycles: u64,
     pub(super) regions: BTreeMap<RegionId, u64>,
     pub(super) left_out: u64,
+    bytes: u64,
 }
 
 /// What is collected of all calls.
@@ -113,15 +116,15 @@ impl Collector {
                 AccessKind::Load if is_updated => Kind::Update,
                 AccessKind::Load => Kind::Load,
             };
-            if log.accesses.len() + named.len() > MOST_ACCESSES {
-                log.left_out += 1;
-                continue;
+            for (address, size_bytes, tag) in self.on_shared_lines(call.process, &named) {
+                if log.accesses.len() >= MOST_ACCESSES || log.bytes >= MOST_BYTES {
+                    log.left_out += 1;
+                    break;
+                }
+                log.bytes += u64::from(size_bytes);
+                let access = Access { thread, address, size_bytes, kind, tag };
+                log.accesses.push(Timed { access, at: *at });
             }
-            let timed = |(address, size_bytes, tag)| Timed {
-                access: Access { thread, address, size_bytes, kind, tag },
-                at: *at,
-            };
-            log.accesses.extend(named.into_iter().map(timed));
         }
         log.spans.push(Span { thread, first, end: log.accesses.len(), began_at, ended_at });
         log.all_accesses += call.accesses.len() as u64;
@@ -129,6 +132,24 @@ impl Collector {
         *log.regions.entry(call.region).or_default() += 1;
         self.logs.entry(call.process).or_default().insert(call.thread, log);
         Ok(())
+    }
+
+    /// The parts of what was touched that lie where several threads use lines: a string instruction may touch megabytes.
+    fn on_shared_lines<'n>(
+        &'n self,
+        process: ProcessId,
+        named: &'n [(u64, u32, u32)],
+    ) -> impl Iterator<Item = (u64, u32, u32)> + 'n {
+        named.iter().flat_map(move |&(address, size_bytes, tag)| {
+            let end = address.saturating_add(u64::from(size_bytes));
+            let granules = (address / GRANULE_BYTES..=end.saturating_sub(1).max(address) / GRANULE_BYTES)
+                .filter(move |granule| self.lines.is_shared((process, *granule)));
+            granules.map(move |granule| {
+                let from = address.max(granule * GRANULE_BYTES);
+                let to = end.min((granule + 1).saturating_mul(GRANULE_BYTES));
+                (from, to.saturating_sub(from) as u32, tag)
+            })
+        })
     }
 
     fn take_log(&mut self, call: &Call) -> Log {

@@ -67,7 +67,7 @@ fn bond(process: &Process, line: u64, uses: &[Use], namer: &mut Namer<'_>) -> Op
     let alone = |order: &&lineup_coherence::Outcome| order.lines.get(&line).map_or(0, |line| line.events().1);
     let order = orders.into_iter().max_by_key(alone)?;
     let mut bonds: BTreeMap<Bond, u64> = BTreeMap::new();
-    for (pair, counts) in order.pairs.iter().filter(|(pair, _)| pair.line == line) {
+    for (pair, counts) in order.pairs_of(line) {
         if let Some(uses) = uses_of(uses, [pair.writer_tag, pair.other_tag]) {
             *bonds.entry(between(uses, namer)).or_default() += counts.of_line_alone;
         }

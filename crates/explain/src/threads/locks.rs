@@ -140,7 +140,8 @@ impl Locks {
         mut name: impl FnMut(&mut Namer<'_>, ProcessId, u64) -> String,
     ) -> Vec<LockReport> {
         let mut all = Vec::new();
-        for ((process, word), holds) in self.holds {
+        for ((process, word), mut holds) in self.holds {
+            holds.sort_by_key(|hold| hold.got_at);
             let beside = self.beside.get(&(process, word)).into_iter().flatten();
             let beside: BTreeSet<String> =
                 beside.map(|(_, address, _)| name(namer, process, *address)).collect();
@@ -172,13 +173,12 @@ impl Doing {
     }
 }
 
-/// The hold of another thread at the time a lock was asked for, when there was one.
+/// The hold of another thread at the time a lock was asked for, when there was one. `holds` are in the order in which threads
+/// got the lock: as one thread has it at a time, only the last before that time may be.
 fn waited_for<'h>(holds: &'h [Hold], asking: &Hold) -> Option<&'h Hold> {
-    holds.iter().find(|other| {
-        other.thread != asking.thread
-            && other.got_at <= asking.asked_at
-            && asking.asked_at < other.given_back_at
-    })
+    let before = holds.partition_point(|other| other.got_at <= asking.asked_at);
+    let last = holds.get(before.checked_sub(1)?)?;
+    (last.thread != asking.thread && asking.asked_at < last.given_back_at).then_some(last)
 }
 
 fn waits(holds: &[Hold]) -> Vec<LockWait> {

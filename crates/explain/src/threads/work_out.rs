@@ -280,8 +280,7 @@ fn waits_of(counts: &PairCounts) -> Waits {
 
 fn pairs(process: &Process, number: u64, names: &mut Names<'_>, namer: &mut Namer<'_>) -> Vec<PairBetween> {
     let mut all: BTreeMap<(UseOf, UseOf), Waits> = BTreeMap::new();
-    let of_line = process.outcomes.recorded.pairs.iter().filter(|(pair, _)| pair.line == number);
-    for (pair, counts) in of_line {
+    for (pair, counts) in process.outcomes.recorded.pairs_of(number) {
         let mut used = |thread: u16, tag| {
             let thread = process.threads.get(usize::from(thread)).map_or(0, |thread| thread.0);
             names.used(thread, tag, namer)
