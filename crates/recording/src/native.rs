@@ -9,8 +9,20 @@ mod definition;
 pub use definition::{DefinedAccess, Definition, Form};
 use std::ops::Range;
 
-/// First word of the file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"LINEUPNE");
+/// First word of the file: another one for each way that this memory was ever laid out, so that an engine and a command
+/// that were not built from the same sources do not misunderstand each other.
+pub const MAGIC: u64 = hashed(include_bytes!("native/definition.rs"), hashed(include_bytes!("native.rs"), 0));
+
+/// FNV-1a, from a number.
+const fn hashed(bytes: &[u8], from: u64) -> u64 {
+    let mut hash = from ^ 0xcbf2_9ce4_8422_2325;
+    let mut place = 0;
+    while place < bytes.len() {
+        hash = (hash ^ bytes[place] as u64).wrapping_mul(0x0100_0000_01b3);
+        place += 1;
+    }
+    hash
+}
 
 /// Words of the first page, by their number.
 pub mod word {

@@ -232,7 +232,8 @@ impl Task<'_> {
             return Ok(());
         }
         refuse(format!(
-            "{} did not load the native engine: it was not started, is linked statically, or gains rights when it starts",
+            "{} did not load the native engine: it was not started, is linked statically, gains rights when it starts, \
+             or the engine's library beside lineup was built from other sources than lineup",
             self.subject.program().display()
         ))
     }
