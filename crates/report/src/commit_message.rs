@@ -1,6 +1,6 @@
 //! The message of a patch: what got better, and beside it what got worse.
 
-use crate::study::{LineKind, ProposalStatus, StudyReport};
+use crate::study::{LineKind, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
 use lineup_advise::proposal::PART;
 use std::fmt::Write;
@@ -85,13 +85,29 @@ fn changes(report: &StudyReport) -> [Vec<String>; 2] {
             add(what, size.before_bytes as f64, size.after_bytes as f64);
         }
     }
+    let of_program = report.proof.iter().filter_map(|proof| proof.time.as_ref());
+    let of_program = of_program.map(|time| ("time of the whole program".to_owned(), time));
+    let of_calls = report.regions.iter().filter_map(|region| {
+        Some((format!("{}, time of its calls", region.name), &region.time.as_ref()?.all_calls))
+    });
+    for (what, time) in of_program.chain(of_calls) {
+        // Without doubt: the interval is on one side of no change.
+        let is_worse = time.ratio_low > 1.0;
+        if is_worse || time.ratio_high < 1.0 {
+            let TimeReport { ratio, ratio_low, ratio_high, level, .. } = time;
+            lists[usize::from(is_worse)].push(format!(
+                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %\n",
+                100.0 * level
+            ));
+        }
+    }
     lists
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::{MissesPerCall, RegionReport};
+    use crate::study::{MissesPerCall, OutputCheck, ProofReport, RegionReport, TimeVerdict};
 
     #[test]
     fn what_got_worse_stands_beside_what_got_better() {
@@ -122,5 +138,39 @@ mod tests {
         assert!(worse.contains("L2 after 0 bytes of other data: 1.00 -> 1.50"), "{message}");
         assert!(!message.contains("L3"), "{message}");
         assert!(message.ends_with("---\n"));
+    }
+
+    #[test]
+    fn time_is_better_or_worse_where_its_interval_says_so() {
+        let message = |ratio_low: f64, ratio_high: f64| {
+            let time = TimeReport {
+                before_ns: vec![10.0],
+                after_ns: vec![7.0],
+                ratio: 0.7,
+                ratio_low,
+                ratio_high,
+                level: 0.95,
+                margin: 0.01,
+                verdict: TimeVerdict::Inconclusive,
+                smallest_detectable: 0.1,
+            };
+            let mut report = StudyReport::new("demo");
+            report.proof = Some(ProofReport {
+                conclusion: "less time".into(),
+                runs: 2,
+                blocks: 1,
+                output: OutputCheck::Equal,
+                effects: None,
+                effects_not_observed: None,
+                time: Some(time),
+                time_not_claimed: None,
+            });
+            commit_message(&report)
+        };
+        let better = message(0.6, 0.8);
+        let line = "Better:\n    time of the whole program: 0.700 of what it was, 0.600 to 0.800 at 95 %\n";
+        assert!(better.contains(line), "{better}");
+        assert!(message(1.1, 1.2).contains("Worse:\n    time of the whole program"));
+        assert!(!message(0.9, 1.1).contains("time of the whole program"));
     }
 }
