@@ -2,8 +2,9 @@
 
 use crate::system::File;
 
-/// Bytes of code at most.
-const BYTES: usize = 64 << 20;
+/// Bytes of code at most. The code of a compiler takes half of them when all of it is counted; what is not used takes no
+/// memory.
+const BYTES: usize = 256 << 20;
 
 /// The memory.
 pub(crate) struct Cache {

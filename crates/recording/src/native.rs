@@ -335,9 +335,9 @@ pub const ANY_PROGRAM_BUT: &str = "*";
 /// Where notes lie in the file.
 pub const NOTES: Range<u64> = 1 << 17..1 << 18;
 /// Where definitions lie in the file.
-pub const DEFINITIONS: Range<u64> = 1 << 20..65 << 20;
+pub const DEFINITIONS: Range<u64> = 1 << 20..257 << 20;
 /// Where chunks lie in the file.
-pub const CHUNKS: u64 = 65 << 20;
+pub const CHUNKS: u64 = DEFINITIONS.end;
 /// Bytes of the file.
 pub const FILE_BYTES: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
 /// Where sieves lie in the file, when the whole program is recorded.
