@@ -143,7 +143,8 @@ fn bad_input_is_refused_with_exit_2() {
     let system = put(folder.path(), "system.rec", &recording(Mode::System, 30));
     let program = put(folder.path(), "program.rec", &recording(Mode::OnePass, 30));
     let empty = put(folder.path(), "empty.rec", &recording(Mode::System, 0));
-    let stump = put(folder.path(), "stump.rec", b"LINEUPRC\x03\0\0\0");
+    let stump = [&lineup_recording::MAGIC[..], &lineup_recording::VERSION.to_le_bytes()].concat();
+    let stump = put(folder.path(), "stump.rec", &stump);
     let other = put(folder.path(), "other.trace", b"not a trace");
     let [system, program, empty, stump, other] =
         [&system, &program, &empty, &stump, &other].map(|path| path.to_str().unwrap());
