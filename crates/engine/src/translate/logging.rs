@@ -3,7 +3,7 @@
 use super::accesses::{Place, Planned, Plans};
 use super::reading::unlogged;
 use super::{Block, Held, Step};
-use crate::assembly::{Gpr, RAX, RDX};
+use crate::assembly::{Address, Gpr, RAX, RDX};
 use crate::slots::at;
 use lineup_recording::native::{DefinedAccess, Form};
 
@@ -74,35 +74,46 @@ impl Block<'_> {
         if self.task.whole.is_some() {
             return self.address_with_counter_kept(place, pc);
         }
-        let is_of_thread = match place {
+        if self.address_within(place, 0) {
+            self.add_base(self.log);
+            self.code.load_slot(self.log, self.slot(at!(log)));
+        }
+    }
+
+    /// Puts an address, and so far from it, into the register for addresses. True when the thread's base is still to be
+    /// added, see [`Block::add_base`].
+    pub(super) fn address_within(&mut self, place: Place, distance: i32) -> bool {
+        match place {
             Place::Constant(address) => {
-                self.code.move_value(self.scratch, address);
+                self.code.move_value(self.scratch, address.wrapping_add_signed(distance.into()));
                 false
             }
-            Place::OfThread(distance) => {
-                self.code.move_value(self.scratch, distance as u64);
+            Place::OfThread(from) => {
+                self.code.move_value(self.scratch, (from + i64::from(distance)) as u64);
                 true
             }
             Place::Computed(address, is_of_thread) => {
-                self.code.lea(self.scratch, address);
+                match address.distance.checked_add(distance) {
+                    Some(distance) => self.code.lea(self.scratch, Address { distance, ..address }),
+                    None => {
+                        self.code.lea(self.scratch, address);
+                        self.code.lea_plus(self.scratch, self.scratch, distance);
+                    }
+                }
                 is_of_thread
             }
             Place::Repeated(register) => {
-                self.code.move_register(self.scratch, register);
+                self.code.lea_plus(self.scratch, register, distance);
                 false
             }
-        };
-        if is_of_thread {
-            // The first word of a thread's block is its own address.
-            self.code.load_slot(self.log, 0);
-            let sum = crate::assembly::Address {
-                base: Some(self.scratch),
-                index: Some((self.log, 1)),
-                distance: 0,
-            };
-            self.code.lea(self.scratch, sum);
-            self.code.load_slot(self.log, self.slot(at!(log)));
         }
+    }
+
+    /// Adds the thread's base to the register for addresses, by way of another.
+    pub(super) fn add_base(&mut self, by: Gpr) {
+        // The first word of a thread's block is its own address.
+        self.code.load_slot(by, 0);
+        self.code.lea(self.scratch, Address { base: Some(self.scratch), index: Some((by, 1)), distance: 0 });
     }
 }
 

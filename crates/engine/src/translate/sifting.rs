@@ -73,6 +73,11 @@ impl Block<'_> {
             return self.code.jump_if(NOT_EQUAL);
         }
         self.code.with_memory(0x8b, RCX.0, place);
+        self.jump_unless_minus()
+    }
+
+    /// A jump that is taken unless `rcx` is minus the register for addresses. Changes `rcx`, and no flag.
+    fn jump_unless_minus(&mut self) -> usize {
         self.code.lea(RCX, Address { base: Some(RCX), index: Some((self.scratch, 1)), distance: 0 });
         let is_there = self.code.jump_short(JRCXZ);
         let miss = self.code.jump();
@@ -135,45 +140,14 @@ impl Block<'_> {
             self.code.put(&[0x48 | (self.scratch.0 >> 3) << 2, 0x01, 0xc1 | (self.scratch.0 & 7) << 3]); // add rcx, scratch
             return self.code.jump_if(NOT_EQUAL);
         }
-        self.code.lea(RCX, Address { base: Some(RCX), index: Some((self.scratch, 1)), distance: 0 });
-        let is_there = self.code.jump_short(JRCXZ);
-        let miss = self.code.jump();
-        self.code.land_short(is_there);
-        miss
+        self.jump_unless_minus()
     }
 
     /// Puts an address, and so far from it, into the register for addresses. `rcx` is as the program has it, and may be
     /// changed.
-    pub(super) fn address_by_counter(&mut self, place: Place, distance: i32) {
-        let is_of_thread = match place {
-            Place::Constant(address) => {
-                self.code.move_value(self.scratch, address.wrapping_add_signed(distance.into()));
-                false
-            }
-            Place::OfThread(from) => {
-                self.code.move_value(self.scratch, (from + i64::from(distance)) as u64);
-                true
-            }
-            Place::Computed(address, is_of_thread) => {
-                match address.distance.checked_add(distance) {
-                    Some(distance) => self.code.lea(self.scratch, Address { distance, ..address }),
-                    None => {
-                        self.code.lea(self.scratch, address);
-                        self.code.lea_plus(self.scratch, self.scratch, distance);
-                    }
-                }
-                is_of_thread
-            }
-            Place::Repeated(register) => {
-                self.code.lea_plus(self.scratch, register, distance);
-                false
-            }
-        };
-        if is_of_thread {
-            // The first word of a thread's block is its own address.
-            self.code.load_slot(RCX, 0);
-            let sum = Address { base: Some(self.scratch), index: Some((RCX, 1)), distance: 0 };
-            self.code.lea(self.scratch, sum);
+    fn address_by_counter(&mut self, place: Place, distance: i32) {
+        if self.address_within(place, distance) {
+            self.add_base(RCX);
         }
     }
 
