@@ -1,5 +1,6 @@
 //! From libclang's cursors to a plain [`Tree`].
 
+mod arms;
 mod decls;
 mod known;
 mod macros;
@@ -11,7 +12,7 @@ use macros::Macros;
 use crate::libclang::{Cursor, Type as ClangType, Unit};
 use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
 use clang_sys::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Reads the parts of a unit that stand in files below `root`, but for the functions of headers that are known.
@@ -70,6 +71,8 @@ struct Reader<'u, 'r> {
     texts: Texts,
     /// How many templates and lambdas are around the present node.
     generic: u32,
+    /// Statements that never run, by their expression's identity.
+    skipped: HashSet<usize>,
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
     known: Option<&'r Known>,
@@ -89,6 +92,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             decls: HashMap::new(),
             texts: Texts::default(),
             generic: 0,
+            skipped: HashSet::new(),
             waiting: Vec::new(),
             known,
             macros: Macros::default(),
@@ -163,7 +167,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         let ty = self.type_of(cursor.ty());
         let mut site = self.site(cursor);
-        let children = cursor.children();
+        let children = self.children(cursor);
         let kind = self.kind(cursor, &children);
         site.is_in_macro |= match kind {
             Kind::InitList => !self.is_written(site, "{"),
@@ -214,6 +218,18 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.generic -= u32::from(is_generic);
         self.settle_unary(id);
         id
+    }
+
+    /// What is below, but for what never runs.
+    fn children(&mut self, cursor: Cursor<'u>) -> Vec<Cursor<'u>> {
+        if cursor.kind() == CXCursor_SwitchStmt && self.generic == 0 {
+            self.skipped.extend(arms::never_run(cursor).into_iter().map(Cursor::expression_identity));
+        }
+        let mut children = cursor.children();
+        if cursor.kind() == CXCursor_CompoundStmt && !self.skipped.is_empty() {
+            children.retain(|child| !self.skipped.contains(&child.expression_identity()));
+        }
+        children
     }
 
     /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
