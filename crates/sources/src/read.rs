@@ -68,6 +68,8 @@ struct Reader<'u, 'r> {
     records: HashMap<String, RecordId>,
     record_of_decl: HashMap<usize, RecordId>,
     decls: HashMap<usize, DeclId>,
+    /// How many variables of functions have a name.
+    met: HashMap<String, u32>,
     texts: Texts,
     /// How many templates and lambdas are around the present node.
     generic: u32,
@@ -90,6 +92,7 @@ impl<'u, 'r> Reader<'u, 'r> {
             records: HashMap::new(),
             record_of_decl: HashMap::new(),
             decls: HashMap::new(),
+            met: HashMap::new(),
             texts: Texts::default(),
             generic: 0,
             skipped: HashSet::new(),

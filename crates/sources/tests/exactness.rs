@@ -506,3 +506,15 @@ fn refused_or_held(text: &str) {
     let ty = checked.named("t").next().expect("the type t");
     assert_ne!(ty.freedom(), Freedom::Movable, "{text}\n{:#?}", ty.uses);
 }
+
+#[test]
+fn each_argument_of_a_macro_declares_variables_of_its_own() {
+    let text = "struct t { int kind; long stamp; }; struct other { char *name; int size; };
+        void print(int, int); struct other *first(void *);
+        #define loaded(x) ({ __typeof__(x) value = (x); value; })
+        #define show(a, b) print(a, b)
+        int f(struct t *x, struct other *y) { x->kind = 1; show(loaded(x)->kind, ((struct other *)loaded((void *)y))->size); return 0; }";
+    movable(text);
+    let one = text.replace("(void *)y", "(void *)x");
+    refused_or_held(&one);
+}
