@@ -28,6 +28,12 @@ done
 # Two processors run in real time: QEMU 7.2 starts no second one under counted time, so runs differ.
 record cloud-busy-two "$cloud" busy --cpus 2
 record rt-busy-two "$rt" busy --cpus 2
+# What the processors take from each other's caches, and under which lock.
+echo "timer-tail-kernel: rt-two-lines"
+"$lineup" record --kernel "$rt" --cpus 2 --workload busy --cmdline nohz=off --region hrtimer_interrupt --region kernel \
+  --out "$out/rt-two-lines.rec" >"$out/rt-two-lines.txt"
+"$lineup" trace report "$out/rt-two-lines.rec" --full --region hrtimer_interrupt >"$out/rt-two-lines.report.txt"
+"$lineup" threads "$out/rt-two-lines.rec" --top 20 --html "$out/rt-two-lines.html" >"$out/rt-two-lines.threads.txt"
 record interventions "$cloud" busy --intervene normal,invalidated,prefetched
 record no-l2 "$cloud" busy --cache l1i=32K,8,64 --cache l1d=32K,8,64
 record small-l1 "$cloud" busy --cache l1i=16K,4,32 --cache l1d=16K,4,32 --cache l2=1M,16,32
