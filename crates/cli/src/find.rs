@@ -1,5 +1,6 @@
 //! `lineup find`: what is worth fixing in a whole program.
 
+mod allocations;
 mod diff;
 mod folded;
 mod kernel;

@@ -18,6 +18,7 @@ mod described;
 mod dwarf;
 mod elf;
 mod error;
+mod frames;
 mod info;
 mod names;
 mod program;
@@ -29,6 +30,7 @@ pub use elf::{
     FileKind, Mapping, MappingSymbol, Region, Section, Segment, SlotValue, ThreadLocalSegment, ThreadSlot,
 };
 pub use error::Error;
+pub use frames::{CallerFrame, FrameRow, frame_rows};
 pub use info::DebugInfo;
 pub use names::{demangle, is_meant, nearest, spelled};
 pub use program::{FoundFunction, FoundFunctions};

@@ -200,14 +200,29 @@ impl Blocks {
             self.blocks.remove(pc);
             self.places.remove(&block.start);
             self.leaves.remove(pc);
-            if let Some(again) = self.cache.put(&gates::again(engine.slots, *pc)) {
-                self.cache.lead(block.start, again);
-            }
+            self.lead_again(engine, *pc, block);
         }
         self.entries.retain(|pc| !range.contains(pc));
         self.moved.retain(|pc, _| !range.contains(pc));
         self.patches.retain(|patch| !range.contains(&patch.pc));
         engine.shared.forget_entries(range);
+    }
+
+    /// From now on a block that begins at an address hands over to the engine first.
+    pub(crate) fn watch(&mut self, engine: &Engine, pc: u64) {
+        if self.entries.insert(pc)
+            && let Some(block) = self.blocks.remove(&pc)
+        {
+            self.places.remove(&block.start);
+            self.lead_again(engine, pc, &block);
+        }
+    }
+
+    /// What leads to a block leads to the engine, which looks for the new one.
+    fn lead_again(&mut self, engine: &Engine, pc: u64, block: &Block) {
+        if let Some(again) = self.cache.put(&gates::again(engine.slots, pc)) {
+            self.cache.lead(block.start, again);
+        }
     }
 
     /// Blocks of code in a range; one may reach into it from before.

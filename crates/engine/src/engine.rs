@@ -1,5 +1,6 @@
 //! What the gate out of the cache calls: finds or makes the block that comes next.
 
+use crate::allocations::Allocations;
 use crate::attach;
 use crate::blocks::{Block, Blocks};
 use crate::gates::{self, Entry, Registers};
@@ -69,6 +70,8 @@ pub(crate) struct Thread {
     /// The chunk that it fills, and where that begins; `None` between calls when there are few.
     chunk: Option<(usize, u64)>,
     memory: ThreadMemory,
+    /// When a whole program's allocations are noted.
+    allocations: Option<Allocations>,
 }
 
 const UNREAD: &str = "the log was not read for some seconds";
@@ -156,6 +159,7 @@ impl Engine {
                 false => self.leave(slots, pc),
             },
             reason::ALONE => self.use_alone(slots),
+            reason::ALLOCATION => self.note_allocation(slots, registers),
             _ => self.find(slots, pc, |block| block.start),
         };
         slots.resume = resume;
@@ -200,7 +204,9 @@ impl Engine {
             return false;
         };
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
-        let thread = Thread { number, chunk: None, memory };
+        let notes = self.whole.is_some() && self.shared.has_allocators();
+        let allocations = notes.then(Allocations::new);
+        let thread = Thread { number, chunk: None, memory, allocations };
         if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }
@@ -343,6 +349,23 @@ impl Engine {
             whole.blocks.sieves.use_alone(&was, |words| was_logged &= self.log(slots, words));
         }
         match was_logged {
+            // SAFETY: all bits are words.
+            true => unsafe { slots.own.sieve.back },
+            false => self.leave(slots, slots.pc),
+        }
+    }
+
+    /// An allocator is called, or its call comes back: its block goes on.
+    fn note_allocation(&self, slots: &mut Slots, registers: &Registers) -> u64 {
+        let own = self.thread(slots).and_then(|thread| thread.allocations.take());
+        let is_written = own.is_none_or(|mut own| {
+            let is_written = self.at_allocation(slots, registers, &mut own);
+            if let Some(thread) = self.thread(slots) {
+                thread.allocations = Some(own);
+            }
+            is_written
+        });
+        match is_written {
             // SAFETY: all bits are words.
             true => unsafe { slots.own.sieve.back },
             false => self.leave(slots, slots.pc),

@@ -18,6 +18,7 @@ mod assembly;
 mod slots;
 pub mod translate;
 
+mod allocations;
 mod attach;
 mod blocks;
 mod cache;

@@ -36,9 +36,17 @@ pub(crate) fn more(engine: &Engine) {
     let shared = &engine.shared;
     shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
     if shared.wait_for_answer() {
+        watch_allocators(engine);
         all(engine);
     }
     shared.word(word::STATE).store(state::RUNS, Ordering::Release);
+}
+
+/// Blocks that begin with an allocator hand over to the engine from now on, when a whole program's allocations are noted.
+pub(crate) fn watch_allocators(engine: &Engine) {
+    if engine.whole.is_some() {
+        engine.code.with(|code| engine.shared.allocators().for_each(|(pc, _)| code.watch(engine, pc)));
+    }
 }
 
 /// Patches all entries that the command asked for and have no answer yet, and answers for each. Nobody executes them

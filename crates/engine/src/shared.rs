@@ -1,9 +1,11 @@
 //! The engine's side of the memory that it shares with the command, see [`lineup_recording::native`].
 
+use crate::allocations::rule_at;
 use crate::system::{self, File};
+use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, MAGIC, NOTES, RANGES, Refusal, SIEVES, WRITES, child, chunk,
-    entry, note, region, sieve, state, whole, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, WRITES, child,
+    chunk, entry, heap, note, region, sieve, state, whole, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -32,6 +34,8 @@ pub(crate) struct Shared {
     chunks: *mut u8,
     /// Null unless the whole program is recorded.
     sieves: *mut u8,
+    /// As the sieves: how allocations are seen.
+    heap: *const AtomicU64,
 }
 
 // SAFETY: the mappings live as long as the process; words are atomic, and each chunk is one thread's at a time.
@@ -59,10 +63,11 @@ impl Shared {
             file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
         }
         let clock = head.wrapping_add(word::CLOCK);
-        let mut shared =
-            Shared { head, clock, definitions, notes, lists, chunks, sieves: std::ptr::null_mut() };
+        let (sieves, heap) = (std::ptr::null_mut(), std::ptr::null());
+        let mut shared = Shared { head, clock, definitions, notes, lists, chunks, sieves, heap };
         if shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE {
             shared.sieves = file.map(None, sieve::COUNT * sieve::BYTES as usize, both, SIEVES)?;
+            shared.heap = map(heap::BYTES, HEAP)?;
         }
         (shared.word(word::MAGIC).load(Ordering::Acquire) == MAGIC).then_some(shared)
     }
@@ -194,6 +199,48 @@ impl Shared {
         let number = self.word(word::SIEVES).fetch_add(1, Ordering::Relaxed) as usize;
         let is_there = !self.sieves.is_null() && number < sieve::COUNT;
         is_there.then(|| self.sieves as u64 + number as u64 * sieve::BYTES)
+    }
+
+    /// A word that tells how allocations are seen; 0 where nothing is told.
+    fn heap_word(&self, number: usize) -> u64 {
+        if self.heap.is_null() || number as u64 >= heap::BYTES / 8 {
+            return 0;
+        }
+        // SAFETY: within the mapping, as checked.
+        unsafe { &*self.heap.add(number) }.load(Ordering::Relaxed)
+    }
+
+    /// Whether any allocator is told.
+    pub(crate) fn has_allocators(&self) -> bool {
+        self.word(word::ALLOCATORS).load(Ordering::Acquire) > 0
+    }
+
+    /// The functions of allocators.
+    pub(crate) fn allocators(&self) -> impl Iterator<Item = (u64, Allocator)> {
+        let count = (self.word(word::ALLOCATORS).load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS);
+        (0..count).filter_map(|number| {
+            let at = heap::ALLOCATORS + 2 * number;
+            Some((self.heap_word(at), Allocator::of_number(self.heap_word(at + 1))?))
+        })
+    }
+
+    /// The allocator that begins at an address.
+    pub(crate) fn allocator_at(&self, pc: u64) -> Option<Allocator> {
+        self.allocators().find(|(address, _)| *address == pc).map(|(_, allocator)| allocator)
+    }
+
+    /// How to get from a place in the code to its function's caller.
+    pub(crate) fn frame_rule(&self, pc: u64) -> Option<FrameRule> {
+        let files = (self.word(word::UNWOUND).load(Ordering::Acquire) as usize).min(heap::file::MOST);
+        // The latest first: an earlier one may have been unmapped.
+        let at =
+            |number: usize, field: usize| self.heap_word(heap::FILES + number * heap::file::WORDS + field);
+        let holds =
+            |number: &usize| (at(*number, heap::file::START)..at(*number, heap::file::END)).contains(&pc);
+        let file = (0..files).rev().find(holds)?;
+        let first = heap::RULES + at(file, heap::file::FIRST) as usize;
+        let word = |number: usize| self.heap_word(first + number);
+        rule_at(at(file, heap::file::RULES) as usize, at(file, heap::file::START), pc, word)
     }
 
     /// A free chunk as it was left, for a thread; `None` when there is none.

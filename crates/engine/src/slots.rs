@@ -153,4 +153,6 @@ pub(crate) mod reason {
     pub(crate) const RETURNED: u64 = 8;
     /// An instruction that stands alone, in a program that is recorded as a whole, was executed; `pc` comes next.
     pub(crate) const ALONE: u64 = 9;
+    /// In a program that is recorded as a whole, an allocator is called, or its call comes back; the block goes on.
+    pub(crate) const ALLOCATION: u64 = 10;
 }

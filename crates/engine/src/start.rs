@@ -202,6 +202,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
             return give_up(&engine.shared, "there is no room for the code that stamps calls");
         }
     }
+    patch::watch_allocators(engine);
     patch::all(engine);
     Some(engine)
 }

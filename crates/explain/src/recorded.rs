@@ -6,7 +6,6 @@ use crate::explainer::Options;
 use crate::explanation::Explanation;
 use crate::image::Placed;
 use crate::stalls::Stalls;
-use crate::threads::Of;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -82,7 +81,11 @@ impl Survey {
                 Event::Ending(ending) => survey.ending = Some(ending),
                 Event::Measured(call) => survey.stalls.add(&call),
                 Event::System(last_words) => survey.stalls.set_all(&last_words),
-                Event::Profile(_) | Event::Instruction(_) | Event::Window(_) | Event::Stream(_) => {}
+                Event::Profile(_)
+                | Event::Instruction(_)
+                | Event::Window(_)
+                | Event::AllocationSite(_)
+                | Event::Stream(_) => {}
             }
         }
         survey.damage = reader.damage().cloned();
@@ -136,8 +139,7 @@ impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> Evidence
     /// Calls are recorded from entry to return. In a whole system no plugin sees values, nor who allocates.
     fn tells(&self) -> Tells {
         let is_program = self.survey.header.mode != Mode::System;
-        let of = if is_program { Of::Threads } else { Of::Cpus };
-        Tells { whole_calls: true, values: is_program, memory: is_program, of }
+        Tells { whole_calls: true, values: is_program, memory: is_program }
     }
 
     fn regions(&self) -> &Regions {

@@ -41,8 +41,8 @@ impl Tally {
     }
 }
 
-/// What one instruction's loads, or stores, were seen to do in the windows, by spot.
-type Seen = HashMap<u32, (u64, Misses)>;
+/// What one instruction's loads, or stores, were seen to do in the windows, by spot and by what allocated it.
+type Seen = HashMap<(u32, u32), (u64, Misses)>;
 
 /// What every instruction was seen to do.
 #[derive(Default)]
@@ -52,7 +52,8 @@ impl Observed {
     /// Takes in an access.
     pub(crate) fn see(&mut self, step: &WindowStep, point: Point, missed: Missed) {
         if let WindowStep::Access { pc, is_store, .. } = *step {
-            let (accesses, misses) = self.0.entry((pc, is_store)).or_default().entry(point.spot).or_default();
+            let seen = self.0.entry((pc, is_store)).or_default();
+            let (accesses, misses) = seen.entry((point.spot, point.site)).or_default();
             *accesses += 1;
             count(misses, missed);
         }
@@ -83,6 +84,8 @@ pub(crate) struct Attribution {
     pub(crate) spots: HashMap<u32, Tally>,
     /// By owner and function.
     pub(crate) owners: HashMap<(Owner, FunctionNumber), Tally>,
+    /// By what allocated it, 0 where that is not known, and owner.
+    pub(crate) sites: BTreeMap<(u32, Owner), Tally>,
     /// By spot and function.
     pub(crate) spots_in: BTreeMap<(u32, FunctionNumber), Tally>,
     pub(crate) functions: Vec<FunctionCounts>,
@@ -112,6 +115,7 @@ impl Attribution {
         let mut spots: HashMap<u32, Tally> = HashMap::new();
         let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();
         let mut spots_in: BTreeMap<(u32, FunctionNumber), Tally> = BTreeMap::new();
+        let mut sites: BTreeMap<(u32, Owner), Tally> = BTreeMap::new();
         for counts in &recorded.instructions {
             let function = functions.number(counts.pc);
             let sides = [
@@ -119,9 +123,12 @@ impl Attribution {
                 (true, counts.stores, counts.store_misses, counts.store_address),
             ];
             for (is_store, accesses, misses, address) in sides.into_iter().filter(|side| side.1 > 0) {
-                for (spot, tally) in match observed.0.get(&(counts.pc, is_store)) {
+                for ((spot, site), tally) in match observed.0.get(&(counts.pc, is_store)) {
                     Some(seen) => divide(seen, accesses, misses, latency),
-                    None => vec![(naming.by_code(counts.pc, is_store, address)?, whole(accesses, misses))],
+                    None => {
+                        let spot = naming.by_code(counts.pc, is_store, address)?;
+                        vec![((spot, 0), whole(accesses, misses))]
+                    }
                 } {
                     let stores = if is_store { tally.accesses } else { 0.0 };
                     let tally = Tally { stores, ..tally };
@@ -129,10 +136,11 @@ impl Attribution {
                     spots_in.entry((spot, function)).or_default().add(tally);
                     let owner = naming.spots[spot as usize].owner;
                     owners.entry((owner, function)).or_default().add(tally);
+                    sites.entry((site, owner)).or_default().add(tally);
                 }
             }
         }
-        Ok(Attribution { spots, owners, spots_in, functions: functions.all })
+        Ok(Attribution { spots, owners, sites, spots_in, functions: functions.all })
     }
 }
 
@@ -144,8 +152,8 @@ fn whole(accesses: u64, misses: Misses) -> Tally {
     Tally { accesses: accesses as f64, stores: 0.0, l1: misses.l1 as f64, l2: misses.l2 as f64 }
 }
 
-/// Divides an instruction's counts among the spots that it was seen at.
-fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<(u32, Tally)> {
+/// Divides an instruction's counts among the spots that it was seen at, and what allocated them.
+fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<((u32, u32), Tally)> {
     let all_accesses: u64 = seen.values().map(|(accesses, _)| accesses).sum();
     let all_stalls: u64 = seen.values().map(|(_, misses)| cycles(*misses, latency)).sum();
     let total = whole(accesses, misses);
@@ -162,7 +170,8 @@ fn divide(seen: &Seen, accesses: u64, misses: Misses, latency: Latency) -> Vec<(
             l2: total.l2 * of_stalls,
         }
     };
-    let mut divided: Vec<(u32, Tally)> = seen.iter().map(|(spot, counts)| (*spot, share(counts))).collect();
+    let mut divided: Vec<((u32, u32), Tally)> =
+        seen.iter().map(|(spot, counts)| (*spot, share(counts))).collect();
     // Sums of fractions come out the same each time.
     divided.sort_by_key(|(spot, _)| *spot);
     divided
@@ -202,6 +211,13 @@ impl<'a> Functions<'a> {
     }
 }
 
+/// The symbol of the function that a compiler has split a part off, or made another version of: `f` for `f.part.0` or `f.cold`.
+fn whole_name(symbol: &str) -> &str {
+    const MADE: [&str; 6] = [".cold", ".part.", ".isra.", ".constprop.", ".lto_priv.", ".llvm."];
+    let ends = MADE.iter().filter_map(|made| symbol.find(made)).filter(|end| *end > 0);
+    ends.min().map_or(symbol, |end| &symbol[..end])
+}
+
 /// The function and the file at a runtime address, by the symbols that link it.
 pub(crate) fn function_at(images: &[LoadedImage], debug: &[Option<DebugInfo>], pc: u64) -> (String, String) {
     let Some((image, debug)) = images.iter().zip(debug).rfind(|(image, _)| image.contains(pc)) else {
@@ -210,7 +226,7 @@ pub(crate) fn function_at(images: &[LoadedImage], debug: &[Option<DebugInfo>], p
     let link = image.to_link(pc);
     let symbol = debug.as_ref().and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
-        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(&symbol.name)))
+        stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(whole_name(&symbol.name))))
     });
     (symbol.unwrap_or_else(|| "(no symbol)".to_owned()), image.path.clone())
 }
@@ -220,21 +236,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_and_versions_of_a_function_are_counted_with_it() {
+        let symbols =
+            ["f", "f.cold", "f.part.0.constprop.1", "_ZN1a1fEv.cold", ".cold", "a.f", "f.isra.0.part.2"];
+        assert_eq!(symbols.map(whole_name), ["f", "f", "f", "_ZN1a1fEv", ".cold", "a.f", "f"]);
+    }
+
+    #[test]
     fn misses_are_divided_as_they_were_seen_and_accesses_as_theirs() {
         let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
         let seen = Seen::from([
-            (1, (30, Misses { l1: 1, l2: 0 })),
-            (2, (10, Misses { l1: 3, l2: 0 })),
-            (3, (60, Misses::default())),
+            ((1, 0), (30, Misses { l1: 1, l2: 0 })),
+            ((1, 7), (10, Misses { l1: 3, l2: 0 })),
+            ((3, 0), (60, Misses::default())),
         ]);
         let divided = divide(&seen, 1000, Misses { l1: 40, l2: 4 }, latency);
         let expected = [
-            (1, Tally { accesses: 300.0, stores: 0.0, l1: 10.0, l2: 1.0 }),
-            (2, Tally { accesses: 100.0, stores: 0.0, l1: 30.0, l2: 3.0 }),
-            (3, Tally { accesses: 600.0, stores: 0.0, l1: 0.0, l2: 0.0 }),
+            ((1, 0), Tally { accesses: 300.0, stores: 0.0, l1: 10.0, l2: 1.0 }),
+            ((1, 7), Tally { accesses: 100.0, stores: 0.0, l1: 30.0, l2: 3.0 }),
+            ((3, 0), Tally { accesses: 600.0, stores: 0.0, l1: 0.0, l2: 0.0 }),
         ];
         assert_eq!(divided, expected);
-        let unmissed = Seen::from([(1, (3, Misses::default())), (2, (1, Misses::default()))]);
+        let unmissed = Seen::from([((1, 0), (3, Misses::default())), ((2, 0), (1, Misses::default()))]);
         let l1: Vec<f64> = divide(&unmissed, 8, Misses { l1: 4, l2: 0 }, latency)
             .iter()
             .map(|(_, tally)| tally.l1)

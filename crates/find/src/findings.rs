@@ -34,6 +34,8 @@ pub struct Findings {
     /// Where data stalled: types, variables, buffers and all else that has a name, most stalls first. What never stalled
     /// is left out.
     pub owners: Vec<OwnerStalls>,
+    /// Where the program allocated memory, most stalls first; `None` when that was not seen.
+    pub allocation_sites: Option<Vec<AllocationStalls>>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
     /// Stalls from the outside in: `data`, owner, member and function, or `code` and function. For viewers of stacks.
@@ -283,6 +285,41 @@ pub struct MemberStalls {
     pub stall_cycles: f64,
     /// Their share in all modelled stalls.
     pub share: f64,
+}
+
+/// Counts of the objects that one place allocated.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AllocationStalls {
+    /// The first function under way that is not for allocating.
+    pub function: String,
+    /// The file it is in.
+    pub image: String,
+    /// `FILE:LINE` of its call that led to the allocator, where debug information tells it.
+    pub line: Option<String>,
+    /// The function that called it, where that is known.
+    pub caller: Option<String>,
+    /// Different chains of calls that are counted here.
+    pub chains: u64,
+    /// Objects that were allocated.
+    pub objects: u64,
+    /// Bytes of them, as asked for.
+    pub bytes: u64,
+    /// Most bytes in use at one time: a sum over the chains, each at its own time.
+    pub most_bytes: u64,
+    /// Loads and stores of them.
+    pub accesses: f64,
+    /// Misses of the first level.
+    pub l1_misses: u64,
+    /// And of the second.
+    pub l2_misses: u64,
+    /// Modelled stalls.
+    pub stall_cycles: u64,
+    /// Their share in all modelled stalls, of code too.
+    pub share: f64,
+    /// Bytes used of each line that was fetched of them, on average, in the windows.
+    pub used_bytes_per_line: Option<f64>,
+    /// What they are accessed as, with shares of their accesses, most first.
+    pub types: Vec<(String, f64)>,
 }
 
 /// Counts of one function, exact.

@@ -9,6 +9,7 @@ use crate::owner::{self, Owner, Spot};
 use crate::pieces::{Piece, largest_variant, pieces};
 use crate::replay::replay;
 use crate::watched::Watched;
+use crate::work_out::Options;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_model::image::LoadedImage;
@@ -16,6 +17,7 @@ use lineup_model::types::Language;
 use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 /// Types for which layouts are tried: those with most stalls.
 const MOST_TYPES: usize = 16;
@@ -33,7 +35,7 @@ pub(crate) struct Gain {
     pub(crate) subject: Subject,
     /// The one to go for first, then the best.
     pub(crate) trials: Vec<Trial>,
-    /// Of the first one, under each configuration.
+    /// Of the first one, under each configuration, or the modelled caches alone when it is not told.
     pub(crate) gains: Vec<f64>,
     /// Cycles that the subject stalled for in the windows.
     pub(crate) window_cycles: u64,
@@ -70,24 +72,46 @@ pub(crate) struct Bench<'b> {
     pub(crate) configurations: &'b [Configuration],
     pub(crate) latency: Latency,
     pub(crate) line_bytes: u64,
-    /// Stalls in the windows as they were, under each configuration.
-    pub(crate) base: Vec<u64>,
+    /// Stalls of the whole run.
+    pub(crate) all_cycles: f64,
+    /// What gains less of them is not told, and so not tried under other caches.
+    pub(crate) least_gain: f64,
+    /// Stalls in the windows as they were, under the modelled caches.
+    pub(crate) base: u64,
+    /// And under each configuration, once they are wanted.
+    bases: OnceLock<Vec<u64>>,
 }
 
 impl<'b> Bench<'b> {
-    /// Replays the windows as they were, under each configuration.
+    /// Nothing was tried yet.
     pub(crate) fn new(
         (windows, points): (&'b [Window], &'b [Vec<Point>]),
         spots: &'b [Spot],
         watched: &'b Watched,
-        configurations: &'b [Configuration],
-        latency: Latency,
-        line_bytes: u64,
+        (configurations, line_bytes): (&'b [Configuration], u64),
+        options: &Options,
+        all_cycles: f64,
     ) -> Self {
-        let mut bench =
-            Bench { windows, points, spots, watched, configurations, latency, line_bytes, base: Vec::new() };
-        bench.base = bench.under_each(&Layout::AsIs);
-        bench
+        Bench {
+            windows,
+            points,
+            spots,
+            watched,
+            configurations,
+            latency: options.latency,
+            line_bytes,
+            all_cycles,
+            least_gain: options.least_gain,
+            base: watched.stall_cycles,
+            bases: OnceLock::new(),
+        }
+    }
+
+    /// What a share of the stalls in the windows is of all stalls of the run, for a subject that stalls for so many cycles: how
+    /// much it stalls is known of the whole run, and what part of that is saved, of the windows.
+    pub(crate) fn scale(&self, subject_cycles: f64, window_cycles: u64) -> f64 {
+        let in_windows = window_cycles as f64 / self.base.max(1) as f64;
+        if in_windows > 0.0 { subject_cycles / self.all_cycles / in_windows } else { 1.0 }
     }
 
     fn stalls(&self, configuration: &Configuration, layout: &Layout) -> u64 {
@@ -99,11 +123,12 @@ impl<'b> Bench<'b> {
         self.configurations.par_iter().map(|configuration| self.stalls(configuration, layout)).collect()
     }
 
-    /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration.
-    fn best(&self, layouts: Vec<(Kind, Layout)>) -> Option<Best> {
+    /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration, where it is
+    /// told; gains are told times `scale`.
+    fn best(&self, layouts: Vec<(Kind, Layout)>, scale: f64) -> Option<Best> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
-        let base = *self.base.first()?;
+        let base = self.base;
         let tried = layouts.into_par_iter().map(|(kind, layout)| {
             let gain = share(base, self.stalls(usual, &layout));
             (Trial { kind, gain }, layout)
@@ -120,12 +145,19 @@ impl<'b> Bench<'b> {
         let best = preferred(&trials)?;
         trials[..=best].rotate_right(1);
         let (_, best) = tried.iter().find(|(trial, _)| *trial == trials[0])?;
-        let gains = self.base.iter().zip(self.under_each(best)).map(|(base, stalls)| share(*base, stalls));
+        let gains = match trials[0].gain * scale >= self.least_gain {
+            true => {
+                let bases = self.bases.get_or_init(|| self.under_each(&Layout::AsIs));
+                let gains = bases.iter().zip(self.under_each(best));
+                gains.map(|(base, stalls)| share(*base, stalls)).collect()
+            }
+            false => vec![trials[0].gain],
+        };
         let moved = match best {
             Layout::Objects(relaid) if trials[0].kind != Kind::Columns => Some(relaid.moved()),
             _ => None,
         };
-        Some(Best { gains: gains.collect(), trials, moved })
+        Some(Best { gains, trials, moved })
     }
 }
 
@@ -144,16 +176,14 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
 }
 
 /// What could be gained for the types with most stalls.
-pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[Ty]) -> Vec<Gain> {
+pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty, f64)]) -> Vec<Gain> {
     let mut gains = Vec::new();
-    for ty in types.iter().take(MOST_TYPES) {
+    for (ty, cycles) in types.iter().take(MOST_TYPES) {
         let Some((objects, nature)) = objects(bench, naming, *ty) else { continue };
-        let Some(Best { trials, gains: per_configuration, moved }) = bench.best(layouts(&objects, &nature))
-        else {
-            continue;
-        };
-        let evidence = evidence(bench, naming, *ty, &objects, nature);
         let window_cycles = bench.watched.owner_cycles.get(&Owner::Type(*ty)).copied().unwrap_or_default();
+        let best = bench.best(layouts(&objects, &nature), bench.scale(*cycles, window_cycles));
+        let Some(Best { trials, gains: per_configuration, moved }) = best else { continue };
+        let evidence = evidence(bench, naming, *ty, &objects, nature);
         gains.push(Gain {
             subject: Subject::Type(*ty),
             trials,
@@ -305,15 +335,19 @@ pub(crate) fn of_code(
     let is_worth = of_all > 0 && of_all as f64 >= least_cycles;
     let all = std::iter::once((None, &fetched)).filter(|_| is_worth);
     let gain = |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>)| {
-        let packed = Packed::new(fetched, |_| true);
+        let packed = match number {
+            Some(_) => Packed::in_place(fetched),
+            None => Packed::new(fetched),
+        };
         let executed_bytes = packed.size_bytes();
         let evidence = Evidence::Code {
             executed_bytes,
             lines: packed.lines_now(bench.line_bytes),
             lines_needed: executed_bytes.div_ceil(bench.line_bytes),
         };
-        let Best { trials, gains, moved } = bench.best(vec![(Kind::Code, Layout::Code(packed))])?;
         let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
+        let scale = bench.scale(number.map_or(of_all, |number| cycles(&number)) as f64, window_cycles);
+        let Best { trials, gains, moved } = bench.best(vec![(Kind::Code, Layout::Code(packed))], scale)?;
         let subject = Subject::Function(number);
         Some(Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None })
     };

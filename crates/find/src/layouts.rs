@@ -269,18 +269,27 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Packs fetched code: first byte and size of each fetch, in any order. What lies `within` no range stays.
-    pub(crate) fn new(fetched: &BTreeMap<u64, u64>, is_moved: impl Fn(u64) -> bool) -> Packed {
+    /// Packs fetched code: first byte and size of each fetch.
+    pub(crate) fn new(fetched: &BTreeMap<u64, u64>) -> Packed {
+        Packed::at(CODE, fetched)
+    }
+
+    /// As [`Packed::new`], of one function, where its code begins now: with which other code it shares sets stays as it is.
+    pub(crate) fn in_place(fetched: &BTreeMap<u64, u64>) -> Packed {
+        Packed::at(fetched.keys().next().copied().unwrap_or(CODE), fetched)
+    }
+
+    fn at(to: u64, fetched: &BTreeMap<u64, u64>) -> Packed {
         let mut runs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
         let mut last: Option<(u64, u64)> = None;
-        let mut next = CODE;
+        let mut next = to;
         let mut close = |run: Option<(u64, u64)>| {
             if let Some((start, end)) = run {
                 runs.insert(start, (end, next));
                 next += end - start;
             }
         };
-        for (start, size) in fetched.iter().filter(|(start, _)| is_moved(**start)) {
+        for (start, size) in fetched {
             let end = start + size;
             last = match last {
                 Some((first, until)) if *start <= until => Some((first, until.max(end))),
@@ -346,7 +355,7 @@ mod tests {
     }
 
     fn point(offset: u32) -> Point {
-        Point { spot: 1, offset }
+        Point { spot: 1, offset, site: 0 }
     }
 
     #[test]
@@ -355,7 +364,7 @@ mod tests {
         assert_eq!(layout.data(0x1018, point(24)), 0x1000);
         assert_eq!(layout.data(0x1020, point(0)), 0x1028);
         assert_eq!(layout.data(0x1024, point(4)), 0x102c);
-        assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24 }), 0x1018, "of another type");
+        assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24, site: 0 }), 0x1018, "of another type");
         assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
     }
 
@@ -399,12 +408,14 @@ mod tests {
 
     #[test]
     fn executed_code_lies_side_by_side() {
-        let fetched = BTreeMap::from([(0x1000, 16), (0x1008, 24), (0x1100, 4), (0x9000, 64)]);
-        let packed = Packed::new(&fetched, |pc| pc < 0x9000);
+        let fetched = BTreeMap::from([(0x1000, 16), (0x1008, 24), (0x1100, 4)]);
+        let packed = Packed::new(&fetched);
         assert_eq!((packed.size_bytes(), packed.lines_now(64)), (36, 2));
         let layout = Layout::Code(packed);
         assert_eq!(layout.code(0x1100) - layout.code(0x1000), 32);
         assert_eq!(layout.code(0x101f) - layout.code(0x1000), 31);
         assert_eq!([0x1020, 0x9000].map(|pc| layout.code(pc)), [0x1020, 0x9000]);
+        let in_place = Layout::Code(Packed::in_place(&fetched));
+        assert_eq!([0x1000, 0x1100].map(|pc| in_place.code(pc)), [0x1000, 0x1020]);
     }
 }

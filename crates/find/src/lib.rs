@@ -24,6 +24,7 @@ mod owner;
 mod pieces;
 mod recorded;
 mod replay;
+mod sites;
 mod usage;
 mod watched;
 mod work_out;
@@ -31,8 +32,8 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, LaidMember,
-    LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    AllocationStalls, ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind,
+    LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

@@ -27,6 +27,8 @@ pub(crate) struct Point {
     pub(crate) spot: u32,
     /// Bytes from the start of its object.
     pub(crate) offset: u32,
+    /// Number of the chain of calls that allocated it; 0 when that is not known.
+    pub(crate) site: u32,
 }
 
 /// The spots of all accesses in the windows, and the namer for more.
@@ -56,12 +58,13 @@ impl<'a> Naming<'a> {
         for window in &recorded.windows {
             let mut context = AccessContext::default();
             let mut points = Vec::new();
-            for access in accesses(window) {
+            let sites = window.sites.iter().copied().chain(std::iter::repeat(0));
+            for (access, site) in accesses(window).zip(sites) {
                 let named = naming.namer.name(&access, &mut context, window.number)?;
                 let size_bytes = u64::from(access.size_bytes);
                 let (spot, offset) = owner::spot(&mut naming.namer, named, access.address, size_bytes);
                 let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-                points.push(Point { spot: naming.number(spot), offset });
+                points.push(Point { spot: naming.number(spot), offset, site });
             }
             naming.points.push(points);
         }

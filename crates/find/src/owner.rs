@@ -7,7 +7,7 @@ use lineup_explain::namer::Namer;
 use lineup_explain::owner::{OwnerKey, block_part, parts, variable_ref};
 
 /// What accesses are added up by.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Owner {
     /// Objects of a type, wherever they lie.
     Type(Ty),

@@ -3,7 +3,7 @@
 use lineup_model::access::StackRange;
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary, Window,
+    AllocationSite, Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary, Window,
 };
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,6 +23,8 @@ pub struct Recorded {
     pub runs: Vec<ProfileRun>,
     /// Counts of instructions that access data.
     pub instructions: Vec<ProfileInstruction>,
+    /// Where it allocated memory, as far as that was seen.
+    pub sites: Vec<AllocationSite>,
     /// Windows of the run, whole, by when they began.
     pub windows: Vec<Window>,
     /// The recorder's counts.
@@ -53,6 +55,7 @@ impl Recorded {
             thread_bases: Vec::new(),
             runs: Vec::new(),
             instructions: Vec::new(),
+            sites: Vec::new(),
             windows: Vec::new(),
             summary: None,
             ending: None,
@@ -71,7 +74,9 @@ impl Recorded {
                     let window = windows.entry(number).or_insert(Window { number, ..Window::default() });
                     window.resident = window.resident.take().or(part.resident);
                     window.steps.extend(part.steps);
+                    window.sites.extend(part.sites);
                 }
+                Event::AllocationSite(site) => recorded.sites.push(site),
                 Event::Summary(summary) => Summary::add_to(&mut recorded.summary, summary),
                 Event::Ending(ending) => recorded.ending = Some(ending),
                 _ => {}

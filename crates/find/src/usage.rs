@@ -1,40 +1,31 @@
 //! How many bytes of each line that was fetched are used before it has to be fetched again.
 
-use crate::naming::Point;
-use crate::owner::{Owner, Spot};
 use lineup_cache::Missed;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// A line of the first level, since it was last fetched.
-struct Line {
-    owner: Owner,
+struct Line<O> {
+    owner: O,
     used: u128,
 }
 
 /// Bytes used of lines.
-pub(crate) struct LineUsage {
+pub(crate) struct LineUsage<O> {
     line_bytes: u64,
-    lines: HashMap<u64, Line>,
+    lines: HashMap<u64, Line<O>>,
     /// Lines fetched for each owner, and bytes used of them.
-    sums: HashMap<Owner, (u64, u64)>,
+    sums: HashMap<O, (u64, u64)>,
 }
 
-impl LineUsage {
+impl<O: Copy + Eq + Hash> LineUsage<O> {
     /// Nothing was used yet. Lines have at most 128 bytes; of longer ones, the first count.
     pub(crate) fn new(line_bytes: u64) -> Self {
         LineUsage { line_bytes: line_bytes.max(1), lines: HashMap::new(), sums: HashMap::new() }
     }
 
-    /// Takes in an access.
-    pub(crate) fn see(
-        &mut self,
-        spots: &[Spot],
-        address: u64,
-        size_bytes: u64,
-        point: Point,
-        missed: Missed,
-    ) {
-        let owner = spots.get(point.spot as usize).map_or(Owner::Unnamed, |spot| spot.owner);
+    /// Takes in an access to what somebody owns.
+    pub(crate) fn see(&mut self, owner: O, address: u64, size_bytes: u64, missed: Missed) {
         let last = address.saturating_add(size_bytes.max(1) - 1);
         for line in address / self.line_bytes..=last / self.line_bytes {
             let first_byte = address.max(line * self.line_bytes) - line * self.line_bytes;
@@ -50,14 +41,14 @@ impl LineUsage {
         }
     }
 
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &Line<O>) {
         let (lines, bytes) = self.sums.entry(line.owner).or_default();
         *lines += 1;
         *bytes += u64::from(line.used.count_ones());
     }
 
     /// Bytes used per line, by owner.
-    pub(crate) fn finish(mut self) -> HashMap<Owner, f64> {
+    pub(crate) fn finish(mut self) -> HashMap<O, f64> {
         for line in std::mem::take(&mut self.lines).into_values() {
             self.add(&line);
         }
@@ -71,16 +62,14 @@ mod tests {
 
     #[test]
     fn bytes_count_from_one_fetch_of_a_line_to_the_next() {
-        let spots = [Spot { owner: Owner::Stack, at: 0, size_bytes: 0 }];
-        let point = Point { spot: 0, offset: 0 };
         let mut usage = LineUsage::new(64);
-        usage.see(&spots, 0x1000, 8, point, Missed::L1);
-        usage.see(&spots, 0x1004, 8, point, Missed::Nothing);
+        usage.see((), 0x1000, 8, Missed::L1);
+        usage.see((), 0x1004, 8, Missed::Nothing);
         // Known only since before the window: whose fault it was is not known.
-        usage.see(&spots, 0x2000, 8, point, Missed::Nothing);
-        usage.see(&spots, 0x1000, 4, point, Missed::L2);
+        usage.see((), 0x2000, 8, Missed::Nothing);
+        usage.see((), 0x1000, 4, Missed::L2);
         // Over the end of a line.
-        usage.see(&spots, 0x10be, 4, point, Missed::L1);
-        assert_eq!(usage.finish()[&Owner::Stack], (12.0 + 4.0 + 2.0 + 2.0) / 4.0);
+        usage.see((), 0x10be, 4, Missed::L1);
+        assert_eq!(usage.finish()[&()], (12.0 + 4.0 + 2.0 + 2.0) / 4.0);
     }
 }

@@ -5,8 +5,8 @@ use crate::clock::{self, Clock};
 use crate::configurations::configurations;
 use crate::error::FindError;
 use crate::findings::{
-    ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls, OwnerStalls,
-    Sample, Stack, Stalls, Trial,
+    AllocationStalls, ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls,
+    OwnerStalls, Sample, Stack, Stalls, Trial,
 };
 use crate::gains::{self, Bench, Gain, Subject};
 use crate::member_map::member_map;
@@ -14,6 +14,7 @@ use crate::naming::Naming;
 use crate::owner::{self, Owner, Spot};
 use crate::recorded::Recorded;
 use crate::replay::cycles;
+use crate::sites::{self, Sites};
 use crate::watched::Watched;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
@@ -31,6 +32,9 @@ const LEAST_EXECUTED: f64 = 0.0001;
 
 /// A file whose debug information lacks something is told of when its code has at least this share of all stalls.
 const LEAST_LACKING: f64 = 0.01;
+
+/// What a recording says that was made inside the program.
+const NATIVE_ENGINE: &str = "native engine";
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -72,13 +76,16 @@ pub fn work_out(
     let configurations = configurations(&specs);
     let mut naming = Naming::of(recorded, debug)?;
     let usual = &configurations[0];
-    let watched = Watched::of(recorded, &naming, usual, line_bytes(&specs), options.latency);
+    let sites = Sites::of(recorded, debug);
+    let watched = Watched::of(recorded, &naming, &sites, usual, line_bytes(&specs), options.latency);
     let attribution =
         Attribution::of(recorded, debug, &mut naming, &watched.observed, options.latency, clock)?;
-    let mut work = Work { recorded, options, program, attribution, naming, watched: &watched };
+    let mut work = Work { recorded, options, program, attribution, naming, sites: &sites, watched: &watched };
     let (points, spots) = (std::mem::take(&mut work.naming.points), work.naming.spots.clone());
     let windows = (recorded.windows.as_slice(), points.as_slice());
-    let bench = Bench::new(windows, &spots, &watched, &configurations, options.latency, line_bytes(&specs));
+    let all_cycles = (work.stalls().cycles() as f64).max(1.0);
+    let caches = (configurations.as_slice(), line_bytes(&specs));
+    let bench = Bench::new(windows, &spots, &watched, caches, options, all_cycles);
     // What stalls for less cannot gain more, but for the room that it leaves to others.
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
     let types = work.types_by_stalls(least_cycles);
@@ -103,6 +110,7 @@ struct Work<'w, 'a> {
     program: &'w str,
     attribution: Attribution,
     naming: Naming<'a>,
+    sites: &'w Sites,
     watched: &'w Watched,
 }
 
@@ -162,7 +170,7 @@ impl Work<'_, '_> {
     }
 
     /// Types that stall for at least so many cycles, most stalls first.
-    fn types_by_stalls(&self, least_cycles: f64) -> Vec<Ty> {
+    fn types_by_stalls(&self, least_cycles: f64) -> Vec<(Ty, f64)> {
         let types = self.by_owner().into_iter().filter_map(|(owner, tally)| match owner {
             Owner::Type(ty) => Some((ty, tally.cycles(self.options.latency))),
             _ => None,
@@ -170,16 +178,16 @@ impl Work<'_, '_> {
         let mut types: Vec<(Ty, f64)> =
             types.filter(|(_, cycles)| *cycles > 0.0 && *cycles >= least_cycles).collect();
         types.sort_by(|(one, stalls), (other, more)| more.total_cmp(stalls).then(one.cmp(other)));
-        types.into_iter().map(|(ty, _)| ty).collect()
+        types
     }
 
     fn findings(mut self, bench: &Bench<'_>, gains: Vec<Gain>) -> Findings {
-        let stalls = self.stalls();
-        let all_cycles = (stalls.cycles() as f64).max(1.0);
+        let (stalls, all_cycles) = (self.stalls(), bench.all_cycles);
         let owners = self.owners(all_cycles);
         let functions = self.functions(all_cycles);
+        let allocation_sites = self.allocation_sites(all_cycles);
         let mut found: Vec<Finding> =
-            gains.into_iter().filter_map(|gain| self.finding(bench, gain, all_cycles)).collect();
+            gains.into_iter().filter_map(|gain| self.finding(bench, gain)).collect();
         let all = found.len();
         found.retain(|finding| finding.gain >= self.options.least_gain);
         let below_threshold = all - found.len();
@@ -201,17 +209,26 @@ impl Work<'_, '_> {
                 windows: self.recorded.windows.len() as u64,
                 accesses: self.watched.accesses,
                 of_accesses,
-                stall_cycles: bench.base.first().copied().unwrap_or_default(),
+                stall_cycles: bench.base,
             },
             configurations: bench.configurations.iter().map(|one| one.name.clone()).collect(),
             findings: found,
             below_threshold,
             owners,
+            allocation_sites,
             functions,
             stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),
             notes: self.notes(all_cycles),
         }
+    }
+
+    /// Stalls by where objects were allocated; `None` when that was not seen.
+    fn allocation_sites(&mut self, all_cycles: f64) -> Option<Vec<AllocationStalls>> {
+        let (used, latency) = (&self.watched.used_by_site, self.options.latency);
+        let told =
+            || sites::stalls(self.sites, &self.attribution, &mut self.naming, used, latency, all_cycles);
+        (!self.recorded.sites.is_empty()).then(told)
     }
 
     /// What the recorder says, and which files would have to tell more for names.
@@ -235,7 +252,18 @@ impl Work<'_, '_> {
             )
         });
         let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());
-        self.uncounted().into_iter().chain(told).chain(lacks).collect()
+        self.uncounted().into_iter().chain(told).chain(self.unseen()).chain(lacks).collect()
+    }
+
+    /// Why it is not told where objects were allocated; of guests it never is.
+    fn unseen(&self) -> Option<String> {
+        let is_guest = self.options.next.is_some();
+        let is_told = !self.recorded.sites.is_empty();
+        let why = match self.recorded.header.emulator.as_str() {
+            NATIVE_ENGINE => "no allocator was called by a name that is known",
+            _ => "the native engine sees that, and did not record here",
+        };
+        (!is_guest && !is_told).then(|| format!("where objects were allocated is not known: {why}"))
     }
 
     /// Programs that this one started or became, which are not counted: what is wanted may be one of those, as where a
@@ -362,7 +390,8 @@ impl Work<'_, '_> {
         all
     }
 
-    fn finding(&mut self, bench: &Bench<'_>, gain: Gain, all_cycles: f64) -> Option<Finding> {
+    fn finding(&mut self, bench: &Bench<'_>, gain: Gain) -> Option<Finding> {
+        let all_cycles = bench.all_cycles;
         let sign = gain.sign(bench.configurations);
         let best = gain.trials.first()?.clone();
         let (subject, stalls, functions) = match gain.subject {
@@ -386,9 +415,7 @@ impl Work<'_, '_> {
             Subject::Function(None) => (None, self.stalls().code_cycles as f64, Vec::new()),
         };
         let functions: Vec<String> = functions.into_iter().map(|(name, _)| name).collect();
-        // Of the whole run, the subject's stalls are known, and of the windows, what part of them is saved.
-        let in_windows = gain.window_cycles as f64 / bench.base.first().copied().unwrap_or(1).max(1) as f64;
-        let scale = if in_windows > 0.0 { stalls / all_cycles / in_windows } else { 1.0 };
+        let scale = bench.scale(stalls, gain.window_cycles);
         // Where one function's code comes to lie is luck as well: it saves no more than the lines that it does not need.
         let most = match (gain.subject, &gain.evidence) {
             (Subject::Function(Some(_)), Evidence::Code { lines, lines_needed, .. }) => {

@@ -315,6 +315,11 @@ impl Images {
         self.frees.iter().any(|range| range.start == pc)
     }
 
+    /// Where the functions of a name begin.
+    pub fn symbols(&self, name: &str) -> impl Iterator<Item = u64> {
+        self.all.iter().filter_map(move |image| image.symbol(name))
+    }
+
     /// The file that holds an address.
     pub fn image_at(&self, address: u64) -> Option<&LoadedImage> {
         self.all.iter().map(|image| &image.loaded).find(|image| image.contains(address))

@@ -18,12 +18,6 @@ pub(crate) struct Insn {
     _opaque: [u8; 0],
 }
 
-/// Where the emulator's memory or a device has what was accessed; opaque.
-#[repr(C)]
-pub(crate) struct MemPlace {
-    _opaque: [u8; 0],
-}
-
 /// What the emulator tells about itself; only the leading fields, which version 1 fixes.
 #[repr(C)]
 pub(crate) struct Info {
@@ -74,7 +68,4 @@ pub(crate) struct Api {
     pub(crate) insn_text: unsafe extern "C" fn(*const Insn) -> *mut c_char,
     pub(crate) mem_is_store: unsafe extern "C" fn(u32) -> bool,
     pub(crate) mem_size_shift: unsafe extern "C" fn(u32) -> c_uint,
-    /// Only for whole systems, and only in the callback on that access.
-    pub(crate) mem_place: unsafe extern "C" fn(u32, u64) -> *mut MemPlace,
-    pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
 }

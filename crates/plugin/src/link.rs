@@ -1,8 +1,8 @@
 //! Where the emulator finds us, and the only place that refers to its symbols.
 
 use crate::ffi::{
-    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, MemPlace, PluginId, ResetCallback,
-    SyscallCallback, SyscallReturnCallback, Tb, TranslateCallback, VcpuCallback,
+    Api, ExecCallback, ExitCallback, Info, Insn, MemCallback, PluginId, ResetCallback, SyscallCallback,
+    SyscallReturnCallback, Tb, TranslateCallback, VcpuCallback,
 };
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -48,8 +48,6 @@ unsafe extern "C" {
     fn qemu_plugin_insn_disas(insn: *const Insn) -> *mut c_char;
     fn qemu_plugin_mem_is_store(info: u32) -> bool;
     fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
-    fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *mut MemPlace;
-    fn qemu_plugin_hwaddr_is_io(place: *const MemPlace) -> bool;
 }
 
 const API: Api = Api {
@@ -73,8 +71,6 @@ const API: Api = Api {
     insn_text: qemu_plugin_insn_disas,
     mem_is_store: qemu_plugin_mem_is_store,
     mem_size_shift: qemu_plugin_mem_size_shift,
-    mem_place: qemu_plugin_get_hwaddr,
-    is_device: qemu_plugin_hwaddr_is_io,
 };
 
 /// Called once when the emulator has loaded the plugin. The one argument is `plan=FILE`. A result other

@@ -5,8 +5,9 @@
 use crate::code::{Code, Run, SharedCode};
 use crate::events::Batch;
 use crate::handle::Handle;
+use crate::heap::Heap;
 use crate::model::Counts;
-use crate::sample::{Part, Sampler};
+use crate::sample::{Part, Sampler, SiteRun};
 use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent};
 use lineup_recording::{Misses, Resident};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ struct Under {
     /// What was resident at its beginning, until that is kept.
     resident: Option<Resident>,
     batch: Batch,
+    /// Of the addresses in the batch, the sites that allocated what lies there.
+    sites: Vec<SiteRun>,
 }
 
 impl BeyondFirst {
@@ -62,7 +65,7 @@ impl BeyondFirst {
             l2: self.l2.as_ref().map(Cache::resident).unwrap_or_default(),
         };
         let number = Sampler::number_of(stretch);
-        let window = Under { number, resident: Some(resident), batch: Batch::new() };
+        let window = Under { number, resident: Some(resident), batch: Batch::new(), sites: Vec::new() };
         self.window = self.sampler.is_some().then(|| Box::new(window));
     }
 
@@ -86,6 +89,18 @@ impl BeyondFirst {
             keep(self.sampler.as_deref(), window);
         }
         note(&mut window.batch);
+    }
+
+    /// As [`Self::note`], of data at an address.
+    fn note_data(&mut self, heap: &mut Heap, address: u64, note: impl FnOnce(&mut Batch)) {
+        self.note(note);
+        if let Some(window) = &mut self.window {
+            let site = heap.site_of(address);
+            match window.sites.last_mut().filter(|run| run.site == site) {
+                Some(run) => run.count += 1,
+                None => window.sites.push(SiteRun { site, count: 1 }),
+            }
+        }
     }
 
     /// Takes in the code met since the last time.
@@ -137,14 +152,14 @@ impl BeyondFirst {
 
     /// The accesses of a chain around one address were made, and these of their lines were not in the first level: the
     /// lowest bit stands for the last line.
-    pub fn chain_missed(&mut self, chain: Handle, address: u64, missed: u32) {
+    pub fn chain_missed(&mut self, heap: &mut Heap, chain: Handle, address: u64, missed: u32) {
         if chain.chain() as usize >= self.code.chains.len() {
             self.learn();
         }
         if chain.chain() as usize >= self.code.chains.len() {
             return;
         }
-        self.note(|batch| match chain.lone_size_shift() {
+        self.note_data(heap, address, |batch| match chain.lone_size_shift() {
             Some(size_shift) => batch.lone(chain.chain(), false, size_shift, address),
             None => {
                 batch.chain(chain.chain(), false, true);
@@ -160,6 +175,7 @@ impl BeyondFirst {
         for (place, link) in places {
             if missing.takes(line_of(place), line_of(place.wrapping_add(link.size_bytes() - 1))) {
                 let l2 = missed_by(&mut self.l2, place, link.size_bytes());
+                heap.missed(place, l2);
                 add(&mut self.counts.access_misses[link.counter as usize], l2);
                 self.counts.last_missed[link.counter as usize] = place;
             }
@@ -168,17 +184,19 @@ impl BeyondFirst {
 
     /// An access that is in no chain was made, by the instruction of a block's first run with this counter. Its size is a power
     /// of two.
-    pub fn accessed(&mut self, run: u32, counter: u32, address: u64, size_bytes: u32) {
+    pub fn accessed(&mut self, heap: &mut Heap, run: u32, counter: u32, address: u64, size_bytes: u32) {
         if self.knows(run, counter) {
             self.counts.accesses[counter as usize] += 1;
-            self.note(|batch| batch.access(counter, address, size_bytes.trailing_zeros() as u8));
+            let size_shift = size_bytes.trailing_zeros() as u8;
+            self.note_data(heap, address, |batch| batch.access(counter, address, size_shift));
         }
     }
 
     /// Such an access was not in the first level.
-    pub fn access_missed(&mut self, counter: u32, address: u64, size_bytes: u64) {
+    pub fn access_missed(&mut self, heap: &mut Heap, counter: u32, address: u64, size_bytes: u64) {
         if self.knows(0, counter) {
             let l2 = missed_by(&mut self.l2, address, size_bytes);
+            heap.missed(address, l2);
             add(&mut self.counts.access_misses[counter as usize], l2);
             self.counts.last_missed[counter as usize] = address;
         }
@@ -210,9 +228,10 @@ fn keep(sampler: Option<&Sampler>, window: &mut Under) {
     let resident = window.resident.take();
     let part = if resident.is_some() { Part::First(window.number) } else { Part::Later(window.number) };
     if let Some(sampler) = sampler {
-        sampler.keep(part, resident, window.batch.words());
+        sampler.keep(part, resident, window.batch.words(), &window.sites);
     }
     window.batch.clear();
+    window.sites.clear();
 }
 
 /// Lines that missed the first level, and which no access is told to have missed yet.
@@ -256,11 +275,11 @@ mod tests {
         let insns = [(0x13c, 2), (0x13e, 4), (0x142, 2)];
         let chain = Chain { links: vec![link(0, 0), link(1, -8), link(2, 0)], only: None };
         let block = profile.block(&insns, &Chains { all: vec![chain], ..Chains::default() });
-        let mut thread = profile.beyond_first_level();
+        let (mut thread, heap) = (profile.beyond_first_level(), &mut Heap::default());
         thread.fetch_missed(block.run, 0b11);
         thread.fetch_missed(block.run, 0b01);
-        thread.chain_missed(block.handles[0], 0x1040, 0b11);
-        thread.chain_missed(block.handles[0], 0x1040, 0b10);
+        thread.chain_missed(heap, block.handles[0], 0x1040, 0b11);
+        thread.chain_missed(heap, block.handles[0], 0x1040, 0b10);
         thread.executed(block.run, &block.handles, 5, 1);
         let counts = thread.into_counts();
         let misses = |l1, l2| Misses { l1, l2 };

@@ -45,6 +45,17 @@ pub(crate) enum Event<'a> {
     },
 }
 
+impl Event<'_> {
+    /// Data was accessed.
+    pub(crate) fn is_of_data(&self) -> bool {
+        match self {
+            Event::Block { .. } => false,
+            Event::Access { .. } | Event::Lone { .. } => true,
+            Event::Chain { addresses, .. } => !addresses.is_empty(),
+        }
+    }
+}
+
 /// Events of one thread.
 pub(crate) struct Batch {
     words: Box<[u64; WORDS]>,

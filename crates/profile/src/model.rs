@@ -101,7 +101,7 @@ impl Model {
         self.code.append(&batch.new_code);
         if let (Some(sampler), Some(part)) = (&self.sampler, batch.window) {
             let resident = matches!(part, Part::First(_)).then(|| self.resident());
-            sampler.keep(part, resident, batch.words());
+            sampler.keep(part, resident, batch.words(), &[]);
         }
         let Model {
             first, l2, fetch_misses, access_misses, last_missed, lone_misses, last_lone, code, ..

@@ -142,8 +142,8 @@ impl Profile {
             encoder.instruction(counts);
             flush_full(encoder)?;
         }
-        sampler.each(&code, &pcs, |number, resident, steps| {
-            encoder.window(&Window { number, resident, steps });
+        sampler.each(&code, &pcs, |number, resident, steps, sites| {
+            encoder.window(&Window { number, resident, steps, sites });
             flush_full(encoder)
         })
     }

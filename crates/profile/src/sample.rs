@@ -28,15 +28,29 @@ pub(crate) enum Part {
 #[derive(Default)]
 pub(crate) struct Kept {
     pub(crate) resident: Option<Resident>,
-    /// Words of its batches.
-    pub(crate) batches: Vec<Box<[u64]>>,
+    pub(crate) batches: Vec<KeptBatch>,
+}
+
+/// A batch that is kept.
+pub(crate) struct KeptBatch {
+    words: Box<[u64]>,
+    /// Of the addresses in it, the sites that allocated what lies there; nothing when that is not told.
+    sites: Box<[SiteRun]>,
+}
+
+/// So many addresses one after another lie in what the same site allocated; 0 stands for none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SiteRun {
+    pub(crate) site: u32,
+    pub(crate) count: u32,
 }
 
 impl Kept {
     fn bytes(&self) -> u64 {
         let resident =
             self.resident.as_ref().map_or(0, |held| held.l1i.len() + held.l1d.len() + held.l2.len());
-        8 * (self.batches.iter().map(|words| words.len()).sum::<usize>() + resident) as u64
+        let words = self.batches.iter().map(|batch| batch.words.len() + batch.sites.len()).sum::<usize>();
+        8 * (words + resident) as u64
     }
 }
 
@@ -87,8 +101,8 @@ impl Sampler {
         self.halvings.load(Ordering::Relaxed)
     }
 
-    /// Keeps a batch of a window.
-    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64]) {
+    /// Keeps a batch of a window, with the sites of its addresses where they are told.
+    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
         let (Part::First(number) | Part::Later(number)) = part;
         let mut windows = lock(&self.windows);
         if !is_chosen(number, self.halvings.load(Ordering::Relaxed)) {
@@ -96,7 +110,7 @@ impl Sampler {
             return;
         }
         let window = windows.entry(number).or_default();
-        window.batches.push(words.into());
+        window.batches.push(KeptBatch { words: words.into(), sites: sites.into() });
         window.resident = resident.or(window.resident.take());
         while windows.len() > 1 && windows.values().map(Kept::bytes).sum::<u64>() > self.most_bytes {
             let halvings = 1 + self.halvings.load(Ordering::Relaxed);
@@ -105,19 +119,27 @@ impl Sampler {
         }
     }
 
-    /// Passes on the parts of every window, in order: number, what was resident at its beginning, and steps. `pcs` are
-    /// the addresses of instructions, by half the number of their counters.
+    /// Passes on the parts of every window, in order: number, what was resident at its beginning, steps, and the sites of
+    /// their accesses. `pcs` are the addresses of instructions, by half the number of their counters.
     pub(crate) fn each<E>(
         &self,
         code: &Code,
         pcs: &[u64],
-        mut pass_on: impl FnMut(u64, Option<Resident>, Vec<WindowStep>) -> Result<(), E>,
+        mut pass_on: impl FnMut(u64, Option<Resident>, Vec<WindowStep>, Vec<u32>) -> Result<(), E>,
     ) -> Result<(), E> {
         for (number, window) in lock(&self.windows).iter_mut() {
-            for words in &window.batches {
-                let mut steps = Vec::new();
-                events(words, code, |event| add_steps(&mut steps, code, pcs, event));
-                pass_on(*number, window.resident.take(), steps)?;
+            for batch in &window.batches {
+                let (mut steps, mut sites) = (Vec::new(), Vec::new());
+                let each = |run: &SiteRun| std::iter::repeat_n(run.site, run.count as usize);
+                let mut told = batch.sites.iter().flat_map(each);
+                events(&batch.words, code, |event| {
+                    let is_of_data = event.is_of_data();
+                    let accesses = add_steps(&mut steps, code, pcs, event);
+                    if let Some(site) = is_of_data.then(|| told.next()).flatten() {
+                        sites.extend(std::iter::repeat_n(site, accesses));
+                    }
+                });
+                pass_on(*number, window.resident.take(), steps, sites)?;
             }
         }
         Ok(())
@@ -129,7 +151,8 @@ fn is_chosen(number: u64, halvings: u64) -> bool {
     number.is_multiple_of(BATCHES) && window::is_chosen(number / BATCHES, halvings)
 }
 
-fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event<'_>) {
+/// Adds an event's steps; how many of them are accesses.
+fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event<'_>) -> usize {
     let access = |counter: u32, address: u64, size_shift: u8| WindowStep::Access {
         pc: pcs.get(counter as usize / 2).copied().unwrap_or_default(),
         address,
@@ -137,13 +160,20 @@ fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event
         is_store: counter & 1 == 1,
     };
     match event {
-        Event::Block { run } => fetch(steps, code, run),
-        Event::Access { counter, size_shift, address } => steps.push(access(counter, address, size_shift)),
+        Event::Block { run } => {
+            fetch(steps, code, run);
+            0
+        }
+        Event::Access { counter, size_shift, address } => {
+            steps.push(access(counter, address, size_shift));
+            1
+        }
         Event::Lone { chain, with_code, size_shift, address } => {
             let chain = &code.chains[chain as usize];
             chain.begins.filter(|_| with_code).into_iter().for_each(|run| fetch(steps, code, run));
-            let links = code.links_of(chain).iter();
-            steps.extend(links.map(|link| access(link.counter, address, size_shift)));
+            let links = code.links_of(chain);
+            steps.extend(links.iter().map(|link| access(link.counter, address, size_shift)));
+            links.len()
         }
         Event::Chain { chain, with_code, addresses } => {
             let chain = &code.chains[chain as usize];
@@ -152,6 +182,7 @@ fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event
             steps.extend(
                 links.iter().map(|link| access(link.counter, link.address(addresses), link.size_shift)),
             );
+            links.len()
         }
     }
 }
@@ -176,7 +207,7 @@ mod tests {
         for batch in 0..1000 {
             if let Some(part) = sampler.begin(&mut under_way) {
                 let resident = matches!(part, Part::First(_)).then(Resident::default);
-                sampler.keep(part, resident, &[batch; 10]);
+                sampler.keep(part, resident, &[batch; 10], &[]);
             }
         }
         let windows = lock(&sampler.windows);
@@ -184,7 +215,7 @@ mod tests {
         // Every 64th of the places that windows could have, from the 22nd on.
         assert_eq!(numbers, [84, 340, 596, 852]);
         for (number, window) in windows.iter() {
-            let begun: Vec<u64> = window.batches.iter().map(|words| words[0]).collect();
+            let begun: Vec<u64> = window.batches.iter().map(|batch| batch.words[0]).collect();
             assert_eq!(begun, (*number..number + BATCHES).collect::<Vec<_>>());
             assert!(window.resident.is_some());
         }

@@ -1,5 +1,6 @@
 //! Records to bytes.
 
+use crate::allocation::{AllocationSite, put_site};
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{
@@ -33,6 +34,7 @@ pub(crate) mod tag {
     pub(crate) const PROCESS: u8 = 12;
     pub(crate) const INSTRUCTION: u8 = 13;
     pub(crate) const WINDOW: u8 = 14;
+    pub(crate) const ALLOCATION_SITE: u8 = 15;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -312,6 +314,12 @@ impl Encoder {
     pub fn window(&mut self, window: &Window) {
         self.out.push(tag::WINDOW);
         put_window(&mut self.out, window);
+    }
+
+    /// Packs a place where the program allocated memory.
+    pub fn allocation_site(&mut self, site: &AllocationSite) {
+        self.out.push(tag::ALLOCATION_SITE);
+        put_site(&mut self.out, site);
     }
 
     /// Packs the recorder's counts.

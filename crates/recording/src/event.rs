@@ -1,5 +1,6 @@
 //! What a recording is made of.
 
+use crate::allocation::AllocationSite;
 use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
@@ -29,6 +30,8 @@ pub enum Event {
     Instruction(ProfileInstruction),
     /// A part of a window of the run.
     Window(Window),
+    /// Where the program allocated memory.
+    AllocationSite(AllocationSite),
     /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.

@@ -30,6 +30,7 @@
 //! # Ok::<(), lineup_recording::RecordingError>(())
 //! ```
 
+mod allocation;
 pub mod audit;
 mod decode;
 mod encode;
@@ -49,6 +50,7 @@ mod varint;
 mod window;
 mod writer;
 
+pub use allocation::AllocationSite;
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
 pub use event::Event;

@@ -5,13 +5,17 @@
 //! stands once, as a [`Definition`], and is named by its place.
 
 mod definition;
+pub mod heap;
 
 pub use definition::{DefinedAccess, Definition, Form};
 use std::ops::Range;
 
 /// First word of the file: another one for each way that this memory was ever laid out, so that an engine and a command
 /// that were not built from the same sources do not misunderstand each other.
-pub const MAGIC: u64 = hashed(include_bytes!("native/definition.rs"), hashed(include_bytes!("native.rs"), 0));
+pub const MAGIC: u64 = {
+    let own = hashed(include_bytes!("native.rs"), 0);
+    hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
+};
 
 /// FNV-1a, from a number.
 const fn hashed(bytes: &[u8], from: u64) -> u64 {
@@ -110,6 +114,10 @@ pub mod word {
     pub const HALVINGS: usize = 40;
     /// Stretches of the run that have begun, of all threads.
     pub const STRETCHES: usize = 41;
+    /// Functions that give out memory and take it back, see [`super::heap`].
+    pub const ALLOCATORS: usize = 42;
+    /// Files whose functions' callers can be found, see [`super::heap`].
+    pub const UNWOUND: usize = 43;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -342,8 +350,10 @@ pub const CHUNKS: u64 = DEFINITIONS.end;
 pub const FILE_BYTES: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
 /// Where sieves lie in the file, when the whole program is recorded.
 pub const SIEVES: u64 = FILE_BYTES;
+/// Where it is told how allocations are seen, see [`heap`], when the whole program is recorded.
+pub const HEAP: u64 = SIEVES + sieve::COUNT as u64 * sieve::BYTES;
 /// Bytes of the file then.
-pub const WHOLE_FILE_BYTES: u64 = SIEVES + sieve::COUNT as u64 * sieve::BYTES;
+pub const WHOLE_FILE_BYTES: u64 = HEAP + heap::BYTES;
 
 /// The environment variable that names the file to the engine.
 pub const VARIABLE: &str = "LINEUP_ENGINE";
@@ -385,6 +395,14 @@ pub mod record {
     pub const WINDOW: u32 = 7;
     /// The window has ended.
     pub const WINDOW_END: u32 = 8;
+    /// Memory was given out: its address, its bytes, and how many return addresses follow, the innermost first.
+    pub const ALLOCATED: u32 = 9;
+    /// Memory was given back: its address.
+    pub const FREED: u32 = 10;
+    /// Words of [`ALLOCATED`] before its return addresses.
+    pub const ALLOCATED_WORDS: usize = 4;
+    /// Words of [`FREED`].
+    pub const FREED_WORDS: usize = 2;
     /// Words of [`WINDOW`] before its lines.
     pub const WINDOW_WORDS: usize = 4;
     /// Words of [`WINDOW_END`].
@@ -448,6 +466,7 @@ const _: () =
     assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && CHILDREN.end <= DEFINITIONS.start);
 const _: () =
     assert!(sieve::COUNTS == 4096 && SIEVES.is_multiple_of(4096) && sieve::BYTES.is_multiple_of(4096));
+const _: () = assert!(heap::BYTES.is_multiple_of(4096));
 const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::FIRST_ENTRY);
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ pub struct Window {
     pub resident: Option<Resident>,
     /// What happened.
     pub steps: Vec<WindowStep>,
+    /// Of each access among the steps, the number of the site that allocated what it accesses, 0 where none did; nothing when
+    /// that was not recorded.
+    pub sites: Vec<u32>,
 }
 
 /// First addresses of the lines that each modelled cache held; of each set, the one used longest ago first.
@@ -85,6 +88,12 @@ pub(crate) fn put_window(out: &mut Vec<u8>, window: &Window) {
             }
         }
     }
+    let runs = || window.sites.chunk_by(|one, next| one == next);
+    put(out, runs().count() as u64);
+    for run in runs() {
+        put(out, run.len() as u64);
+        put(out, u64::from(run[0]));
+    }
 }
 
 fn flags(size_shift: u8, is_store: bool) -> u8 {
@@ -116,7 +125,20 @@ pub(crate) fn window(cursor: &mut Cursor<'_>) -> Option<Window> {
             _ => return None,
         });
     }
-    Some(Window { number, resident, steps })
+    let accesses = steps.iter().filter(|step| matches!(step, WindowStep::Access { .. })).count();
+    Some(Window { number, resident, steps, sites: sites(cursor, accesses)? })
+}
+
+/// The sites of a window's accesses: all of them, or none.
+fn sites(cursor: &mut Cursor<'_>, accesses: usize) -> Option<Vec<u32>> {
+    let mut sites = Vec::new();
+    for _ in 0..cursor.count(2)? {
+        let length =
+            usize::try_from(cursor.int()?).ok().filter(|length| *length <= accesses - sites.len())?;
+        let site = u32::try_from(cursor.int()?).ok()?;
+        sites.extend(std::iter::repeat_n(site, length));
+    }
+    (sites.is_empty() || sites.len() == accesses).then_some(sites)
 }
 
 fn lines(cursor: &mut Cursor<'_>) -> Option<Vec<u64>> {
@@ -149,6 +171,7 @@ mod tests {
                 access(0, 12, false),
                 access(0x7fff_ffff_0000, 0, false),
             ],
+            sites: vec![7, 7, 0],
         }
     }
 

@@ -1,8 +1,8 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    ClassShare, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap, MemberStalls,
-    OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    AllocationStalls, ClassShare, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap,
+    MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 use lineup_report::find::find_page;
 use scraper::{Html, Selector};
@@ -91,6 +91,23 @@ fn findings() -> Findings {
             }],
             functions: vec![(HOSTILE.to_owned(), 1.0)],
         }],
+        allocation_sites: Some(vec![AllocationStalls {
+            function: HOSTILE.to_owned(),
+            image: HOSTILE.to_owned(),
+            line: Some(HOSTILE.to_owned()),
+            caller: Some(HOSTILE.to_owned()),
+            chains: 1,
+            objects: 2,
+            bytes: 160,
+            most_bytes: 80,
+            accesses: 40.0,
+            l1_misses: 4,
+            l2_misses: 4,
+            stall_cycles: 900,
+            share: 0.9,
+            used_bytes_per_line: None,
+            types: vec![(HOSTILE.to_owned(), 1.0)],
+        }]),
         functions: Vec::new(),
         stacks: vec![
             Stack { frames, cycles: 900 },
@@ -129,7 +146,7 @@ fn every_link_leads_to_something_on_the_page() {
         links += 1;
     }
     // The contents, the way past them, the type's box, and the second finding's command.
-    assert_eq!(links, 6 + 1 + 1 + 1);
+    assert_eq!(links, 7 + 1 + 1 + 1);
 }
 
 #[test]

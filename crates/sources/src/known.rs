@@ -40,6 +40,8 @@ pub(crate) fn rule(name: &str) -> Option<Rule> {
         "malloc" | "calloc" | "aligned_alloc" | "memalign" | "valloc" | "alloca" | "alloca_with_align"
         | "operator new" | "operator new[]" | "strdup" | "strndup" => Rule::Allocates,
         "strchr" | "strrchr" | "strstr" | "strpbrk" | "memchr" => Rule::Returns(0),
+        // They write text, as `sprintf` does.
+        "strcpy" | "strncpy" | "stpcpy" | "stpncpy" | "strcat" | "strncat" => Rule::Returns(0),
         "realloc" | "reallocarray" | "assume_aligned" | "launder" => Rule::Returns(0),
         "qsort" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1)], gives: None },
         "qsort_r" => Rule::CallsBack { function: 3, passes: &[(0, 0), (0, 1), (4, 2)], gives: None },
@@ -96,7 +98,15 @@ fn is_harmless(name: &str, plain: &str) -> bool {
         "va_copy",
     ];
     // They take text, which ends in a zero byte: an object is none.
-    const TEXT: [&str; 13] = [
+    const TEXT: [&str; 21] = [
+        "atof",
+        "atoi",
+        "atol",
+        "atoll",
+        "fputs",
+        "puts",
+        "strspn",
+        "strcspn",
         "strlen",
         "strnlen",
         "strcmp",

@@ -1,5 +1,6 @@
 //! Findings for people: one line each with its next command, then the tables.
 
+use super::allocations::allocations_text;
 use crate::figures::{grouped, percent};
 use lineup_find::{Finding, Findings, OwnerStalls};
 use lineup_report::find::words;
@@ -41,6 +42,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     }
     let owners = findings.owners.iter().filter(|owner| owner.stall_cycles > 0.0);
     owners_text(&mut out, &owners.collect::<Vec<_>>(), top, style);
+    allocations_text(&mut out, findings, top, style);
     functions_text(&mut out, findings, top, style);
     for note in &findings.notes {
         let _ = writeln!(out, "note: {}", one_line(note));
@@ -201,7 +203,8 @@ fn clock_text(out: &mut String, findings: &Findings) {
     }
 }
 
-fn more(out: &mut String, all: usize, top: usize) {
+/// Says how many rows are not shown.
+pub(super) fn more(out: &mut String, all: usize, top: usize) {
     if all > top {
         let _ = writeln!(out, "{} more; --top shows more, --json all", all - top);
     }

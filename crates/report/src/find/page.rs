@@ -6,7 +6,9 @@ use crate::figure::{UNKNOWN, mean, share, whole};
 use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
-use lineup_find::{Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap, OwnerStalls};
+use lineup_find::{
+    AllocationStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap, OwnerStalls,
+};
 use maud::{Markup, html};
 
 /// Longest sentence on a page: names of any length may be part of it.
@@ -22,7 +24,7 @@ const PER: &str = "per 1,000 accesses";
 pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
     let root = Node::of(&findings.stacks);
     let section = |anchor, heading, body| Section { anchor, heading, body };
-    let sections = [
+    let mut sections = vec![
         section("findings", "What is worth fixing", found(findings)),
         section("stalls", "Where it stalls", stalls(findings, &root)),
         section("data", "Data", data(findings, &root)),
@@ -30,6 +32,9 @@ pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
         section("measured", "How this was measured", measured(findings)),
         section("repeat", "To repeat this", html! { pre.command { span { (command) } } }),
     ];
+    if let Some(sites) = &findings.allocation_sites {
+        sections.insert(3, section("allocations", "Allocations", allocations(sites)));
+    }
     page("find", &shortened(title, 120), &lead(findings), &sections)
 }
 
@@ -235,6 +240,34 @@ fn parts(findings: &Findings, root: &Node, owner: &OwnerStalls) -> Markup {
                 }
                 @if more > 0 { li.muted { (more) " more" } }
             }
+        }
+    }
+}
+
+fn allocations(sites: &[AllocationStalls]) -> Markup {
+    let table = html! {
+        table {
+            thead { tr { th.n { "stalls" } th { "allocated by" } th { "for" } th.n { "objects" } th.n { "bytes" } th.n { "accesses" } th.n { "first level missed" } th.n { "second too" } th.n { "used of a line" } th { "used as" } } }
+            tbody { @for site in sites.iter().take(ROWS) { (site_row(site)) } }
+        }
+    };
+    html! {
+        p.muted { "The first function under way that is not for allocating, and the one that called it. Objects and bytes of the whole run." }
+        (scroll("Where objects were allocated", &table))
+        @if sites.len() > ROWS { p.muted { (sites.len() - ROWS) " more are in the JSON form." } }
+    }
+}
+
+fn site_row(site: &AllocationStalls) -> Markup {
+    html! {
+        tr {
+            td.n { (share(site.share)) }
+            td.name { (name(&site.function)) @if let Some(line) = &site.line { " " span.muted { (shortened(line, 60)) } } }
+            td.name { @if let Some(caller) = &site.caller { (name(caller)) } }
+            td.n { (whole(site.objects)) } td.n { (whole(site.bytes)) }
+            td.n { (mean(site.accesses)) } td.n { (whole(site.l1_misses)) } td.n { (whole(site.l2_misses)) }
+            td.n { @match site.used_bytes_per_line { Some(bytes) => { (format!("{bytes:.0} B")) } None => { (UNKNOWN) } } }
+            td.name { @for (index, (ty, of)) in site.types.iter().enumerate() { @if index > 0 { ", " } (name(ty)) " " (share(*of)) } }
         }
     }
 }

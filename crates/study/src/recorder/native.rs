@@ -5,6 +5,7 @@ mod attach;
 mod conduct;
 mod follower;
 mod followers;
+mod heap;
 mod heart;
 mod memory;
 mod output;
@@ -190,6 +191,8 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     });
     let memory = Memory::of_whole_program(&specs.collect::<Result<Vec<_>>>()?, task.plan.window_bytes > 0)?;
     let memory = Arc::new(memory);
+    // Files that are mapped later may have allocators, and callers of them.
+    memory.set(word::LOOKS_FOR_MORE, u64::from(task.plan.window_bytes > 0));
     let mut counter = Counter::new(&memory, task.plan, task.output)?;
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();

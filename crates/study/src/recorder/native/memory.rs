@@ -5,8 +5,8 @@ use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, MAGIC, NOTES, RANGES, SIEVES, WHOLE_FILE_BYTES,
-    WRITES, child, chunk, entry, note, region, sieve, timed, whole, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES,
+    WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, timed, whole, word, write,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -142,6 +142,12 @@ impl Memory {
     /// What the engine answered to an entry.
     pub(super) fn answer(&self, number: usize) -> u64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ANSWER)
+    }
+
+    /// Writes words of what tells how allocations are seen.
+    pub(super) fn set_heap(&self, first: usize, words: &[u64]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let _ = self.0.write_all_at(&bytes, HEAP + 8 * first as u64);
     }
 
     /// Chunks that can be read, in their order; at the end those as well that threads were filling.

@@ -1,5 +1,6 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
+use super::heap::Told;
 use super::heart;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
@@ -7,7 +8,7 @@ use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
-use lineup_profile::{BeyondFirst, Chain, Chains, Handle, Link, Profile};
+use lineup_profile::{BeyondFirst, Chain, Chains, Handle, Heap, Link, Profile};
 use lineup_recording::Summary;
 use lineup_recording::native::{Definition, Form, noted, record, state, word};
 use lineup_recording::plan::Plan;
@@ -61,6 +62,9 @@ pub(super) struct Counter<'a> {
     /// By number, as the log names them.
     known: Vec<Option<Box<Known>>>,
     threads: HashMap<u64, BeyondFirst>,
+    /// What the engine was told to see allocations by; `None` when they are not wanted.
+    told: Option<Told>,
+    heap: Heap,
     begun: Instant,
     instructions: u64,
     threads_begun: u64,
@@ -80,6 +84,8 @@ impl<'a> Counter<'a> {
             profile,
             known: Vec::new(),
             threads: HashMap::new(),
+            told: (plan.window_bytes > 0).then(Told::default),
+            heap: Heap::default(),
             begun: Instant::now(),
             instructions: 0,
             threads_begun: 0,
@@ -95,6 +101,11 @@ impl<'a> Counter<'a> {
             return Ok(match (head >> 32) as u32 {
                 record::LOST | record::LEAVE => Some(record::LEAVE_WORDS),
                 record::SYSTEM_CALL => Some(record::SYSTEM_CALL_WORDS),
+                record::ALLOCATED => allocated(&mut self.heap, words),
+                record::FREED => words.get(1).map(|address| {
+                    self.heap.freed(*address);
+                    record::FREED_WORDS
+                }),
                 record::WINDOW => begin_window(thread, words),
                 record::WINDOW_END => {
                     thread.end_window();
@@ -108,7 +119,7 @@ impl<'a> Counter<'a> {
             return Ok(None);
         }
         let Some(Some(block)) = self.known.get_mut(number as usize) else { return Ok(None) };
-        Ok(block.take_in(thread, *head, &words[1..]))
+        Ok(block.take_in(thread, &mut self.heap, *head, &words[1..]))
     }
 
     /// Looks up what a block is made of; false when there is no such block.
@@ -159,11 +170,7 @@ impl<'a> Counter<'a> {
     fn read_all(&mut self, is_over: &AtomicBool) -> Result<()> {
         loop {
             let was_over = is_over.load(Ordering::Acquire);
-            if self.memory.word(word::STATE) == state::ASKS {
-                self.process.note_process()?;
-                self.process.look_at_images()?;
-                self.memory.set(word::STATE, state::ANSWERED);
-            }
+            self.answer()?;
             let chunks = self.memory.chunks(was_over);
             for chunk in &chunks {
                 self.read(chunk)?;
@@ -175,6 +182,19 @@ impl<'a> Counter<'a> {
                 std::thread::sleep(PAUSE);
             }
         }
+    }
+
+    /// Answers when the engine asks.
+    fn answer(&mut self) -> Result<()> {
+        if matches!(self.memory.word(word::STATE), state::ASKS | state::ASKS_AGAIN) {
+            self.process.note_process()?;
+            self.process.look_at_images()?;
+            if let Some(told) = &mut self.told {
+                told.tell(&self.memory, &self.process.images);
+            }
+            self.memory.set(word::STATE, state::ANSWERED);
+        }
+        Ok(())
     }
 
     fn read(&mut self, chunk: &Chunk) -> Result<()> {
@@ -211,6 +231,9 @@ impl<'a> Counter<'a> {
         let mut encoder = self.process.encoder();
         let process = &mut self.process;
         self.profile.write(&mut encoder, |encoder| process.write(encoder))?;
+        for site in self.heap.sites() {
+            encoder.allocation_site(&site);
+        }
         let mut notes =
             vec!["what the dynamic loader did before the engine was there is not counted".to_owned()];
         let passed_over = self.memory.word(word::PASSED_OVER);
@@ -231,6 +254,14 @@ impl<'a> Counter<'a> {
         });
         self.process.write(&mut encoder)
     }
+}
+
+/// Memory was given out, as these words tell; how many the record has.
+fn allocated(heap: &mut Heap, words: &[u64]) -> Option<usize> {
+    let [_, address, bytes, frames] = *words.first_chunk::<{ record::ALLOCATED_WORDS }>()?;
+    let frames = words[record::ALLOCATED_WORDS..].get(..usize::try_from(frames).ok()?)?;
+    heap.allocated(address, bytes, frames);
+    Some(record::ALLOCATED_WORDS + frames.len())
 }
 
 /// A window begins, with these words; how many it has.
@@ -303,7 +334,13 @@ fn repetition(definition: &Definition) -> Repetition {
 
 impl Known {
     /// What was noted of the block, with the words that follow; how many words the record has, `None` at the end.
-    fn take_in(&mut self, thread: &mut BeyondFirst, head: u64, words: &[u64]) -> Option<usize> {
+    fn take_in(
+        &mut self,
+        thread: &mut BeyondFirst,
+        heap: &mut Heap,
+        head: u64,
+        words: &[u64],
+    ) -> Option<usize> {
         let bits = (head >> noted::BITS_AT) as u32 & 0xffff;
         match (head >> 32) as u8 {
             noted::FETCHED => {
@@ -312,17 +349,17 @@ impl Known {
             }
             noted::ALONE => {
                 let alone = self.alone.as_mut()?;
-                alone.take_in(thread, self.run, words.get(..alone.words - 1)?);
+                alone.take_in(thread, heap, self.run, words.get(..alone.words - 1)?);
                 Some(alone.words)
             }
             noted::ALONE_MISSED => {
                 let [address, bytes] = words.first_chunk()?;
                 let alone = self.alone.as_ref()?;
-                thread.access_missed(alone.counter(bits as usize), *address, *bytes);
+                thread.access_missed(heap, alone.counter(bits as usize), *address, *bytes);
                 Some(3)
             }
             piece => {
-                thread.chain_missed(*self.pieces.get(usize::from(piece) - 1)?, *words.first()?, bits);
+                thread.chain_missed(heap, *self.pieces.get(usize::from(piece) - 1)?, *words.first()?, bits);
                 Some(2)
             }
         }
@@ -337,9 +374,9 @@ impl Alone {
 
     /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the emulator
     /// and as cachegrind has it.
-    fn take_in(&mut self, thread: &mut BeyondFirst, run: u32, words: &[u64]) {
+    fn take_in(&mut self, thread: &mut BeyondFirst, heap: &mut Heap, run: u32, words: &[u64]) {
         self.definition.each_alone(words, |access, address, bytes| {
-            thread.accessed(run, self.counter(access), address, bytes);
+            thread.accessed(heap, run, self.counter(access), address, bytes);
         });
         if self.repetition != Repetition::Never {
             let most = self.definition.repetitions(words);

@@ -1,0 +1,193 @@
+//! `lineup find`: where objects are allocated, in a generated program of which all of that is known, and beside DHAT.
+
+mod installed;
+mod place;
+
+use place::Place;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::process::Command;
+
+/// Places that allocate.
+const SITES: u64 = 40;
+/// Rounds in which all objects are allocated, used and given back.
+const ROUNDS: u64 = 3;
+
+/// Objects that a place allocates in a round.
+fn objects(site: u64) -> u64 {
+    5 + 7 * site % 23
+}
+
+/// Bytes of each.
+fn bytes(site: u64) -> u64 {
+    24 + 16 * (site % 9)
+}
+
+/// How often all objects of a place are walked in a round.
+fn walks(site: u64) -> u64 {
+    1 + 5 * (site % 4)
+}
+
+/// How a place allocates: through a function that another calls, by each function of the C library, or as an object that grew.
+fn allocation(site: u64) -> String {
+    let size = format!("sizeof(struct t{site})");
+    match site % 6 {
+        0 => format!("outer_wrapper({size})"),
+        1 => format!("malloc({size})"),
+        2 => format!("calloc(1, {size})"),
+        3 => format!("realloc(malloc(8), {size})"),
+        4 => format!("aligned_alloc(16, ({size} + 15) / 16 * 16)"),
+        _ => format!("by_alignment({size})"),
+    }
+}
+
+/// All places take turns, so that objects of all kinds lie between each other, and in the next round where others lay before.
+fn source() -> String {
+    let mut out = String::from(
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+         __attribute__((noinline)) void *inner_wrapper(size_t size) { void *one = malloc(size); if (!one) exit(1); return one; }\n\
+         __attribute__((noinline)) void *outer_wrapper(size_t size) { void *one = inner_wrapper(size); *(char *)one = 0; return one; }\n\
+         __attribute__((noinline)) void *by_alignment(size_t size) { void *one = 0; if (posix_memalign(&one, 64, size)) exit(1); return one; }\n",
+    );
+    for site in 0..SITES {
+        let rest = bytes(site) - 16;
+        let _ = write!(
+            out,
+            "struct t{site} {{ struct t{site} *next; long value; char rest[{rest}]; }};\n\
+             static struct t{site} *list{site};\n\
+             __attribute__((noinline)) struct t{site} *make{site}(long value) {{ struct t{site} *one = {}; one->value = value; return one; }}\n\
+             __attribute__((noinline)) long walk{site}(void) {{ long sum = 0; for (struct t{site} *one = list{site}; one; one = one->next) sum += one->value; return sum; }}\n",
+            allocation(site)
+        );
+    }
+    let _ =
+        write!(out, "int main(void) {{ long sum = 0; for (int round = 0; round < {ROUNDS}; round++) {{\n");
+    let most = (0..SITES).map(objects).max().unwrap_or(0);
+    let _ = writeln!(out, "for (int turn = 0; turn < {most}; turn++) {{");
+    for site in 0..SITES {
+        let count = objects(site);
+        let _ = writeln!(
+            out,
+            "if (turn < {count}) {{ struct t{site} *one = make{site}(turn); one->next = list{site}; list{site} = one; }}"
+        );
+    }
+    out.push_str("}\n");
+    for site in 0..SITES {
+        let _ = writeln!(out, "for (int turn = 0; turn < {}; turn++) sum += walk{site}();", walks(site));
+    }
+    for site in 0..SITES {
+        let _ = writeln!(
+            out,
+            "while (list{site}) {{ struct t{site} *next = list{site}->next; free(list{site}); list{site} = next; }}"
+        );
+    }
+    out.push_str("}\nprintf(\"%ld\\n\", sum);\nreturn 0;\n}\n");
+    out
+}
+
+fn found(place: &Place, more: &[&str]) -> Value {
+    let caches = ["--cache", "l1i=32K,8,64", "--cache", "l1d=2K,4,64", "--cache", "l2=4K,8,64"];
+    let all = [&["find", "--json", "--no-clock", "--least", "0"][..], &caches, more, &["--", "./program"]];
+    let output = place.lineup(&all.concat()).output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place.assert_clean();
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {path} of {value}"))
+}
+
+/// The places of the program, by their numbers.
+fn sites(found: &Value) -> BTreeMap<u64, &Value> {
+    let all = found["allocation_sites"].as_array().unwrap_or_else(|| panic!("no allocations in {found}"));
+    let numbered = all.iter().filter_map(|site| {
+        let number = site["function"].as_str()?.strip_prefix("make")?.parse().ok()?;
+        Some((number, site))
+    });
+    numbered.collect()
+}
+
+#[test]
+fn every_place_that_allocates_is_told_with_its_objects_and_what_they_cost() {
+    let place = Place::new(&source(), &[]);
+    let found = found(&place, &[]);
+    let sites = sites(&found);
+    assert_eq!(sites.keys().copied().collect::<Vec<_>>(), (0..SITES).collect::<Vec<_>>());
+    for (site, told) in sites {
+        let all = objects(site) * ROUNDS;
+        // What grew was allocated twice at the same place.
+        let (twice, grown) = if site % 6 == 3 { (2, 8) } else { (1, 0) };
+        let own = if site % 6 == 4 { bytes(site).next_multiple_of(16) } else { bytes(site) };
+        assert_eq!(number(told, "/objects"), (twice * all) as f64, "{site}: {told}");
+        assert_eq!(number(told, "/bytes"), ((own + grown) * all) as f64, "{site}: {told}");
+        assert_eq!(told["caller"], "main", "{site}: {told}");
+        assert!(told["line"].as_str().is_some_and(|line| line.starts_with("main.c:")), "{told}");
+        // A value stored, a pointer stored and loaded, and in each walk both loaded; the C library clears, grows and frees.
+        let least = (all * (3 + 2 * walks(site))) as f64;
+        let accesses = number(told, "/accesses");
+        assert!(accesses >= 0.98 * least && accesses < least + 40.0 * all as f64, "{site}: {least}, {told}");
+        let ty = told["types"][0][0].as_str().unwrap_or_default();
+        assert_eq!(ty, format!("t{site}"), "{told}");
+    }
+    misses_are_those_of_the_types(&found);
+}
+
+/// What misses of a type misses of its place, but for what the C library does with the memory: what `free` writes there comes
+/// after it was given back.
+fn misses_are_those_of_the_types(found: &Value) {
+    let owners = found["owners"].as_array().expect("owners");
+    for (site, told) in sites(found) {
+        let ty = format!("t{site}");
+        let of_type = owners.iter().find(|owner| owner["name"] == ty.as_str());
+        let of_type = of_type.map_or(0.0, |owner| number(owner, "/l1_misses"));
+        let of_site = number(told, "/l1_misses");
+        assert!(of_site >= 0.7 * of_type && of_site <= 1.6 * of_type + 40.0, "{ty}: {of_type}, {told}");
+    }
+}
+
+/// Objects and bytes by place, as DHAT counts them: its frames are those of the allocator, then of who called it.
+fn of_dhat(place: &Place) -> BTreeMap<u64, (u64, u64)> {
+    let file = place.root.path().join("dhat.json");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.current_dir(place.source()).arg("--tool=dhat");
+    valgrind.arg(format!("--dhat-out-file={}", file.display())).arg("./program");
+    let run = valgrind.output().expect("cannot run valgrind; install it: apt install valgrind");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let told: Value = serde_json::from_slice(&std::fs::read(file).expect("a file")).expect("JSON");
+    let mut sums: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for point in told["pps"].as_array().expect("points") {
+        let frames = point["fs"].as_array().expect("frames").iter();
+        let names = frames.filter_map(|frame| told["ftbl"][frame.as_u64()? as usize].as_str());
+        let site =
+            names.filter_map(|name| name.split_once(": make")?.1.split(' ').next()?.parse().ok()).next();
+        let count = |field: &str| point[field].as_u64().unwrap_or_default();
+        let Some(site) = site else { continue };
+        let sum = sums.entry(site).or_default();
+        *sum = (sum.0 + count("tbk"), sum.1 + count("tb"));
+    }
+    sums
+}
+
+#[test]
+fn objects_and_bytes_are_those_that_dhat_counts() {
+    let place = Place::new(&source(), &[]);
+    let found = found(&place, &[]);
+    let ours = sites(&found).into_iter().map(|(site, told)| {
+        let count = |path: &str| number(told, path) as u64;
+        (site, (count("/objects"), count("/bytes")))
+    });
+    assert_eq!(ours.collect::<BTreeMap<_, _>>(), of_dhat(&place));
+}
+
+#[test]
+fn allocations_that_were_not_seen_are_told_to_be_unknown() {
+    let program =
+        "#include <stdlib.h>\nint main(void) { char *one = malloc(9); *one = 1; free(one); return 0; }\n";
+    let place = Place::new(program, &[]);
+    let found = found(&place, &["--engine", "qemu"]);
+    assert!(found["allocation_sites"].is_null(), "{found}");
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("where objects were allocated is not known"), "{notes}");
+}

@@ -1,0 +1,240 @@
+//! Stalls by where objects were allocated.
+//!
+//! Programs allocate through functions of their own. Of the functions under way the first is named that is none of those: one
+//! that does not return a `void *`, and whose name does not tell of allocating. With it goes the function that called it, since
+//! many objects may come from one that makes several kinds.
+
+use crate::attribution::{Attribution, Tally, function_at};
+use crate::findings::AllocationStalls;
+use crate::naming::Naming;
+use crate::owner::{self, Owner};
+use crate::recorded::Recorded;
+use crate::replay::cycles;
+use lineup_debuginfo::DebugInfo;
+use lineup_model::types::{TypeKind, Types};
+use lineup_recording::{Latency, Misses};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What holds in a name that tells of allocating, in small letters.
+const TELLS: [&str; 5] = ["alloc", "strdup", "strndup", "memdup", "operator new"];
+/// Types that are told of a site at most, and the share of its accesses that each has at least.
+const MOST_TYPES: usize = 3;
+const LEAST_OF_SITE: f64 = 0.02;
+
+/// One of the functions under way when memory was allocated.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+struct Frame {
+    function: String,
+    image: String,
+    /// `FILE:LINE` of the call, where it is known.
+    line: Option<String>,
+    /// Allocating is what it is for.
+    is_wrapper: bool,
+}
+
+/// The site that a chain of calls is counted with.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+struct Key {
+    frame: Frame,
+    caller: Option<String>,
+}
+
+#[derive(Default)]
+struct Sum {
+    objects: u64,
+    bytes: u64,
+    most_bytes: u64,
+    misses: Misses,
+    numbers: Vec<u32>,
+}
+
+/// Stalls by site, most stalls first; `used` are the bytes used of each line, by a number of [`keys`].
+pub(crate) fn stalls(
+    keys: &Sites,
+    attribution: &Attribution,
+    naming: &mut Naming<'_>,
+    used: &HashMap<u32, f64>,
+    latency: Latency,
+    all_cycles: f64,
+) -> Vec<AllocationStalls> {
+    let mut owners: BTreeMap<u32, Vec<(Owner, Tally)>> = BTreeMap::new();
+    for ((site, owner), tally) in &attribution.sites {
+        owners.entry(keys.number_of(*site)).or_default().push((*owner, *tally));
+    }
+    let mut all: Vec<AllocationStalls> = Vec::new();
+    for (number, (key, sum)) in (1..).zip(&keys.all) {
+        let own = owners.remove(&number).unwrap_or_default();
+        let accesses = own.iter().map(|(_, tally)| tally.accesses).sum();
+        let stall_cycles = cycles(sum.misses, latency);
+        all.push(AllocationStalls {
+            function: key.frame.function.clone(),
+            image: key.frame.image.clone(),
+            line: key.frame.line.clone(),
+            caller: key.caller.clone(),
+            chains: sum.numbers.len() as u64,
+            objects: sum.objects,
+            bytes: sum.bytes,
+            most_bytes: sum.most_bytes,
+            accesses,
+            l1_misses: sum.misses.l1,
+            l2_misses: sum.misses.l2,
+            stall_cycles,
+            share: stall_cycles as f64 / all_cycles,
+            used_bytes_per_line: used.get(&number).copied(),
+            types: types(naming, own, accesses),
+        });
+    }
+    all.sort_by(|one, other| {
+        let order = (other.stall_cycles, other.bytes).cmp(&(one.stall_cycles, one.bytes));
+        order.then_with(|| {
+            (&one.function, &one.line, &one.caller).cmp(&(&other.function, &other.line, &other.caller))
+        })
+    });
+    all
+}
+
+/// What the objects of a site are accessed as, most first, with the shares of their accesses.
+fn types(naming: &mut Naming<'_>, own: Vec<(Owner, Tally)>, accesses: f64) -> Vec<(String, f64)> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for (owner, tally) in own {
+        // Of what no code names, the site is all that is known.
+        if !matches!(owner, Owner::Unnamed | Owner::Library(..)) {
+            *sums.entry(owner::name(&mut naming.namer, owner)).or_default() += tally.accesses;
+        }
+    }
+    let mut all: Vec<(String, f64)> =
+        sums.into_iter().map(|(name, own)| (name, own / accesses.max(1.0))).collect();
+    all.retain(|(_, share)| *share >= LEAST_OF_SITE);
+    all.sort_by(|(one, share), (other, more)| more.total_cmp(share).then_with(|| one.cmp(other)));
+    all.truncate(MOST_TYPES);
+    all
+}
+
+/// The sites that all chains of calls are counted with.
+pub(crate) struct Sites {
+    all: Vec<(Key, Sum)>,
+    /// By the number of a chain.
+    numbers: HashMap<u32, u32>,
+}
+
+impl Sites {
+    /// Finds them. `debug` holds the debug info of each image.
+    pub(crate) fn of(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> Sites {
+        let frames = frames(recorded, debug);
+        let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
+        for site in &recorded.sites {
+            let sum = sums.entry(key(&site.frames, &frames)).or_default();
+            sum.objects += site.objects;
+            sum.bytes += site.bytes;
+            sum.most_bytes += site.most_bytes;
+            sum.misses.l1 += site.misses.l1;
+            sum.misses.l2 += site.misses.l2;
+            sum.numbers.push(site.number);
+        }
+        let all: Vec<(Key, Sum)> = sums.into_iter().collect();
+        let numbered = (1..).zip(&all);
+        let numbers =
+            numbered.flat_map(|(number, (_, sum))| sum.numbers.iter().map(move |own| (*own, number)));
+        let numbers = numbers.collect();
+        Sites { all, numbers }
+    }
+
+    /// The number of the site that a chain is counted with; 0 for none.
+    pub(crate) fn number_of(&self, chain: u32) -> u32 {
+        self.numbers.get(&chain).copied().unwrap_or_default()
+    }
+}
+
+/// The site of a chain of return addresses: its first function that is not for allocating, with the one that called it. Where
+/// all are, it is the outermost that is known.
+fn key(chain: &[u64], frames: &HashMap<u64, Frame>) -> Key {
+    let own = |number: usize| chain.get(number).and_then(|pc| frames.get(pc));
+    let first = (0..chain.len()).find(|number| own(*number).is_some_and(|frame| !frame.is_wrapper));
+    let first = first.unwrap_or(chain.len().saturating_sub(1));
+    let frame = own(first).cloned();
+    Key {
+        frame: frame.unwrap_or_else(|| Frame { function: "(unknown)".to_owned(), ..Frame::default() }),
+        caller: own(first + 1).map(|frame| frame.function.clone()),
+    }
+}
+
+/// What is known of every return address.
+fn frames(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> HashMap<u64, Frame> {
+    let all: HashSet<u64> = recorded.sites.iter().flat_map(|site| site.frames.iter().copied()).collect();
+    let makers = makers(recorded, debug, &all);
+    let frame = |back: u64| {
+        // The call before it may end its function.
+        let pc = back - 1;
+        let (function, image) = function_at(&recorded.images, debug, pc);
+        let place = recorded.images.iter().rposition(|image| image.contains(pc));
+        let line = place.and_then(|place| {
+            let line = debug.get(place)?.as_ref()?.line_of(recorded.images[place].to_link(pc))?;
+            let file = line.file.rsplit('/').next().unwrap_or_default();
+            Some(format!("{file}:{}", line.line))
+        });
+        let small = function.to_lowercase();
+        let is_wrapper = makers.contains(&back) || TELLS.iter().any(|part| small.contains(part));
+        (back, Frame { function, image, line, is_wrapper })
+    };
+    all.into_iter().filter(|back| *back > 0).map(frame).collect()
+}
+
+/// The return addresses that lie in functions which return a `void *`.
+fn makers(recorded: &Recorded, debug: &[Option<DebugInfo>], all: &HashSet<u64>) -> HashSet<u64> {
+    let mut makers = HashSet::new();
+    for (image, debug) in recorded.images.iter().zip(debug) {
+        let Some(debug) = debug else { continue };
+        let own: Vec<u64> = all.iter().copied().filter(|back| image.contains(back - 1)).collect();
+        let mut links = own.iter().map(|back| image.to_link(back - 1));
+        for function in debug.functions_covering(&mut links) {
+            let returns = function.returns.and_then(|ty| debug.types().strip(ty));
+            if returns.is_some_and(|ty| is_void_pointer(debug.types(), ty)) {
+                let holds = |back: &&u64| {
+                    let link = image.to_link(**back - 1);
+                    function.ranges.iter().any(|range| range.contains(&link))
+                };
+                makers.extend(own.iter().filter(holds));
+            }
+        }
+    }
+    makers
+}
+
+fn is_void_pointer(types: &Types, ty: lineup_model::types::TypeId) -> bool {
+    match types.get(ty).map(|ty| &ty.kind) {
+        Some(TypeKind::Pointer(None)) => true,
+        // To `const void` or another name of it.
+        Some(TypeKind::Pointer(Some(to))) => matches!(
+            types.get(*to).map(|ty| &ty.kind),
+            Some(TypeKind::Qualified(None) | TypeKind::Typedef(None))
+        ),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, is_wrapper: bool) -> Frame {
+        Frame { function: function.to_owned(), is_wrapper, ..Frame::default() }
+    }
+
+    #[test]
+    fn the_site_is_the_first_function_that_is_not_for_allocating_with_its_caller() {
+        let frames = HashMap::from([
+            (1, frame("xmalloc", true)),
+            (2, frame("new_node", false)),
+            (3, frame("main", false)),
+            (4, frame("xcalloc", true)),
+        ]);
+        let told = |chain: &[u64]| {
+            let key = key(chain, &frames);
+            (key.frame.function, key.caller)
+        };
+        assert_eq!(told(&[1, 2, 3]), ("new_node".to_owned(), Some("main".to_owned())));
+        assert_eq!(told(&[4, 1]), ("xmalloc".to_owned(), None));
+        assert_eq!(told(&[3]), ("main".to_owned(), None));
+        assert_eq!(told(&[]), ("(unknown)".to_owned(), None));
+    }
+}
