@@ -135,9 +135,8 @@ impl FrameRule {
     pub fn to_word(self) -> u64 {
         let base = self.base.filter(|base| base.words <= MOST_WORDS && base.saved_words <= MOST_WORDS);
         let upper = base.map_or(0, |base| {
-            1 + u32::from(base.is_of_frame_pointer)
-                | u32::from(base.words) << 2
-                | u32::from(base.saved_words) << 17
+            let kind = 1 + u32::from(base.is_of_frame_pointer);
+            kind | u32::from(base.words) << 2 | u32::from(base.saved_words) << 17
         });
         u64::from(self.from) | u64::from(upper) << 32
     }
