@@ -164,8 +164,8 @@ impl Engine {
             Allocator::Realloc => (first, given, second),
             Allocator::ReallocArray => (first, given, second.wrapping_mul(third)),
             Allocator::Aligned => (0, given, second),
-            // SAFETY: the allocator has just written there, as its result says.
             Allocator::PosixMemalign if given == 0 => {
+                // SAFETY: the allocator has just written there, as its result says.
                 (0, unsafe { (first as *const u64).read_unaligned() }, third)
             }
             Allocator::PosixMemalign | Allocator::Free => return true,
