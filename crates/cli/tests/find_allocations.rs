@@ -62,7 +62,7 @@ fn source() -> String {
         );
     }
     let _ =
-        write!(out, "int main(void) {{ long sum = 0; for (int round = 0; round < {ROUNDS}; round++) {{\n");
+        writeln!(out, "int main(void) {{ long sum = 0; for (int round = 0; round < {ROUNDS}; round++) {{");
     let most = (0..SITES).map(objects).max().unwrap_or(0);
     let _ = writeln!(out, "for (int turn = 0; turn < {most}; turn++) {{");
     for site in 0..SITES {
