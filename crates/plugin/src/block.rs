@@ -1,18 +1,18 @@
 //! The instructions of a block under translation, and the callbacks of one whose code and accesses are counted.
 
 use crate::callbacks::{on_chain, on_chain_of, on_profiled, on_profiled_access};
-use crate::ffi::{self, Api, MemCallback, NO_REGISTERS, READS_AND_WRITES, Tb};
+use crate::ffi::{self, Api, InsnBytes, MemCallback, NO_REGISTERS, READS_AND_WRITES, Tb};
 use crate::isa;
 use lineup_model::abi::Machine;
 use lineup_profile::{Follower, Profile, Side, chains};
 use std::ffi::{CStr, c_void};
 
 /// An instruction of a block.
-pub(crate) struct Insn<'tb> {
+pub(crate) struct Insn {
     pub(crate) handle: *mut ffi::Insn,
     pub(crate) pc: u64,
     pub(crate) size_bytes: u64,
-    pub(crate) bytes: &'tb [u8],
+    pub(crate) bytes: InsnBytes,
     pub(crate) decoded: isa::Insn,
     pub(crate) only_leaves: bool,
 }
@@ -20,30 +20,27 @@ pub(crate) struct Insn<'tb> {
 /// The block's instructions.
 ///
 /// # Safety
-/// `tb` must be the block under translation, and `'tb` no longer than that.
-pub(crate) unsafe fn insns<'tb>(api: &Api, machine: Machine, tb: *mut Tb) -> Vec<Insn<'tb>> {
-    // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
+/// `tb` must be the block under translation.
+pub(crate) unsafe fn insns(api: &Api, machine: Machine, tb: *mut Tb) -> Vec<Insn> {
+    // SAFETY: the caller's promise; indices are below the count.
     let raw = |index| unsafe {
         let handle = (api.block_insn)(tb, index);
-        let (data, size) = ((api.insn_data)(handle), (api.insn_size)(handle));
-        let bytes: &'tb [u8] =
-            if data.is_null() { &[] } else { std::slice::from_raw_parts(data.cast::<u8>(), size) };
-        (handle, (api.insn_vaddr)(handle), bytes)
+        (handle, (api.insn_vaddr)(handle), api.insn_bytes(handle))
     };
     // SAFETY: the caller's promise.
     let raw: Vec<_> = (0..unsafe { (api.block_insns)(tb) }).map(raw).collect();
     let is_thumb = machine == Machine::Arm && {
-        let places: Vec<(u64, &[u8])> = raw.iter().map(|(_, pc, bytes)| (*pc, *bytes)).collect();
+        let places: Vec<(u64, &[u8])> = raw.iter().map(|(_, pc, bytes)| (*pc, &**bytes)).collect();
         isa::is_thumb(&places, || raw.last().map_or_else(String::new, |(handle, _, _)| text(api, *handle)))
     };
-    let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, &'tb [u8])| {
-        let decoded = isa::of(machine).decode(bytes, is_thumb);
+    let insn = |(handle, pc, bytes): (*mut ffi::Insn, u64, InsnBytes)| {
+        let decoded = isa::of(machine).decode(&bytes, is_thumb);
         // SAFETY: the handle is valid for the translation under way.
         let size_bytes = unsafe { (api.insn_size)(handle) } as u64;
-        let only_leaves = isa::of(machine).only_leaves(bytes, is_thumb);
+        let only_leaves = isa::of(machine).only_leaves(&bytes, is_thumb);
         Insn { handle, pc, size_bytes, bytes, decoded, only_leaves }
     };
-    let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, &[u8]))| {
+    let is_executed = |(index, (_, pc, bytes)): &(usize, (*mut ffi::Insn, u64, InsnBytes))| {
         !isa::is_only_listed(machine, *index, *pc, bytes)
     };
     raw.into_iter().enumerate().filter(is_executed).map(|(_, raw)| insn(raw)).collect()
@@ -70,11 +67,11 @@ pub(crate) unsafe fn profile_block(
     machine: Machine,
     profile: &Profile,
     tb: *mut Tb,
-    insns: &[Insn<'_>],
+    insns: &[Insn],
 ) {
     let places: Vec<(u64, u64)> = insns.iter().map(|insn| (insn.pc, insn.size_bytes)).collect();
     let mut follower = Follower::new(machine);
-    let chains = chains(insns.iter().map(|insn| follower.step(insn.pc, insn.bytes)));
+    let chains = chains(insns.iter().map(|insn| follower.step(insn.pc, &insn.bytes)));
     let block = profile.block(&places, &chains);
     let ask = |insn: usize, callback: MemCallback, data: u64| {
         let (insn, data) = (insns[insn].handle, data as usize as *mut c_void);

@@ -174,7 +174,7 @@ pub(crate) unsafe extern "C" fn on_syscall(
         Call::SetHandler if a2 != 0 => recorder.set_handler(a1, a2),
         Call::HandlerReturns => {
             thread.end_handler();
-            thread.unwatched_seen = recorder.unwatched.load(Ordering::Relaxed);
+            thread.unwatched_seen = recorder.unwatched.seen(vcpu);
         }
         Call::Unmap => recorder.note_memory(thread, MemoryEventKind::Unmapped, a1, a2),
         Call::SetBase if a1 == ARCH_SET_FS => thread.encoder.thread_base(a2),
@@ -235,7 +235,7 @@ impl Recorder {
 
     /// True when blocks without callback ran on this thread since the last one with a callback.
     fn saw_gap(&self, thread: &mut Thread) -> bool {
-        let now = self.unwatched.load(Ordering::Relaxed);
+        let now = self.unwatched.seen(thread.own.vcpu);
         std::mem::replace(&mut thread.unwatched_seen, now) != now
     }
 

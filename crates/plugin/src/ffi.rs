@@ -1,5 +1,8 @@
-//! The few functions of the emulator's plugin interface (version 1) that are used, as a table of
-//! function pointers, so that only [`crate::link`] refers to symbols of the emulator.
+//! The few functions of the emulator's plugin interface that are used, as a table of function pointers, so that only
+//! [`crate::link`] refers to symbols of the emulator.
+//!
+//! Two interfaces are known: version 1 (QEMU 6.0 to 8.2), and version 2 with those after it that keep its functions (QEMU 9.0 and
+//! later). Where they differ, [`InsnData`] and [`BlockCount`] say how.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -18,7 +21,7 @@ pub(crate) struct Insn {
     _opaque: [u8; 0],
 }
 
-/// What the emulator tells about itself; only the leading fields, which version 1 fixes.
+/// What the emulator tells about itself; only the leading fields, which every version has.
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) target_name: *const c_char,
@@ -45,6 +48,36 @@ pub(crate) const READS_AND_WRITES: c_int = 3;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`.
 pub(crate) const INLINE_ADD: c_int = 0;
 
+/// The bytes of an instruction.
+#[derive(Clone, Copy)]
+pub(crate) enum InsnData {
+    /// Version 1 shows them where they are.
+    Shown(unsafe extern "C" fn(*const Insn) -> *const c_void),
+    /// Version 2 copies them, as many as fit.
+    Copied(unsafe extern "C" fn(*const Insn, *mut c_void, usize) -> usize),
+}
+
+/// Where version 2 counts for each virtual CPU: `qemu_plugin_u64`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct PerCpu {
+    pub(crate) board: *mut c_void,
+    pub(crate) offset: usize,
+}
+
+/// Counting the executions of a block without a callback.
+#[derive(Clone, Copy)]
+pub(crate) enum BlockCount {
+    /// Version 1 adds to a number of ours.
+    Shared(unsafe extern "C" fn(*mut Tb, c_int, *mut c_void, u64)),
+    /// Version 2 adds to one of its own for each virtual CPU.
+    PerCpu {
+        new_board: unsafe extern "C" fn(usize) -> *mut c_void,
+        add: unsafe extern "C" fn(*mut Tb, c_int, PerCpu, u64),
+        get: unsafe extern "C" fn(PerCpu, c_uint) -> u64,
+    },
+}
+
 /// The emulator's functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Api {
@@ -56,16 +89,62 @@ pub(crate) struct Api {
     pub(crate) reset: unsafe extern "C" fn(PluginId, ResetCallback),
     pub(crate) on_exit: unsafe extern "C" fn(PluginId, ExitCallback, *mut c_void),
     pub(crate) block_exec: unsafe extern "C" fn(*mut Tb, ExecCallback, c_int, *mut c_void),
-    pub(crate) block_exec_inline: unsafe extern "C" fn(*mut Tb, c_int, *mut c_void, u64),
+    pub(crate) block_count: BlockCount,
     pub(crate) insn_exec: unsafe extern "C" fn(*mut Insn, ExecCallback, c_int, *mut c_void),
     pub(crate) insn_mem: unsafe extern "C" fn(*mut Insn, MemCallback, c_int, c_int, *mut c_void),
     pub(crate) block_insns: unsafe extern "C" fn(*const Tb) -> usize,
     pub(crate) block_insn: unsafe extern "C" fn(*const Tb, usize) -> *mut Insn,
-    pub(crate) insn_data: unsafe extern "C" fn(*const Insn) -> *const c_void,
+    pub(crate) insn_data: InsnData,
     pub(crate) insn_size: unsafe extern "C" fn(*const Insn) -> usize,
     pub(crate) insn_vaddr: unsafe extern "C" fn(*const Insn) -> u64,
     pub(crate) insn_haddr: unsafe extern "C" fn(*const Insn) -> *mut c_void,
     pub(crate) insn_text: unsafe extern "C" fn(*const Insn) -> *mut c_char,
     pub(crate) mem_is_store: unsafe extern "C" fn(u32) -> bool,
     pub(crate) mem_size_shift: unsafe extern "C" fn(u32) -> c_uint,
+}
+
+/// The most bytes that an instruction has, on any machine.
+const LONGEST_INSN: usize = 16;
+
+/// An instruction's bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct InsnBytes {
+    bytes: [u8; LONGEST_INSN],
+    count: usize,
+}
+
+impl std::ops::Deref for InsnBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.count]
+    }
+}
+
+impl Api {
+    /// The bytes of an instruction; none where the emulator cannot tell them.
+    ///
+    /// # Safety
+    /// `insn` must be of the block under translation.
+    pub(crate) unsafe fn insn_bytes(&self, insn: *const Insn) -> InsnBytes {
+        let mut bytes = [0; LONGEST_INSN];
+        // SAFETY: the caller's promise.
+        let size = unsafe { (self.insn_size)(insn) }.min(LONGEST_INSN);
+        let count = match self.insn_data {
+            InsnData::Shown(data) => {
+                // SAFETY: the caller's promise; a place that is not null holds as many bytes as the instruction has.
+                let data = unsafe { data(insn) }.cast::<u8>();
+                if data.is_null() {
+                    0
+                } else {
+                    // SAFETY: as above, and both hold `size` bytes.
+                    unsafe { std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr(), size) };
+                    size
+                }
+            }
+            // SAFETY: the caller's promise; at most `size` bytes are written.
+            InsnData::Copied(copy) => unsafe { copy(insn, bytes.as_mut_ptr().cast(), size) }.min(size),
+        };
+        InsnBytes { bytes, count }
+    }
 }

@@ -10,24 +10,15 @@ use crate::system;
 use crate::translate::on_translate;
 use lineup_model::machine::Machine;
 use lineup_recording::plan::Plan;
-use std::ops::RangeInclusive;
 
 /// Reads the plan, opens the output and asks for callbacks.
 pub(crate) fn install(
     api: Api,
     id: PluginId,
     target: &str,
-    versions: RangeInclusive<i32>,
     is_system: bool,
     arguments: &[String],
 ) -> Result<(), String> {
-    if !versions.contains(&1) {
-        return Err(format!(
-            "the emulator speaks plugin interface {} to {}, not 1; QEMU 6.0 to 8.1 are known to work",
-            versions.start(),
-            versions.end()
-        ));
-    }
     let machine =
         Machine::named(target).ok_or_else(|| format!("the emulator's target {target} is not known"))?;
     if let Some(table) = arguments.iter().find_map(|argument| argument.strip_prefix("audit=")) {

@@ -1,4 +1,4 @@
-//! The recorder inside the emulator: a plugin for QEMU's TCG (interface version 1) that records what calls of
+//! The recorder inside the emulator: a plugin for QEMU's TCG that records what calls of
 //! chosen functions touch.
 //!
 //! Design constraints:
@@ -6,7 +6,7 @@
 //! * Nothing unwinds into the emulator; nothing is printed but what stops the recording.
 //! * A callback belongs to one guest thread and touches that thread's state only; what threads share is behind locks
 //!   that translation and full blocks take, not execution.
-//! * The interface of QEMU 7.2 reads no registers. Returns are recognised by the slot of the return address (x86) or
+//! * The interface of QEMU 7.2 reads no registers, and what later ones read is not used. Returns are recognised by the slot of the return address (x86) or
 //!   by the return pc (Arm); see [`lineup_follow::tracker`].
 //! * What a callback points to is never freed: the emulator keeps the pointers.
 //! * Guest memory is read only where the guest itself just accessed it.
@@ -38,3 +38,4 @@ mod syscalls;
 mod system;
 mod thread;
 mod translate;
+mod unwatched;

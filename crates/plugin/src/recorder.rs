@@ -6,6 +6,7 @@ use crate::limits::{BLOCK_BYTES, MAX_THREADS};
 use crate::output::Output;
 use crate::profile::{self, Profiled};
 use crate::thread::{Own, Thread};
+use crate::unwatched::Unwatched;
 use lineup_follow::blocks::{Block, Registry};
 use lineup_follow::images::Images;
 use lineup_follow::selection::Picker;
@@ -82,7 +83,7 @@ pub(crate) struct Recorder {
     pub(crate) guest_base: AtomicU64,
     /// Blocks executed that have no callback: a gap when it grows while a call is open. Only in programs with one
     /// thread: with more, every block has a callback.
-    pub(crate) unwatched: Box<AtomicU64>,
+    pub(crate) unwatched: Unwatched,
     threads: Box<[AtomicPtr<Thread>]>,
     /// Threads that are inside a region now.
     inside: AtomicU64,
@@ -150,7 +151,7 @@ impl Recorder {
             profile,
             translation: Mutex::default(),
             guest_base: AtomicU64::new(0),
-            unwatched: Box::default(),
+            unwatched: Unwatched::new(&api),
             threads: (0..MAX_THREADS).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
             inside: AtomicU64::new(0),
             process: AtomicU32::new(process),
@@ -248,7 +249,8 @@ impl Recorder {
             self.lost_threads.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let mut thread = Thread::new(ThreadId(self.journal.thread()), self.manner(), Own::default());
+        let mut thread =
+            Thread::new(ThreadId(self.journal.thread()), self.manner(), Own { vcpu, ..Own::default() });
         self.threads_begun.fetch_add(1, Ordering::Relaxed);
         self.threads_alive.fetch_add(1, Ordering::Relaxed);
         thread.own.profile = self.profile.as_ref().map(|profile| Profiled::new(profile.thread(), self.api));

@@ -9,6 +9,8 @@ pub(crate) type Thread = lineup_follow::thread::Thread<Own>;
 /// What belongs to the recorder.
 #[derive(Default)]
 pub(crate) struct Own {
+    /// The virtual CPU that it runs on.
+    pub(crate) vcpu: u32,
     /// Counters of all it executes, in whole-program mode.
     pub(crate) profile: Option<Box<Profiled>>,
     /// Where unwritten records survive.

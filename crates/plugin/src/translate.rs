@@ -2,7 +2,7 @@
 
 use crate::block::{Insn, insns, profile_block};
 use crate::callbacks::{on_access, on_block};
-use crate::ffi::{INLINE_ADD, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ffi::{NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::Flow;
 use crate::recorder::{self, Recorder, Translation};
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Site};
@@ -51,7 +51,7 @@ impl Recorder {
         &self,
         translation: &mut Translation,
         tb: *mut Tb,
-        insns: &[Insn<'_>],
+        insns: &[Insn],
         guest_base: u64,
     ) {
         let (Some(first), Some(last)) = (insns.first(), insns.last()) else { return };
@@ -80,10 +80,8 @@ impl Recorder {
         let is_quiet =
             !self.follows_all() && !watched && roles == BlockRoles::default() && block.is_ordinary();
         if is_quiet && !is_in_free {
-            // SAFETY: the caller's promise; the counter lives as long as the process.
-            unsafe {
-                (self.api.block_exec_inline)(tb, INLINE_ADD, self.unwatched.as_ptr().cast(), 1);
-            }
+            // SAFETY: the caller's promise; the recorder lives as long as the process.
+            unsafe { self.unwatched.count(tb) };
             return;
         }
         let data: *const Block = block;
@@ -109,7 +107,7 @@ impl Recorder {
     }
 }
 
-fn site(translation: &mut Translation, insn: &Insn<'_>, guest_base: u64) -> &'static Site {
+fn site(translation: &mut Translation, insn: &Insn, guest_base: u64) -> &'static Site {
     let next_pc = insn.pc + insn.size_bytes;
     translation.registry.site(insn.pc, next_pc, || Site {
         pc: insn.pc,
@@ -122,7 +120,7 @@ fn site(translation: &mut Translation, insn: &Insn<'_>, guest_base: u64) -> &'st
 }
 
 /// First addresses of the granules that instructions lie on.
-fn granules(insns: &[Insn<'_>]) -> Vec<u64> {
+fn granules(insns: &[Insn]) -> Vec<u64> {
     let mut granules: Vec<u64> = Vec::new();
     for insn in insns {
         granules.extend(code_granules(insn.pc, insn.size_bytes));

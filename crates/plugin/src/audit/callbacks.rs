@@ -40,12 +40,10 @@ unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
     let mut state = audit.state();
     // SAFETY: `tb` is valid for this callback.
     for index in 0..unsafe { (api.block_insns)(tb) } {
-        // SAFETY: the index is below the count; the bytes live as long as the translation.
+        // SAFETY: the index is below the count.
         let (insn, pc, bytes) = unsafe {
             let insn = (api.block_insn)(tb, index);
-            let (data, size) = ((api.insn_data)(insn).cast::<u8>(), (api.insn_size)(insn));
-            let bytes = if data.is_null() { &[] } else { std::slice::from_raw_parts(data, size) };
-            (insn, (api.insn_vaddr)(insn), bytes)
+            (insn, (api.insn_vaddr)(insn), api.insn_bytes(insn))
         };
         if index == 0 {
             // SAFETY: as above. In user mode an instruction's host address is the guest's plus a constant.
@@ -57,10 +55,10 @@ unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
                 unsafe { (api.block_exec)(tb, on_free, NO_REGISTERS, std::ptr::null_mut()) };
             }
         }
-        if isa::is_only_listed(machine, index, pc, bytes) || isa::of(machine).only_leaves(bytes, false) {
+        if isa::is_only_listed(machine, index, pc, &bytes) || isa::of(machine).only_leaves(&bytes, false) {
             continue;
         }
-        let is_on_stack = isa::of(machine).decode(bytes, false).on_stack;
+        let is_on_stack = isa::of(machine).decode(&bytes, false).on_stack;
         let place: *const Place = audit.place(&state, pc, is_on_stack);
         // SAFETY: the instruction is valid for this callback, and the place is never freed.
         unsafe {

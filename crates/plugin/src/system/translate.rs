@@ -5,7 +5,7 @@ use super::flag::Mask;
 use super::privileged::{FlagAccess, Privileged};
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::{System, get, lock};
-use crate::ffi::{self, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::ffi::{self, InsnBytes, NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
 use crate::isa::{self, Flow};
 use lineup_model::abi::Machine;
 use std::ffi::c_void;
@@ -44,24 +44,23 @@ impl System {
     /// `tb` must be the block under translation.
     unsafe fn insns(&self, tb: *mut Tb) -> Vec<Insn> {
         let api = &self.api;
-        // SAFETY: the caller's promise; indices are below the count, and the bytes live as long as the translation.
+        // SAFETY: the caller's promise; indices are below the count.
         let insn = |index| unsafe {
             let handle = (api.block_insn)(tb, index);
-            let size = (api.insn_size)(handle);
-            let bytes = std::slice::from_raw_parts((api.insn_data)(handle).cast::<u8>(), size);
+            let bytes = api.insn_bytes(handle);
             let pc = (api.insn_vaddr)(handle);
             let insn = Insn {
                 handle,
                 pc,
-                size_bytes: size as u64,
-                decoded: isa::of(self.machine).decode(bytes, false),
-                privileged: self.privileged(pc, bytes),
+                size_bytes: bytes.len() as u64,
+                decoded: isa::of(self.machine).decode(&bytes, false),
+                privileged: self.privileged(pc, &bytes),
             };
-            (!isa::is_only_listed(self.machine, index, pc, bytes)).then_some((insn, bytes))
+            (!isa::is_only_listed(self.machine, index, pc, &bytes)).then_some((insn, bytes))
         };
         // SAFETY: the caller's promise.
         let insns = (0..unsafe { (api.block_insns)(tb) }).filter_map(insn);
-        let (mut insns, bytes): (Vec<Insn>, Vec<&[u8]>) = insns.unzip();
+        let (mut insns, bytes): (Vec<Insn>, Vec<InsnBytes>) = insns.unzip();
         self.find_flag_accesses(&mut insns, &bytes);
         insns
     }
@@ -75,7 +74,7 @@ impl System {
 
     /// Says of the instructions that move the interrupt flag through a register what they do, by those around them.
     /// A read counts if interrupts are turned off next; others only look.
-    fn find_flag_accesses(&self, insns: &mut [Insn], bytes: &[&[u8]]) {
+    fn find_flag_accesses(&self, insns: &mut [Insn], bytes: &[InsnBytes]) {
         for index in 0..insns.len() {
             let Some(insn) = insns.get(index).filter(|insn| insn.pc >= self.kernel.entries.kernel_start)
             else {
@@ -89,7 +88,7 @@ impl System {
             let found = match bytes.get(index).and_then(|bytes| isa::of(self.machine).flag_access(bytes)) {
                 Some(FlagAccess::Read) => mask.map(Privileged::FlagSave),
                 Some(FlagAccess::Write { register }) => {
-                    let mut before = bytes.iter().take(index).rev().copied();
+                    let mut before = bytes.iter().take(index).rev().map(|bytes| &**bytes);
                     Some(Privileged::FlagWrite(isa::of(self.machine).written(register, &mut before)))
                 }
                 None => continue,
