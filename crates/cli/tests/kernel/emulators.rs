@@ -1,0 +1,82 @@
+//! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version 4.
+
+use crate::guests::{Bench, kernel};
+use crate::record::{SHORT, bench, kept, measured, read};
+use lineup_model::access::CallEnd;
+use lineup_recording::Recording;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folder of QEMU 10's programs.
+fn newer_emulator() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new(root.join("scripts/qemu-fetch")).stderr(Stdio::inherit()).output();
+    let output = output.expect("scripts/qemu-fetch runs");
+    assert!(output.status.success(), "scripts/qemu-fetch failed");
+    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+}
+
+/// A clock, names and attributes of files, and what wakes a task.
+const REGIONS: [&str; 5] = ["sched_clock", "getname_flags", "vfs_getattr_nosec", "try_to_wake_up", "ttwu_do_activate"];
+
+fn record(bench: &Bench, image: &Path, out: &str, first_on_path: Option<&Path>) -> Recording {
+    let regions = REGIONS.iter().flat_map(|region| ["--region", region]);
+    let arguments: Vec<&str> = regions.chain(["--calls", "200", "--workload", SHORT, "--out", out]).collect();
+    let mut command = bench.command(image, &arguments);
+    if let Some(folder) = first_on_path {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders).expect("a PATH"));
+    }
+    let output = command.output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    read(&bench.folder.path().join(out))
+}
+
+/// The ways that a region's calls took, by their instructions: how many calls took each.
+fn ways(recording: &Recording, region: &str) -> BTreeMap<u64, usize> {
+    let mut ways = BTreeMap::new();
+    for call in measured(recording, region) {
+        assert_eq!(call.end, CallEnd::Returned, "{region}");
+        *ways.entry(call.own.instructions).or_default() += 1;
+    }
+    ways
+}
+
+/// The lines of code of kept calls that took this way.
+fn lines_of_code(recording: &Recording, region: &str, instructions: u64) -> BTreeSet<Vec<u64>> {
+    let calls = kept(recording, region).into_iter().filter(|call| call.instructions == instructions);
+    calls.map(|call| call.code_granules.clone()).collect()
+}
+
+/// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet them
+/// elsewhere, and take another way.
+#[test]
+fn two_emulators_record_the_same_calls() {
+    let bench = bench();
+    let image = bench.copy(&kernel("cloud"));
+    let older = record(&bench, &image, "older.rec", None);
+    let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()));
+    assert!(newer.header.emulator.contains("version 10."), "{}", newer.header.emulator);
+    assert_ne!(older.header.emulator, newer.header.emulator);
+    for region in REGIONS {
+        let both = [&older, &newer].map(|recording| ways(recording, region));
+        let shared: Vec<u64> = both[0].keys().filter(|way| both[1].contains_key(way)).copied().collect();
+        for taken in &both {
+            let all: usize = taken.values().sum();
+            let alike: usize = shared.iter().map(|way| taken[way]).sum();
+            assert!(4 * alike >= 3 * all, "{region}: {alike} of {all} calls took a way that both took");
+        }
+        for way in shared {
+            let [one, other] = [&older, &newer].map(|recording| lines_of_code(recording, region, way));
+            assert!(
+                one.is_empty() || other.is_empty() || !one.is_disjoint(&other),
+                "{region}, {way} instructions"
+            );
+        }
+    }
+    for recording in [&older, &newer] {
+        assert_eq!(recording.system.as_ref().expect("last words").interrupts_while_off, 0);
+    }
+}
