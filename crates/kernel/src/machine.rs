@@ -20,6 +20,8 @@ pub const MIN_MEMORY_MIB: u32 = 16;
 pub struct GuestMachine {
     /// The kernel's machine.
     pub machine: Machine,
+    /// Major and minor version of the emulator.
+    pub emulator: (u32, u32),
     /// Virtual CPUs.
     pub cpus: u32,
     /// Memory in MiB.
@@ -96,10 +98,10 @@ impl GuestMachine {
     }
 
     /// True when the guest's time is the count of its instructions, so that runs repeat to the bit. QEMU 7.2 does not bring up
-    /// a second x86 processor so; several then run on threads of their own, in real time.
+    /// a second x86 processor so; there several run on threads of their own, in real time.
     pub fn counts_time(&self) -> bool {
         let board = self.machine.description().board;
-        self.cpus == 1 || board.is_some_and(|board| board.counts_time_on_several_cpus)
+        self.cpus == 1 || board.is_some_and(|board| self.emulator >= board.counts_time_on_several_cpus_since)
     }
 
     /// The kernel's command line. A panic restarts the machine at once, which ends the emulator.
@@ -117,6 +119,7 @@ mod tests {
     fn guest(machine: Machine) -> GuestMachine {
         GuestMachine {
             machine,
+            emulator: (7, 2),
             cpus: 1,
             memory_mib: 512,
             kernel: "K".into(),
@@ -171,14 +174,15 @@ mod tests {
     }
 
     #[test]
-    fn time_is_counted_but_for_several_x86_processors() {
-        let counts = |machine, cpus| {
-            let arguments = GuestMachine { cpus, ..guest(machine) }.arguments().unwrap();
+    fn time_is_counted_but_for_several_x86_processors_of_older_emulators() {
+        let counts = |machine, cpus, emulator| {
+            let arguments = GuestMachine { cpus, emulator, ..guest(machine) }.arguments().unwrap();
             arguments.contains(&"-icount".to_owned())
         };
-        assert!(counts(Machine::X86_64, 1));
-        assert!(!counts(Machine::X86_64, 2));
-        assert!(counts(Machine::AArch64, 2));
+        assert!(counts(Machine::X86_64, 1, (7, 2)));
+        assert!(!counts(Machine::X86_64, 2, (7, 2)));
+        assert!(counts(Machine::X86_64, 2, (10, 0)));
+        assert!(counts(Machine::AArch64, 2, (7, 2)));
     }
 
     #[test]

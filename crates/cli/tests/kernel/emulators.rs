@@ -1,6 +1,6 @@
 //! One kernel under two emulators: QEMU 7.2, whose plugins speak version 1 of its interface, and QEMU 10 with version 4.
 
-use crate::guests::{Bench, kernel};
+use crate::guests::{Bench, busybox, kernel};
 use crate::record::{SHORT, bench, kept, measured, read};
 use lineup_model::access::CallEnd;
 use lineup_recording::Recording;
@@ -18,13 +18,16 @@ fn newer_emulator() -> PathBuf {
 }
 
 /// A clock, names and attributes of files, and what wakes a task.
-const REGIONS: [&str; 5] = ["sched_clock", "getname_flags", "vfs_getattr_nosec", "try_to_wake_up", "ttwu_do_activate"];
+const REGIONS: [&str; 5] =
+    ["sched_clock", "getname_flags", "vfs_getattr_nosec", "try_to_wake_up", "ttwu_do_activate"];
 
-fn record(bench: &Bench, image: &Path, out: &str, first_on_path: Option<&Path>) -> Recording {
+/// A recording under the installed emulator, or under the one in this folder.
+fn record(bench: &Bench, image: &Path, out: &str, folder: Option<&Path>, guest: &[&str]) -> Recording {
     let regions = REGIONS.iter().flat_map(|region| ["--region", region]);
-    let arguments: Vec<&str> = regions.chain(["--calls", "200", "--workload", SHORT, "--out", out]).collect();
+    let own = ["--calls", "200", "--workload", SHORT, "--out", out];
+    let arguments: Vec<&str> = regions.chain(own).chain(guest.iter().copied()).collect();
     let mut command = bench.command(image, &arguments);
-    if let Some(folder) = first_on_path {
+    if let Some(folder) = folder {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders).expect("a PATH"));
@@ -52,31 +55,63 @@ fn lines_of_code(recording: &Recording, region: &str, instructions: u64) -> BTre
 
 /// Ticks do not come at the same instructions, since each emulator ends blocks of code at other places: some calls meet them
 /// elsewhere, and take another way.
-#[test]
-fn two_emulators_record_the_same_calls() {
-    let bench = bench();
-    let image = bench.copy(&kernel("cloud"));
-    let older = record(&bench, &image, "older.rec", None);
-    let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()));
+fn the_same_calls(older: &Recording, newer: &Recording) {
     assert!(newer.header.emulator.contains("version 10."), "{}", newer.header.emulator);
     assert_ne!(older.header.emulator, newer.header.emulator);
     for region in REGIONS {
-        let both = [&older, &newer].map(|recording| ways(recording, region));
+        let both = [older, newer].map(|recording| ways(recording, region));
         let shared: Vec<u64> = both[0].keys().filter(|way| both[1].contains_key(way)).copied().collect();
         for taken in &both {
             let all: usize = taken.values().sum();
             let alike: usize = shared.iter().map(|way| taken[way]).sum();
-            assert!(4 * alike >= 3 * all, "{region}: {alike} of {all} calls took a way that both took");
-        }
-        for way in shared {
-            let [one, other] = [&older, &newer].map(|recording| lines_of_code(recording, region, way));
             assert!(
-                one.is_empty() || other.is_empty() || !one.is_disjoint(&other),
-                "{region}, {way} instructions"
+                4 * alike >= 3 * all,
+                "{region}: {alike} of {all} calls took a way that both took: {both:?}"
             );
         }
+        for way in shared {
+            let [one, other] = [older, newer].map(|recording| lines_of_code(recording, region, way));
+            let is_same = one.is_empty() || other.is_empty() || !one.is_disjoint(&other);
+            assert!(is_same, "{region}, {way} instructions");
+        }
     }
-    for recording in [&older, &newer] {
+    for recording in [older, newer] {
         assert_eq!(recording.system.as_ref().expect("last words").interrupts_while_off, 0);
     }
+}
+
+#[test]
+fn two_emulators_record_the_same_calls() {
+    let bench = bench();
+    let image = bench.copy(&kernel("cloud"));
+    let older = record(&bench, &image, "older.rec", None, &[]);
+    let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &[]);
+    the_same_calls(&older, &newer);
+}
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn two_emulators_record_the_same_calls_of_arm_kernels() {
+    for name in ["arm64", "armmp"] {
+        let bench = bench();
+        let fetched = kernel(name);
+        let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
+        let guest = ["--busybox", &busybox];
+        let older = record(&bench, &image, "older.rec", None, &guest);
+        let newer = record(&bench, &image, "newer.rec", Some(&newer_emulator()), &guest);
+        the_same_calls(&older, &newer);
+    }
+}
+
+#[test]
+#[ignore = "boots kernels; make test-kernel runs it"]
+fn two_x86_processors_repeat_to_the_bit_under_the_newer_emulator() {
+    let bench = bench();
+    let image = bench.copy(&kernel("cloud"));
+    let folder = newer_emulator();
+    let one = record(&bench, &image, "one.rec", Some(&folder), &["--cpus", "2"]);
+    record(&bench, &image, "two.rec", Some(&folder), &["--cpus", "2"]);
+    let bytes = |name: &str| std::fs::read(bench.folder.path().join(name)).expect("a recording");
+    assert!(bytes("one.rec") == bytes("two.rec"), "two runs of one command differ");
+    assert_eq!(one.system.as_ref().expect("last words").cpus.len(), 2);
 }

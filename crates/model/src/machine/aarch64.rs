@@ -33,6 +33,6 @@ pub(super) const DESCRIPTION: Description = Description {
         console: "ttyAMA0",
         cmdline: "",
         max_memory_mib: 65_536,
-        counts_time_on_several_cpus: true,
+        counts_time_on_several_cpus_since: (7, 1),
     }),
 };

@@ -119,8 +119,9 @@ pub struct Board {
     pub cmdline: &'static str,
     /// Memory in MiB that the board can have at most.
     pub max_memory_mib: u32,
-    /// True when several processors can share one clock that counts instructions, so that runs repeat to the bit.
-    pub counts_time_on_several_cpus: bool,
+    /// The emulator's first version, major and minor, under which several processors share one clock that counts instructions,
+    /// so that runs repeat to the bit.
+    pub counts_time_on_several_cpus_since: (u32, u32),
 }
 
 impl Machine {

@@ -126,12 +126,13 @@ impl BootOutcome {
 ///
 /// An error is something wrong on the host; what goes wrong in the guest is part of the outcome.
 pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOutcome> {
-    let (command, version) = find_emulator(request.image.machine)?;
+    let emulator = find_emulator(request.image.machine)?;
     let scratch = interrupts.temporary_folder().doing("cannot make a temporary folder")?;
     let initramfs = scratch.path().join("initramfs");
     std::fs::write(&initramfs, initramfs_of(request)?).doing("cannot write the initramfs")?;
     let machine = GuestMachine {
         machine: request.image.machine,
+        emulator: emulator.version,
         cpus: request.cpus,
         memory_mib: request.memory_mib,
         kernel: kernel_file(request, scratch.path())?,
@@ -141,11 +142,11 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     };
     let arguments = machine.arguments()?.into_iter().map(Into::into);
     let invocation =
-        Run { command: [command.into()].into_iter().chain(arguments).collect(), ..Run::default() };
+        Run { command: [emulator.command.into()].into_iter().chain(arguments).collect(), ..Run::default() };
     let mut waiting = Waiting::start(&invocation, None, Streams::Piped, interrupts)?;
     let pipe =
         waiting.take_pipe().ok_or_else(|| Error::Start("the emulator's console is not connected".into()))?;
-    let mut watch = Watch::new(request, version);
+    let mut watch = Watch::new(request, emulator.name);
     waiting.release()?;
     let chunks = read_in_background(pipe);
     let ended = watch.follow(&chunks, interrupts)?;
@@ -158,8 +159,18 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     Ok(watch.outcome(Some((finished.ending, complaint))))
 }
 
+/// An emulator of whole systems.
+pub struct Emulator {
+    /// Its file.
+    pub command: PathBuf,
+    /// How it names itself.
+    pub name: String,
+    /// Major and minor version.
+    pub version: (u32, u32),
+}
+
 /// The emulator for a machine, if it is new enough.
-pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
+pub fn find_emulator(machine: Machine) -> Result<Emulator> {
     let board = board(machine)?;
     let (name, package) = (board.emulator, board.package);
     let command = on_path(name).ok_or_else(|| Error::not_installed(name, package))?;
@@ -169,7 +180,7 @@ pub fn find_emulator(machine: Machine) -> Result<(PathBuf, String)> {
     let first = output.lines().next().unwrap_or_default().to_owned();
     let (major, minor) = OLDEST_EMULATOR;
     match emulator_version(&output) {
-        Some(version) if version >= OLDEST_EMULATOR => Ok((command, first)),
+        Some(version) if version >= OLDEST_EMULATOR => Ok(Emulator { command, name: first, version }),
         Some(_) => Err(Error::Tool {
             tool: first,
             what: format!("is too old: {major}.{minor} or later is needed"),

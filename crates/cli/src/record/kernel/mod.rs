@@ -241,7 +241,7 @@ fn plan(
     let system = system_plan(options, kernel, symbols, &regions)?;
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
-    header.emulator = find_emulator(kernel.machine)?.1;
+    header.emulator = find_emulator(kernel.machine)?.name;
     let window_bytes = match wanted.what {
         What::Calls => 0,
         What::Whole { window_bytes } => window_bytes,
