@@ -1,10 +1,13 @@
 //! What one guest thread is doing: its open calls and what they touched. Fed by callbacks of that thread
 //! only, so nothing here is shared.
 
-use crate::blocks::{Block, Linkage, Site, Special};
+mod binding;
+
+use crate::blocks::{Block, Site, Special};
 use crate::flow::Flow;
 use crate::thinning::Thinning;
 use crate::tracker::{CallSite, Tracker};
+use binding::Binding;
 use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, TimeMark};
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
@@ -25,15 +28,6 @@ struct OpenCall {
     dropped: u64,
     /// Goes into the recording; else only its instructions are counted.
     kept: bool,
-}
-
-/// The dynamic linker at work inside a call.
-#[derive(Clone, Copy, Debug)]
-struct Binding {
-    /// Activations open when it began.
-    depth: usize,
-    /// It was reached; else control is in the stub still.
-    begun: bool,
 }
 
 /// What a thread does and does not do in this run.
@@ -261,47 +255,6 @@ impl<Own> Thread<Own> {
     pub fn miss(&mut self) {
         self.gaps += 1;
         self.open.iter_mut().for_each(|call| call.head.missed_blocks += 1);
-    }
-
-    /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through
-    /// the common stub, and goes on to the function by a jump on the same level.
-    fn follow_binding(&mut self, previous: &Block, block: &Block) {
-        match &mut self.binding {
-            None if block.linkage == Linkage::Common => {
-                self.binding = Some(Binding { depth: self.tracker.depth(), begun: false });
-                // On Arm the stub is the same whether the function is known or not.
-                if previous.linkage == Linkage::Stub && self.manner.uses_slots {
-                    self.move_to_binding(previous);
-                }
-            }
-            None => {}
-            Some(binding) => {
-                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
-                let flow = previous.facts.flow;
-                let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
-                let is_jump = goes_on && self.tracker.depth() == binding.depth;
-                let is_over = (is_jump && binding.begun) || self.tracker.depth() < binding.depth;
-                binding.begun |= is_jump;
-                if is_over {
-                    self.binding = None;
-                }
-            }
-        }
-    }
-
-    /// The stub that led to the common one was executed only because the function was not known yet.
-    fn move_to_binding(&mut self, stub: &Block) {
-        for call in &mut self.open {
-            let moved = stub.instructions.min(call.head.instructions);
-            call.head.instructions -= moved;
-            call.head.binding_instructions += moved;
-        }
-        let least = self.open.last().map_or(0, |call| call.first_access);
-        while self.accesses.len() > least
-            && self.accesses.last().is_some_and(|last| (stub.facts.start..stub.facts.end).contains(&last.pc))
-        {
-            self.accesses.pop();
-        }
     }
 
     /// A region's entry was reached; `entry` is made when the call is to be recorded.

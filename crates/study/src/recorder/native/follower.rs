@@ -1,5 +1,7 @@
 //! The engine's log → calls in a recording.
 
+mod finish;
+
 use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
@@ -15,10 +17,9 @@ use lineup_model::access::{
     AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, code_granules,
 };
 use lineup_model::process::Origin;
-use lineup_model::region::RegionId;
+use lineup_recording::RegionCounts;
 use lineup_recording::native::{Definition, Form, entry, record, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{RegionCounts, Summary, Unfollowed};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -462,57 +463,6 @@ impl<'a> Follower<'a> {
             self.process.write(&mut thread.encoder)?;
         }
         Ok(())
-    }
-
-    /// Writes what has waited, and the counts, with the programs that ran unrecorded.
-    pub(super) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
-        self.process.output().start()?;
-        let ended = self.end();
-        let mut counts = std::mem::take(&mut self.counts);
-        for (number, counts) in counts.iter_mut().enumerate() {
-            counts.seen = self.memory.region(number, region::CALLS);
-            counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
-        }
-        let regions = self.plan.header.regions.iter();
-        let is_out = |id: RegionId| self.memory.region(usize::from(id.0), region::IS_OUT) != 0;
-        let ran_untouched = regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
-            format!(
-                "calls of {} after the last that was wanted ran untouched and were not counted",
-                region.name
-            )
-        });
-        let mut notes: Vec<String> = ran_untouched.collect();
-        let forked = match self.memory.word(word::FORKED) {
-            0 => None,
-            1 => Some("a process was forked off".to_owned()),
-            many => Some(format!("{many} processes were forked off")),
-        };
-        let numbers = 0..self.pickers.len();
-        let unwatched: u64 = numbers.map(|number| self.memory.region(number, region::UNWATCHED)).sum();
-        notes.extend(forked.map(|forked| match unwatched {
-            0 => format!("{forked}, and called none of these functions"),
-            calls => format!("{forked}; calls of these functions there, not recorded: {calls}"),
-        }));
-        let passed_over = self.memory.word(word::PASSED_OVER);
-        if passed_over > 0 {
-            notes.push(format!(
-                "{passed_over} calls were not recorded, since too many threads were inside calls"
-            ));
-        }
-        notes.extend(self.process.notes());
-        notes.append(&mut self.notes);
-        let mut encoder = self.process.encoder();
-        encoder.summary(&Summary {
-            process: self.process.id,
-            regions: counts,
-            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            threads: self.ended_threads,
-            unfollowed,
-            notes,
-            ..Summary::default()
-        });
-        self.process.write(&mut encoder)?;
-        ended
     }
 }
 

@@ -1,0 +1,57 @@
+//! The dynamic linker's work inside a call: it is told apart from the call's own.
+
+use super::Thread;
+use crate::blocks::{Block, Linkage};
+use crate::flow::Flow;
+
+/// The dynamic linker at work inside a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Binding {
+    /// Activations open when it began.
+    depth: usize,
+    /// It was reached; else control is in the stub still.
+    begun: bool,
+}
+
+impl<Own> Thread<Own> {
+    /// Notices when the dynamic linker begins to look for a function and when it has found it. It is reached through
+    /// the common stub, and goes on to the function by a jump on the same level.
+    pub(super) fn follow_binding(&mut self, previous: &Block, block: &Block) {
+        match &mut self.binding {
+            None if block.linkage == Linkage::Common => {
+                self.binding = Some(Binding { depth: self.tracker.depth(), begun: false });
+                // On Arm the stub is the same whether the function is known or not.
+                if previous.linkage == Linkage::Stub && self.manner.uses_slots {
+                    self.move_to_binding(previous);
+                }
+            }
+            None => {}
+            Some(binding) => {
+                // On i386 the linker goes on by a `ret` to an address that it put on the stack.
+                let flow = previous.facts.flow;
+                let goes_on = flow == Flow::Indirect || self.tracker.lost_return(flow);
+                let is_jump = goes_on && self.tracker.depth() == binding.depth;
+                let is_over = (is_jump && binding.begun) || self.tracker.depth() < binding.depth;
+                binding.begun |= is_jump;
+                if is_over {
+                    self.binding = None;
+                }
+            }
+        }
+    }
+
+    /// The stub that led to the common one was executed only because the function was not known yet.
+    fn move_to_binding(&mut self, stub: &Block) {
+        for call in &mut self.open {
+            let moved = stub.instructions.min(call.head.instructions);
+            call.head.instructions -= moved;
+            call.head.binding_instructions += moved;
+        }
+        let least = self.open.last().map_or(0, |call| call.first_access);
+        while self.accesses.len() > least
+            && self.accesses.last().is_some_and(|last| (stub.facts.start..stub.facts.end).contains(&last.pc))
+        {
+            self.accesses.pop();
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The end of a log: the counts of its process, and what the user should know.
+
+use super::Follower;
+use crate::error::Result;
+use lineup_model::region::RegionId;
+use lineup_recording::native::{region, word};
+use lineup_recording::{RegionCounts, Summary, Unfollowed};
+
+impl Follower<'_> {
+    /// Writes what has waited, and the counts, with the programs that ran unrecorded.
+    pub(in crate::recorder::native) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
+        self.process.output().start()?;
+        let ended = self.end();
+        let regions = self.counts_in_all();
+        let notes = self.all_notes();
+        let mut encoder = self.process.encoder();
+        encoder.summary(&Summary {
+            process: self.process.id,
+            regions,
+            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            threads: self.ended_threads,
+            unfollowed,
+            notes,
+            ..Summary::default()
+        });
+        self.process.write(&mut encoder)?;
+        ended
+    }
+
+    /// The counts of all threads, and those that the engine keeps.
+    fn counts_in_all(&mut self) -> Vec<RegionCounts> {
+        let mut counts = std::mem::take(&mut self.counts);
+        for (number, counts) in counts.iter_mut().enumerate() {
+            counts.seen = self.memory.region(number, region::CALLS);
+            counts.in_handlers = self.memory.region(number, region::IN_HANDLERS);
+        }
+        counts
+    }
+
+    fn all_notes(&mut self) -> Vec<String> {
+        let regions = self.plan.header.regions.iter();
+        let is_out = |id: RegionId| self.memory.region(usize::from(id.0), region::IS_OUT) != 0;
+        let ran_untouched = regions.filter(|(id, _)| is_out(*id)).map(|(_, region)| {
+            format!(
+                "calls of {} after the last that was wanted ran untouched and were not counted",
+                region.name
+            )
+        });
+        let mut notes: Vec<String> = ran_untouched.chain(self.note_of_forks()).collect();
+        let passed_over = self.memory.word(word::PASSED_OVER);
+        if passed_over > 0 {
+            notes.push(format!(
+                "{passed_over} calls were not recorded, since too many threads were inside calls"
+            ));
+        }
+        notes.extend(self.process.notes());
+        notes.append(&mut self.notes);
+        notes
+    }
+
+    fn note_of_forks(&self) -> Option<String> {
+        let forked = match self.memory.word(word::FORKED) {
+            0 => return None,
+            1 => "a process was forked off".to_owned(),
+            many => format!("{many} processes were forked off"),
+        };
+        let numbers = 0..self.pickers.len();
+        let unwatched: u64 = numbers.map(|number| self.memory.region(number, region::UNWATCHED)).sum();
+        Some(match unwatched {
+            0 => format!("{forked}, and called none of these functions"),
+            calls => format!("{forked}; calls of these functions there, not recorded: {calls}"),
+        })
+    }
+}
