@@ -6,8 +6,8 @@
 //! page. Sequences that fault natively are left out. Arguments: a seed, how many sequences, and the number of one that is
 //! to run alone.
 //!
-//! A sum of what each sequence leaves is printed, too: recorded as a whole program, both runs are from the code cache, and
-//! what is printed is compared with what the program prints alone.
+//! With the argument `sums` a sum of what each sequence leaves is printed: recorded as a whole program, both runs are from
+//! the code cache, and what is printed is compared with what the program prints alone.
 
 use iced_x86::{
     Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -19,6 +19,7 @@ use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Instructions of a sequence.
 const INSTRUCTIONS: usize = 24;
@@ -85,8 +86,16 @@ pub struct State {
 
 /// Where a native run goes on that has faulted.
 static mut FAULTED: [u64; 32] = [0; 32];
+/// Set while a native run is under way.
+static RUNS_NATIVELY: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn on_fault(_signal: i32) {
+extern "C" fn on_fault(signal: i32) {
+    if !RUNS_NATIVELY.swap(false, Ordering::Relaxed) {
+        // What faults in the cache and not natively ends the program by that signal.
+        // SAFETY: as the program had it before. The instruction that has faulted is executed again.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
+    }
     // SAFETY: only while a native run is under way, which has set the place.
     unsafe { jump(&raw mut FAULTED, 1) }
 }
@@ -310,20 +319,24 @@ fn runs_natively(code: *const u8, state: &mut State) -> bool {
         if set_jump(&raw mut FAULTED, 1) != 0 {
             return false;
         }
+        RUNS_NATIVELY.store(true, Ordering::Relaxed);
         lineup_sequence_run(code, state);
     }
+    RUNS_NATIVELY.store(false, Ordering::Relaxed);
     true
 }
 
-fn set_handlers(handler: usize) {
+fn set_handlers() {
     for signal in [libc::SIGILL, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGTRAP] {
-        // SAFETY: a handler that jumps, or the usual one.
-        unsafe { libc::signal(signal, handler) };
+        // SAFETY: a handler that jumps, or sets the usual one.
+        unsafe { libc::signal(signal, on_fault as *const () as usize) };
     }
 }
 
 fn main() {
     let mut words = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
+    let prints_sums = std::env::args().any(|word| word == "sums");
+    set_handlers();
     let (seed, count, only) = (words.next().unwrap_or(1), words.next().unwrap_or(1000), words.next());
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut factory = InstructionInfoFactory::new();
@@ -349,18 +362,18 @@ fn main() {
             }
             let (mut native, mut cached) = (begin.clone(), begin);
             place.data().copy_from_slice(&memory);
-            set_handlers(on_fault as *const () as usize);
             if !runs_natively(code, &mut native) {
                 faulted += 1;
                 continue;
             }
-            set_handlers(libc::SIG_DFL);
             let after = place.data().to_vec();
             place.data().copy_from_slice(&memory);
             // SAFETY: it has run natively from the same state.
             unsafe { run_watched(code, &mut cached) };
             run += 1;
-            println!("sum {number} {:016x}", sum(&compared(&native), &after));
+            if prints_sums {
+                println!("sum {number} {:016x}", sum(&compared(&native), &after));
+            }
             if compared(&native) != compared(&cached) || after != place.data() {
                 different += 1;
                 // SAFETY: the sequence's code.

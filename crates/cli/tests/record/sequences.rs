@@ -334,9 +334,10 @@ fn whatever_random_bytes_decode_to_does_the_same_when_all_of_the_program_is_coun
     let example = example.to_str().expect("a path");
     for seed in 1_u64..=rounds {
         let seed = (100 + seed).to_string();
-        let alone = || sums(&Command::new(example).args([&seed, "1000"]).output().expect("the example"));
+        let alone =
+            || sums(&Command::new(example).args([&seed, "1000", "sums"]).output().expect("the example"));
         let folder = tempfile::tempdir().expect("a folder");
-        let options = ["--engine", "native", "--whole-program", "--", example, &seed, "1000"];
+        let options = ["--engine", "native", "--whole-program", "--", example, &seed, "1000", "sums"];
         let counted = sums(&crate::program::lineup_record(folder.path(), &options));
         let (one, other) = (alone(), alone());
         assert_eq!((one.len(), one.len()), (other.len(), counted.len()), "seed {seed}");
