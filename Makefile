@@ -57,7 +57,8 @@ suites: setup-test
 
 # Attaches to a Redis server under load, COUNT times.
 attachments: setup-test
-	cargo build --release -p lineup -p lineup-engine
+	cargo build --release -p lineup-engine
+	cargo build --release -p lineup-study --example attachments
 	[ -e target/suites/redis.built ] || SUITES=$(CURDIR)/target/suites scripts/suites redis
 	SUITES=$(CURDIR)/target/suites scripts/attachments $(or $(COUNT),1000)
 
