@@ -44,6 +44,10 @@ pub(crate) struct Options {
     /// With --calls: record the first ones instead
     #[arg(long, requires = "calls")]
     first: bool,
+    /// Record at most this many calls of each region in a second, spread over all of them, natively: a server under load
+    /// goes on at nearly its own speed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "whole_program", "one_pass", "kernel"])]
+    calls_per_second: Option<u64>,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
@@ -209,9 +213,12 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (Some(EngineName::Qemu), Some(_)) => {
                 bail!("the emulator attaches to no process; leave --engine qemu out")
             }
+            (Some(EngineName::Qemu), _) if options.calls_per_second.is_some() => {
+                bail!("--calls-per-second is the native engine's; leave --engine qemu out")
+            }
             (Some(name), _) => name.into(),
             (None, Some(_)) => Engine::Native,
-            (None, None) if options.children => Engine::Native,
+            (None, None) if options.children || options.calls_per_second.is_some() => Engine::Native,
             (None, None) => Engine::Fitting,
         },
         process: options.pid,
@@ -224,6 +231,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         },
         max_calls: options.calls,
         selection: options.selection(),
+        calls_per_second: options.calls_per_second,
         // A process that is left running is left as soon as there is nothing more to record.
         stop_after: options.limits.stop_after().or_else(|| {
             let first = options.calls.filter(|_| options.first && options.pid.is_some());

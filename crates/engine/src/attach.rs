@@ -1,15 +1,17 @@
-//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library, call
-//! these functions one after the other, and unload it.
+//! Coming to a program that runs already, and leaving it: the command has a thread of the program load the library and make
+//! a thread of the engine's own ([`crate::own_thread`]), which calls these functions one after the other.
 //!
 //! 1. [`lineup_engine_attach`] makes all code, but changes none of the program's: it lists what is to be changed.
 //! 2. The command changes it while all threads stand still, outside what is changed.
 //! 3. [`lineup_engine_begin`] takes the signals' handlers over.
 //! 4. [`lineup_engine_leave`] gives these back; threads leave the cache when they come to the engine next. The command
 //!    takes its changes back, and leads threads out that wait in system calls.
-//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back`] unmaps its memory.
+//! 5. When no thread is in the engine's code, nor comes back to it, [`lineup_engine_give_back`] unmaps its memory. The
+//!    engine's own thread ends, and a thread of the program unloads the library.
 
 use crate::engine;
 use crate::holdings;
+use crate::lock;
 use crate::patch;
 use crate::shared::Shared;
 use crate::signals;
@@ -105,6 +107,7 @@ pub extern "C" fn lineup_engine_leave() -> u64 {
 /// No thread is in the engine's code or comes back to it, but for the caller, who unloads the library next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_engine_give_back() -> u64 {
+    lock::forget();
     // SAFETY: the caller's promise; nothing here uses the heap from now on.
     unsafe { holdings::give_back() };
     1

@@ -1,5 +1,6 @@
 //! Blocks of the program's code in the cache, and what they are made from.
 
+use crate::addresses::{Map, Set};
 use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::gates;
@@ -8,7 +9,7 @@ use crate::patch;
 use crate::restore::Patch;
 use crate::translate::{Task, Translated, Ways, translate};
 use lineup_recording::native::{Definition, note, sieve};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 
@@ -34,13 +35,13 @@ pub(crate) struct Blocks {
     pub(crate) links: Vec<u64>,
     /// Addresses of blocks in the program, by where they begin in the cache.
     places: BTreeMap<u64, u64>,
-    leaves: HashMap<u64, u64>,
-    ways_in: HashMap<u64, u64>,
+    leaves: Map<u64>,
+    ways_in: Map<u64>,
     /// System calls by what follows them.
-    pub(crate) calls: HashMap<u64, Ways<u64>>,
-    pub(crate) entries: HashSet<u64>,
+    pub(crate) calls: Map<Ways<u64>>,
+    pub(crate) entries: Set,
     /// Instructions that a jump stands in place of, and where they are now.
-    pub(crate) moved: HashMap<u64, u64>,
+    pub(crate) moved: Map<u64>,
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
     mappings: Vec<Mapping>,
@@ -57,11 +58,11 @@ impl Blocks {
             blocks: BTreeMap::new(),
             links: Vec::new(),
             places: BTreeMap::new(),
-            leaves: HashMap::new(),
-            ways_in: HashMap::new(),
-            calls: HashMap::new(),
-            entries: HashSet::new(),
-            moved: HashMap::new(),
+            leaves: Map::default(),
+            ways_in: Map::default(),
+            calls: Map::default(),
+            entries: Set::default(),
+            moved: Map::default(),
             patches: Vec::new(),
             mappings: Vec::new(),
             near: Vec::new(),

@@ -3,6 +3,7 @@
 //! A return has one byte. The five of a jump take the place of what stands before it in its straight line of code, or of
 //! filler behind it; nothing may jump to the middle of these. What cannot be done so is refused.
 
+use crate::addresses::{Map, Set};
 use crate::engine::Engine;
 use crate::maps;
 use crate::patch::{self, JUMP_BYTES, Near};
@@ -13,7 +14,6 @@ use iced_x86::{
     InstructionBlock, Mnemonic, OpKind, Register,
 };
 use lineup_recording::native::{Refusal, entry, timed, word};
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -56,7 +56,7 @@ struct Ends {
 /// All instructions of a function, and where its own code jumps.
 struct Whole {
     parts: Vec<(Part, Vec<Instruction>)>,
-    targets: HashSet<u64>,
+    targets: Set,
     /// It has jumps to places that are not known: they may be its ends, and its code may be jumped to anywhere.
     is_unclear: bool,
 }
@@ -74,7 +74,7 @@ impl Whole {
             (part, code)
         };
         let parts: Vec<(Part, Vec<Instruction>)> = parts.into_iter().map(decode).collect();
-        let mut whole = Whole { parts, targets: HashSet::new(), is_unclear: false };
+        let mut whole = Whole { parts, targets: Set::default(), is_unclear: false };
         let own: Vec<Instruction> = whole.own().copied().collect();
         let jumps = own.iter().filter(|one| one.flow_control() != FlowControl::Call);
         whole.targets = jumps.map(Instruction::near_branch_target).filter(|target| *target != 0).collect();
@@ -227,7 +227,7 @@ pub(crate) fn all(engine: &Engine) {
         };
         maps.iter().any(holds)
     };
-    let mut regions: HashMap<u64, Vec<Asked>> = HashMap::new();
+    let mut regions: Map<Vec<Asked>> = Map::default();
     for asked in (0..entries).filter_map(asked).filter(is_code) {
         regions.entry(asked.region & !timed::PART).or_default().push(asked);
     }
@@ -386,7 +386,7 @@ impl Writer<'_> {
     /// Puts pieces one behind the other into memory near a place; where they begin.
     fn put(&mut self, near: u64, pieces: &[Piece<'_>]) -> Result<u64, Refusal> {
         let place = patch::place_near(&mut self.near, &(near..near + JUMP_BYTES))?;
-        let at = (place.at + place.used).next_multiple_of(16);
+        let at = place.next();
         let mut code = Vec::new();
         for piece in pieces {
             match piece {
@@ -403,12 +403,7 @@ impl Writer<'_> {
 
     fn place(&mut self, near: u64, code: &[u8]) -> Result<u64, Refusal> {
         let place = patch::place_near(&mut self.near, &(near..near + JUMP_BYTES))?;
-        let at = (place.at + place.used).next_multiple_of(16);
-        if !self.memory.write_at(code, at) {
-            return Err(Refusal::NoRoom);
-        }
-        place.used = at + code.len() as u64 - place.at;
-        Ok(at)
+        place.put(&self.memory, code).ok_or(Refusal::NoRoom)
     }
 }
 

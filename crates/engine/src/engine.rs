@@ -128,7 +128,11 @@ impl Engine {
             }
             reason::ENTER => {
                 is_first = slots.thread == 0;
-                match (!is_first || self.begin_thread(slots)) && self.has_chunk(slots) && self.enter(slots) {
+                let is_begun = self.is_within_pace(slots)
+                    && (!is_first || self.begin_thread(slots))
+                    && self.has_chunk(slots)
+                    && self.enter(slots);
+                match is_begun {
                     true => self.find(slots, pc, |block| block.body),
                     false => self.leave(slots, pc),
                 }
@@ -283,6 +287,21 @@ impl Engine {
         let signals = system::block_signals();
         whole.retired.with(|all| all.push(Retired { owner, memory: thread.memory }));
         system::restore_signals(signals);
+    }
+
+    /// Whether this call may be recorded where only so many a second are: it is one of them then.
+    fn is_within_pace(&self, slots: &mut Slots) -> bool {
+        if self.shared.word(word::IS_PACED).load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        // SAFETY: as in `enter`.
+        let entry = unsafe { &*(slots.entry as *const Entry) };
+        let is_within = self.shared.takes_one(entry.region_number);
+        if !is_within && slots.thread == 0 {
+            // The stack of threads that are not known is used under its lock alone.
+            slots.own_stack = 0;
+        }
+        is_within
     }
 
     fn enter(&self, slots: &mut Slots) -> bool {

@@ -14,6 +14,7 @@
 //! * No memory is writable and executable at one place.
 //! * What cannot be translated is executed natively and told.
 
+mod addresses;
 mod assembly;
 mod slots;
 pub mod translate;
@@ -30,6 +31,7 @@ mod heap;
 mod holdings;
 mod lock;
 mod maps;
+mod own_thread;
 mod patch;
 mod processes;
 mod restore;

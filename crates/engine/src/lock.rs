@@ -2,7 +2,37 @@
 
 use std::cell::UnsafeCell;
 use std::hint;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// A word that holds the number of this process, or 0; null where there is none. The kernel empties it in processes that
+/// are forked off, and leaves it to those that borrow this one's memory and so its locks.
+static OWN: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+
+/// Keeps this process's number in a word from now on: asking the kernel takes longer than most of what locks are held for.
+/// The word must be emptied in processes that are forked off, and stay until [`forget`] is called.
+pub(crate) fn remember(word: &'static AtomicU32) {
+    OWN.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
+}
+
+/// Before the word of [`remember`] goes.
+pub(crate) fn forget() {
+    OWN.store(ptr::null_mut(), Ordering::Release);
+}
+
+fn own_process() -> u32 {
+    let ask = || crate::system::process() as u32;
+    // SAFETY: null, or a word that stays, as `remember` was promised.
+    let Some(word) = (unsafe { OWN.load(Ordering::Acquire).as_ref() }) else { return ask() };
+    match word.load(Ordering::Relaxed) {
+        0 => {
+            let own = ask();
+            word.store(own, Ordering::Relaxed);
+            own
+        }
+        own => own,
+    }
+}
 
 /// A value that one thread at a time uses, for short.
 pub(crate) struct Lock<T> {
@@ -22,7 +52,7 @@ impl<T> Lock<T> {
     /// Does something with the value. In a process that was forked off while another thread of its parent held the lock,
     /// that thread is not there: the lock is taken from it.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        let own = crate::system::process() as u32;
+        let own = own_process();
         let mut tries = 0u32;
         loop {
             let taken = self.holder.compare_exchange_weak(0, own, Ordering::Acquire, Ordering::Relaxed);
@@ -55,6 +85,17 @@ impl<T> Lock<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_is_asked_for_once_and_again_where_the_word_is_empty() {
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        remember(&WORD);
+        let own = std::process::id();
+        assert_eq!((own_process(), WORD.swap(0, Ordering::Relaxed)), (own, own));
+        assert_eq!((own_process(), WORD.load(Ordering::Relaxed)), (own, own));
+        forget();
+        assert_eq!(own_process(), own);
+    }
 
     #[test]
     fn a_holder_in_another_process_does_not_keep_ours_waiting() {

@@ -27,8 +27,24 @@ const MOST_LOOKED_AT: u64 = 1 << 20;
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
 /// file.
 pub(crate) struct Near {
-    pub(crate) at: u64,
-    pub(crate) used: u64,
+    at: u64,
+    used: u64,
+}
+
+impl Near {
+    /// Where the next code goes.
+    pub(crate) fn next(&self) -> u64 {
+        (self.at + self.used).next_multiple_of(16)
+    }
+
+    /// Puts code there. `None` when it cannot be written.
+    pub(crate) fn put(&mut self, memory: &File, code: &[u8]) -> Option<u64> {
+        let at = self.next();
+        memory.write_at(code, at).then(|| {
+            self.used = at + code.len() as u64 - self.at;
+            at
+        })
+    }
 }
 
 /// Asks the command for entries in files that were mapped just now, and patches them: nobody executes them yet.
@@ -141,14 +157,16 @@ pub(crate) fn system_calls(engine: &Engine) {
         led.push((libc::SYS_rt_sigaction, signals::from_site as *const () as u64, false));
     }
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     for mapping in others_code(maps::read(), system_calls as *const () as u64) {
         let range = mapping.range;
         let mut code = vec![0; (range.end - range.start) as usize];
         let read = system::read_memory(range.start, &mut code);
         for (offset, led) in sites(&code[..read], &led) {
-            lead(engine, &memory, range.start + offset as u64, led);
+            lead(engine, (&memory, &mut near), range.start + offset as u64, led);
         }
     }
+    engine.code.with(|code| code.near = near);
 }
 
 /// Where `mov eax, number; syscall` stands in code.
@@ -172,14 +190,16 @@ fn others_code(maps: Vec<maps::Mapping>, own: u64) -> Vec<maps::Mapping> {
 }
 
 /// Leads a system call to its function.
-fn lead(engine: &Engine, memory: &File, site: u64, (number, function, goes_on): &Led) {
-    const PAGE_BYTES: usize = 4096;
+fn lead(
+    engine: &Engine,
+    (memory, near): (&File, &mut Vec<Near>),
+    site: u64,
+    (number, function, goes_on): &Led,
+) {
     // What the jump replaces, and the two bytes of the call.
     let code = gates::in_place_of_call(*function, goes_on.then_some(*number as u32), site + JUMP_BYTES + 2);
-    let Some((at, made)) = memory_near(&(site..site + JUMP_BYTES), PAGE_BYTES) else { return };
-    // SAFETY: our own page, which nobody executes yet.
-    unsafe { made.copy_from_nonoverlapping(code.as_ptr(), code.len()) };
-    if system::protect(made, PAGE_BYTES, libc::PROT_READ | libc::PROT_EXEC) {
+    let Ok(place) = place_near(near, &(site..site + JUMP_BYTES)) else { return };
+    if let Some(at) = place.put(memory, &code) {
         write(engine, memory, site, at, &[]);
     }
 }
@@ -229,7 +249,7 @@ fn prepare(
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
     let place = place_near(near, &(pc..pc + JUMP_BYTES))?;
-    let at = (place.at + place.used).next_multiple_of(16);
+    let at = place.next();
     let mut code = gates::thunk(&raw const *entry as u64, common);
     let moved_to = at + code.len() as u64;
     let encoded = InstructionBlock::new(&moved, moved_to);
@@ -240,10 +260,7 @@ fn prepare(
     let places =
         places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
     code.extend(encoded.code_buffer);
-    if !memory.write_at(&code, at) {
-        return Err(Refusal::NoRoom);
-    }
-    place.used = at + code.len() as u64 - place.at;
+    place.put(memory, &code).ok_or(Refusal::NoRoom)?;
     Ok((at, places))
 }
 

@@ -85,6 +85,17 @@ impl Shared {
         Some(self.word(word::FIRST_REGION + number * region::WORDS))
     }
 
+    /// Whether one more call of a region may be recorded; it is counted then.
+    pub(crate) fn takes_one(&self, number: u64) -> bool {
+        let Some(number) = usize::try_from(number).ok().filter(|number| *number < region::MOST) else {
+            return false;
+        };
+        let of = |field: usize| self.word(word::FIRST_REGION + number * region::WORDS + field);
+        let allowed = of(region::ALLOWED).load(Ordering::Relaxed);
+        let next = |taken: u64| (taken < allowed).then_some(taken + 1);
+        of(region::TAKEN).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
     /// A word of an entry.
     pub(crate) fn entry(&self, number: usize, field: usize) -> &AtomicU64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + field)

@@ -8,7 +8,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
-use crate::{ends, patch, stamps, system};
+use crate::{ends, lock, patch, stamps, system};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -238,8 +238,10 @@ fn parts() -> Option<Parts> {
     if !system::wipe_on_fork(page, 4096) {
         return None;
     }
-    // SAFETY: zeroed memory of our own that is never given back.
+    // SAFETY: zeroed memory of our own that stays as long as the engine.
     let is_on = unsafe { &*page.cast::<AtomicU8>() };
+    // SAFETY: as above, on a cache line of its own.
+    lock::remember(unsafe { &*page.wrapping_add(64).cast::<AtomicU32>() });
     let stack = system::memory(FIRST_STACK_BYTES)? as u64;
     let slots = gates::slots_distance();
     let places = Places {

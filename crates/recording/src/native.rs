@@ -118,10 +118,12 @@ pub mod word {
     pub const ALLOCATORS: usize = 42;
     /// Files whose functions' callers can be found, see [`super::heap`].
     pub const UNWOUND: usize = 43;
+    /// Not 0 when only so many calls a second are recorded: see [`super::region::ALLOWED`].
+    pub const IS_PACED: usize = 44;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
-    pub const FIRST_CHUNK: usize = 512;
+    pub const FIRST_CHUNK: usize = 1024;
     /// Number of the first entry: see [`super::entry`].
     pub const FIRST_ENTRY: usize = 1536;
 }
@@ -159,7 +161,7 @@ pub mod note {
 /// Words of a region.
 pub mod region {
     /// Words of each.
-    pub const WORDS: usize = 6;
+    pub const WORDS: usize = 8;
     /// Calls counted.
     pub const CALLS: usize = 0;
     /// A call is recorded when its position lies below this.
@@ -172,6 +174,10 @@ pub mod region {
     pub const IS_OUT: usize = 4;
     /// Calls in processes that were forked off, and once nothing is recorded any more.
     pub const UNWATCHED: usize = 5;
+    /// Where only so many calls a second are recorded: those that were begun to be recorded.
+    pub const TAKEN: usize = 6;
+    /// So many may be by now, as the command says.
+    pub const ALLOWED: usize = 7;
     /// Regions at most.
     pub const MOST: usize = 64;
 }

@@ -128,6 +128,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         process: options.pid,
         regions: options.regions.iter().cloned().collect(),
         selection: Selection::First,
+        calls_per_second: None,
         stop_after: options.limits.stop_after(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)

@@ -116,6 +116,28 @@ fn calls_of_an_attached_process_are_those_of_one_that_is_started() {
 }
 
 #[test]
+fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
+    let (program, running) = server();
+    let (folder, process) = (program.folder.path(), running.0.id());
+    let options = ["--region", "work", "--calls-per-second", "200", "--max-seconds", "1"];
+    let report = report(&lineup(folder, "record", process, &options));
+    let region = &report["regions"][0];
+    let (recorded, seen) = (region["recorded"].as_u64().unwrap_or(0), region["seen"].as_u64().unwrap_or(0));
+    // What was attached, and how long for, depends on the machine: twice as long is allowed for.
+    assert!(seen > 2000 && (1..=400).contains(&recorded), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("at most 200 calls of each function were recorded in a second"), "{notes}");
+    assert!(notes.contains("no thread of the process stood still for longer than"), "{notes}");
+    let bytes = std::fs::read(folder.join("lineup.rec")).expect("the recording");
+    let calls = lineup_recording::read_all(&bytes).expect("a readable recording").calls;
+    // Not the first ones alone.
+    let last = calls.iter().map(|call| call.sequence).max().unwrap_or(0);
+    assert!(last > seen / 2, "{last} of {seen}");
+    let printed = running.ended();
+    assert!(printed.contains("wrong 0\n"), "{printed}");
+}
+
+#[test]
 fn what_cannot_be_attached_to_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let source =

@@ -9,6 +9,7 @@ mod heap;
 mod heart;
 mod memory;
 mod output;
+mod pace;
 mod process_files;
 mod times;
 mod whole_program;
@@ -139,6 +140,7 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let mut followers = Followers::new(&memory, plan, task.output);
     followers.first().needs_all = request.engine == Engine::Fitting;
+    followers.keep_pace(request.calls_per_second);
     let lives = followers.lives.clone();
     let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
     let made = |number: usize| lives().made(number);

@@ -38,6 +38,8 @@ pub struct RecordRequest {
     pub max_calls: Option<u64>,
     /// Which calls these are.
     pub selection: Selection,
+    /// Calls recorded at most per region in a second, spread over all; the native engine's alone.
+    pub calls_per_second: Option<u64>,
     /// The program is ended when each region was called so often; the recording is then made in one pass, since a first
     /// run of a program that is ended does not say what it executed.
     pub stop_after: Option<u64>,
@@ -69,6 +71,7 @@ impl RecordRequest {
             mode,
             max_calls: None,
             selection: Selection::Spread,
+            calls_per_second: None,
             stop_after: None,
             warmup_calls: 0,
             caches: Vec::new(),

@@ -17,8 +17,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a process is looked at that is attached to.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often a process is looked at that is attached to: ever less often, up to that.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+const LATE: u32 = 20;
 
 /// Reads the log until the program has ended, and to its end.
 pub(super) type Follow<'a> = dyn FnMut(&AtomicBool) -> Result<()> + Send + 'a;
@@ -137,7 +138,7 @@ impl Task<'_> {
             let is_late = || self.request.run.max_time.is_some_and(|most| begun.elapsed() >= most);
             let is_enough = || self.request.stop_after.is_some_and(|calls| self.is_enough(calls, made));
             while attached.is_running() && !is_enough() && !is_late() && !interrupts.take() {
-                std::thread::sleep(LOOK);
+                std::thread::sleep((begun.elapsed() / LATE).clamp(LOOKS.0, LOOKS.1));
             }
             match attached.is_running() {
                 true => notes.extend(attached.leave()?.notes()),

@@ -4,6 +4,7 @@ mod finish;
 
 use super::memory::{Chunk, Memory};
 use super::output::Output;
+use super::pace::Pace;
 use super::process_files::ProcessFiles;
 use crate::error::Result;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
@@ -75,6 +76,7 @@ pub(super) struct Follower<'a> {
     pub(super) needs_all: bool,
     /// What the summary adds.
     pub(super) notes: Vec<String>,
+    pace: Option<Pace>,
 }
 
 impl<'a> Follower<'a> {
@@ -102,12 +104,27 @@ impl<'a> Follower<'a> {
             is_timed: false,
             needs_all: false,
             notes: Vec::new(),
+            pace: None,
         };
         for number in 0..regions {
             follower.memory.set_region(number, region::WARMUP, plan.header.warmup_calls);
             follower.publish_bound(number);
         }
         follower
+    }
+
+    /// Of each region so many calls a second are recorded at most; `None` when all that are wanted are.
+    pub(super) fn keep_pace(&mut self, calls_per_second: Option<u64>) {
+        let regions = self.pickers.len();
+        self.pace = calls_per_second.map(|most| Pace::new(most, regions, &self.memory));
+        self.notes.extend(calls_per_second.map(|most| {
+            format!("at most {most} calls of each function were recorded in a second, spread over all")
+        }));
+    }
+
+    /// Whether the engine has begun, and asks for nothing.
+    pub(super) fn runs(&self) -> bool {
+        self.memory.word(word::STATE) == state::RUNS
     }
 
     /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
@@ -120,6 +137,9 @@ impl<'a> Follower<'a> {
             }
             state::ASKS_AGAIN => self.answer()?,
             _ => {}
+        }
+        if let Some(pace) = &mut self.pace {
+            pace.keep(&self.memory);
         }
         let chunks = if self.is_timed { Vec::new() } else { self.memory.chunks(is_over) };
         for chunk in &chunks {
@@ -208,7 +228,7 @@ impl<'a> Follower<'a> {
     /// Tells the engine from where on calls need not be recorded.
     fn publish_bound(&mut self, number: usize) {
         let bound = self.pickers[number].bound();
-        if self.bounds[number] != bound {
+        if self.pace.is_none() && self.bounds[number] != bound {
             self.bounds[number] = bound;
             self.memory.set_region(number, region::BOUND, bound);
         }

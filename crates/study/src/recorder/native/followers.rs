@@ -4,6 +4,7 @@ use super::follower::Follower;
 use super::heart;
 use super::memory::Memory;
 use super::output::Output;
+use super::pace;
 use super::refused;
 use crate::companions;
 use crate::error::Result;
@@ -86,6 +87,8 @@ pub(super) struct Followers<'a> {
     told: Vec<String>,
     ran: Vec<PathBuf>,
     looked_at: Instant,
+    /// Calls of a region that are recorded in a second at most, in each process.
+    calls_per_second: Option<u64>,
 }
 
 impl<'a> Followers<'a> {
@@ -106,7 +109,14 @@ impl<'a> Followers<'a> {
             told: Vec::new(),
             ran: Vec::new(),
             looked_at: Instant::now(),
+            calls_per_second: None,
         }
+    }
+
+    /// Of each region so many calls a second are recorded at most.
+    pub(super) fn keep_pace(&mut self, calls_per_second: Option<u64>) {
+        self.calls_per_second = calls_per_second;
+        self.all.iter_mut().for_each(|follower| follower.keep_pace(calls_per_second));
     }
 
     /// The first process's log.
@@ -144,7 +154,8 @@ impl<'a> Followers<'a> {
                 self.part_from(|follower| !is_running(follower.process.system_id()))?;
             }
             if !was_any {
-                std::thread::sleep(PAUSE);
+                let is_paced = self.calls_per_second.is_some() && self.all.iter().all(Follower::runs);
+                std::thread::sleep(if is_paced { pace::STEP } else { PAUSE });
             }
         }
     }
@@ -164,6 +175,7 @@ impl<'a> Followers<'a> {
             let origin = (process, Origin::Executed(parent));
             let mut follower = Follower::new(memory.clone(), self.plan, self.output.clone(), origin);
             follower.process.began_at = first.word(word::CLOCK);
+            follower.keep_pace(self.calls_per_second);
             self.all.push(follower);
             self.lives().memories.push(memory.clone());
             first.give(self.asked, &memory);

@@ -1,5 +1,6 @@
 //! A process whose log is read: which it is, the files that it has mapped, and where what is known of it is written.
 
+use super::ENGINE;
 use super::memory::Memory;
 use super::output::Output;
 use crate::error::Result;
@@ -11,12 +12,10 @@ use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_recording::native::{note, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
-use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-const PAGE_BYTES: u64 = 4096;
 
 /// The process.
 pub(super) struct ProcessFiles<'a> {
@@ -32,8 +31,8 @@ pub(super) struct ProcessFiles<'a> {
     pub(super) images: Images,
     /// How many there had been at the last look at them.
     looked_at: u64,
-    /// Pages of code that no file was found for: a look for each is enough.
-    nowhere: BTreeSet<u64>,
+    /// Mappings of code that no file was found for: a look for each is enough.
+    nowhere: Vec<Range<u64>>,
     /// It was written.
     is_written: bool,
 }
@@ -56,7 +55,7 @@ impl<'a> ProcessFiles<'a> {
             began_at: 0,
             images,
             looked_at: 0,
-            nowhere: BTreeSet::new(),
+            nowhere: Vec::new(),
             is_written: false,
         }
     }
@@ -97,7 +96,9 @@ impl<'a> ProcessFiles<'a> {
     /// Takes in files that were mapped since the last look.
     pub(super) fn look_at_images(&mut self) -> Result<Vec<GuestFile>> {
         self.looked_at = self.memory.word(word::MAPPED);
-        let files = maps::native_files(&self.maps());
+        // Of the engine nothing is recorded.
+        let mut files = maps::native_files(&self.maps());
+        files.retain(|file| Path::new(&file.path).file_name().is_none_or(|name| name != ENGINE));
         let fresh = self.images.refresh(&files, 0, self.plan);
         self.images.look_for_names(&fresh.images, self.plan, &is_spelled);
         let mut encoder = self.encoder();
@@ -109,9 +110,14 @@ impl<'a> ProcessFiles<'a> {
     /// As [`ProcessFiles::look_at_images`], when code at this address may be of a new file.
     pub(super) fn look_for(&mut self, pc: u64) -> Result<()> {
         let is_new = self.memory.word(word::MAPPED) != self.looked_at;
-        let is_nowhere = || self.images.image_at(pc).is_none();
-        if is_new || is_nowhere() && self.nowhere.insert(pc / PAGE_BYTES) {
+        let is_known =
+            || self.images.image_at(pc).is_some() || self.nowhere.iter().any(|all| all.contains(&pc));
+        if is_new || !is_known() {
             self.look_at_images()?;
+            if self.images.image_at(pc).is_none() {
+                let (start, end) = maps::mapping_around(&self.maps(), pc).unwrap_or((pc, pc + 1));
+                self.nowhere.push(start..end);
+            }
         }
         Ok(())
     }

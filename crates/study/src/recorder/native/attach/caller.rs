@@ -5,7 +5,7 @@
 //! library or the loader below it on its stack.
 
 use super::ptrace::{self, Registers, Stop, Tid};
-use super::threads::{Doing, Places, Process, Still, code_of, is_in, make_call_again};
+use super::threads::{Doing, Places, Process, Standing, Still, code_of, is_in, make_call_again};
 use crate::error::{Doing as _, Error, Result};
 use lineup_follow::images::GuestImage;
 use std::fs::File;
@@ -35,6 +35,7 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const NOWHERE: u64 = 0;
 const MAP: u64 = 9;
 const UNMAP: u64 = 11;
+const EXIT: u64 = 60;
 /// The direction flag and the one for single steps.
 const FLAGS_TO_CLEAR: u64 = 0x500;
 /// How far from a symbol of the C library its callers' code may lie.
@@ -52,7 +53,7 @@ pub(super) struct Libraries {
 
 impl Libraries {
     /// `None` when there is no C library.
-    pub(super) fn new(process: Process, c_library: &GuestImage) -> Option<Libraries> {
+    pub(super) fn new(process: &Process, c_library: &GuestImage) -> Option<Libraries> {
         let maps = process.maps();
         let own = c_library.loaded.path.rsplit('/').next().unwrap_or_default();
         let code = code_of(&maps, |name| name == own);
@@ -67,7 +68,7 @@ impl Libraries {
     }
 
     /// Whether a library can be loaded where a thread is, by what lies on its stack.
-    fn is_safe(&self, doing: Doing, process: Process, memory: &File, maps: &str) -> bool {
+    fn is_safe(&self, doing: Doing, process: &Process, memory: &File, maps: &str) -> bool {
         match doing {
             Doing::Waits { number, second, rsp, rip } => {
                 let is_wait = WAITS.contains(&number)
@@ -83,7 +84,7 @@ impl Libraries {
         }
     }
 
-    fn is_safe_running(&self, registers: &Registers, process: Process, memory: &File, maps: &str) -> bool {
+    fn is_safe_running(&self, registers: &Registers, process: &Process, memory: &File, maps: &str) -> bool {
         let is_bottom = |word: u64| self.bottoms.iter().any(|bottom| word.abs_diff(*bottom) < NEAR_BYTES);
         let is_busy =
             |word: &u64| is_in(&self.loader, *word) || (is_in(&self.c_library, *word) && !is_bottom(*word));
@@ -121,20 +122,23 @@ pub(super) struct Caller {
     trap: u64,
     stack: u64,
     memory: File,
+    /// `None` of the engine's own thread, for which nobody waits.
+    standing: Option<Standing>,
 }
 
 impl Caller {
-    /// Finds a thread. `lead_out` is asked for a thread's sake that waits in code of the engine's.
+    /// Finds a thread of the program's. `lead_out` is asked for a thread's sake that waits in code of the engine's.
     pub(super) fn find(
-        process: Process,
+        process: &Process,
         libraries: &Libraries,
+        but: Option<Tid>,
         lead_out: &dyn Fn(Tid, u64),
     ) -> Result<Caller> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             let memory = process.memory().doing("opening the process's memory")?;
             let maps = process.maps();
-            for tid in process.threads() {
+            for tid in process.threads().into_iter().filter(|tid| Some(*tid) != but) {
                 let doing = process.doing(tid);
                 if let Doing::Waits { rip, .. } = doing {
                     lead_out(tid, rip);
@@ -143,7 +147,7 @@ impl Caller {
                 if !is_late && !libraries.is_safe(doing, process, &memory, &maps) {
                     continue;
                 }
-                let Some(still) = Still::stop(tid).filter(|still| !still.has_signal()) else { continue };
+                let Some(still) = process.stop_one(tid).filter(|still| !still.has_signal()) else { continue };
                 let Some(registers) = still.registers() else { continue };
                 let is_safe = match doing {
                     Doing::Waits { number, rip, .. } => {
@@ -165,6 +169,21 @@ impl Caller {
         Err(Error::Start(why.into()))
     }
 
+    /// The engine's own thread, which sleeps.
+    pub(super) fn of(process: &Process, libraries: &Libraries, tid: Tid) -> Result<Caller> {
+        let memory = process.memory().doing("opening the process's memory")?;
+        let still = process.stop_own(tid);
+        let registers = still.as_ref().and_then(Still::registers);
+        match (still, registers) {
+            (Some(still), Some(registers)) => {
+                let mut own = Caller::new(still, registers, libraries, memory)?;
+                own.standing = None;
+                Ok(own)
+            }
+            _ => Err(Error::Start("the engine's own thread in the process does not stop".into())),
+        }
+    }
+
     fn new(still: Still, registers: Registers, libraries: &Libraries, memory: File) -> Result<Caller> {
         let tid = still.tid;
         let known = ptrace::extended(tid).and_then(|extended| Ok((extended, ptrace::blocked(tid)?)));
@@ -174,16 +193,41 @@ impl Caller {
         let failures = failures.into_iter().fold(0, |all, signal| all | 1 << (signal - 1));
         ptrace::set_blocked(tid, !failures).doing("blocking a thread's signals")?;
         // From here on it is let go by the caller.
-        std::mem::forget(still);
-        let mut caller = Caller { tid, registers, extended, blocked, trap: libraries.trap, stack: 0, memory };
-        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-        let stack = caller.system_call(MAP, [0, STACK_BYTES, both], [flags, u64::MAX, 0])?;
-        if stack as i64 <= 0 {
-            return Err(Error::Start("the process has no memory for a stack".into()));
-        }
-        caller.stack = stack;
+        let standing = still.taken_over();
+        let trap = libraries.trap;
+        let mut caller = Caller { tid, registers, extended, blocked, trap, stack: 0, memory, standing };
+        caller.stack = caller.map(STACK_BYTES)?;
         Ok(caller)
+    }
+
+    /// Fresh memory of the process.
+    pub(super) fn map(&mut self, bytes: u64) -> Result<u64> {
+        let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+        let mapped = self.system_call(MAP, [0, bytes, both], [flags, u64::MAX, 0])?;
+        match mapped as i64 {
+            1.. => Ok(mapped),
+            _ => Err(Error::Start("the process has no memory for a stack".into())),
+        }
+    }
+
+    /// Gives it back.
+    pub(super) fn unmap(&mut self, at: u64, bytes: u64) -> Result<()> {
+        self.system_call(UNMAP, [at, bytes, 0], [0; 3]).map(|_| ())
+    }
+
+    /// The thread ends.
+    pub(super) fn end(mut self) -> Result<()> {
+        self.unmap(self.stack, STACK_BYTES)?;
+        self.stack = 0;
+        let ends = Registers { rip: self.trap, rax: EXIT, rdi: 0, system_call: u64::MAX, ..self.registers };
+        self.set(&ends)?;
+        ptrace::go_on(self.tid).doing("letting a thread run")?;
+        while ptrace::wait(self.tid, LONGEST_CALL).is_some_and(|stop| stop != Stop::Gone) {
+            ptrace::go_on(self.tid).doing("letting a thread run")?;
+        }
+        self.tid = 0;
+        Ok(())
     }
 
     /// Calls a function with two arguments on a stack of its own.
@@ -294,7 +338,7 @@ impl Drop for Caller {
         }
         if self.stack != 0 {
             // It stays when the thread cannot: then it is the process's last care.
-            let _ = self.system_call(UNMAP, [self.stack, STACK_BYTES, 0], [0; 3]);
+            let _ = self.unmap(self.stack, STACK_BYTES);
         }
         if self.tid != 0 {
             let _ = self.restore();

@@ -1,7 +1,6 @@
 //! Changes of a running program's code, made while all its threads stand still.
 
-use super::caller::Caller;
-use super::ptrace::Registers;
+use super::ptrace::{Registers, Tid};
 use super::threads::{Places, Process, Still};
 use crate::error::{Doing, Error, Result};
 use crate::recorder::native::memory::Memory;
@@ -32,9 +31,8 @@ impl Change {
     }
 }
 
-/// Makes all changes that the engine has listed; how long the threads stood still. `None` when the caller itself goes on
-/// inside what is to be changed: it does not move while it is held.
-pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result<Option<Duration>> {
+/// Makes all changes that the engine has listed while all threads stand still but the engine's own.
+pub(super) fn make(process: &Process, memory: &Memory, own: Tid) -> Result<()> {
     let mut changes = memory.changes();
     changes.sort_by_key(|change| change.at);
     let is_inside = |pc: u64| {
@@ -46,27 +44,19 @@ pub(super) fn make(process: Process, memory: &Memory, caller: &Caller) -> Result
         let returns = process.stack(&code, maps, registers.rsp).into_iter().take(MOST_WORDS);
         !std::iter::once(registers.rip).chain(returns).any(is_inside)
     };
-    if !is_outside(&caller.registers, &Places::of(&process.maps())) {
-        return Ok(None);
-    }
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         let maps = Places::of(&process.maps());
-        let stood = Instant::now();
-        if let Some(still) = process.stop(Some(caller.tid)) {
+        if let Some(still) = process.stop(Some(own)) {
             let mut others = still.iter().filter_map(Still::registers);
             if others.all(|registers| is_outside(&registers, &maps)) {
-                return write(&code, &changes).map(|()| Some(stood.elapsed()));
+                return write(&code, &changes);
             }
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(never_outside())
-}
-
-/// Why code is not changed that threads are in.
-pub(super) fn never_outside() -> Error {
-    Error::Start("the threads of the process were never all outside the code that is to be changed".into())
+    let why = "the threads of the process were never all outside the code that is to be changed";
+    Err(Error::Start(why.into()))
 }
 
 fn write(code: &File, changes: &[Change]) -> Result<()> {
@@ -82,22 +72,21 @@ fn write(code: &File, changes: &[Change]) -> Result<()> {
     Ok(())
 }
 
-/// Takes all changes back that are still there: what was unmapped since, or is as it was, is left alone. How long the
-/// threads stood still.
-pub(super) fn take_back(process: Process, memory: &Memory, caller: &Caller) -> Result<Duration> {
+/// Takes all changes back that are still there, while all threads stand still but the engine's own: what was unmapped
+/// since, or is as it was, is left alone.
+pub(super) fn take_back(process: &Process, memory: &Memory, own: Tid) -> Result<()> {
     let changes = memory.changes();
     let code = process.memory().doing("opening the process's memory")?;
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        let stood = Instant::now();
-        let Some(_still) = process.stop(Some(caller.tid)) else { continue };
+        let Some(_still) = process.stop(Some(own)) else { continue };
         for change in changes.iter().rev() {
             let mut there = vec![0; change.new.len()];
             if code.read_exact_at(&mut there, change.at).is_ok() && there == change.new {
                 code.write_all_at(&change.old, change.at).doing("restoring the process's code")?;
             }
         }
-        return Ok(stood.elapsed());
+        return Ok(());
     }
     Err(Error::Start(
         "the threads of the process do not stop; its code still leads to the engine, which is off".into(),

@@ -1,7 +1,8 @@
 //! Attaching to a process that runs, and leaving it as it was.
 //!
-//! The order of things is told in `engine/src/attach.rs`. A thread of the process is stopped now and then; one calls the
-//! loader and the engine for us. Between that nothing of ours holds the process, and others may trace it.
+//! The order of things is told in `engine/src/attach.rs`. A thread of the process has its loader load the engine, and
+//! makes a thread of the engine's own, which does all else while the program goes on. Threads of the program are stopped
+//! for moments, in which its code is changed. Between that nothing of ours holds the process, and others may trace it.
 
 mod caller;
 mod changes;
@@ -30,8 +31,8 @@ use threads::{Doing, Places, Process, Still, is_in};
 
 /// How long threads may take to come out of the engine's code.
 const LEAVING: Duration = Duration::from_secs(2);
-/// How often a thread is looked for that calls functions for us and is outside what is changed.
-const MOST_CALLERS: usize = 50;
+/// For the stack of the engine's own thread, and what the C library's functions find of a thread.
+const THREAD_BYTES: u64 = 1 << 20;
 /// `RTLD_NOW`, by which a library's functions are bound before it is there.
 const BIND_NOW: u64 = 2;
 /// What the engine says when it could not be unmapped after an attachment before this one.
@@ -52,7 +53,7 @@ pub(super) fn check(process: u32) -> Result<()> {
         Err(error) => Err(Error::Start(format!("process {process} cannot be attached to: {error}"))),
         Ok(()) => {
             // It runs: it is stopped, so that it can be let go.
-            drop(Still::after_seizing(process));
+            drop(Process::new(process).stop_seized(process));
             Ok(())
         }
     }
@@ -78,15 +79,16 @@ pub(super) struct Attached<'a> {
     engine: PathBuf,
     handle: u64,
     close: u64,
+    /// The engine's own thread, and where its stack begins.
+    own: Tid,
+    stack: u64,
     leave: u64,
     give_back: u64,
-    /// How long threads have stood still for changes of their code.
-    stood: Duration,
 }
 
 /// What came of leaving a process.
 pub(super) struct Left {
-    /// How long its threads have stood still at most.
+    /// How long one of its threads has stood still at most.
     pub(super) stood: Duration,
     /// What of ours stays in it, in words.
     pub(super) stays: Option<String>,
@@ -95,10 +97,8 @@ pub(super) struct Left {
 impl Left {
     /// What the user should know.
     pub(super) fn notes(self) -> impl Iterator<Item = String> {
-        let stood = format!(
-            "the threads of the process stood still for {} µs at most while its code was changed",
-            self.stood.as_micros()
-        );
+        let stood =
+            format!("no thread of the process stood still for longer than {} µs", self.stood.as_micros());
         std::iter::once(stood).chain(self.stays)
     }
 }
@@ -123,7 +123,7 @@ impl Loader {
 }
 
 /// Files of the C library that are mapped.
-fn c_libraries(process: Process) -> Vec<GuestImage> {
+fn c_libraries(process: &Process) -> Vec<GuestImage> {
     let files = maps::native_files(&process.maps());
     let is_c_library = |path: &str| {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -137,67 +137,81 @@ impl<'a> Attached<'a> {
     /// Has a process load the engine, and begins. What cannot be recorded leaves the process as it was; then the memory
     /// says why.
     pub(super) fn new(process: u32, engine: &Path, memory: &'a Memory) -> Result<Option<Attached<'a>>> {
-        let process = Process(Tid::try_from(process).unwrap_or(Tid::MAX));
-        let images = c_libraries(process);
+        let process = Process::new(Tid::try_from(process).unwrap_or(Tid::MAX));
+        let images = c_libraries(&process);
         let no_c_library = || Error::Start("the process has no C library that could load another".into());
         let c_library = images.iter().find(|image| image.symbol("__libc_start_main").is_some());
         let loader = Loader::of(&images).ok_or_else(no_c_library)?;
         let libraries =
-            c_library.and_then(|image| Libraries::new(process, image)).ok_or_else(no_c_library)?;
-        let mut caller = Caller::find(process, &libraries, &|_, _| ())?;
+            c_library.and_then(|image| Libraries::new(&process, image)).ok_or_else(no_c_library)?;
+        // Read before any thread stands still. Its addresses are distances until it is known where it lies.
+        let file = open_image(&engine.to_string_lossy(), 0);
+        let distance = |name: &str| {
+            let found = file.as_ref().and_then(|file| file.symbol(name));
+            found.ok_or_else(|| Error::Start(format!("the engine's file lacks {name}")))
+        };
+        let (attach, begin) = (distance("lineup_engine_attach")?, distance("lineup_engine_begin")?);
+        let (leave, give_back) = (distance("lineup_engine_leave")?, distance("lineup_engine_give_back")?);
+        let make_thread = distance("lineup_engine_thread")?;
+        let mut caller = Caller::find(&process, &libraries, None, &|_, _| ())?;
         let path = caller.text(&engine.to_string_lossy())?;
         let handle = caller.call(loader.open, [path, loader.flags])?;
-        let own = engine_image(process, engine).filter(|_| handle != 0);
-        let Some(own) = own else {
+        let start = engine_start(&process, engine).filter(|_| handle != 0);
+        let Some(start) = start else {
             let why = "the process's loader does not load the engine: there may be no room for its thread-local \
                        variables, or it may not read its file";
             return Err(Error::Start(why.into()));
         };
-        let function = |name: &str| {
-            own.symbol(name).ok_or_else(|| Error::Start(format!("the engine's file lacks {name}")))
+        let at = |distance: u64| start.wrapping_add(distance);
+        let stack = caller.map(THREAD_BYTES)?;
+        let made = caller.call(at(make_thread), [stack, THREAD_BYTES])?;
+        let Some(own) = Tid::try_from(made as i64).ok().filter(|own| *own > 0) else {
+            caller.unmap(stack, THREAD_BYTES)?;
+            caller.call(loader.close, [handle, 0])?;
+            return Err(Error::Start("the process could not make another thread".into()));
         };
-        let mut attached = Attached {
+        drop(caller);
+        let attached = Attached {
             process,
             memory,
             libraries,
             engine: engine.to_owned(),
             handle,
             close: loader.close,
-            leave: function("lineup_engine_leave")?,
-            give_back: function("lineup_engine_give_back")?,
-            stood: Duration::ZERO,
+            own,
+            stack,
+            leave: at(leave),
+            give_back: at(give_back),
         };
-        let path = caller.text(&memory.path())?;
-        match caller.call(function("lineup_engine_attach")?, [path, 0])? {
+        attached.begin(at(attach), at(begin)).map(|begun| begun.then_some(attached))
+    }
+
+    /// Has the engine begin. What cannot be recorded leaves the process as it was, and is false.
+    fn begin(&self, attach: u64, begin: u64) -> Result<bool> {
+        let mut own = self.own_thread()?;
+        let path = own.text(&self.memory.path())?;
+        match own.call(attach, [path, 0])? {
             1 => {}
             ENGINE_OF_BEFORE => {
-                caller.call(attached.close, [attached.handle, 0])?;
-                return Ok(None);
+                self.close(own)?;
+                return Ok(false);
             }
             _ => {
-                attached.unload_with(&mut caller, true)?;
-                return Ok(None);
+                self.give_up(own)?;
+                return Ok(false);
             }
         }
-        let mut made = changes::make(process, memory, &caller);
-        for _ in 0..MOST_CALLERS {
-            if !matches!(made, Ok(None)) {
-                break;
-            }
-            // It goes on, and is somewhere else when it is found again.
-            drop(caller);
-            caller = Caller::find(process, &attached.libraries, &|_, _| ())?;
-            made = changes::make(process, memory, &caller);
+        if let Err(error) = changes::make(&self.process, self.memory, self.own) {
+            self.give_up(own)?;
+            return Err(error);
         }
-        match made.and_then(|stood| stood.ok_or_else(changes::never_outside)) {
-            Ok(stood) => attached.stood = stood,
-            Err(error) => {
-                attached.unload_with(&mut caller, true)?;
-                return Err(error);
-            }
-        }
-        caller.call(function("lineup_engine_begin")?, [0; 2])?;
-        Ok(Some(attached))
+        own.call(begin, [0; 2])?;
+        Ok(true)
+    }
+
+    /// The engine's own thread, to call functions.
+    fn own_thread(&self) -> Result<Caller> {
+        Caller::of(&self.process, &self.libraries, self.own)
     }
 
     /// Whether the process is still there.
@@ -207,28 +221,28 @@ impl<'a> Attached<'a> {
 
     /// Leaves the process as it was.
     pub(super) fn leave(self) -> Result<Left> {
-        let lead_out = |tid, rip| self.lead_out(tid, rip);
-        let mut caller = Caller::find(self.process, &self.libraries, &lead_out)?;
-        let is_known = caller.call(self.leave, [0; 2])? == 1;
-        let stood = changes::take_back(self.process, self.memory, &caller)?;
-        drop(caller);
-        let stood = self.stood.max(stood);
-        Ok(Left { stood, stays: self.unload(is_known, &lead_out)? })
+        let mut own = self.own_thread()?;
+        let is_known = own.call(self.leave, [0; 2])? == 1;
+        changes::take_back(&self.process, self.memory, self.own)?;
+        let stays = self.unload(own, is_known)?;
+        Ok(Left { stood: self.process.longest_stop(), stays })
     }
 
     /// Unloads the engine once no thread is in it; what stays, in words.
-    fn unload(&self, is_known: bool, lead_out: &dyn Fn(Tid, u64)) -> Result<Option<String>> {
+    fn unload(&self, mut own: Caller, is_known: bool) -> Result<Option<String>> {
         if !self.is_left() {
+            own.end()?;
+            let mut caller = self.caller()?;
+            caller.unmap(self.stack, THREAD_BYTES)?;
             let held = self.memory.ranges().iter().map(|range| range.end - range.start).sum::<u64>() >> 20;
             return Ok(Some(format!(
                 "a thread of the process comes back to code of the engine, such as from a signal handler that has not \
                  ended; {held} MB of addresses and the engine's library stay mapped in it, and nothing leads there"
             )));
         }
-        let mut caller = Caller::find(self.process, &self.libraries, lead_out)?;
-        self.unload_with(&mut caller, false)?;
-        drop(caller);
-        let is_mapped = engine_image(self.process, &self.engine).is_some();
+        own.call(self.give_back, [0; 2])?;
+        self.close(own)?;
+        let is_mapped = engine_start(&self.process, &self.engine).is_some();
         Ok(match (is_mapped, is_known) {
             (true, _) => {
                 Some("the engine's library stays mapped in the process, which nothing leads to".into())
@@ -238,14 +252,25 @@ impl<'a> Attached<'a> {
         })
     }
 
-    /// Unmaps the engine's memory and unloads it.
-    fn unload_with(&self, caller: &mut Caller, gives_back: bool) -> Result<()> {
-        if gives_back {
-            caller.call(self.leave, [0; 2])?;
-        }
-        caller.call(self.give_back, [0; 2])?;
+    /// Nothing of the program's leads to the engine: its memory is unmapped, and it is unloaded.
+    fn give_up(&self, mut own: Caller) -> Result<()> {
+        own.call(self.leave, [0; 2])?;
+        own.call(self.give_back, [0; 2])?;
+        self.close(own)
+    }
+
+    /// Ends the engine's own thread and unloads the engine.
+    fn close(&self, own: Caller) -> Result<()> {
+        own.end()?;
+        let mut caller = self.caller()?;
+        caller.unmap(self.stack, THREAD_BYTES)?;
         caller.call(self.close, [self.handle, 0])?;
         Ok(())
+    }
+
+    /// A thread of the program, to call functions.
+    fn caller(&self) -> Result<Caller> {
+        Caller::find(&self.process, &self.libraries, Some(self.own), &|tid, rip| self.lead_out(tid, rip))
     }
 
     /// Leads a thread out of the code cache that waits there in a system call: it goes on in the program's own code, where
@@ -255,7 +280,7 @@ impl<'a> Attached<'a> {
         if !cache.contains(&rip) {
             return;
         }
-        let Some(still) = Still::stop(tid) else { return };
+        let Some(still) = self.process.stop_one(tid) else { return };
         let (Some(registers), Ok(memory)) = (still.registers(), self.process.memory()) else { return };
         let is_waiting = cache.contains(&registers.rip) && registers.system_call as i64 >= 0;
         if !is_waiting {
@@ -283,7 +308,8 @@ impl<'a> Attached<'a> {
         let begun = Instant::now();
         while begun.elapsed() < LEAVING {
             let threads = self.process.threads();
-            let inside: Vec<Tid> = threads.into_iter().filter(|tid| !left.contains(tid)).collect();
+            let inside: Vec<Tid> =
+                threads.into_iter().filter(|tid| *tid != self.own && !left.contains(tid)).collect();
             if inside.is_empty() {
                 return true;
             }
@@ -309,7 +335,7 @@ impl<'a> Attached<'a> {
             Doing::Waits { rip, .. } => self.lead_out(tid, rip),
             Doing::Runs => {}
         }
-        let still = Still::stop(tid);
+        let still = self.process.stop_one(tid);
         let registers = still.as_ref().and_then(Still::registers);
         registers.is_some_and(|registers| {
             let slots = registers.base.wrapping_add(self.memory.word(word::SLOTS));
@@ -330,9 +356,8 @@ impl<'a> Attached<'a> {
     }
 }
 
-/// The engine's file in a process; `None` when it is not loaded.
-fn engine_image(process: Process, engine: &Path) -> Option<GuestImage> {
+/// Where the engine's file begins in a process; `None` when it is not loaded.
+fn engine_start(process: &Process, engine: &Path) -> Option<u64> {
     let files = maps::native_files(&process.maps());
-    let file = files.into_iter().find(|file| Path::new(&file.path) == engine)?;
-    open_image(&file.path, file.start)
+    files.into_iter().find(|file| Path::new(&file.path) == engine).map(|file| file.start)
 }

@@ -1,11 +1,13 @@
 //! Threads of another process: what they do, stopping them, and letting them go on as if they had not been stopped.
 
-use super::ptrace::{self, Registers, Stop, Tid};
+use super::ptrace::{self, Registers, Stop, Tid, Urgent};
 use lineup_follow::maps::{self, Mapping};
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// How long a thread is waited for that was told to stop.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -26,8 +28,12 @@ const MADE_AGAIN: [u64; 21] = [
 ];
 
 /// A process that is attached to.
-#[derive(Clone, Copy)]
-pub(super) struct Process(pub(super) Tid);
+#[derive(Clone)]
+pub(super) struct Process {
+    pub(super) id: Tid,
+    /// How long one of its threads has stood still at most.
+    longest_stop: Rc<Cell<Duration>>,
+}
 
 /// What a thread is seen to do without stopping it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,38 +49,62 @@ pub(super) enum Doing {
 /// A thread that stands still, until this is dropped.
 pub(super) struct Still {
     pub(super) tid: Tid,
+    /// `None` when whoever lets it go is another.
+    standing: Option<Standing>,
     /// What it is let go with.
     signal: i32,
     is_gone: bool,
 }
 
+/// A thread was told to stand still: how long it did is known when this is dropped, once it goes on.
+pub(super) struct Standing {
+    longest: Rc<Cell<Duration>>,
+    told: Instant,
+    _urgent: Urgent,
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.longest.set(self.longest.get().max(self.told.elapsed()));
+    }
+}
+
 impl Process {
+    pub(super) fn new(id: Tid) -> Process {
+        Process { id, longest_stop: Rc::default() }
+    }
+
+    /// How long one of its threads has stood still at most.
+    pub(super) fn longest_stop(&self) -> Duration {
+        self.longest_stop.get()
+    }
+
     /// The numbers of its threads.
-    pub(super) fn threads(self) -> Vec<Tid> {
-        let Ok(folder) = fs::read_dir(format!("/proc/{}/task", self.0)) else { return Vec::new() };
+    pub(super) fn threads(&self) -> Vec<Tid> {
+        let Ok(folder) = fs::read_dir(format!("/proc/{}/task", self.id)) else { return Vec::new() };
         folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
     }
 
     /// The text of its maps.
-    pub(super) fn maps(self) -> String {
-        fs::read_to_string(format!("/proc/{}/maps", self.0)).unwrap_or_default()
+    pub(super) fn maps(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/maps", self.id)).unwrap_or_default()
     }
 
     /// Its memory, to read and write.
-    pub(super) fn memory(self) -> std::io::Result<File> {
-        File::options().read(true).write(true).open(format!("/proc/{}/mem", self.0))
+    pub(super) fn memory(&self) -> std::io::Result<File> {
+        File::options().read(true).write(true).open(format!("/proc/{}/mem", self.id))
     }
 
     /// What a thread does.
-    pub(super) fn doing(self, tid: Tid) -> Doing {
-        match fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.0)) {
+    pub(super) fn doing(&self, tid: Tid) -> Doing {
+        match fs::read_to_string(format!("/proc/{}/task/{tid}/syscall", self.id)) {
             Ok(text) => doing(&text),
             Err(_) => Doing::Gone,
         }
     }
 
     /// The words on a stack from its top on, as far as its mapping reaches.
-    pub(super) fn stack(self, memory: &File, places: &Places, rsp: u64) -> Vec<u64> {
+    pub(super) fn stack(&self, memory: &File, places: &Places, rsp: u64) -> Vec<u64> {
         let Some(end) = places.end_around(rsp) else { return Vec::new() };
         let mut bytes = vec![0; usize::try_from((end - rsp).min(MOST_STACK_BYTES)).unwrap_or(0)];
         let read = memory.read_at(&mut bytes, rsp).unwrap_or(0);
@@ -83,7 +113,7 @@ impl Process {
     }
 
     /// Stops all threads but one. `None` when one of them does not stop.
-    pub(super) fn stop(self, but: Option<Tid>) -> Option<Vec<Still>> {
+    pub(super) fn stop(&self, but: Option<Tid>) -> Option<Vec<Still>> {
         // New threads are made while others are still being stopped.
         const MOST_LOOKS: usize = 100;
         let mut still: Vec<Still> = Vec::new();
@@ -94,17 +124,23 @@ impl Process {
                 return Some(still);
             }
             // One that has ended meanwhile is no more among them at the next look.
-            let told: Vec<Tid> = new.into_iter().filter(|tid| Still::tell(*tid)).collect();
+            let told: Vec<Told> = new.into_iter().filter_map(|tid| self.tell(tid)).collect();
             let count = told.len();
             // Each that was told is waited for: one that was not would stand still, and lose its signal, until we end.
             let before = still.len();
-            still.extend(told.into_iter().filter_map(Still::wait));
+            still.extend(told.into_iter().filter_map(Told::wait));
             if still.len() - before < count {
                 return None;
             }
         }
         None
     }
+}
+
+/// A thread that was told to stand still.
+struct Told {
+    tid: Tid,
+    standing: Standing,
 }
 
 fn doing(text: &str) -> Doing {
@@ -149,33 +185,60 @@ pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
 
-impl Still {
+impl Process {
     /// Stops a thread. `None` when it does not stop.
-    pub(super) fn stop(tid: Tid) -> Option<Still> {
-        Still::tell(tid).then(|| Still::wait(tid)).flatten()
+    pub(super) fn stop_one(&self, tid: Tid) -> Option<Still> {
+        self.tell(tid)?.wait()
     }
 
-    /// As [`Still::stop`], for a thread that is attached to.
-    pub(super) fn after_seizing(tid: Tid) -> Option<Still> {
-        ptrace::interrupt(tid).is_ok().then(|| Still::wait(tid)).flatten()
+    /// As [`Process::stop_one`], for a thread that is attached to.
+    pub(super) fn stop_seized(&self, tid: Tid) -> Option<Still> {
+        let told = self.about_to_tell(tid);
+        ptrace::interrupt(tid).is_ok().then(|| told.wait()).flatten()
     }
 
-    fn tell(tid: Tid) -> bool {
-        ptrace::seize(tid).is_ok() && ptrace::interrupt(tid).is_ok()
+    /// As [`Process::stop_one`], for a thread that is none of the program's.
+    pub(super) fn stop_own(&self, tid: Tid) -> Option<Still> {
+        Process::new(self.id).stop_one(tid)
     }
 
-    fn wait(tid: Tid) -> Option<Still> {
-        let still = |signal, is_gone| Still { tid, signal, is_gone };
+    fn tell(&self, tid: Tid) -> Option<Told> {
+        let told = self.about_to_tell(tid);
+        (ptrace::seize(tid).is_ok() && ptrace::interrupt(tid).is_ok()).then_some(told)
+    }
+
+    fn about_to_tell(&self, tid: Tid) -> Told {
+        let urgent = Urgent::begin();
+        let standing = Standing { longest: self.longest_stop.clone(), told: Instant::now(), _urgent: urgent };
+        Told { tid, standing }
+    }
+}
+
+impl Told {
+    fn wait(self) -> Option<Still> {
+        /// It goes on by itself once it comes out of the kernel: a thread cannot be let go that does not stand.
+        const LONG: Duration = Duration::from_secs(2);
+        let Told { tid, standing } = self;
+        let still = |stop| Still {
+            tid,
+            standing: Some(standing),
+            signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
+            is_gone: stop == Stop::Gone,
+        };
         match ptrace::wait(tid, PATIENCE) {
-            Some(Stop::Told | Stop::SystemCall) => Some(still(0, false)),
-            Some(Stop::Signal(signal)) => Some(still(signal, false)),
-            Some(Stop::Gone) => Some(still(0, true)),
+            Some(stop) => Some(still(stop)),
             None => {
-                // It goes on by itself once it comes out of the kernel: a thread cannot be let go that does not stand.
-                let_go_later(tid);
+                drop(ptrace::wait(tid, LONG).map(still));
                 None
             }
         }
+    }
+}
+
+impl Still {
+    /// It stands on, and is let go by whoever takes this over.
+    pub(super) fn taken_over(mut self) -> Option<Standing> {
+        self.standing.take()
     }
 
     /// Whether a signal is about to be delivered to it.
@@ -191,24 +254,12 @@ impl Still {
 
 impl Drop for Still {
     fn drop(&mut self) {
-        if !self.is_gone {
+        if !self.is_gone && self.standing.is_some() {
             if self.signal == 0 {
                 make_call_again(self.tid);
             }
             let _ = ptrace::let_go(self.tid, self.signal);
         }
-    }
-}
-
-/// A thread that has not stopped is let go when it does, however long that takes.
-fn let_go_later(tid: Tid) {
-    const LONG: Duration = Duration::from_secs(2);
-    if let Some(stop) = ptrace::wait(tid, LONG) {
-        drop(Still {
-            tid,
-            signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
-            is_gone: stop == Stop::Gone,
-        });
     }
 }
 
