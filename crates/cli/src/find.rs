@@ -1,6 +1,7 @@
 //! `lineup find`: what is worth fixing in a whole program.
 
 mod allocations;
+mod contexts;
 mod diff;
 mod folded;
 mod kernel;

@@ -85,6 +85,7 @@ impl Survey {
                 | Event::Instruction(_)
                 | Event::Window(_)
                 | Event::AllocationSite(_)
+                | Event::Context(_)
                 | Event::Stream(_) => {}
             }
         }

@@ -36,6 +36,8 @@ pub struct Findings {
     pub owners: Vec<OwnerStalls>,
     /// Where the program allocated memory, most stalls first; `None` when that was not seen.
     pub allocation_sites: Option<Vec<AllocationStalls>>,
+    /// What a kernel's stalls were for, most first; `None` of programs.
+    pub contexts: Option<Vec<ContextStalls>>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
     pub functions: Vec<FunctionStalls>,
     /// Stalls from the outside in: `data`, owner, member and function, or `code` and function. For viewers of stacks.
@@ -320,6 +322,23 @@ pub struct AllocationStalls {
     pub used_bytes_per_line: Option<f64>,
     /// What they are accessed as, with shares of their accesses, most first.
     pub types: Vec<(String, f64)>,
+}
+
+/// Stalls of a kernel in one context, exact.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ContextStalls {
+    /// The CPU.
+    pub cpu: u32,
+    /// For interrupts, from entry to return, whomever they interrupted; else for a task.
+    pub is_interrupt: bool,
+    /// The lowest address of the task's stack, in hexadecimal; `None` of interrupts, and before the first switch of tasks.
+    pub stack: Option<String>,
+    /// Modelled stalls.
+    pub stalls: Stalls,
+    /// Their share in all modelled stalls of the kernel.
+    pub share: f64,
+    /// The functions in which it stalls, most first: name and share in the context's stalls.
+    pub functions: Vec<(String, f64)>,
 }
 
 /// Counts of one function, exact.

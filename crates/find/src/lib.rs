@@ -14,6 +14,7 @@
 mod attribution;
 mod clock;
 mod configurations;
+mod contexts;
 mod error;
 mod findings;
 mod gains;
@@ -32,8 +33,9 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    AllocationStalls, ClassShare, ClockShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind,
-    LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    AllocationStalls, ClassShare, ClockShare, ContextStalls, Coverage, Evidence, Finding, Findings,
+    FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign,
+    Stack, Stalls, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

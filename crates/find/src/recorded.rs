@@ -3,7 +3,8 @@
 use lineup_model::access::StackRange;
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    AllocationSite, Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary, Window,
+    AllocationSite, Context, Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary,
+    Window,
 };
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -25,6 +26,8 @@ pub struct Recorded {
     pub instructions: Vec<ProfileInstruction>,
     /// Where it allocated memory, as far as that was seen.
     pub sites: Vec<AllocationSite>,
+    /// What a kernel missed, by what it worked for.
+    pub contexts: Vec<Context>,
     /// Windows of the run, whole, by when they began.
     pub windows: Vec<Window>,
     /// The recorder's counts.
@@ -56,6 +59,7 @@ impl Recorded {
             runs: Vec::new(),
             instructions: Vec::new(),
             sites: Vec::new(),
+            contexts: Vec::new(),
             windows: Vec::new(),
             summary: None,
             ending: None,
@@ -76,6 +80,7 @@ impl Recorded {
                     window.steps.extend(part.steps);
                     window.sites.extend(part.sites);
                 }
+                Event::Context(context) => recorded.contexts.push(context),
                 Event::AllocationSite(site) => recorded.sites.push(site),
                 Event::Summary(summary) => Summary::add_to(&mut recorded.summary, summary),
                 Event::Ending(ending) => recorded.ending = Some(ending),

@@ -3,6 +3,7 @@
 use crate::attribution::{Attribution, FunctionCounts, Tally};
 use crate::clock::{self, Clock};
 use crate::configurations::configurations;
+use crate::contexts;
 use crate::error::FindError;
 use crate::findings::{
     AllocationStalls, ClassShare, Coverage, Evidence, Finding, Findings, FunctionStalls, Kind, MemberStalls,
@@ -93,6 +94,7 @@ pub fn work_out(
     gains.extend(gains::of_code(&bench, &work.attribution, (&recorded.images, debug), least_cycles));
     let lost = clock.map_or(0, |clock| clock.lost);
     let mut findings = work.findings(&bench, gains);
+    findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
     Ok(findings)
 }
@@ -216,6 +218,7 @@ impl Work<'_, '_> {
             below_threshold,
             owners,
             allocation_sites,
+            contexts: None,
             functions,
             stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),

@@ -109,7 +109,7 @@ impl BeyondFirst {
         self.code.append(&more);
         let (runs, counters) =
             (self.code.runs.len(), self.code.runs.last().map_or(0, Run::counters_end) as usize);
-        let Counts { executions, fetch_misses, accesses, access_misses, last_missed } = &mut self.counts;
+        let Counts { executions, fetch_misses, accesses, access_misses, last_missed, .. } = &mut self.counts;
         executions.resize(runs, 0);
         fetch_misses.resize(runs, Misses::default());
         accesses.resize(counters, 0);

@@ -20,7 +20,8 @@ const ACCESS: u64 = 1;
 /// A chain of one access, and with the code of the block that it begins.
 const LONE: u64 = 2;
 const LONE_WITH_CODE: u64 = 3;
-/// With the two bits after it: which of code and data may change the caches.
+/// With the two bits after it: which of code and data may change the caches. With neither it is no chain: the thread works
+/// for something else from here on.
 const CHAIN: u64 = 4;
 
 /// Bits for the size of an access, which is two to their power.
@@ -31,6 +32,8 @@ const SIZE_BITS: u32 = 4;
 pub(crate) enum Event<'a> {
     /// The block that begins with this run was fetched.
     Block { run: u32 },
+    /// The thread works for the context of this number from here on.
+    Context { number: u32 },
     /// Data was accessed.
     Access { counter: u32, size_shift: u8, address: u64 },
     /// A chain of one access happened, and the block that it begins.
@@ -49,7 +52,7 @@ impl Event<'_> {
     /// Data was accessed.
     pub(crate) fn is_of_data(&self) -> bool {
         match self {
-            Event::Block { .. } => false,
+            Event::Block { .. } | Event::Context { .. } => false,
             Event::Access { .. } | Event::Lone { .. } => true,
             Event::Chain { addresses, .. } => !addresses.is_empty(),
         }
@@ -107,6 +110,11 @@ impl Batch {
         self.put(u64::from(chain) << KIND_BITS | kind);
     }
 
+    /// Notes for which context the thread works, where there is room.
+    pub(crate) fn context(&mut self, number: u32) {
+        self.put(u64::from(number) << KIND_BITS | CHAIN);
+    }
+
     #[inline]
     pub(crate) fn put(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.count) {
@@ -152,6 +160,10 @@ pub(crate) fn events(mut words: &[u64], code: &Code, mut take: impl FnMut(Event<
             ACCESS => {
                 take(Event::Access { counter: sized, size_shift, address: rest[0] });
                 1
+            }
+            CHAIN => {
+                take(Event::Context { number: value as u32 });
+                0
             }
             kind => {
                 let slots = if kind & 1 == 1 { code.chains[value as usize].slots as usize } else { 0 };

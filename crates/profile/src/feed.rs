@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct ThreadProfile {
     front: Front,
     model: Place,
+    /// What it works for, by number.
+    context: u32,
     code: Arc<SharedCode>,
     may_run_beside: bool,
     process: u32,
@@ -42,6 +44,7 @@ impl ThreadProfile {
     ) -> Box<Self> {
         let mut thread = Box::new(ThreadProfile {
             front: Front::new(specs),
+            context: 0,
             model: Place::Here(Model::new(specs, sampler.clone())),
             code,
             may_run_beside,
@@ -100,6 +103,15 @@ impl ThreadProfile {
         if !self.front.access(counter, address, what) {
             self.prepare();
             self.front.access(counter, address, what);
+        }
+    }
+
+    /// Works for the context of this number from here on; what misses for number 0 is counted for none.
+    pub fn context(&mut self, number: u32) {
+        if self.context != number {
+            self.context = number;
+            self.prepare();
+            self.front.batch.context(number);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::events::{Batch, Event};
 use crate::sample::{Part, Sampler};
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::{Misses, Resident};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
@@ -23,6 +24,17 @@ pub(crate) struct Counts {
     pub(crate) access_misses: Vec<Misses>,
     /// Where the last that missed of each went; 0 where none did.
     pub(crate) last_missed: Vec<u64>,
+    /// Misses by context, but for number 0.
+    pub(crate) contexts: Vec<ContextMisses>,
+}
+
+/// What missed in one context.
+#[derive(Clone, Default)]
+pub(crate) struct ContextMisses {
+    /// Of fetches, by run.
+    pub(crate) code: HashMap<u32, Misses>,
+    /// Of accesses, by counter.
+    pub(crate) data: HashMap<u32, Misses>,
 }
 
 /// One thread's caches and counts.
@@ -35,6 +47,9 @@ pub(crate) struct Model {
     /// Of chains of one access.
     lone_misses: Vec<Misses>,
     last_lone: Vec<u64>,
+    /// The context under way, and what missed in each.
+    context: usize,
+    contexts: Vec<ContextMisses>,
     /// All code that batches so far could name.
     code: Code,
     sampler: Option<Arc<Sampler>>,
@@ -61,6 +76,7 @@ enum What {
     Run,
     Counter,
     LoneChain,
+    Context,
 }
 
 impl Model {
@@ -76,6 +92,8 @@ impl Model {
             last_missed: Vec::new(),
             lone_misses: Vec::new(),
             last_lone: Vec::new(),
+            context: 0,
+            contexts: Vec::new(),
             code: Code::default(),
             sampler,
         })
@@ -83,8 +101,16 @@ impl Model {
 
     /// Everything counted.
     pub(crate) fn into_counts(self: Box<Self>) -> Counts {
-        let Model { fetch_misses, mut access_misses, mut last_missed, lone_misses, last_lone, code, .. } =
-            *self;
+        let Model {
+            fetch_misses,
+            mut access_misses,
+            mut last_missed,
+            lone_misses,
+            last_lone,
+            code,
+            contexts,
+            ..
+        } = *self;
         for ((chain, misses), address) in code.chains.iter().zip(&lone_misses).zip(&last_lone) {
             for link in code.links_of(chain) {
                 let sum = &mut access_misses[link.counter as usize];
@@ -93,7 +119,7 @@ impl Model {
                 *last = if *address == 0 { *last } else { *address };
             }
         }
-        Counts { fetch_misses, access_misses, last_missed, ..Counts::default() }
+        Counts { fetch_misses, access_misses, last_missed, contexts, ..Counts::default() }
     }
 
     /// Takes in a batch.
@@ -104,7 +130,17 @@ impl Model {
             sampler.keep(part, resident, batch.words(), &[]);
         }
         let Model {
-            first, l2, fetch_misses, access_misses, last_missed, lone_misses, last_lone, code, ..
+            first,
+            l2,
+            fetch_misses,
+            access_misses,
+            last_missed,
+            lone_misses,
+            last_lone,
+            code,
+            context,
+            contexts,
+            ..
         } = self;
         fetch_misses.resize(code.runs.len(), Misses::default());
         access_misses.resize(code.runs.last().map_or(0, Run::counters_end) as usize, Misses::default());
@@ -114,6 +150,15 @@ impl Model {
         batch.for_each(code, |event| first.take(code, event));
         for missed in first.missed.drain(..) {
             let number = missed.number as usize;
+            let of_context = match missed.what {
+                What::Context => {
+                    *context = number;
+                    contexts.resize_with(contexts.len().max(number), ContextMisses::default);
+                    continue;
+                }
+                _ => context.checked_sub(1).and_then(|context| contexts.get_mut(context)),
+            };
+            let of_context = of_context.and_then(|own| own.misses_of(code, &missed));
             let misses = match missed.what {
                 What::Run => &mut fetch_misses[number],
                 What::Counter => {
@@ -124,12 +169,30 @@ impl Model {
                     last_lone[number] = missed.address;
                     &mut lone_misses[number]
                 }
+                What::Context => continue,
             };
-            misses.l1 += 1;
-            if let Some(l2) = l2 {
-                misses.l2 += u64::from(!l2.access(missed.address, missed.size_bytes.into()));
+            let is_l2 = l2.as_mut().is_some_and(|l2| !l2.access(missed.address, missed.size_bytes.into()));
+            for misses in [Some(misses), of_context].into_iter().flatten() {
+                misses.l1 += 1;
+                misses.l2 += u64::from(is_l2);
             }
         }
+    }
+}
+
+impl ContextMisses {
+    /// Where a miss is counted.
+    fn misses_of(&mut self, code: &Code, missed: &Missed) -> Option<&mut Misses> {
+        let (all, number) = match missed.what {
+            What::Run => (&mut self.code, missed.number),
+            What::Counter => (&mut self.data, missed.number),
+            What::LoneChain => {
+                let links = code.links_of(&code.chains[missed.number as usize]);
+                (&mut self.data, links.first()?.counter)
+            }
+            What::Context => return None,
+        };
+        Some(all.entry(number).or_default())
     }
 }
 
@@ -146,6 +209,9 @@ impl FirstLevel {
     fn take(&mut self, code: &Code, event: Event<'_>) {
         match event {
             Event::Block { run } => self.fetch(code, run),
+            Event::Context { number } => {
+                self.missed.push(Missed { address: 0, size_bytes: 0, number, what: What::Context });
+            }
             Event::Access { counter, size_shift, address } => {
                 self.access(What::Counter, counter, address, 1 << size_shift);
             }
@@ -224,6 +290,32 @@ mod tests {
         });
         let handles = handles.collect();
         (profile, handles)
+    }
+
+    /// Misses between a context's beginning and the next one's are its own; those of number 0 are nobody's.
+    #[test]
+    fn misses_are_counted_for_the_context_under_way() {
+        let (profile, handles) = profile(&["l1i=1K,2,64", "l1d=1K,4,32", "l2=4K,2,64"]);
+        let (mut front, mut model) = (Front::new(&profile.specs), Model::new(&profile.specs, None));
+        front.learn(&profile.code);
+        let mut work = |model: &mut Model, context: u32, address: u64| {
+            front.batch.context(context);
+            assert!(front.chain::<true>(handles[0], address));
+            model.simulate(&front.batch);
+            front.batch.clear();
+        };
+        work(&mut model, 2, 0x1000);
+        work(&mut model, 0, 0x2000);
+        work(&mut model, 1, 0x3000);
+        let counts = model.into_counts();
+        let of = |all: &HashMap<u32, Misses>| {
+            all.values().map(|misses| (misses.l1, misses.l2)).collect::<Vec<_>>()
+        };
+        let [first, second] = &counts.contexts[..] else { panic!("two contexts") };
+        // The block is fetched once; a load, a store and a load, of which the last lies on another line than the first two.
+        assert_eq!((of(&first.code), of(&first.data).len()), (vec![], 2));
+        assert_eq!((of(&second.code).is_empty(), of(&second.data).len()), (false, 2));
+        assert!(counts.access_misses.iter().map(|misses| misses.l1).sum::<u64>() == 6);
     }
 
     fn add(misses: &mut Misses, missed: Missed) {

@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::model::Counts;
 use crate::sample::Sampler;
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent, SpecError};
-use lineup_recording::{Encoder, Misses, ProfileInstruction, ProfileRun, Window};
+use lineup_recording::{Context, ContextKind, Encoder, Misses, ProfileInstruction, ProfileRun, Window};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +35,8 @@ pub struct Profile {
     code_line_bytes: u64,
     pub(crate) code: Arc<SharedCode>,
     sums: Mutex<Counts>,
+    /// Of a whole system.
+    contexts: Mutex<Vec<Context>>,
     /// Chooses windows of the run, and keeps them.
     sampler: Option<Arc<Sampler>>,
     /// Host processors that guest threads leave to models; each thread that may have its model beside it takes one.
@@ -58,6 +60,7 @@ impl Profile {
             code_line_bytes,
             code: Arc::default(),
             sums: Mutex::default(),
+            contexts: Mutex::default(),
             sampler: None,
             spare_processors: AtomicUsize::new(spare_processors),
         })
@@ -110,6 +113,27 @@ impl Profile {
         self.add(&counts)
     }
 
+    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0: the stack of
+    /// a task, and for whom.
+    pub fn take_of_cpu(
+        &self,
+        cpu: u32,
+        thread: Option<Box<ThreadProfile>>,
+        numbers: &[(Option<u64>, ContextKind)],
+    ) -> u64 {
+        let Some(counts) = thread.and_then(ThreadProfile::finish) else { return 0 };
+        let executed = self.add(&counts);
+        let (code, mut all) = (self.code.whole(), lock(&self.contexts));
+        let pcs = code.instructions();
+        for ((stack, kind), own) in numbers.iter().zip(&counts.contexts) {
+            let fetches = own.code.iter().map(|(run, misses)| (code.runs[*run as usize].pc, misses));
+            let accesses = own.data.iter().map(|(counter, misses)| (pcs[*counter as usize / 2], misses));
+            let (code, data) = (by_place(fetches), by_place(accesses));
+            all.push(Context { cpu, stack: *stack, kind: *kind, code, data });
+        }
+        executed
+    }
+
     fn add(&self, counts: &Counts) -> u64 {
         let code = self.code.whole();
         let executed = counts.executed(&code.runs).map(|(_, run, times)| u64::from(run.instructions) * times);
@@ -134,6 +158,10 @@ impl Profile {
         };
         for (number, run, executions) in sums.executed(&code.runs) {
             encoder.profile(&sums.of_run(number, run, executions));
+            flush_full(encoder)?;
+        }
+        for context in lock(&self.contexts).iter() {
+            encoder.context(context);
             flush_full(encoder)?;
         }
         let Some(sampler) = &self.sampler else { return Ok(()) };
@@ -219,6 +247,16 @@ impl Counts {
             |known, last| if *last == 0 { known } else { *last },
         );
     }
+}
+
+/// Added up by address, in its order.
+fn by_place<'m>(all: impl Iterator<Item = (u64, &'m Misses)>) -> Vec<(u64, Misses)> {
+    let mut sums: BTreeMap<u64, Misses> = BTreeMap::new();
+    for (pc, misses) in all {
+        let sum = sums.entry(pc).or_default();
+        *sum = plus(*sum, misses);
+    }
+    sums.into_iter().collect()
 }
 
 fn add_each<T: Copy + Default>(sums: &mut Vec<T>, own: &[T], add: impl Fn(T, &T) -> T) {

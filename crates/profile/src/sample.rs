@@ -164,6 +164,7 @@ fn add_steps(steps: &mut Vec<WindowStep>, code: &Code, pcs: &[u64], event: Event
             fetch(steps, code, run);
             0
         }
+        Event::Context { .. } => 0,
         Event::Access { counter, size_shift, address } => {
             steps.push(access(counter, address, size_shift));
             1

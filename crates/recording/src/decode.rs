@@ -1,6 +1,7 @@
 //! Bytes to records. `None` everywhere means malformed.
 
 use crate::allocation;
+use crate::context;
 use crate::encode::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK, tag};
 use crate::event::Event;
 use crate::header::{
@@ -37,6 +38,7 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::INSTRUCTION => Event::Instruction(instruction(cursor)?),
         tag::WINDOW => Event::Window(window::window(cursor)?),
         tag::ALLOCATION_SITE => Event::AllocationSite(allocation::site(cursor)?),
+        tag::CONTEXT => Event::Context(context::context(cursor)?),
         tag::SUMMARY => Event::Summary(summary(cursor)?),
         tag::ENDING => Event::Ending(ending(cursor)?),
         tag::MEASURED => Event::Measured(measured(cursor)?),

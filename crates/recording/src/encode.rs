@@ -1,6 +1,7 @@
 //! Records to bytes.
 
 use crate::allocation::{AllocationSite, put_site};
+use crate::context::{Context, put_context};
 use crate::error::RecordingError;
 use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{
@@ -35,6 +36,7 @@ pub(crate) mod tag {
     pub(crate) const INSTRUCTION: u8 = 13;
     pub(crate) const WINDOW: u8 = 14;
     pub(crate) const ALLOCATION_SITE: u8 = 15;
+    pub(crate) const CONTEXT: u8 = 16;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -320,6 +322,12 @@ impl Encoder {
     pub fn allocation_site(&mut self, site: &AllocationSite) {
         self.out.push(tag::ALLOCATION_SITE);
         put_site(&mut self.out, site);
+    }
+
+    /// Packs what code missed in one context.
+    pub fn context(&mut self, context: &Context) {
+        self.out.push(tag::CONTEXT);
+        put_context(&mut self.out, context);
     }
 
     /// Packs the recorder's counts.

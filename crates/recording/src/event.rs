@@ -1,6 +1,7 @@
 //! What a recording is made of.
 
 use crate::allocation::AllocationSite;
+use crate::context::Context;
 use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
@@ -32,6 +33,8 @@ pub enum Event {
     Window(Window),
     /// Where the program allocated memory.
     AllocationSite(AllocationSite),
+    /// What code missed in one context of a whole system.
+    Context(Context),
     /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.

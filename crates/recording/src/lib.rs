@@ -32,6 +32,7 @@
 
 mod allocation;
 pub mod audit;
+mod context;
 mod decode;
 mod encode;
 mod error;
@@ -51,6 +52,7 @@ mod window;
 mod writer;
 
 pub use allocation::AllocationSite;
+pub use context::{Context, ContextKind};
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};
 pub use event::Event;

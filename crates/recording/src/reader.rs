@@ -206,7 +206,11 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::Measured(call) => recording.measured.push(call),
             Event::System(summary) => recording.system = Some(summary),
             // Long: read with a [`Reader`] by who replays it.
-            Event::Stream(_) | Event::Instruction(_) | Event::Window(_) | Event::AllocationSite(_) => {}
+            Event::Stream(_)
+            | Event::Instruction(_)
+            | Event::Window(_)
+            | Event::AllocationSite(_)
+            | Event::Context(_) => {}
         }
     }
     recording.damage = reader.damage;

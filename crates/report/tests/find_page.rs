@@ -1,8 +1,8 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    AllocationStalls, ClassShare, Coverage, Evidence, Finding, Findings, Kind, LaidMember, MemberMap,
-    MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    AllocationStalls, ClassShare, ContextStalls, Coverage, Evidence, Finding, Findings, Kind, LaidMember,
+    MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
 };
 use lineup_report::find::find_page;
 use scraper::{Html, Selector};
@@ -108,6 +108,14 @@ fn findings() -> Findings {
             used_bytes_per_line: None,
             types: vec![(HOSTILE.to_owned(), 1.0)],
         }]),
+        contexts: Some(vec![ContextStalls {
+            cpu: 1,
+            is_interrupt: false,
+            stack: Some(HOSTILE.to_owned()),
+            stalls: Stalls { code_cycles: 100, data_cycles: 900 },
+            share: 1.0,
+            functions: vec![(HOSTILE.to_owned(), 1.0)],
+        }]),
         functions: Vec::new(),
         stacks: vec![
             Stack { frames, cycles: 900 },
@@ -146,7 +154,7 @@ fn every_link_leads_to_something_on_the_page() {
         links += 1;
     }
     // The contents, the way past them, the type's box, and the second finding's command.
-    assert_eq!(links, 7 + 1 + 1 + 1);
+    assert_eq!(links, 8 + 1 + 1 + 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Findings for people: one line each with its next command, then the tables.
 
 use super::allocations::allocations_text;
+use super::contexts::contexts_text;
 use crate::figures::{grouped, percent};
 use lineup_find::{Finding, Findings, OwnerStalls};
 use lineup_report::find::words;
@@ -43,6 +44,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
     let owners = findings.owners.iter().filter(|owner| owner.stall_cycles > 0.0);
     owners_text(&mut out, &owners.collect::<Vec<_>>(), top, style);
     allocations_text(&mut out, findings, top, style);
+    contexts_text(&mut out, findings, top, style);
     functions_text(&mut out, findings, top, style);
     for note in &findings.notes {
         let _ = writeln!(out, "note: {}", one_line(note));

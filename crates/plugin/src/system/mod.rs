@@ -18,6 +18,7 @@
 
 mod begin;
 mod callbacks;
+mod context;
 mod cpu;
 mod flag;
 pub(crate) mod privileged;
@@ -32,6 +33,7 @@ use crate::ffi::{Api, PluginId};
 use crate::limits::BLOCK_BYTES;
 use crate::output::Output;
 use crate::recorder::profile_of;
+use context::{Context, Suspended};
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
 use lineup_follow::selection::Picker;
@@ -104,6 +106,9 @@ pub(crate) struct System {
     stacks: Mutex<HashSet<u64>>,
     /// Tasks that are switched away, by their stacks.
     tasks: Mutex<HashMap<u64, Task>>,
+    /// When the whole guest is counted: for whom each CPU works, and what tasks were in that are switched away.
+    contexts: Vec<Mutex<Context>>,
+    suspended: Mutex<HashMap<u64, Suspended>>,
     pub(crate) directory: Option<Directory>,
     pub(crate) regions: Vec<Region>,
     /// Positions in the order of events.
@@ -157,6 +162,8 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         sites: Mutex::default(),
         stacks: Mutex::default(),
         tasks: Mutex::default(),
+        contexts: (0..kernel.cpus.max(1)).map(|_| Mutex::default()).collect(),
+        suspended: Mutex::default(),
         directory: (kernel.cpus > 1).then(Directory::new),
         regions: plan.header.regions.iter().map(|_| Region::new(&plan.header)).collect(),
         clock: AtomicU64::new(0),

@@ -1,11 +1,16 @@
 //! Whole systems, counted: what every instruction executes, accesses and misses, in the kernel and in programs.
 
-use super::{LAST_CALLBACK, System, get};
-use crate::block::{insns, profile_block};
-use crate::ffi::{NO_REGISTERS, PluginId, Tb};
-use crate::profile::{Profiled, give_current, take_current};
+use super::context::Context;
+use super::privileged::Privileged;
+use super::sites::Role;
+use super::{LAST_CALLBACK, System, get, lock};
+use crate::block::{Insn, insns, profile_block};
+use crate::ffi::{NO_REGISTERS, PluginId, READS_AND_WRITES, Tb};
+use crate::isa::Flow;
+use crate::profile::{Profiled, current, give_current, take_current};
 use lineup_recording::{Encoder, Summary};
 use std::ffi::{c_uint, c_void};
+use std::ptr::null_mut;
 
 /// A block is translated.
 pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
@@ -16,11 +21,14 @@ pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
     let Some(first) = insns.first() else { return };
     if first.pc == system.kernel.entries.marker {
         // SAFETY: as above.
-        unsafe { (system.api.block_exec)(tb, on_marker, NO_REGISTERS, std::ptr::null_mut()) };
+        unsafe { (system.api.block_exec)(tb, on_marker, NO_REGISTERS, null_mut()) };
         return;
     }
-    // SAFETY: as above.
-    unsafe { profile_block(&system.api, system.machine, profile, tb, &insns) };
+    // SAFETY: as above. What is asked for first comes first: the context is that of the block's own fetch.
+    unsafe {
+        system.watch_contexts(tb, &insns);
+        profile_block(&system.api, system.machine, profile, tb, &insns);
+    }
 }
 
 /// The marker is reached again: the workload has ended.
@@ -30,7 +38,91 @@ unsafe extern "C" fn on_marker(_vcpu: c_uint, _data: *mut c_void) {
     }
 }
 
+/// Entries by the numbers that callbacks get.
+const ROLES: [Role; 4] = [Role::SystemCall, Role::Interrupt, Role::Exception, Role::Switch];
+
+/// A block of note begins, the number of whose role is `data`.
+unsafe extern "C" fn on_entry(vcpu: c_uint, data: *mut c_void) {
+    if let Some(role) = ROLES.get(data as usize) {
+        with_context(vcpu, |context| context.enter(*role));
+    }
+}
+
+/// An instruction returns from an entry; `data` is not 0 when it does from a system call alone.
+unsafe extern "C" fn on_leave(vcpu: c_uint, data: *mut c_void) {
+    with_context(vcpu, |context| context.leave(!data.is_null()));
+}
+
+/// The function that changes stacks uses the stack.
+unsafe extern "C" fn on_stack(vcpu: c_uint, info: u32, address: u64, _data: *mut c_void) {
+    let Some(system) = get() else { return };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    let is_store = unsafe { current(vcpu) }.is_some_and(|profiled| profiled.is_store(info));
+    if is_store && system.uses_slots() {
+        // What is kept of the old task.
+        return;
+    }
+    let stack = address & !(system.kernel.entries.stack_bytes.max(1) - 1);
+    with_context(vcpu, |context| context.use_stack(stack, &mut lock(&system.suspended)));
+}
+
+/// Changes what a virtual CPU works for, and tells its counts.
+fn with_context(vcpu: u32, change: impl FnOnce(&mut Context)) {
+    let Some(system) = get() else { return };
+    let Some(context) = system.contexts.get(vcpu as usize) else { return };
+    let number = {
+        let mut context = lock(context);
+        change(&mut context);
+        context.number()
+    };
+    // SAFETY: this is a callback of that virtual CPU, and the only reference in it.
+    if let Some(profiled) = unsafe { current(vcpu) } {
+        profiled.counts.context(number);
+    }
+}
+
 impl System {
+    /// Asks for the callbacks that tell for whom a CPU works.
+    ///
+    /// # Safety
+    /// `tb` must be the block under translation and `insns` its instructions.
+    unsafe fn watch_contexts(&self, tb: *mut Tb, insns: &[Insn]) {
+        let Some(first) = insns.first().filter(|first| first.pc >= self.kernel.entries.kernel_start) else {
+            return;
+        };
+        let role = self.role(first.pc);
+        if let Some(number) = ROLES.iter().position(|one| *one == role) {
+            // SAFETY: the caller's promise; the number is not followed.
+            unsafe { (self.api.block_exec)(tb, on_entry, NO_REGISTERS, number as *mut c_void) };
+        }
+        for insn in insns {
+            let what = self.privileged(insn.pc, &insn.bytes);
+            let leaves = match what {
+                Some(Privileged::InterruptReturn) => Some(0),
+                Some(Privileged::SystemCallReturn) => Some(1),
+                _ => None,
+            };
+            if let Some(data) = leaves {
+                // SAFETY: as above.
+                unsafe { (self.api.insn_exec)(insn.handle, on_leave, NO_REGISTERS, data as *mut c_void) };
+            }
+            if self.tells_stack(insn) {
+                // SAFETY: as above.
+                unsafe {
+                    (self.api.insn_mem)(insn.handle, on_stack, NO_REGISTERS, READS_AND_WRITES, null_mut());
+                }
+            }
+        }
+    }
+
+    /// Whether an instruction uses the stack where that tells which task runs: in the function that changes stacks, where
+    /// what it uses before the change is known to be the old one; else right after it, wherever the stack is used.
+    fn tells_stack(&self, insn: &Insn) -> bool {
+        let is_inside = self.kernel.entries.task_switch.contains(&insn.pc);
+        let is_flow = matches!(insn.decoded.flow, Flow::Call | Flow::Return);
+        insn.decoded.on_stack && !is_flow && is_inside == self.uses_slots()
+    }
+
     /// Every virtual CPU gets its counts.
     pub(super) fn begin_profile(&self) {
         let Some(profile) = &self.profile else { return };
@@ -49,8 +141,14 @@ impl System {
         // SAFETY: null, or given in `begin_profile`. This callback holds no reference to any, and those of other virtual CPUs
         // have had time to return: see `super::current`.
         let whole = |taken: *mut Profiled| (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) });
-        let counts =
-            taken.into_iter().map(|taken| profile.take(whole(taken).map(|profiled| profiled.counts)));
+        let counts = taken.into_iter().zip(0_u32..).map(|(taken, cpu)| {
+            let numbers = self.contexts.get(cpu as usize).map(|context| lock(context).numbers.clone());
+            profile.take_of_cpu(
+                cpu,
+                whole(taken).map(|profiled| profiled.counts),
+                &numbers.unwrap_or_default(),
+            )
+        });
         let instructions: u64 = counts.sum();
         let mut encoder = Encoder::new();
         // A failure was told on standard error.

@@ -66,7 +66,7 @@ impl System {
     }
 
     /// A program's code is none: on Arm it may be in another instruction set.
-    fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
+    pub(super) fn privileged(&self, pc: u64, bytes: &[u8]) -> Option<Privileged> {
         let is_vector = self.machine == Machine::Arm && pc >= ARM_VECTORS;
         let is_kernel = pc >= self.kernel.entries.kernel_start && !is_vector;
         is_kernel.then(|| isa::of(self.machine).privileged(bytes)).flatten()
@@ -131,7 +131,7 @@ impl System {
         }
     }
 
-    fn role(&self, pc: u64) -> Role {
+    pub(super) fn role(&self, pc: u64) -> Role {
         let kernel = &self.kernel;
         match pc {
             _ if pc < kernel.entries.kernel_start => Role::User,

@@ -7,7 +7,8 @@ use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
 use lineup_find::{
-    AllocationStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap, OwnerStalls,
+    AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
+    OwnerStalls,
 };
 use maud::{Markup, html};
 
@@ -34,6 +35,9 @@ pub fn find_page(findings: &Findings, title: &str, command: &str) -> String {
     ];
     if let Some(sites) = &findings.allocation_sites {
         sections.insert(3, section("allocations", "Allocations", allocations(sites)));
+    }
+    if let Some(all) = &findings.contexts {
+        sections.insert(3, section("contexts", "Tasks and interrupts", contexts(findings, all)));
     }
     page("find", &shortened(title, 120), &lead(findings), &sections)
 }
@@ -241,6 +245,25 @@ fn parts(findings: &Findings, root: &Node, owner: &OwnerStalls) -> Markup {
                 @if more > 0 { li.muted { (more) " more" } }
             }
         }
+    }
+}
+
+fn contexts(findings: &Findings, all: &[ContextStalls]) -> Markup {
+    let of = |cycles: u64| share(cycles as f64 / findings.stalls.cycles().max(1) as f64);
+    let table = html! {
+        table {
+            thead { tr { th.n { "stalls" } th.n { "data" } th.n { "code" } th.n { "CPU" } th { "for" } th { "functions" } } }
+            tbody { @for one in all.iter().take(ROWS) { tr {
+                td.n { (share(one.share)) } td.n { (of(one.stalls.data_cycles)) } td.n { (of(one.stalls.code_cycles)) } td.n { (one.cpu) }
+                td { @if one.is_interrupt { "interrupts" } @else if let Some(stack) = &one.stack { "task at " (shortened(stack, 30)) } @else { "task before the first switch" } }
+                td.name { @for (index, (function, part)) in one.functions.iter().enumerate() { @if index > 0 { ", " } (name(function)) " " (share(*part)) } }
+            } } }
+        }
+    };
+    html! {
+        p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task is told by the lowest address of its stack." }
+        (scroll("What the kernel worked for", &table))
+        @if all.len() > ROWS { p.muted { (all.len() - ROWS) " more are in the JSON form." } }
     }
 }
 

@@ -1,0 +1,149 @@
+//! For whom a virtual CPU works, when a whole guest is counted: for a program, for a task in the kernel, or for an
+//! interrupt.
+//!
+//! Told from the kernel's entries, the instructions that return from them, and the one function that changes stacks: what
+//! an entry interrupted is gone back to by the return. A task that is switched away keeps what it was in.
+
+use super::sites::Role;
+use lineup_recording::ContextKind;
+use std::collections::HashMap;
+
+/// Numbers of contexts, by CPU: 0 stands for programs.
+pub(super) type Numbers = Vec<(Option<u64>, ContextKind)>;
+
+/// What a task was in when it was switched away.
+#[derive(Default, Debug)]
+pub(super) struct Suspended {
+    now: Option<ContextKind>,
+    interrupted: Vec<Option<ContextKind>>,
+}
+
+/// One virtual CPU's. `None` stands for programs.
+#[derive(Default, Debug)]
+pub(super) struct Context {
+    now: Option<ContextKind>,
+    /// What entries interrupted that have not returned.
+    interrupted: Vec<Option<ContextKind>>,
+    /// The stack of the task, once a switch told it.
+    stack: Option<u64>,
+    is_switching: bool,
+    pub(super) numbers: Numbers,
+}
+
+/// Entries that may be open at a time: more mean that returns were missed.
+const MOST_OPEN: usize = 16;
+
+impl Context {
+    /// An entry of the kernel, or its switch of tasks, is reached.
+    pub(super) fn enter(&mut self, role: Role) {
+        match role {
+            Role::SystemCall => {
+                self.interrupted.clear();
+                self.now = Some(ContextKind::Task);
+            }
+            Role::Interrupt | Role::Exception => {
+                if self.interrupted.len() < MOST_OPEN {
+                    self.interrupted.push(self.now);
+                }
+                let is_interrupt = role == Role::Interrupt || self.now == Some(ContextKind::Interrupt);
+                self.now = Some(if is_interrupt { ContextKind::Interrupt } else { ContextKind::Task });
+            }
+            Role::Switch => self.is_switching = true,
+            Role::Plain | Role::Marker | Role::User => {}
+        }
+    }
+
+    /// An instruction that returns from an entry is about to be executed.
+    pub(super) fn leave(&mut self, is_of_system_call: bool) {
+        if is_of_system_call {
+            self.interrupted.clear();
+        }
+        self.now = self.interrupted.pop().flatten();
+    }
+
+    /// The stack is used in the function that changes it.
+    pub(super) fn use_stack(&mut self, stack: u64, tasks: &mut HashMap<u64, Suspended>) {
+        if !self.is_switching || self.stack == Some(stack) {
+            return;
+        }
+        self.is_switching = false;
+        if let Some(old) = self.stack.replace(stack) {
+            let interrupted = std::mem::take(&mut self.interrupted);
+            tasks.insert(old, Suspended { now: self.now, interrupted });
+        }
+        // One that was not seen before begins in the kernel.
+        let known = tasks.remove(&stack);
+        let known = known.unwrap_or(Suspended { now: Some(ContextKind::Task), interrupted: Vec::new() });
+        (self.now, self.interrupted) = (known.now, known.interrupted);
+    }
+
+    /// The number of what it works for now.
+    pub(super) fn number(&mut self) -> u32 {
+        let Some(kind) = self.now else { return 0 };
+        let stack = self.stack.filter(|_| kind == ContextKind::Task);
+        let known = self.numbers.iter().position(|one| *one == (stack, kind));
+        let place = known.unwrap_or_else(|| {
+            self.numbers.push((stack, kind));
+            self.numbers.len() - 1
+        });
+        place as u32 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_and_returns_tell_for_whom_the_cpu_works() {
+        let (mut cpu, mut tasks) = (Context::default(), HashMap::new());
+        let task = Some(ContextKind::Task);
+        let interrupt = Some(ContextKind::Interrupt);
+        cpu.enter(Role::SystemCall);
+        assert_eq!(cpu.now, task);
+        // An interrupt, in which a page is missing, then both return.
+        cpu.enter(Role::Interrupt);
+        cpu.enter(Role::Exception);
+        assert_eq!(cpu.now, interrupt);
+        cpu.leave(false);
+        assert_eq!(cpu.now, interrupt);
+        cpu.leave(false);
+        assert_eq!(cpu.now, task);
+        // Another task, which has an interrupt's return to go back to a program.
+        cpu.enter(Role::Switch);
+        cpu.use_stack(0x8000, &mut tasks);
+        cpu.leave(false);
+        assert_eq!((cpu.now, cpu.number()), (None, 0));
+        cpu.enter(Role::Interrupt);
+        cpu.enter(Role::Switch);
+        cpu.use_stack(0x4000, &mut tasks);
+        assert_eq!(cpu.now, task, "not seen before");
+        cpu.enter(Role::Switch);
+        cpu.use_stack(0x8000, &mut tasks);
+        assert_eq!(cpu.now, interrupt, "as it was switched away");
+        cpu.leave(false);
+        assert_eq!(cpu.now, None);
+        cpu.enter(Role::SystemCall);
+        cpu.leave(true);
+        assert_eq!(cpu.now, None);
+    }
+
+    #[test]
+    fn tasks_have_numbers_and_all_interrupts_of_a_cpu_have_one() {
+        let (mut cpu, mut tasks) = (Context::default(), HashMap::new());
+        cpu.enter(Role::SystemCall);
+        assert_eq!(cpu.number(), 1);
+        cpu.enter(Role::Switch);
+        cpu.use_stack(0x8000, &mut tasks);
+        assert_eq!(cpu.number(), 2);
+        cpu.enter(Role::Interrupt);
+        assert_eq!(cpu.number(), 3);
+        cpu.enter(Role::Switch);
+        cpu.use_stack(0x4000, &mut tasks);
+        cpu.enter(Role::Interrupt);
+        assert_eq!(cpu.number(), 3);
+        let kinds =
+            [(None, ContextKind::Task), (Some(0x8000), ContextKind::Task), (None, ContextKind::Interrupt)];
+        assert_eq!(cpu.numbers, kinds);
+    }
+}
