@@ -39,6 +39,15 @@ pub(super) fn text(explanation: &Explanation, shape: Shape) -> String {
 fn function_name(name: &str) -> String {
     one_line(&spelled(name)).into_owned()
 }
+/// A line in place of names, if no access has one.
+fn no_names(explanation: &Explanation) -> Option<String> {
+    let mut seen = explanation.regions.iter().filter(|region| region.coverage.accesses > 0).peekable();
+    let has_none = seen.peek().is_some() && seen.all(|region| region.coverage.named == Some(0.0));
+    has_none.then(|| {
+        "No access has a name: no file that was recorded has symbols or types that can be read. Lines are counted all the same."
+            .to_owned()
+    })
+}
 
 fn percent(share: Option<f64>) -> String {
     share.map_or("not observed".to_owned(), |share| format!("{:.2} %", share * 100.0))

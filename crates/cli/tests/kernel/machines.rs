@@ -28,8 +28,8 @@ fn a_real_time_kernel_idles_and_its_ticks_are_recorded() {
     assert!(ticks.iter().all(|call| call.end == CallEnd::Returned));
 }
 
-/// Another machine's kernel, recorded twice alike, and what the report says of it.
-fn recorded_elsewhere(name: &str) -> (Recording, Value) {
+/// Another machine's kernel, recorded twice alike, what the report says of it, and its accesses explained.
+fn recorded_elsewhere(name: &str) -> (Recording, Value, Value) {
     let bench = bench();
     let fetched = kernel(name);
     let (image, busybox) = (bench.copy(&fetched), busybox(&fetched));
@@ -48,7 +48,8 @@ fn recorded_elsewhere(name: &str) -> (Recording, Value) {
     let (one, two) = (bench.folder.path().join("one.rec"), bench.folder.path().join("two.rec"));
     let bytes = |path| std::fs::read(path).expect("a recording");
     assert!(bytes(&one) == bytes(&two), "two runs of one command differ");
-    (read(&one), printed(&bench, &["trace", "report", "--full", "one.rec", "--region", "irqs-off"]))
+    let spans = printed(&bench, &["trace", "report", "--full", "one.rec", "--region", "irqs-off"]);
+    (read(&one), spans, printed(&bench, &["explain", "one.rec"]))
 }
 
 /// The tracked flag agrees with everything that shows the kernel's: interrupts, and what it does after a test of it.
@@ -109,7 +110,8 @@ fn calls_return_and_the_clock_always_costs_the_same(recording: &Recording) {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
-    let (recording, report) = recorded_elsewhere("armmp");
+    // Its image has no types, and a table of functions alone.
+    let (recording, report, _) = recorded_elsewhere("armmp");
     assert_eq!(recording.header.abi.machine, Machine::Arm);
     calls_return_and_the_clock_always_costs_the_same(&recording);
     interrupts_are_off_in_interrupts_and_not_for_long(&recording, "__irq_svc", &report);
@@ -125,8 +127,14 @@ fn thirty_two_bit_arm_has_the_generic_clock_of_2015_on_few_lines() {
 #[test]
 #[ignore = "boots kernels; make test-kernel runs it"]
 fn sixty_four_bit_arm_is_recorded_alike() {
-    let (recording, report) = recorded_elsewhere("arm64");
+    let (recording, report, explained) = recorded_elsewhere("arm64");
     assert_eq!(recording.header.abi.machine, Machine::AArch64);
     calls_return_and_the_clock_always_costs_the_same(&recording);
     interrupts_are_off_in_interrupts_and_not_for_long(&recording, "el1h_64_irq", &report);
+    let regions = explained["regions"].as_array().expect("regions");
+    for name in ["hrtimer_interrupt", "__schedule"] {
+        let named =
+            regions.iter().find(|region| region["name"] == name).map(|region| &region["coverage"]["named"]);
+        assert!(named.and_then(Value::as_f64) > Some(0.8), "{name}: {named:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What a distributed kernel image is, and the kernel inside it.
 
 pub(crate) mod elf;
+mod framed;
 mod lzop;
 mod unpack;
 

@@ -1,6 +1,6 @@
 //! What fits on the first screen.
 
-use super::{ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, notes, rows, unnamed_line};
+use super::{ONE_THREAD, SAMPLES, Shape, coverage_line, function_name, no_names, notes, rows, unnamed_line};
 use lineup_explain::Explanation;
 use lineup_explain::explanation::{LineUse, RegionExplanation, SharedLine};
 use lineup_explain::quantiles::Quantiles;
@@ -29,6 +29,7 @@ const MAX_SHARED: usize = 3;
 pub(super) fn lines(explanation: &Explanation, shape: Shape) -> Vec<String> {
     let mut threads = threads(explanation);
     threads.extend((!explanation.tells.whole_calls).then(|| SAMPLES.to_owned()));
+    threads.extend(no_names(explanation));
     let end = "All of it: --full. One region: --region NAME.".to_owned();
     let room = SCREEN.saturating_sub(threads.len() + 1);
     let mut out = match explanation.regions.len() > MAX_REGIONS {
