@@ -32,7 +32,7 @@ impl Emulator {
         let command = on_path(name).ok_or_else(|| Error::not_installed(name, "qemu-user"))?;
         let version = crate::tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
-        require_plugins(&command, name)?;
+        require_plugins(&command, name, machine)?;
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
         Ok(Emulator { command, plugin: Alias::of(&plugin()?)?, sysroot, version })
     }
@@ -71,17 +71,21 @@ impl Emulator {
 }
 
 /// Refuses an emulator that was built without plugins, as those of Debian 13 and of later Ubuntu are.
-fn require_plugins(command: &Path, name: &str) -> Result<()> {
+fn require_plugins(command: &Path, name: &str, machine: Machine) -> Result<()> {
     let help = crate::tool::output(Command::new(command).arg("--help")).doing(name)?;
     if String::from_utf8_lossy(&help.stdout).lines().any(|line| line.starts_with("-plugin")) {
         return Ok(());
     }
-    Err(Error::Tool {
-        tool: name.to_owned(),
-        what: "was built without plugins".into(),
-        next: "calls of programs of this machine are recorded without it: `lineup record --engine native`"
-            .into(),
-    })
+    let target = name.trim_start_matches("qemu-");
+    let build = format!(
+        "build one from QEMU's sources with `./configure --enable-plugins --target-list={target}-linux-user`, and put \
+         it first in PATH"
+    );
+    let next = match machine.is_host() {
+        true => format!("`lineup record --engine native` needs none; or {build}"),
+        false => build,
+    };
+    Err(Error::Tool { tool: name.to_owned(), what: "was built without plugins".into(), next })
 }
 
 /// Where libraries for a machine's programs are; `None` for those of this machine.
