@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_explain::threads::BetweenThreads;
+use lineup_explain::threads::{BetweenThreads, Of};
 use lineup_model::line::LineSize;
 use lineup_report::html::{ThreadsPage, threads_page};
 use lineup_study::companions::DebugInfos;
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 /// Arguments of `lineup threads`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A recording of functions that threads run at the same time, made by `lineup record --engine native`
+    /// A recording of functions that threads run at the same time, made by `lineup record --engine native`, or of a
+    /// kernel on several CPUs, made with `--cpus 2 --region kernel`
     recording: PathBuf,
     /// Bytes in a cache line: 64, or 128 for processors that fetch lines in pairs
     #[arg(long, value_name = "BYTES", default_value = "64", value_parser = parse_line_size)]
@@ -98,6 +99,12 @@ fn between(surveyed: &Surveyed, options: &Options, stages: &Stages) -> Result<Be
         lineup_explain::Options { line_size: options.line_size, ..lineup_explain::Options::default() };
     let explanation = surveyed.explain(&debug, wanted, stages)?;
     let name = || options.recording.display().to_string();
+    if explanation.tells.of == Of::Cpus && explanation.between.is_none() {
+        bail!(
+            "{}: nothing is known of the order between CPUs; record with --cpus 2 (or more) --region kernel",
+            name()
+        );
+    }
     if explanation.threads < 2 {
         bail!(
             "{}: calls of one thread only were recorded; record a function that several threads run",

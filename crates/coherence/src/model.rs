@@ -124,6 +124,8 @@ pub struct Outcome {
     pub lines: BTreeMap<u64, Line>,
     /// By pair.
     pub pairs: BTreeMap<Pair, PairCounts>,
+    /// By the tag of the access that waited.
+    pub waits: BTreeMap<u32, PairCounts>,
 }
 
 impl Outcome {
@@ -195,14 +197,31 @@ pub struct Model {
     shared: HashMap<u64, Shared>,
     /// By thread and set: lines, the most recently used last.
     recent: HashMap<(u16, u64), Vec<u64>>,
+    waited: Waited,
+}
+
+/// Waits by who took part.
+#[derive(Default, Debug)]
+struct Waited {
     pairs: BTreeMap<Pair, PairCounts>,
+    /// By the tag of the access that waited.
+    by_tag: BTreeMap<u32, PairCounts>,
+}
+
+impl Waited {
+    fn add(&mut self, pair: Pair, tag: u32, is_of_same_bytes: bool) {
+        for counts in [self.pairs.entry(pair).or_default(), self.by_tag.entry(tag).or_default()] {
+            counts.of_same_bytes += u64::from(is_of_same_bytes);
+            counts.of_line_alone += u64::from(!is_of_same_bytes);
+        }
+    }
 }
 
 impl Model {
     /// Empty caches of so many threads.
     pub fn new(lines: Lines, threads: u16) -> Model {
         let threads = usize::from(threads);
-        Model { lines, threads, shared: HashMap::new(), recent: HashMap::new(), pairs: BTreeMap::new() }
+        Model { lines, threads, shared: HashMap::new(), recent: HashMap::new(), waited: Waited::default() }
     }
 
     /// Takes an access in. One of a thread beyond those that there are is passed over.
@@ -218,7 +237,7 @@ impl Model {
                 told: 0,
                 counts: Line::default(),
             });
-            shared.access(line, bytes, access, &mut self.pairs);
+            shared.access(line, bytes, access, &mut self.waited);
         }
     }
 
@@ -243,13 +262,13 @@ impl Model {
         let mut outcome = Outcome::default();
         for (line, mut shared) in self.shared {
             for side in &mut shared.sides {
-                settle(side, false, &mut shared.counts, &mut self.pairs);
+                settle(side, false, &mut shared.counts, &mut self.waited);
             }
             if shared.counts != Line::default() {
                 outcome.lines.insert(line, shared.counts);
             }
         }
-        outcome.pairs = self.pairs;
+        (outcome.pairs, outcome.waits) = (self.waited.pairs, self.waited.by_tag);
         outcome
     }
 
@@ -274,36 +293,31 @@ impl Model {
             && let Some(side) = shared.sides.get_mut(usize::from(thread))
             && side.state != State::Invalid
         {
-            settle(side, false, &mut shared.counts, &mut self.pairs);
+            settle(side, false, &mut shared.counts, &mut self.waited);
             (side.state, side.taken_by, side.used) = (State::Invalid, None, 0);
         }
     }
 }
 
 /// Says what an open miss was for.
-fn settle(side: &mut Side, is_true: bool, counts: &mut Line, pairs: &mut BTreeMap<Pair, PairCounts>) {
+fn settle(side: &mut Side, is_true: bool, counts: &mut Line, waited: &mut Waited) {
     let Some(pair) = side.open.take() else { return };
-    let of_pair = pairs.entry(pair).or_default();
-    if is_true {
-        counts.misses_true += 1;
-        of_pair.of_same_bytes += 1;
-    } else {
-        counts.misses_false += 1;
-        of_pair.of_line_alone += 1;
-    }
+    counts.misses_true += u64::from(is_true);
+    counts.misses_false += u64::from(!is_true);
+    waited.add(pair, pair.other_tag, is_true);
 }
 
 impl Shared {
-    fn access(&mut self, line: u64, bytes: u128, access: &Access, pairs: &mut BTreeMap<Pair, PairCounts>) {
+    fn access(&mut self, line: u64, bytes: u128, access: &Access, waited: &mut Waited) {
         let own = usize::from(access.thread);
         match (self.sides[own].state, access.kind.writes()) {
-            (State::Invalid, writes) => self.miss(line, access, writes, pairs),
-            (State::Shared, true) => self.upgrade(line, bytes, access, pairs),
+            (State::Invalid, writes) => self.miss(line, access, writes, waited),
+            (State::Shared, true) => self.upgrade(line, bytes, access, waited),
             _ => {}
         }
         let side = &mut self.sides[own];
         if side.unseen & bytes != 0 {
-            settle(side, true, &mut self.counts, pairs);
+            settle(side, true, &mut self.counts, waited);
             side.unseen = 0;
         }
         side.has_had = true;
@@ -331,7 +345,7 @@ impl Shared {
         }
     }
 
-    fn miss(&mut self, line: u64, access: &Access, writes: bool, pairs: &mut BTreeMap<Pair, PairCounts>) {
+    fn miss(&mut self, line: u64, access: &Access, writes: bool, waited: &mut Waited) {
         let own = usize::from(access.thread);
         let is_held = self.sides.iter().any(|side| side.state != State::Invalid);
         let is_known = self.sides.iter().any(|side| side.has_had);
@@ -350,7 +364,7 @@ impl Shared {
         side.used = 0;
         side.state = if is_held { State::Shared } else { State::Exclusive };
         if writes {
-            self.take(access, pairs);
+            self.take(access, waited);
         } else {
             for side in &mut self.sides {
                 if matches!(side.state, State::Modified | State::Exclusive) && is_held {
@@ -361,7 +375,7 @@ impl Shared {
     }
 
     /// A store to a line that others may have, too.
-    fn upgrade(&mut self, line: u64, bytes: u128, access: &Access, pairs: &mut BTreeMap<Pair, PairCounts>) {
+    fn upgrade(&mut self, line: u64, bytes: u128, access: &Access, waited: &mut Waited) {
         let own = usize::from(access.thread);
         let others = self.sides.iter().enumerate().filter(|(thread, _)| *thread != own);
         let mut holders = others.filter(|(_, side)| side.state != State::Invalid).peekable();
@@ -376,22 +390,18 @@ impl Shared {
             other: other as u16,
             other_tag: side.last_tag,
         };
-        let of_pair = pairs.entry(pair).or_default();
-        if same.is_some() {
-            self.counts.upgrades_true += 1;
-            of_pair.of_same_bytes += 1;
-        } else {
-            self.counts.upgrades_false += 1;
-            of_pair.of_line_alone += 1;
-        }
-        self.take(access, pairs);
+        let is_true = same.is_some();
+        self.counts.upgrades_true += u64::from(is_true);
+        self.counts.upgrades_false += u64::from(!is_true);
+        waited.add(pair, access.tag, is_true);
+        self.take(access, waited);
     }
 
     /// All other copies go.
-    fn take(&mut self, access: &Access, pairs: &mut BTreeMap<Pair, PairCounts>) {
+    fn take(&mut self, access: &Access, waited: &mut Waited) {
         for (thread, side) in self.sides.iter_mut().enumerate() {
             if thread != usize::from(access.thread) && side.state != State::Invalid {
-                settle(side, false, &mut self.counts, pairs);
+                settle(side, false, &mut self.counts, waited);
                 (side.state, side.taken_by, side.used) =
                     (State::Invalid, Some((access.thread, access.tag)), 0);
                 self.counts.invalidations += 1;

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 ///
 /// ```
 /// use lineup_explain::evidence_source::{EvidenceSource, Tells, explain};
+/// use lineup_explain::threads::Of;
 /// use lineup_explain::{ExplainError, Options};
 /// use lineup_model::access::{Access, AccessKind, Call, CallEnd, ProcessId, StackRange, ThreadId};
 /// use lineup_model::image::LoadedImage;
@@ -31,7 +32,7 @@ use std::collections::BTreeSet;
 ///
 /// impl EvidenceSource for Samples {
 ///     fn tells(&self) -> Tells {
-///         Tells { whole_calls: false, values: false, memory: false }
+///         Tells { whole_calls: false, values: false, memory: false, of: Of::Threads }
 ///     }
 ///     fn regions(&self) -> &Regions {
 ///         &self.regions

@@ -88,7 +88,7 @@ impl<'a> Explainer<'a> {
             threads: BTreeSet::new(),
             lines: LineThreads::default(),
             shared: Vec::new(),
-            between: Collector::default(),
+            between: Collector::new(tells.of),
             owned: Owned::default(),
             options,
         }
@@ -198,7 +198,7 @@ impl<'a> Explainer<'a> {
         }
         let none = RegionTally::default();
         let table = std::mem::take(&mut self.regions);
-        let between = std::mem::take(&mut self.between);
+        let between = std::mem::replace(&mut self.between, Collector::new(self.tells.of));
         let between = between.work_out(&mut self.namer, &table, self.options.line_size);
         let regions = table
             .iter()

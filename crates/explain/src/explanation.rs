@@ -2,7 +2,7 @@
 
 use crate::name::{Class, Evidence};
 use crate::quantiles::{Bar, Quantiles};
-use crate::threads::BetweenThreads;
+use crate::threads::{BetweenThreads, Of};
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
@@ -46,6 +46,8 @@ pub struct Tells {
     pub values: bool,
     /// When memory was given out and given back.
     pub memory: bool,
+    /// What runs side by side: threads, or the CPUs of a whole system.
+    pub of: Of,
 }
 
 /// How many accesses have which kind of name, and why.

@@ -2,6 +2,7 @@
 
 use crate::explanation::Lack;
 use crate::image::{Image, Placed};
+use crate::instruction::is_atomic;
 use std::collections::BTreeMap;
 
 /// The images, and where each was.
@@ -54,6 +55,17 @@ impl<'a> LoadedImages<'a> {
         let name = name.or_else(|| image.symbol_at(link).map(|symbol| &symbol.name));
         let name = name.map(|name| lineup_debuginfo::spelled(name));
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
+    }
+
+    /// True when the instruction at a program counter changes memory in one step that no other processor comes between.
+    pub(crate) fn is_atomic(&self, pc: u64) -> bool {
+        const LONGEST_BYTES: u64 = 15;
+        let Some((image, link)) = self.at(pc) else { return false };
+        let Some(image) = self.get(image) else { return false };
+        let set = image.code_runs(&(link..link + 1)).first().map(|(_, set)| *set);
+        // At the end of what the file holds fewer bytes are there.
+        let bytes = (1..=LONGEST_BYTES).rev().find_map(|length| image.bytes(&(link..link + length)));
+        set.zip(bytes).is_some_and(|(set, bytes)| is_atomic(set, bytes))
     }
 
     /// What the debug information of the code at a program counter lacks so that its accesses can have names.

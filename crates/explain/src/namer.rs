@@ -159,6 +159,11 @@ impl<'a> Namer<'a> {
         self.images.function_at(pc)
     }
 
+    /// True when the instruction at a program counter changes memory in one step that no other processor comes between.
+    pub(crate) fn is_atomic(&self, pc: u64) -> bool {
+        self.images.is_atomic(pc)
+    }
+
     /// File and line of a program counter, without the file's folders.
     pub fn place_of(&self, pc: u64) -> Option<String> {
         let (image, link) = self.images.at(pc)?;

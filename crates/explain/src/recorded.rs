@@ -6,6 +6,7 @@ use crate::explainer::Options;
 use crate::explanation::Explanation;
 use crate::image::Placed;
 use crate::stalls::Stalls;
+use crate::threads::Of;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -140,7 +141,8 @@ impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> Evidence
     /// Calls are recorded from entry to return. In a whole system no plugin sees values, nor who allocates.
     fn tells(&self) -> Tells {
         let is_program = self.survey.header.mode != Mode::System;
-        Tells { whole_calls: true, values: is_program, memory: is_program }
+        let of = if is_program { Of::Threads } else { Of::Cpus };
+        Tells { whole_calls: true, values: is_program, memory: is_program, of }
     }
 
     fn regions(&self) -> &Regions {

@@ -7,6 +7,9 @@ use lineup_model::region::{Region, Regions};
 /// The region that is no function: spans with interrupts off.
 pub const INTERRUPTS_OFF: &str = "irqs-off";
 
+/// The region that is no function either: all that is accessed in the kernel, in windows of the run.
+pub const KERNEL: &str = "kernel";
+
 /// Functions named at most when the one wanted does not exist.
 const NEAREST: usize = 5;
 
@@ -68,6 +71,11 @@ const SETS: &[Set] = &[
     },
     Set { name: INTERRUPTS_OFF, about: "every span with interrupts off", functions: &[] },
     Set {
+        name: KERNEL,
+        about: "all that the CPUs access in the kernel, in windows of the run, for lineup threads",
+        functions: &[],
+    },
+    Set {
         name: "net-rx",
         about: "receiving over the loopback",
         functions: &["net_rx_action", "process_backlog", "__netif_receive_skb", "ip_rcv", "tcp_v4_rcv"],
@@ -114,8 +122,8 @@ pub fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Re
 type Found = (String, Vec<u64>);
 
 fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>, Error> {
-    if set.name == INTERRUPTS_OFF {
-        return Ok(vec![(INTERRUPTS_OFF.to_owned(), Vec::new())]);
+    if [INTERRUPTS_OFF, KERNEL].contains(&set.name) {
+        return Ok(vec![(set.name.to_owned(), Vec::new())]);
     }
     let found: Vec<Found> = set
         .functions
@@ -187,7 +195,9 @@ mod tests {
         let expected =
             [("hrtimer_interrupt".to_owned(), vec![0x1000]), ("scheduler_tick".to_owned(), vec![0x1100])];
         assert_eq!(found, expected);
-        assert_eq!(names(&["irqs-off"]).unwrap(), [("irqs-off".to_owned(), vec![])]);
+        for name in ["irqs-off", "kernel"] {
+            assert_eq!(names(&[name]).unwrap(), [(name.to_owned(), vec![])]);
+        }
     }
 
     #[test]

@@ -21,6 +21,12 @@ pub(crate) struct Insn {
     _opaque: [u8; 0],
 }
 
+/// Where the emulator's memory or a device has what was accessed; opaque.
+#[repr(C)]
+pub(crate) struct MemPlace {
+    _opaque: [u8; 0],
+}
+
 /// What the emulator tells about itself; only the leading fields, which every version has.
 #[repr(C)]
 pub(crate) struct Info {
@@ -101,6 +107,10 @@ pub(crate) struct Api {
     pub(crate) insn_text: unsafe extern "C" fn(*const Insn) -> *mut c_char,
     pub(crate) mem_is_store: unsafe extern "C" fn(u32) -> bool,
     pub(crate) mem_size_shift: unsafe extern "C" fn(u32) -> c_uint,
+    /// Where an access goes: only for whole systems, and only in the callback on that access.
+    pub(crate) mem_place: unsafe extern "C" fn(u32, u64) -> *mut MemPlace,
+    /// Whether that is a device.
+    pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
 }
 
 /// The most bytes that an instruction has, on any machine.

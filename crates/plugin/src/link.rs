@@ -94,6 +94,8 @@ impl Api {
                 insn_text: find(c"qemu_plugin_insn_disas")?,
                 mem_is_store: find(c"qemu_plugin_mem_is_store")?,
                 mem_size_shift: find(c"qemu_plugin_mem_size_shift")?,
+                mem_place: find(c"qemu_plugin_get_hwaddr")?,
+                is_device: find(c"qemu_plugin_hwaddr_is_io")?,
                 block_count,
                 insn_data,
             }

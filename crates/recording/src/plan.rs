@@ -242,6 +242,7 @@ mod tests {
                 cpus: 2,
                 arms: vec![Arm::Untouched, Arm::PrefetchedCode],
                 interrupts_off: Some(RegionId(3)),
+                windows: Some(RegionId(4)),
                 ..SystemPlan::default()
             }),
         };

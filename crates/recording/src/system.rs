@@ -24,6 +24,8 @@ pub struct SystemPlan {
     pub arms: Vec<Arm>,
     /// The region that is not a function: spans with interrupts off.
     pub interrupts_off: Option<RegionId>,
+    /// The region that is not a function either: all that is accessed in the kernel, in windows of the run.
+    pub windows: Option<RegionId>,
     /// Steps of the stream written at most; 0 writes none.
     pub stream_steps: u64,
 }

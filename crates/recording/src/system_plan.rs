@@ -40,6 +40,7 @@ impl SystemPlan {
         self.arms.iter().for_each(|arm| put("arm", arm.name().to_owned()));
         put("stream-steps", self.stream_steps.to_string());
         self.interrupts_off.iter().for_each(|region| put("interrupts-off", region.0.to_string()));
+        self.windows.iter().for_each(|region| put("windows", region.0.to_string()));
     }
 
     /// Takes a line in; `None` when it is not one.
@@ -66,6 +67,7 @@ impl SystemPlan {
             "arm" => self.arms.push(Arm::named(value)?),
             "stream-steps" => self.stream_steps = value.parse().ok()?,
             "interrupts-off" => self.interrupts_off = Some(RegionId(value.parse().ok()?)),
+            "windows" => self.windows = Some(RegionId(value.parse().ok()?)),
             _ => return None,
         }
         Some(())

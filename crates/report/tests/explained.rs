@@ -8,6 +8,7 @@ use lineup_explain::explanation::{
 };
 use lineup_explain::name::{Class, Evidence};
 use lineup_explain::quantiles::{Quantiles, bars};
+use lineup_explain::threads::Of;
 use lineup_model::abi::Abi;
 use lineup_model::line::LineSize;
 use lineup_model::region::RegionId;
@@ -79,7 +80,7 @@ fn coverage_adds_up_and_lists_what_has_no_name() {
     let explained = Explanation {
         between: None,
         schema: "lineup.explain/1",
-        tells: Tells { whole_calls: true, values: true, memory: true },
+        tells: Tells { whole_calls: true, values: true, memory: true, of: Of::Threads },
         line_bytes: 64,
         coverage: coverage.settle(),
         regions: vec![region(&[1], 0.0), region(&[1], 0.0)],

@@ -1,8 +1,8 @@
 //! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
 
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, NotSeen,
-    PairBetween, PartBetween, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockKind, LockReport, LockSection, LockWait, Matrix, Needed,
+    NotSeen, Of, PairBetween, PartBetween, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
 use lineup_report::html::{ThreadsPage, threads_page};
 use scraper::{Html, Selector};
@@ -30,13 +30,14 @@ fn between() -> BetweenThreads {
         calls: 1,
         accesses: 5000,
         accesses_to_shared_lines: 5000,
-        cycles: 7,
-        cycles_beside_others: 7,
+        time: 7,
+        time_beside_others: 7,
         region: HOSTILE.into(),
     };
     BetweenThreads {
         line_bytes: 64,
         threads: vec![thread(0), thread(1)],
+        of: Of::Threads,
         accesses: 10_000,
         waits: by_order,
         false_sharing: vec![FalseSharing {
@@ -61,13 +62,16 @@ fn between() -> BetweenThreads {
         matrix: vec![Matrix { taken_by: 0, needed_by: 1, waits: waits(1, 2000) }],
         locks: vec![LockReport {
             name: HOSTILE.into(),
+            kind: LockKind::CLibrary,
             address: 0x2000,
             taken: 7,
-            held_cycles: 70,
-            longest_held_cycles: 20,
-            waits: vec![LockWait { thread: 1, waits_for: 0, times: 2, cycles: 30, longest_cycles: 20 }],
+            held_time: 70,
+            longest_held_time: 20,
+            waits: vec![LockWait { thread: 1, waits_for: 0, times: 2, time: 30, longest_time: 20 }],
             sections: vec![LockSection { function: HOSTILE.into(), ..LockSection::default() }],
+            line_waits: waits(4, 5),
             data_on_its_line: vec![HOSTILE.into()],
+            needed_while_held: vec![Needed { name: HOSTILE.into(), waits: waits(6, 0) }],
         }],
         placements: Vec::new(),
         in_pairs_of_lines: waits(1, 2000),

@@ -1,18 +1,18 @@
 //! From libclang's cursors to a plain [`Tree`].
 
+mod arms;
 mod decls;
 mod known;
 mod macros;
+mod records;
 
 pub(crate) use known::Known;
 use macros::Macros;
 
 use crate::libclang::{Cursor, Type as ClangType, Unit};
-use crate::tree::{
-    DeclId, Field, Kind, Name, Node, NodeId, Record, RecordId, Site, Tree, Type, TypeId, TypeKind,
-};
+use crate::tree::{DeclId, Kind, Name, Node, NodeId, RecordId, Site, Tree, Type, TypeId, TypeKind};
 use clang_sys::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 /// Reads the parts of a unit that stand in files below `root`, but for the functions of headers that are known.
@@ -68,9 +68,13 @@ struct Reader<'u, 'r> {
     records: HashMap<String, RecordId>,
     record_of_decl: HashMap<usize, RecordId>,
     decls: HashMap<usize, DeclId>,
+    /// How many variables of functions have a name.
+    met: HashMap<String, u32>,
     texts: Texts,
     /// How many templates and lambdas are around the present node.
     generic: u32,
+    /// Statements that never run, by their expression's identity.
+    skipped: HashSet<usize>,
     /// Records whose members are still to be read.
     waiting: Vec<(RecordId, Cursor<'u>)>,
     known: Option<&'r Known>,
@@ -88,8 +92,10 @@ impl<'u, 'r> Reader<'u, 'r> {
             records: HashMap::new(),
             record_of_decl: HashMap::new(),
             decls: HashMap::new(),
+            met: HashMap::new(),
             texts: Texts::default(),
             generic: 0,
+            skipped: HashSet::new(),
             waiting: Vec::new(),
             known,
             macros: Macros::default(),
@@ -164,7 +170,7 @@ impl<'u, 'r> Reader<'u, 'r> {
         }
         let ty = self.type_of(cursor.ty());
         let mut site = self.site(cursor);
-        let children = cursor.children();
+        let children = self.children(cursor);
         let kind = self.kind(cursor, &children);
         site.is_in_macro |= match kind {
             Kind::InitList => !self.is_written(site, "{"),
@@ -215,6 +221,18 @@ impl<'u, 'r> Reader<'u, 'r> {
         self.generic -= u32::from(is_generic);
         self.settle_unary(id);
         id
+    }
+
+    /// What is below, but for what never runs.
+    fn children(&mut self, cursor: Cursor<'u>) -> Vec<Cursor<'u>> {
+        if cursor.kind() == CXCursor_SwitchStmt && self.generic == 0 {
+            self.skipped.extend(arms::never_run(cursor).into_iter().map(Cursor::expression_identity));
+        }
+        let mut children = cursor.children();
+        if cursor.kind() == CXCursor_CompoundStmt && !self.skipped.is_empty() {
+            children.retain(|child| !self.skipped.contains(&child.expression_identity()));
+        }
+        children
     }
 
     /// What the compiler can work out. libclang must not be asked inside templates: it would follow what has no value.
@@ -341,108 +359,6 @@ impl<'u, 'r> Reader<'u, 'r> {
             _ => TypeKind::Other,
         }
     }
-
-    fn record(&mut self, decl: Cursor<'u>) -> RecordId {
-        let key = decl.identity();
-        if let Some(&known) = self.record_of_decl.get(&key) {
-            return known;
-        }
-        let decl = decl.definition().unwrap_or(decl);
-        let usr = decl.usr();
-        if let Some(&known) = self.records.get(&usr) {
-            self.record_of_decl.insert(key, known);
-            return known;
-        }
-        let id = self.tree.records.len();
-        self.tree.records.push(Record::default());
-        self.records.insert(usr.clone(), id);
-        self.record_of_decl.insert(key, id);
-        let site = self.site(decl);
-        let spelling = decl.spelling();
-        let record = &mut self.tree.records[id];
-        record.usr = Some(usr.into());
-        record.names = plain_name(&spelling).into_iter().collect();
-        record.is_union = decl.kind() == CXCursor_UnionDecl;
-        record.is_foreign = self.is_foreign_file[site.file];
-        record.file = Some(self.tree.files[site.file].clone());
-        record.line = site.line;
-        if decl.is_definition() {
-            record.is_complete = true;
-            self.waiting.push((id, decl));
-        }
-        id
-    }
-
-    /// A record's members, once the tree is read.
-    fn fill(&mut self, id: RecordId, cursor: Cursor<'u>) {
-        let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
-        let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
-        let children = cursor.children();
-        let (mut is_ordered, mut runs_code, mut is_closed) = (false, false, false);
-        let mut ends_named = std::collections::HashSet::new();
-        for child in &children {
-            if child.kind() == CXCursor_FieldDecl {
-                ends_named.extend(child.ty().canonical().declaration().map(Cursor::identity));
-            }
-        }
-        for child in children {
-            match child.kind() {
-                CXCursor_FieldDecl => {
-                    runs_code |= calls_something(child);
-                    let ty = self.type_of(child.ty());
-                    let offset_bits = child.offset_bits().unwrap_or(0);
-                    is_closed |= child.is_hidden();
-                    fields.push(Field { name: child.spelling().into(), ty, offset_bits });
-                }
-                CXCursor_StructDecl | CXCursor_UnionDecl
-                    if child.is_definition()
-                        && plain_name(&child.spelling()).is_none()
-                        && !ends_named.contains(&child.identity()) =>
-                {
-                    let ty = self.type_of(child.ty());
-                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX });
-                }
-                CXCursor_CXXBaseSpecifier => {
-                    if let Some(base) = child.ty().canonical().declaration() {
-                        bases.push(self.record(base));
-                    }
-                }
-                CXCursor_Constructor | CXCursor_Destructor => runs_code |= !child.is_defaulted(),
-                CXCursor_CXXMethod if child.is_defaulted() => is_ordered |= child.spelling() == "operator<=>",
-                CXCursor_FriendDecl => {
-                    is_ordered |= child.children().iter().any(|known| known.spelling() == "operator<=>");
-                }
-                _ => {}
-            }
-        }
-        self.place_anonymous(&mut fields);
-        let record = &mut self.tree.records[id];
-        (record.is_ordered, record.runs_code, record.is_closed) = (is_ordered, runs_code, is_closed);
-        (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
-    }
-
-    /// libclang gives no offset of anonymous members: they start where what is before them ends, or with the type.
-    fn place_anonymous(&self, fields: &mut [Field]) {
-        let mut end = 0;
-        for field in fields {
-            if field.offset_bits == u64::MAX {
-                field.offset_bits = end;
-            }
-            end = field.offset_bits + self.tree.types[field.ty].size_bytes.unwrap_or(0) * 8;
-        }
-    }
-
-    /// `typedef struct … NAME`.
-    fn name_record(&mut self, cursor: Cursor<'u>) {
-        let ty = self.type_of(cursor.ty());
-        if let TypeKind::Record(record) = self.tree.types[ty].kind {
-            let name = cursor.spelling();
-            let names = &mut self.tree.records[record].names;
-            if !name.is_empty() && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
 }
 
 /// True for what stands for many functions or classes: templates, methods of class templates, lambdas.
@@ -469,12 +385,6 @@ fn begins_with_operator(mut left: Cursor<'_>) -> bool {
     left.kind() == CXCursor_BinaryOperator
 }
 
-/// True when an expression below calls a function or a constructor.
-fn calls_something(cursor: Cursor<'_>) -> bool {
-    let is_call = |child: Cursor<'_>| child.kind() == CXCursor_CallExpr || calls_something(child);
-    cursor.children().into_iter().any(is_call)
-}
-
 /// What libclang has no kind for: implicit conversions, `offsetof`, designators.
 fn unexposed(children: &[Cursor<'_>]) -> Kind {
     let is_member = |cursor: &Cursor<'_>| cursor.kind() == CXCursor_MemberRef;
@@ -486,11 +396,6 @@ fn unexposed(children: &[Cursor<'_>]) -> Kind {
         true => Kind::OffsetOf,
         false => Kind::Designated,
     }
-}
-
-/// A tag; `None` for what libclang calls `(unnamed at …)`.
-fn plain_name(spelling: &str) -> Option<String> {
-    (!spelling.is_empty() && !spelling.contains('(')).then(|| spelling.to_string())
 }
 
 /// A type's text without qualifiers.

@@ -472,3 +472,49 @@ fn refusals_that_are_not_told_one_by_one_still_refuse() {
         "{refusals:#?}"
     );
 }
+
+/// A macro that stores a value of any size, with what ends its first arm and what stands before the second.
+fn stored(condition: &str, ends_first: &str, label: &str) -> String {
+    format!(
+        "struct t {{ char *name; int size; int room; long stamp; }};
+        #define store(p, v) do {{ switch ({condition}) {{ \\
+            case 4: {{ *(volatile unsigned *)(p) = (unsigned)(v); {ends_first} }} \\
+            {label} case 8: {{ *(volatile unsigned long *)(p) = (unsigned long)(v); break; }} \\
+            default: fail(); }} }} while (0)
+        void fail(void); int depth;
+        void f(struct t *x, int size) {{ store(&x->size, size); x->name = 0; }}"
+    )
+}
+
+#[test]
+fn an_arm_for_another_size_never_runs() {
+    movable(&stored("sizeof(*(p))", "break;", ""));
+    movable(&stored("sizeof(*(p))", "return;", ""));
+    // The arm of eight bytes runs, or may run.
+    for text in [
+        stored("sizeof(*(p)) * 2", "break;", ""),
+        stored("sizeof(*(p))", "", ""),
+        stored("depth", "break;", ""),
+        stored("sizeof(*(p))", "if (depth) goto inside; break;", "inside:"),
+    ] {
+        refused_or_held(&text);
+    }
+}
+
+fn refused_or_held(text: &str) {
+    let checked = Program::c(text).check();
+    let ty = checked.named("t").next().expect("the type t");
+    assert_ne!(ty.freedom(), Freedom::Movable, "{text}\n{:#?}", ty.uses);
+}
+
+#[test]
+fn each_argument_of_a_macro_declares_variables_of_its_own() {
+    let text = "struct t { int kind; long stamp; }; struct other { char *name; int size; };
+        void print(int, int); struct other *first(void *);
+        #define loaded(x) ({ __typeof__(x) value = (x); value; })
+        #define show(a, b) print(a, b)
+        int f(struct t *x, struct other *y) { x->kind = 1; show(loaded(x)->kind, ((struct other *)loaded((void *)y))->size); return 0; }";
+    movable(text);
+    let one = text.replace("(void *)y", "(void *)x");
+    refused_or_held(&one);
+}

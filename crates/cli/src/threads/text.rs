@@ -2,9 +2,12 @@
 
 use super::Page;
 use crate::figures::grouped;
-use lineup_explain::threads::{BetweenThreads, FalseSharing, LineBetween, Remedy, UseOf, WaitsByOrder};
+use lineup_explain::threads::{
+    BetweenThreads, FalseSharing, LineBetween, LockReport, Of, Remedy, UseOf, WaitsByOrder,
+};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Pairs of code places shown of a line.
@@ -21,7 +24,7 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
         finding(&mut out, number + 1, found, page.wait_cycles);
         out.push_str(&parts(found, style));
         if let Some(line) = between.lines.iter().find(|line| line.parts == found.parts) {
-            pairs(&mut out, line);
+            pairs(&mut out, line, between.of);
         }
         let _ = writeln!(out, "   would part them: {}\n", remedy(&found.remedy, between.line_bytes));
     }
@@ -42,18 +45,19 @@ fn head(out: &mut String, page: &Page<'_>) {
     let calls: u64 = between.threads.iter().map(|thread| thread.calls).sum();
     let _ = writeln!(
         out,
-        "{} threads with {} accesses in {}; {} of {} bytes that several use and one writes",
-        between.threads.len(),
+        "{} with {} accesses in {}; {} of {} bytes that several use and one writes",
+        counted(between.threads.len() as u64, between.of.one()),
         count(between.accesses),
-        counted(calls, "call"),
+        counted(calls, if between.of == Of::Cpus { "piece" } else { "call" }),
         counted(between.lines.len() as u64, "line"),
         between.line_bytes
     );
     let WaitsByOrder { recorded, fewest, most } = between.waits;
     let _ = writeln!(
         out,
-        "waits for lines in the recorded order: {} for bytes of another thread, {} for the line alone",
+        "waits for lines in the recorded order: {} for bytes of another {}, {} for the line alone",
         count(recorded.of_same_bytes),
+        between.of.one(),
         count(recorded.of_line_alone)
     );
     let _ = writeln!(
@@ -137,21 +141,21 @@ fn threads(all: &[u32]) -> String {
     }
 }
 
-fn pairs(out: &mut String, line: &LineBetween) {
+fn pairs(out: &mut String, line: &LineBetween, of: Of) {
     for pair in line.pairs.iter().filter(|pair| pair.waits.of_line_alone > 0).take(PAIRS) {
         let _ = writeln!(
             out,
             "   {}: {} took the line from {}",
             counted(pair.waits.of_line_alone, "time"),
-            used(&pair.taken_by),
-            used(&pair.needed_by)
+            used(&pair.taken_by, of),
+            used(&pair.needed_by, of)
         );
     }
 }
 
-fn used(used: &UseOf) -> String {
+fn used(used: &UseOf, of: Of) -> String {
     let place = used.place.as_deref().map(|place| format!(" ({})", one_line(place))).unwrap_or_default();
-    format!("thread {} in {}{place}", used.thread, one_line(&used.function))
+    format!("{} {} in {}{place}", of.one(), used.thread, one_line(&used.function))
 }
 
 /// What parts data of different threads, in words.
@@ -203,18 +207,20 @@ fn lines(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
             count(line.waits.fewest.of_line_alone),
             count(line.waits.most.of_line_alone),
             count(line.invalidations),
-            names.join(", "),
+            shortened_list(&names),
         ]);
     }
     if !table.is_empty() {
-        let _ = writeln!(out, "lines that several threads use:\n{}", table.render(style));
+        let _ = writeln!(out, "lines that several {}s use:\n{}", between.of.one(), table.render(style));
     }
 }
 
 fn matrix(out: &mut String, between: &BetweenThreads, style: TextStyle) {
+    let one = between.of.one();
+    let (taken, needed) = (format!("taken by {one}"), format!("needed by {one}"));
     let mut table = Table::new([
-        ("taken by thread", Align::Right),
-        ("needed by thread", Align::Right),
+        (taken.as_str(), Align::Right),
+        (needed.as_str(), Align::Right),
         ("same bytes", Align::Right),
         ("line alone", Align::Right),
     ]);
@@ -232,14 +238,18 @@ fn matrix(out: &mut String, between: &BetweenThreads, style: TextStyle) {
 }
 
 fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
+    let (one, unit) = (between.of.one(), between.of.time_unit());
+    let (held, waited) = (format!("held, {unit}"), format!("waited, {unit}"));
+    let who = format!("{one} waited for {one}");
     let mut table = Table::new([
         ("lock", Align::Left),
         ("taken", Align::Right),
-        ("held, cycles", Align::Right),
-        ("waited, cycles", Align::Right),
+        (&held, Align::Right),
+        (&waited, Align::Right),
         ("longest wait", Align::Right),
-        ("thread waited for thread", Align::Left),
+        (&who, Align::Left),
         ("where others wait longest", Align::Left),
+        ("waits for its line", Align::Right),
         ("data on its line", Align::Left),
     ]);
     for lock in between.locks.iter().take(top) {
@@ -255,27 +265,81 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
         table.row([
             lock.name.clone(),
             count(lock.taken),
-            count(lock.held_cycles),
-            count(lock.waited_cycles()),
-            count(lock.waits.iter().map(|wait| wait.longest_cycles).max().unwrap_or(0)),
+            count(lock.held_time),
+            count(lock.waited_time()),
+            count(lock.waits.iter().map(|wait| wait.longest_time).max().unwrap_or(0)),
             waits.collect::<Vec<_>>().join(", "),
             section.unwrap_or_default(),
-            lock.data_on_its_line.join(", "),
+            count(lock.line_waits.all()),
+            shortened_list(&lock.data_on_its_line),
         ]);
     }
     if !table.is_empty() {
-        let _ = writeln!(out, "locks of the C library:\n{}", table.render(style));
+        let kinds: BTreeSet<&str> = between.locks.iter().map(|lock| lock.kind.name()).collect();
+        let kinds: Vec<&str> = kinds.into_iter().collect();
+        let _ = writeln!(out, "locks ({}):\n{}", kinds.join("; "), table.render(style));
+    }
+    needed(out, between, top, style);
+}
+
+fn shortened_list(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_LISTED);
+    let listed = names.iter().take(MOST_LISTED).cloned();
+    listed.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+}
+
+/// What travels with locks.
+fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyle) {
+    let a_time = "waits each time";
+    let mut table = Table::new([
+        ("lock", Align::Left),
+        (a_time, Align::Right),
+        ("same bytes", Align::Right),
+        ("line alone", Align::Right),
+        ("what came over (waits)", Align::Left),
+    ]);
+    let waits = |lock: &&LockReport| lock.waits_while_held().all();
+    let mut locks: Vec<&LockReport> = between.locks.iter().filter(|lock| waits(lock) > 0).collect();
+    locks.sort_by_key(|lock| std::cmp::Reverse(waits(lock)));
+    for lock in locks.into_iter().take(top) {
+        let all = lock.waits_while_held();
+        let data = lock.needed_while_held.iter().take(MOST_LISTED);
+        let data = data.map(|needed| format!("{} ({})", needed.name, count(needed.waits.all())));
+        table.row([
+            lock.name.clone(),
+            grouped(all.all() as f64 / lock.taken.max(1) as f64, 2),
+            count(all.of_same_bytes),
+            count(all.of_line_alone),
+            data.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    if !table.is_empty() {
+        let one = between.of.one();
+        let _ = writeln!(
+            out,
+            "what came over from another {one}'s cache while a lock was held:\n{}",
+            table.render(style)
+        );
     }
 }
 
 /// What is not in the figures, a sentence each.
 pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
     let mut all = vec![
-        "threads were slower while they were recorded, so that at their own speed the order differs; waits are counted in a model in \
-         which each thread has a cache of its own that holds everything"
-            .to_owned(),
+        match page.between.of {
+            Of::Threads => {
+                "threads were slower while they were recorded, so that at their own speed the order differs; waits are counted in a \
+                 model in which each thread has a cache of its own that holds everything"
+            }
+            Of::Cpus => {
+                "the order is that of the emulator's virtual CPUs, which another machine's differ from; waits are counted in a model \
+                 in which each CPU has a cache of its own that holds everything; what the kernel accesses of programs' memory and of \
+                 devices is left out"
+            }
+        }
+        .to_owned(),
     ];
-    if page.between.threads.iter().all(|thread| thread.cycles_beside_others == 0) {
+    if page.between.threads.iter().all(|thread| thread.time_beside_others == 0) {
         all.push(
             "no recorded call ran beside one of another thread, so nothing was observed of what they do together; record the function \
              that the threads run all the time, or more calls"

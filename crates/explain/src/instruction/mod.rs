@@ -6,10 +6,12 @@
 
 mod aarch64;
 mod arm;
+mod atomic;
 mod capstone_session;
 mod x86;
 
 use crate::error::ExplainError;
+pub(crate) use atomic::is_atomic;
 use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
 

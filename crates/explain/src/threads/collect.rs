@@ -1,6 +1,7 @@
 //! From calls to accesses of threads in an order, two passes.
 
 use super::locks::Locks;
+use super::report::Of;
 use super::times::times;
 use crate::access_context::AccessContext;
 use crate::error::ExplainError;
@@ -33,6 +34,8 @@ pub(super) struct Use {
     pub(super) object: Option<Part>,
     /// What they are called when they belong to neither.
     pub(super) label: Option<&'static str>,
+    /// The number of the lock that the thread took last and has.
+    pub(super) under: Option<u32>,
 }
 
 /// What a thread did on lines that others use.
@@ -42,14 +45,13 @@ pub(super) struct Log {
     pub(super) spans: Vec<Span>,
     /// Of all calls with times.
     pub(super) all_accesses: u64,
-    pub(super) cycles: u64,
+    pub(super) time: u64,
     pub(super) regions: BTreeMap<RegionId, u64>,
     pub(super) left_out: u64,
     bytes: u64,
 }
 
 /// What is collected of all calls.
-#[derive(Default, Debug)]
 pub struct Collector {
     lines: LineThreads,
     pub(super) logs: BTreeMap<ProcessId, BTreeMap<ThreadId, Log>>,
@@ -57,12 +59,26 @@ pub struct Collector {
     known: HashMap<Use, u32>,
     pub(super) locks: Locks,
     pub(super) calls_without_times: u64,
+    pub(super) of: Of,
 }
 
-/// An access as it is named once in a call: pc, address, size and kind.
-type Known = HashMap<(u64, u64, u32, AccessKind), Vec<(u64, u32, u32)>>;
+/// An access as it is named once in a call: pc, address, size and kind, and the lock under which it is made.
+type Known = HashMap<((u64, u64, u32, AccessKind), Option<u32>), Vec<(u64, u32, u32)>>;
 
 impl Collector {
+    /// Nothing yet.
+    pub(crate) fn new(of: Of) -> Collector {
+        Collector {
+            lines: LineThreads::default(),
+            logs: BTreeMap::new(),
+            uses: Vec::new(),
+            known: HashMap::new(),
+            locks: Locks::new(of),
+            calls_without_times: 0,
+            of,
+        }
+    }
+
     /// First pass: learns which lines several threads use.
     pub fn observe(&mut self, call: &Call) {
         if call.times.is_empty() {
@@ -93,13 +109,13 @@ impl Collector {
     pub fn add(&mut self, call: &Call, namer: &mut Namer<'_>) -> Result<(), ExplainError> {
         let Some((times, ended_at)) = times(&call.times, call.accesses.len()) else { return Ok(()) };
         let began_at = call.times.first().map_or(0, |mark| mark.cycles);
-        self.locks.see(call, &times, namer);
+        let under = self.locks.see(call, &times, namer);
         let mut log = self.take_log(call);
         let first = log.accesses.len();
         let thread = 0;
         let (mut context, mut known) = (AccessContext::of(call.process), Known::new());
-        let mut all = call.accesses.iter().zip(&times).peekable();
-        while let Some((access, at)) = all.next() {
+        let mut all = call.accesses.iter().zip(times.iter().zip(&under)).peekable();
+        while let Some((access, (at, under))) = all.next() {
             let is_shared = granules(access).any(|granule| self.lines.is_shared((call.process, granule)));
             if !is_shared {
                 context.next(call.entered_at);
@@ -107,7 +123,8 @@ impl Collector {
             }
             let is_updated = access.kind == AccessKind::Load
                 && all.next_if(|(next, _)| is_store_of(access, next)).is_some();
-            let named = self.named(access, (&mut context, call.entered_at), &mut known, namer)?;
+            let at_moment = (&mut context, call.entered_at);
+            let named = self.named((access, *under), at_moment, &mut known, namer)?;
             if is_updated {
                 context.next(call.entered_at);
             }
@@ -128,7 +145,7 @@ impl Collector {
         }
         log.spans.push(Span { thread, first, end: log.accesses.len(), began_at, ended_at });
         log.all_accesses += call.accesses.len() as u64;
-        log.cycles += ended_at.saturating_sub(began_at);
+        log.time += ended_at.saturating_sub(began_at);
         *log.regions.entry(call.region).or_default() += 1;
         self.logs.entry(call.process).or_default().insert(call.thread, log);
         Ok(())
@@ -161,12 +178,12 @@ impl Collector {
     /// call has the same name.
     fn named(
         &mut self,
-        access: &access::Access,
+        (access, under): (&access::Access, Option<u32>),
         (context, entered_at): (&mut AccessContext, u64),
         known: &mut Known,
         namer: &mut Namer<'_>,
     ) -> Result<Vec<(u64, u32, u32)>, ExplainError> {
-        let key = (access.pc, access.address, access.size_bytes, access.kind);
+        let key = ((access.pc, access.address, access.size_bytes, access.kind), under);
         if let Some(named) = known.get(&key) {
             context.next(entered_at);
             return Ok(named.clone());
@@ -180,7 +197,7 @@ impl Collector {
             let is_object = |part: &Part| matches!(part.owner, OwnerKey::Object(..));
             let object = inside.first().copied().or(part.filter(is_object));
             let label = if part.is_none() { Some(label(range.named.name)) } else { None };
-            let tag = self.tag(Use { pc: access.pc, part, object, label });
+            let tag = self.tag(Use { pc: access.pc, part, object, label, under });
             named.push((range.address, range.size_bytes, tag));
         }
         known.insert(key, named.clone());

@@ -3,7 +3,7 @@
 use super::collect::Use;
 use super::naming::owners;
 use super::report::{FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder};
-use super::work_out::{Process, sum, uses_of};
+use super::work_out::{Process, uses_of};
 use crate::catalog::Ty;
 use crate::namer::Namer;
 use crate::owner::OwnerKey;
@@ -106,9 +106,9 @@ fn finding(
     namer: &mut Namer<'_>,
 ) -> FalseSharing {
     let waits = lines.iter().fold(WaitsByOrder::default(), |all, line| WaitsByOrder {
-        recorded: sum(all.recorded, line.waits.recorded),
-        fewest: sum(all.fewest, line.waits.fewest),
-        most: sum(all.most, line.waits.most),
+        recorded: all.recorded.plus(line.waits.recorded),
+        fewest: all.fewest.plus(line.waits.fewest),
+        most: all.most.plus(line.waits.most),
     });
     let mut owners: Vec<String> = lines.iter().flat_map(|line| line.owners.clone()).collect();
     owners.sort();

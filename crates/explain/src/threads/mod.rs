@@ -14,8 +14,9 @@ mod times;
 mod work_out;
 
 pub use collect::Collector;
+pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
 pub use report::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, NotSeen,
-    PairBetween, PartBetween, Placement, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, Needed, NotSeen,
+    Of, PairBetween, PartBetween, Placement, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
 };

@@ -2,6 +2,7 @@
 
 use super::collect::Use;
 use super::report::UseOf;
+use crate::name::VariableId;
 use crate::namer::Namer;
 use crate::owner::{OwnerKey, part_name, variable_ref};
 use std::collections::HashMap;
@@ -29,12 +30,34 @@ impl<'u> Names<'u> {
             return known.clone();
         }
         let name = match self.of(tag) {
-            Some(Use { part: Some(part), .. }) => part_name(namer, part.owner, part.offset, part.size_bytes),
+            Some(Use { part: Some(part), .. }) => {
+                let name = part_name(namer, part.owner, part.offset, part.size_bytes);
+                match part.owner {
+                    // Nothing tells its members.
+                    OwnerKey::Variable(_, VariableId::Symbol(_)) if part.offset > 0 => {
+                        format!("{name}+{:#x}", part.offset)
+                    }
+                    _ => name,
+                }
+            }
             Some(Use { label, .. }) => label.unwrap_or("(unnamed)").to_owned(),
             None => String::new(),
         };
         self.parts.insert(tag, name.clone());
         name
+    }
+
+    /// What it accesses by the innermost object of a named type, and the variable that it is in, if it is in one of another
+    /// name.
+    pub(super) fn object(&mut self, tag: u32, namer: &mut Namer<'_>) -> (String, Option<String>) {
+        let Some(used @ Use { object: Some(object), .. }) = self.of(tag) else {
+            return (self.part(tag, namer), None);
+        };
+        let variable = used.part.filter(|part| part.owner != object.owner).map(|_| owners(used, namer));
+        let of_object = Use { part: Some(*object), ..used.clone() };
+        let is_other = owners(&of_object, namer) != variable.clone().unwrap_or_default();
+        let name = part_name(namer, object.owner, object.offset, object.size_bytes);
+        (name, variable.filter(|_| is_other))
     }
 
     /// It, with its code.

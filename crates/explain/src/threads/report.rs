@@ -1,5 +1,6 @@
 //! The result: plain values.
 
+use super::locks::LockKind;
 use crate::catalog::Ty;
 use serde::Serialize;
 
@@ -8,6 +9,8 @@ use serde::Serialize;
 pub struct BetweenThreads {
     /// Line size in bytes.
     pub line_bytes: u64,
+    /// What runs side by side, and what its times count.
+    pub of: Of,
     /// The threads, by number.
     pub threads: Vec<ThreadSeen>,
     /// Accesses of all of them.
@@ -20,7 +23,7 @@ pub struct BetweenThreads {
     pub lines: Vec<LineBetween>,
     /// Who made whom wait.
     pub matrix: Vec<Matrix>,
-    /// Mutexes and spin locks of the C library, the one first for which threads waited longest.
+    /// Locks, the one first for which threads waited longest.
     pub locks: Vec<LockReport>,
     /// What would be if everything lay some bytes further up, as after another header of the heap or another order of the
     /// linker, in the recorded order.
@@ -29,6 +32,35 @@ pub struct BetweenThreads {
     pub in_pairs_of_lines: Waits,
     /// What is not in these figures.
     pub not_seen: NotSeen,
+}
+
+/// What runs side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// Threads of a program. Times are cycles of a counter that all threads read alike.
+    #[default]
+    Threads,
+    /// Virtual CPUs in a kernel. Times are accesses: those of all CPUs together, in their order.
+    Cpus,
+}
+
+impl Of {
+    /// One of them, in a word.
+    pub fn one(self) -> &'static str {
+        match self {
+            Of::Threads => "thread",
+            Of::Cpus => "CPU",
+        }
+    }
+
+    /// What times count.
+    pub fn time_unit(self) -> &'static str {
+        match self {
+            Of::Threads => "cycles",
+            Of::Cpus => "accesses",
+        }
+    }
 }
 
 /// A thread.
@@ -42,10 +74,10 @@ pub struct ThreadSeen {
     pub accesses: u64,
     /// Accesses to lines that several threads use.
     pub accesses_to_shared_lines: u64,
-    /// Cycles in these calls, as they were recorded.
-    pub cycles: u64,
-    /// Of these, cycles in which a call of another thread of its process was under way, too.
-    pub cycles_beside_others: u64,
+    /// How long these calls took, as they were recorded.
+    pub time: u64,
+    /// Of this, how long a call of another thread of its process was under way, too.
+    pub time_beside_others: u64,
     /// The region that it called most.
     pub region: String,
 }
@@ -63,6 +95,15 @@ impl Waits {
     /// Both kinds.
     pub fn all(self) -> u64 {
         self.of_same_bytes + self.of_line_alone
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Waits) -> Waits {
+        Waits {
+            of_same_bytes: self.of_same_bytes + other.of_same_bytes,
+            of_line_alone: self.of_line_alone + other.of_line_alone,
+        }
     }
 }
 
@@ -207,31 +248,51 @@ pub struct UseOf {
     pub part: String,
 }
 
-/// A lock of the C library.
+/// A lock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LockReport {
     /// What it is.
     pub name: String,
+    /// Whose it is.
+    pub kind: LockKind,
     /// Address of its word.
     pub address: u64,
     /// How often it was taken and given back.
     pub taken: u64,
-    /// Cycles in which a thread had it.
-    pub held_cycles: u64,
+    /// How long threads had it.
+    pub held_time: u64,
     /// Of the longest time.
-    pub longest_held_cycles: u64,
+    pub longest_held_time: u64,
     /// Who waited for whom.
     pub waits: Vec<LockWait>,
     /// The code that takes it, that first for which others waited longest.
     pub sections: Vec<LockSection>,
+    /// Waits for the line on which its word is.
+    pub line_waits: Waits,
     /// What is accessed while it is held, on the line of 64 bytes on which its word is.
     pub data_on_its_line: Vec<String>,
+    /// What came over from another thread's cache while it was held, most waits first: these data travel with the lock.
+    pub needed_while_held: Vec<Needed>,
+}
+
+/// Data that a thread waited for while it had a lock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Needed {
+    /// What it is.
+    pub name: String,
+    /// Waits for it, in the recorded order.
+    pub waits: Waits,
 }
 
 impl LockReport {
-    /// Cycles that threads waited while another had it.
-    pub fn waited_cycles(&self) -> u64 {
-        self.waits.iter().map(|wait| wait.cycles).sum()
+    /// How long threads waited while another had it.
+    pub fn waited_time(&self) -> u64 {
+        self.waits.iter().map(|wait| wait.time).sum()
+    }
+
+    /// Waits for lines while it was held.
+    pub fn waits_while_held(&self) -> Waits {
+        self.needed_while_held.iter().fold(Waits::default(), |all, needed| all.plus(needed.waits))
     }
 }
 
@@ -244,10 +305,10 @@ pub struct LockWait {
     pub waits_for: u32,
     /// How often.
     pub times: u64,
-    /// Cycles from asking to getting it.
-    pub cycles: u64,
+    /// From asking to getting it.
+    pub time: u64,
     /// Of the longest wait.
-    pub longest_cycles: u64,
+    pub longest_time: u64,
 }
 
 /// Code that takes a lock.
@@ -259,10 +320,10 @@ pub struct LockSection {
     pub place: Option<String>,
     /// How often it took the lock.
     pub taken: u64,
-    /// Cycles in which it had it.
-    pub held_cycles: u64,
-    /// Cycles that others waited meanwhile.
-    pub others_waited_cycles: u64,
+    /// How long it had it.
+    pub held_time: u64,
+    /// How long others waited meanwhile.
+    pub others_waited_time: u64,
 }
 
 /// Waits of a thread because of another.

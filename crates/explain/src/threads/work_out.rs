@@ -2,10 +2,11 @@
 
 use super::collect::{Collector, Log, Use};
 use super::finding::findings;
+use super::locks::{Lines as LinesOfLocks, Locks};
 use super::naming::{Names, owners};
 use super::report::{
-    BetweenThreads, LineBetween, Matrix, NotSeen, PairBetween, PartBetween, Placement, ThreadSeen, UseOf,
-    Waits, WaitsByOrder,
+    BetweenThreads, LineBetween, LockReport, Matrix, Needed, NotSeen, PairBetween, PartBetween, Placement,
+    ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
 use crate::namer::Namer;
 use lineup_coherence::{Line, Lines, Orders, Outcome, PairCounts};
@@ -16,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs of code places listed with a line at most.
 const MOST_PAIRS: usize = 20;
+
+/// What nothing tells the name of.
+const UNNAMED: &str = "(unnamed)";
 
 /// Who reads and who writes.
 type Users = (BTreeSet<u32>, BTreeSet<u32>);
@@ -49,11 +53,11 @@ impl Collector {
         regions: &Regions,
         line: LineSize,
     ) -> Option<BetweenThreads> {
-        let Collector { logs, uses, locks, calls_without_times, .. } = self;
+        let Collector { logs, uses, locks, calls_without_times, of, .. } = self;
         let threads: Vec<ThreadSeen> = logs
             .values()
             .flat_map(|of_process| {
-                let beside = |thread| cycles_beside(of_process, thread);
+                let beside = |thread| time_beside(of_process, thread);
                 of_process.iter().map(move |(thread, log)| seen(*thread, log, beside(*thread), regions))
             })
             .collect();
@@ -71,7 +75,10 @@ impl Collector {
         }
         lines.retain(|line| is_shared(&line.parts));
         let total = |of: fn(&Outcomes) -> &Outcome| {
-            processes.iter().map(|process| all_waits(of(&process.outcomes))).fold(Waits::default(), sum)
+            processes
+                .iter()
+                .map(|process| all_waits(of(&process.outcomes)))
+                .fold(Waits::default(), Waits::plus)
         };
         let accesses = threads.iter().map(|thread| thread.accesses).sum();
         let false_sharing = findings(&processes, &lines, (&uses, accesses), (line, namer));
@@ -81,6 +88,7 @@ impl Collector {
         });
         Some(BetweenThreads {
             line_bytes: line.bytes(),
+            of,
             accesses,
             waits: WaitsByOrder {
                 recorded: total(|of| &of.recorded),
@@ -88,14 +96,13 @@ impl Collector {
                 most: total(|of| &of.most),
             },
             false_sharing,
-            locks: locks.report(namer, |namer, process, address| {
-                let process = processes.iter().find(|known| known.id == process);
-                let tag = process.and_then(|process| tag_at(process, address, line));
-                tag.map_or_else(|| "(unnamed)".to_owned(), |tag| names.part(tag, namer))
-            }),
+            locks: told_of_locks(locks, &processes, &uses, line, namer),
             matrix: matrix(&processes),
             placements: placements(&processes),
-            in_pairs_of_lines: processes.iter().map(|process| process.in_pairs).fold(Waits::default(), sum),
+            in_pairs_of_lines: processes
+                .iter()
+                .map(|process| process.in_pairs)
+                .fold(Waits::default(), Waits::plus),
             not_seen: NotSeen {
                 // Calls inside others carry none when others do.
                 calls_without_times: if threads.iter().any(|thread| thread.calls > 0) {
@@ -111,7 +118,7 @@ impl Collector {
     }
 }
 
-fn seen(thread: ThreadId, log: &Log, cycles_beside_others: u64, regions: &Regions) -> ThreadSeen {
+fn seen(thread: ThreadId, log: &Log, time_beside_others: u64, regions: &Regions) -> ThreadSeen {
     let most = log.regions.iter().max_by_key(|(_, calls)| **calls).map(|(id, _)| *id);
     let region = regions.iter().find(|(id, _)| Some(*id) == most);
     ThreadSeen {
@@ -119,14 +126,14 @@ fn seen(thread: ThreadId, log: &Log, cycles_beside_others: u64, regions: &Region
         calls: log.regions.values().sum(),
         accesses: log.all_accesses,
         accesses_to_shared_lines: log.accesses.len() as u64,
-        cycles: log.cycles,
-        cycles_beside_others,
+        time: log.time,
+        time_beside_others,
         region: region.map(|(_, region)| lineup_debuginfo::spelled(&region.name)).unwrap_or_default(),
     }
 }
 
-/// Cycles of a thread's calls in which a call of another thread was under way.
-fn cycles_beside(logs: &BTreeMap<ThreadId, Log>, thread: ThreadId) -> u64 {
+/// How long a call of another thread was under way during a thread's calls.
+fn time_beside(logs: &BTreeMap<ThreadId, Log>, thread: ThreadId) -> u64 {
     let spans = |log: &Log| -> Vec<(u64, u64)> {
         log.spans.iter().map(|span| (span.began_at, span.ended_at)).collect()
     };
@@ -205,19 +212,63 @@ fn line_waits(outcome: &Outcome, line: u64) -> Waits {
     Waits { of_same_bytes, of_line_alone }
 }
 
-pub(super) fn sum(a: Waits, b: Waits) -> Waits {
-    Waits {
-        of_same_bytes: a.of_same_bytes + b.of_same_bytes,
-        of_line_alone: a.of_line_alone + b.of_line_alone,
-    }
+fn told_of_locks(
+    locks: Locks,
+    processes: &[Process],
+    uses: &[Use],
+    line: LineSize,
+    namer: &mut Namer<'_>,
+) -> Vec<LockReport> {
+    let find = |process: ProcessId| processes.iter().find(|known| known.id == process);
+    let tag = |process, address| find(process).and_then(|process| tag_at(process, uses, address, line));
+    let needed = needed_under_locks(processes, uses);
+    let lines = LinesOfLocks {
+        name: &|namer, process, address| {
+            let tag = tag(process, address);
+            tag.map_or_else(|| UNNAMED.to_owned(), |tag| Names::new(uses).part(tag, namer))
+        },
+        object: &|namer, process, address| {
+            let tag = tag(process, address);
+            tag.map_or_else(|| (UNNAMED.to_owned(), None), |tag| Names::new(uses).object(tag, namer))
+        },
+        waits: &|process, address| {
+            let number = line.line_of(address);
+            find(process).map_or_else(Waits::default, |known| line_waits(&known.outcomes.recorded, number))
+        },
+        needed: &|namer, lock| {
+            let mut names = Names::new(uses);
+            let mut by_name: BTreeMap<String, Waits> = BTreeMap::new();
+            for (tag, waits) in needed.get(&lock).into_iter().flatten() {
+                let known = by_name.entry(names.part(*tag, namer)).or_default();
+                *known = known.plus(*waits);
+            }
+            let mut all: Vec<Needed> =
+                by_name.into_iter().map(|(name, waits)| Needed { name, waits }).collect();
+            all.sort_by_key(|needed| std::cmp::Reverse(needed.waits.all()));
+            all
+        },
+    };
+    locks.report(namer, &lines)
 }
 
-/// A use of what lies at an address, if it is on a line that was kept.
-fn tag_at(process: &Process, address: u64, line: LineSize) -> Option<u32> {
+/// What threads waited for while they had a lock, by the lock's number: the accesses' tags.
+fn needed_under_locks(processes: &[Process], uses: &[Use]) -> BTreeMap<u32, Vec<(u32, Waits)>> {
+    let mut all: BTreeMap<u32, Vec<(u32, Waits)>> = BTreeMap::new();
+    for (tag, counts) in processes.iter().flat_map(|process| &process.outcomes.recorded.waits) {
+        if let Some(lock) = uses.get(*tag as usize).and_then(|used| used.under) {
+            all.entry(lock).or_default().push((*tag, waits_of(counts)));
+        }
+    }
+    all
+}
+
+/// A use of what lies at an address, if it is on a line that was kept: one that has a name, when there is one.
+fn tag_at(process: &Process, uses: &[Use], address: u64, line: LineSize) -> Option<u32> {
     let touched = process.touched.get(&line.line_of(address))?;
     let at = address % line.bytes();
-    let found = touched.keys().find(|(offset, size, ..)| (*offset..offset + size).contains(&at));
-    found.map(|(_, _, tag, _)| *tag)
+    let found = touched.keys().filter(|(offset, size, ..)| (*offset..offset + size).contains(&at));
+    let tags = found.map(|(_, _, tag, _)| *tag);
+    tags.max_by_key(|tag| uses.get(*tag as usize).is_some_and(|used| used.part.is_some()))
 }
 
 /// Several threads use it and one writes: lines that lie beside such ones were kept, too.
@@ -287,7 +338,7 @@ fn pairs(process: &Process, number: u64, names: &mut Names<'_>, namer: &mut Name
         };
         let key = (used(pair.writer, pair.writer_tag), used(pair.other, pair.other_tag));
         let known = all.entry(key).or_default();
-        *known = sum(*known, waits_of(counts));
+        *known = known.plus(waits_of(counts));
     }
     let pair = |((taken_by, needed_by), waits)| PairBetween { taken_by, needed_by, waits };
     let mut all: Vec<PairBetween> = all.into_iter().map(pair).collect();
@@ -302,7 +353,7 @@ fn matrix(processes: &[Process]) -> Vec<Matrix> {
         for (pair, counts) in &process.outcomes.recorded.pairs {
             let thread = |number: u16| process.threads.get(usize::from(number)).map_or(0, |thread| thread.0);
             let known = all.entry((thread(pair.writer), thread(pair.other))).or_default();
-            *known = sum(*known, waits_of(counts));
+            *known = known.plus(waits_of(counts));
         }
     }
     let row = |((taken_by, needed_by), waits)| Matrix { taken_by, needed_by, waits };
@@ -313,7 +364,7 @@ fn placements(processes: &[Process]) -> Vec<Placement> {
     let mut all: BTreeMap<u64, Waits> = BTreeMap::new();
     for placement in processes.iter().flat_map(|process| &process.placements) {
         let known = all.entry(placement.moved_by_bytes).or_default();
-        *known = sum(*known, placement.waits);
+        *known = known.plus(placement.waits);
     }
     all.into_iter().map(|(moved_by_bytes, waits)| Placement { moved_by_bytes, waits }).collect()
 }

@@ -7,11 +7,12 @@ use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
 use super::task::{CallSite, Ended, Kept, Open, Task, access};
+use super::windows::{Piece, window_of};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::limits::BLOCK_BYTES;
-use lineup_model::access::{CallEnd, ProcessId, StackRange, ThreadId, code_granules};
+use lineup_model::access::{Access, CallEnd, ProcessId, StackRange, ThreadId, code_granules};
 use lineup_model::region::RegionId;
 use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
@@ -37,6 +38,12 @@ pub(crate) struct Cpu {
     is_returning: bool,
     /// True when accesses of the level under way are kept.
     keeps: bool,
+    /// What is kept of the window under way.
+    piece: Option<Piece>,
+    /// The window that was looked at last.
+    window: Option<u64>,
+    /// Whether it is kept.
+    keeps_window: bool,
     /// Tells addresses of one program from those of another.
     salt: u64,
     last_repeated: u64,
@@ -69,6 +76,9 @@ impl Cpu {
             awaits_push: false,
             is_returning: false,
             keeps: false,
+            piece: None,
+            window: None,
+            keeps_window: false,
             salt: 0,
             last_repeated: 0,
             noted_stack: 0,
@@ -156,7 +166,64 @@ impl Cpu {
             let most = usize::try_from(system.plan.header.max_accesses).unwrap_or(usize::MAX);
             self.task.touch(access(site.pc, address, size_bytes, is_store), most);
         }
+        // The same address of two programs is not the same memory, so what the kernel does to programs' memory is left out.
+        if let Some(region) = system.kernel.windows
+            && !site.is_user
+            && is_of_kernel(system, address)
+        {
+            self.keep_in_window(system, region, access(site.pc, address, size_bytes, is_store), info);
+        }
         is_store
+    }
+
+    /// Keeps an access with its position in the order of all CPUs, in windows that are kept.
+    fn keep_in_window(&mut self, system: &System, region: RegionId, access: Access, info: u32) {
+        if self.piece.as_mut().is_some_and(|piece| piece.continues(&access)) {
+            return;
+        }
+        let at = system.tick();
+        let (window, level) = (window_of(at), self.task.level());
+        let is_new = self.window != Some(window);
+        if self.piece.as_ref().is_some_and(|piece| is_new || piece.level != level) {
+            self.end_piece(system, region);
+        }
+        let totals = self.processor.totals;
+        if is_new {
+            self.window = Some(window);
+            self.keeps_window = system.keeps_window(region, window);
+        }
+        if self.keeps_window && !is_device(system, info, access.address) {
+            self.piece.get_or_insert_with(|| Piece::new(window, level, totals)).add(access, at);
+        }
+    }
+
+    /// What was kept of a window on one level goes into the recording, as a call.
+    fn end_piece(&mut self, system: &System, region: RegionId) {
+        let Some(piece) = self.piece.take() else { return };
+        let (totals, own) = (self.processor.totals, self.processor.totals.since(&piece.begun));
+        let (head, times) = piece.told(region, self.index, own.instructions);
+        let packed = self.encoder.call(&head, &piece.accesses, &[], &times);
+        if let Some(counts) = self.counts.get_mut(usize::from(region.0)) {
+            counts.count_end(head.end);
+            counts.truncated += u64::from(packed < piece.accesses.len());
+        }
+        let pc = |access: Option<&Access>| access.map_or(0, |access| access.pc);
+        self.encoder.measured(&MeasuredCall {
+            region,
+            cpu: self.index,
+            sequence: head.sequence,
+            begun_at: piece.begun.instructions,
+            ended_at: totals.instructions,
+            from_pc: pc(piece.accesses.first()),
+            to_pc: pc(piece.accesses.last()),
+            end: head.end,
+            arm: Arm::Untouched,
+            own,
+            interrupts: 0,
+            interrupt_instructions: 0,
+            switches: 0,
+        });
+        system.flush_full(&mut self.encoder);
     }
 
     /// Data is accessed by an instruction that moves control or stacks.
@@ -228,7 +295,7 @@ impl Cpu {
     /// Writes where the stack lies that a kept call uses, once.
     fn note_stack(&mut self, system: &System, address: u64) {
         let start = stack_of(system, address);
-        if self.keeps && self.noted_stack != start {
+        if (self.keeps || self.keeps_window) && self.noted_stack != start {
             self.noted_stack = start;
             if system.is_new_stack(start) {
                 let end = start.saturating_add(system.kernel.entries.stack_bytes);
@@ -454,6 +521,7 @@ impl Cpu {
     pub(crate) fn finish(&mut self, system: &System, summary: &mut SystemSummary) {
         let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
         self.write(system, ended);
+        system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
         system.add_counts(&self.counts);
         if let Some(stream) = &mut self.stream {
             self.encoder.stream(&stream.encoder.take());
@@ -466,6 +534,20 @@ impl Cpu {
         summary.flag = summary.flag.plus(&self.flag.counts);
         summary.unmatched_returns += self.seen.unmatched_returns;
         summary.switches += self.seen.switches;
+    }
+}
+
+/// True for addresses of the kernel's own. Of 64 bits its half is the upper one, in which data may lie below all code.
+fn is_of_kernel(system: &System, address: u64) -> bool {
+    address >= system.kernel.entries.kernel_start.min(1 << 63)
+}
+
+/// True when an access went to a device's registers, which no cache holds. Only for the access under way.
+fn is_device(system: &System, info: u32, address: u64) -> bool {
+    // SAFETY: this is the callback on the access that `info` and `address` are of, as the emulator asks for.
+    unsafe {
+        let place = (system.api.mem_place)(info, address);
+        !place.is_null() && (system.api.is_device)(place)
     }
 }
 

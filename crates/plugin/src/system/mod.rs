@@ -28,6 +28,7 @@ mod sites;
 mod stream;
 mod task;
 mod translate;
+mod windows;
 
 use crate::ffi::{Api, PluginId};
 use crate::limits::BLOCK_BYTES;
@@ -52,6 +53,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::Stream;
 use task::Task;
+use windows::Windows;
 
 /// How long callbacks of other CPUs get to return at the end.
 const LAST_CALLBACK: Duration = Duration::from_millis(50);
@@ -111,6 +113,7 @@ pub(crate) struct System {
     suspended: Mutex<HashMap<u64, Suspended>>,
     pub(crate) directory: Option<Directory>,
     pub(crate) regions: Vec<Region>,
+    windows: Windows,
     /// Positions in the order of events.
     clock: AtomicU64,
     begun: AtomicBool,
@@ -166,6 +169,7 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         suspended: Mutex::default(),
         directory: (kernel.cpus > 1).then(Directory::new),
         regions: plan.header.regions.iter().map(|_| Region::new(&plan.header)).collect(),
+        windows: Windows::default(),
         clock: AtomicU64::new(0),
         begun: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
@@ -225,6 +229,14 @@ impl System {
     /// spread over the run more are kept than are wanted, and the command leaves the others out at the end.
     pub(crate) fn keeps(&self, region: u16, number: u64) -> bool {
         self.regions.get(usize::from(region)).is_some_and(|region| region.picker.takes(number))
+    }
+
+    /// True when what is accessed in a window of the order of events is kept: the same for all CPUs.
+    pub(crate) fn keeps_window(&self, region: RegionId, window: u64) -> bool {
+        self.windows.keeps(window, || {
+            self.count_entry(region.0);
+            self.keeps(region.0, window)
+        })
     }
 
     /// What is done before a call: drawn by its number, so that the same guest gets the same arms.

@@ -150,6 +150,11 @@ impl Task {
         regions
     }
 
+    /// Interrupts and exceptions under way.
+    pub(crate) fn level(&self) -> u32 {
+        self.interrupts.len() as u32
+    }
+
     /// True when a call is open, or an interrupt under way.
     pub(crate) fn is_busy(&self) -> bool {
         !self.interrupts.is_empty() || !self.own.open.is_empty()

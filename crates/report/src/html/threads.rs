@@ -5,8 +5,8 @@ use super::page::{Section, page};
 use crate::figure::whole;
 use crate::visible::shortened;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, Matrix, PairBetween, PartBetween, UseOf, Waits,
-    WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, Matrix, Of, PairBetween, PartBetween, UseOf,
+    Waits, WaitsByOrder,
 };
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 const MOST_MAPS: usize = 40;
 /// Bytes in a row of a map.
 const ROW_BYTES: u64 = 16;
+/// Data named of those that came over while a lock was held.
+const NEEDED: usize = 5;
 /// Looks that threads take turns in.
 const LOOKS: usize = 6;
 
@@ -46,7 +48,7 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
         },
     ];
     let lead = html! { p.lead {
-        (between.threads.len()) " threads, " (whole(between.accesses)) " accesses; lines of " (between.line_bytes)
+        (between.threads.len()) " " (between.of.one()) "s, " (whole(between.accesses)) " accesses; lines of " (between.line_bytes)
         " bytes that several threads use and one writes: " (between.lines.len()) "."
     } };
     page("threads", &shortened(&told.recording, NAME_CHARACTERS), &lead, &sections)
@@ -83,12 +85,12 @@ fn maps(between: &BetweenThreads) -> Markup {
         }
         ul.legend aria-label="Threads" {
             @for thread in &between.threads {
-                li { span class={ "swatch " (look(thread.thread)) } {} "thread " (thread.thread) " in " (name(&thread.region)) }
+                li { span class={ "swatch " (look(thread.thread)) } {} (between.of.one()) " " (thread.thread) " in " (name(&thread.region)) }
             }
             li { span class="swatch shared" {} "several threads, one of them writes" }
             li { span class="swatch cold" {} "read only" }
         }
-        div.maps { @for line in between.lines.iter().take(MOST_MAPS) { (map(line, between.line_bytes)) } }
+        div.maps { @for line in between.lines.iter().take(MOST_MAPS) { (map(line, between.line_bytes, between.of)) } }
         @if between.lines.len() > MOST_MAPS { p.muted { (between.lines.len() - MOST_MAPS) " more lines are in the JSON form." } }
     }
 }
@@ -156,7 +158,7 @@ fn runs(parts: &[PartBetween], line_bytes: u64) -> Vec<Run> {
     all
 }
 
-fn map(line: &LineBetween, line_bytes: u64) -> Markup {
+fn map(line: &LineBetween, line_bytes: u64, of: Of) -> Markup {
     let runs = runs(&line.parts, line_bytes);
     let WaitsByOrder { recorded, .. } = line.waits;
     html! {
@@ -168,7 +170,7 @@ fn map(line: &LineBetween, line_bytes: u64) -> Markup {
                 }
                 div.bytes { @for row in 0..line_bytes.div_ceil(ROW_BYTES) { (row_of(&runs, row)) } }
             }
-            @if !line.pairs.is_empty() { (pairs(line)) }
+            @if !line.pairs.is_empty() { (pairs(line, of)) }
         }
     }
 }
@@ -196,10 +198,10 @@ fn row_of(runs: &[Run], row: u64) -> Markup {
     }
 }
 
-fn pairs(line: &LineBetween) -> Markup {
+fn pairs(line: &LineBetween, of: Of) -> Markup {
     let used = |used: &UseOf| {
         html! {
-            "thread " (used.thread) " in " (name(&used.function))
+            (of.one()) " " (used.thread) " in " (name(&used.function))
             @if let Some(place) = &used.place { " " span.muted { (shortened(place, NAME_CHARACTERS)) } }
             ", " (name(&used.part))
         }
@@ -228,9 +230,9 @@ fn matrix(between: &BetweenThreads) -> Markup {
         }
     };
     let table = html! { table {
-        thead { tr { th scope="col" { "taken by, needed by" } @for thread in &between.threads { th.n scope="col" { "thread " (thread.thread) } } } }
+        thead { tr { th scope="col" { "taken by, needed by" } @for thread in &between.threads { th.n scope="col" { (between.of.one()) " " (thread.thread) } } } }
         tbody { @for row in &between.threads { tr {
-            th scope="row" { "thread " (row.thread) }
+            th scope="row" { (between.of.one()) " " (row.thread) }
             @for column in &between.threads { (cell(waits(row.thread, column.thread))) }
         } } }
     } };
@@ -241,31 +243,37 @@ fn matrix(between: &BetweenThreads) -> Markup {
 }
 
 fn locks(between: &BetweenThreads) -> Markup {
+    let (one, unit) = (between.of.one(), between.of.time_unit());
     let waits = |lock: &LockReport| {
         html! {
             @for (index, wait) in lock.waits.iter().enumerate() {
                 @if index > 0 { ", " }
-                "thread " (wait.thread) " for " (wait.waits_for) ": " (whole(wait.times)) " ×, " (whole(wait.cycles)) " cycles"
+                (one) " " (wait.thread) " for " (wait.waits_for) ": " (whole(wait.times)) " ×, " (whole(wait.time)) " " (unit)
             }
         }
     };
     let table = html! { table {
         thead { tr {
-            th { "lock" } th.n { "taken" } th.n { "held, cycles" } th.n { "waited, cycles" } th { "who waited for whom" }
-            th { "where others wait longest" } th { "data on its line" }
+            th { "lock" } th.n { "taken" } th.n { "held, " (unit) } th.n { "waited, " (unit) } th { "who waited for whom" }
+            th { "where others wait longest" } th.n { "waits for its line" } th { "data on its line" }
+            th { "came over while it was held" }
         } }
         tbody { @for lock in &between.locks { tr {
-            td { (name(&lock.name)) } td.n { (whole(lock.taken)) } td.n { (whole(lock.held_cycles)) }
-            td.n { (whole(lock.waited_cycles())) } td { (waits(lock)) }
+            td { (name(&lock.name)) } td.n { (whole(lock.taken)) } td.n { (whole(lock.held_time)) }
+            td.n { (whole(lock.waited_time())) } td { (waits(lock)) }
             td { @if let Some(section) = lock.sections.first() {
                 (name(&section.function)) @if let Some(place) = &section.place { " " span.muted { (shortened(place, NAME_CHARACTERS)) } }
             } }
+            td.n { (whole(lock.line_waits.all())) }
             td { @for (index, data) in lock.data_on_its_line.iter().enumerate() { @if index > 0 { ", " } (name(data)) } }
+            td { @for (index, needed) in lock.needed_while_held.iter().take(NEEDED).enumerate() {
+                @if index > 0 { ", " } (name(&needed.name)) " (" (whole(needed.waits.all())) ")"
+            } }
         } } }
     } };
     html! {
         @if between.locks.is_empty() { p { "None was taken in the recorded calls." } }
-        @else { (scroll("Locks of the C library", &table)) }
+        @else { (scroll("Locks", &table)) }
     }
 }
 

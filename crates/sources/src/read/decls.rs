@@ -30,7 +30,7 @@ impl<'u> Reader<'u, '_> {
         }
         let is_exported = kind == DeclKind::Function && cursor.is_exported();
         let outlives = kind == DeclKind::Variable && cursor.is_static();
-        let usr = usr_of(cursor) + if outlives { OUTLIVES } else { "" };
+        let usr = self.usr_of(cursor) + if outlives { OUTLIVES } else { "" };
         let usr: Name = usr.into();
         let name = cursor.spelling().into();
         let id = self.tree.decls.len();
@@ -72,21 +72,23 @@ impl<'u> Reader<'u, '_> {
             _ => DeclKind::Other,
         }
     }
-}
 
-/// libclang's name of a declaration. What a macro declares inside functions has one name for all places where the macro
-/// stands: there the place tells them apart.
-fn usr_of(cursor: Cursor<'_>) -> String {
-    let function = cursor.parent().filter(|parent| {
-        cursor.kind() == CXCursor_VarDecl
-            && !cursor.is_extern()
-            && matches!(parent.kind(), CXCursor_FunctionDecl | CXCursor_CXXMethod)
-    });
-    match function {
-        Some(function) => {
-            let place = cursor.location();
-            format!("{}@F@{}@{}:{}", function.usr(), cursor.usr(), place.line, place.column)
+    /// libclang's name of a declaration. What a macro declares inside functions has one name for all places where the macro
+    /// stands: there the place tells them apart, and among the arguments of one macro the order in which they are met.
+    fn usr_of(&mut self, cursor: Cursor<'u>) -> String {
+        let function = cursor.parent().filter(|parent| {
+            cursor.kind() == CXCursor_VarDecl
+                && !cursor.is_extern()
+                && matches!(parent.kind(), CXCursor_FunctionDecl | CXCursor_CXXMethod)
+        });
+        let Some(function) = function else { return cursor.usr() };
+        let place = cursor.location();
+        let usr = format!("{}@F@{}@{}:{}", function.usr(), cursor.usr(), place.line, place.column);
+        let met = self.met.entry(usr.clone()).or_default();
+        *met += 1;
+        match *met {
+            1 => usr,
+            again => format!("{usr}#{again}"),
         }
-        None => cursor.usr(),
     }
 }

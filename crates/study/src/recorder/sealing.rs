@@ -154,7 +154,10 @@ impl Found {
         let most = header.max_calls.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let bound = |region: &mut Region| {
             let last = most.checked_sub(1)?;
-            (region.positions.len() > most).then(|| *region.positions.select_nth_unstable(last).1)
+            // What is kept of one window of a whole system has one position.
+            region.positions.sort_unstable();
+            region.positions.dedup();
+            (region.positions.len() > most).then(|| region.positions[last])
         };
         self.regions.iter_mut().map(bound).collect()
     }
@@ -280,17 +283,17 @@ mod tests {
     use lineup_model::region::{Region, RegionId, Regions};
     use lineup_recording::{CallHead, Mode, read_all};
 
-    /// A recording of a whole system in which every call of one region was kept.
-    fn recorded(calls: u64, most: u64) -> (Header, Vec<u8>) {
+    /// A recording of a whole system in which every call of one region was kept, each by so many CPUs.
+    fn recorded(calls: u64, most: u64, cpus: u32) -> (Header, Vec<u8>) {
         let mut header = Header::new(Abi::X86_64, vec!["a guest".into()]);
         (header.mode, header.selection, header.max_calls) = (Mode::System, Selection::Spread, Some(most));
         header.regions = [Region::named("tick")].into_iter().collect::<Regions>();
         let mut encoder = Encoder::new();
-        for sequence in 0..calls {
+        for (sequence, cpu) in (0..calls).flat_map(|sequence| (0..cpus).map(move |cpu| (sequence, cpu))) {
             let head = CallHead {
                 region: RegionId(0),
                 process: ProcessId(0),
-                thread: ThreadId(0),
+                thread: ThreadId(cpu),
                 sequence,
                 entered_at: sequence,
                 end: CallEnd::Returned,
@@ -312,7 +315,7 @@ mod tests {
     fn the_calls_of_a_whole_system_that_had_to_give_way_are_left_out_over_the_whole_run() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("guest.rec");
-        let (header, bytes) = recorded(1000, 10);
+        let (header, bytes) = recorded(1000, 10, 1);
         fs::write(&path, bytes).expect("a file");
         thin_to_spread(&path, &header).expect("it is written anew");
         let recording = read_all(&fs::read(&path).expect("the file")).expect("a recording");
@@ -324,10 +327,25 @@ mod tests {
     }
 
     #[test]
+    fn what_two_cpus_do_in_a_window_is_kept_or_left_out_together() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.rec");
+        let (header, bytes) = recorded(1000, 10, 2);
+        fs::write(&path, bytes).expect("a file");
+        thin_to_spread(&path, &header).expect("it is written anew");
+        let recording = read_all(&fs::read(&path).expect("the file")).expect("a recording");
+        let of = |cpu| -> Vec<u64> {
+            let calls = recording.calls.iter().filter(|call| call.thread == ThreadId(cpu));
+            calls.map(|call| call.sequence).collect()
+        };
+        assert_eq!((of(0).len(), of(0)), (10, of(1)));
+    }
+
+    #[test]
     fn a_recording_of_a_guest_that_was_cut_off_keeps_what_it_has() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("guest.rec");
-        let (header, mut bytes) = recorded(1000, 10);
+        let (header, mut bytes) = recorded(1000, 10, 1);
         bytes.extend([0xff; 9]);
         fs::write(&path, &bytes).expect("a file");
         thin_to_spread(&path, &header).expect("it is left alone");

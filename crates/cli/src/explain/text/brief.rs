@@ -216,6 +216,7 @@ fn threads(explanation: &Explanation) -> Vec<String> {
 mod tests {
     use super::*;
     use lineup_explain::explanation::{Coverage, PartUse, Tells};
+    use lineup_explain::threads::Of;
 
     fn region(lines: u64) -> RegionExplanation {
         RegionExplanation {
@@ -244,7 +245,7 @@ mod tests {
             let explanation = Explanation {
                 between: None,
                 schema: "lineup.explain/1",
-                tells: Tells { whole_calls: true, values: true, memory: true },
+                tells: Tells { whole_calls: true, values: true, memory: true, of: Of::Threads },
                 line_bytes: 64,
                 coverage: Coverage::default(),
                 regions: (0..regions).map(|_| region(100)).collect(),
@@ -270,7 +271,7 @@ mod tests {
         let explanation = Explanation {
             between: None,
             schema: "lineup.explain/1",
-            tells: Tells { whole_calls: false, values: true, memory: true },
+            tells: Tells { whole_calls: false, values: true, memory: true, of: Of::Threads },
             line_bytes: 64,
             coverage: Coverage::default(),
             regions: vec![region],

@@ -13,7 +13,7 @@ use lineup_cache::CacheSpec;
 use lineup_kernel::flag_saves;
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::machine::TIME_SHIFT;
-use lineup_kernel::region_sets::{self, INTERRUPTS_OFF};
+use lineup_kernel::region_sets::{self, INTERRUPTS_OFF, KERNEL};
 use lineup_kernel::{KernelImage, KernelSymbols, entry_points};
 use lineup_model::abi::Abi;
 use lineup_model::region::Regions;
@@ -287,6 +287,7 @@ fn system_plan(
         latency: options.latency.unwrap_or_default(),
         arms,
         interrupts_off: regions.id_of(INTERRUPTS_OFF),
+        windows: regions.id_of(KERNEL),
         stream_steps: options.stream * 1_000_000,
     })
 }

@@ -1,0 +1,66 @@
+//! Which instructions change memory in one step that no other processor comes between.
+
+use super::InstructionSet;
+use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
+
+/// True for such an instruction, and for the halves of one: loads and stores that are exclusive. `bytes` begin with it and may
+/// go on behind it.
+pub(crate) fn is_atomic(set: InstructionSet, bytes: &[u8]) -> bool {
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    match set {
+        InstructionSet::X86_64 => x86(64, bytes),
+        InstructionSet::I386 => x86(32, bytes),
+        InstructionSet::AArch64 => word(0).is_some_and(a64),
+        InstructionSet::A32 => word(0).is_some_and(a32),
+        // The first half of a Thumb instruction stands at the lower address.
+        InstructionSet::Thumb => word(0).is_some_and(|word| thumb(word.rotate_left(16))),
+    }
+}
+
+fn x86(bits: u32, bytes: &[u8]) -> bool {
+    let instruction = Decoder::new(bits, bytes, DecoderOptions::NONE).decode();
+    let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
+    let exchanges = instruction.mnemonic() == Mnemonic::Xchg && (is_memory(0) || is_memory(1));
+    instruction.has_lock_prefix() || exchanges
+}
+
+fn a64(word: u32) -> bool {
+    let is_exclusive = word & 0x3f80_0000 == 0x0800_0000;
+    let is_compare_and_swap = word & 0x3fa0_0000 == 0x08a0_0000;
+    let is_operation = word & 0x3b20_0c00 == 0x3820_0000;
+    is_exclusive || is_compare_and_swap || is_operation
+}
+
+fn a32(word: u32) -> bool {
+    word & 0x0f80_0ff0 == 0x0180_0f90 || word & 0x0fb0_0ff0 == 0x0100_0090
+}
+
+fn thumb(word: u32) -> bool {
+    let is_of_words = word & 0xffe0_0000 == 0xe840_0000;
+    let is_of_other_sizes = word & 0xffe0_00c0 == 0xe8c0_0040;
+    is_of_words || is_of_other_sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_locks_are_taken_with_is_atomic_and_plain_accesses_are_not() {
+        let x86 = |bytes: &[u8]| is_atomic(InstructionSet::X86_64, bytes);
+        assert!(x86(&[0xf0, 0x0f, 0xb1, 0x17, 0x90]), "lock cmpxchg %edx,(%rdi)");
+        assert!(x86(&[0x66, 0x87, 0x47, 0x02]), "xchg %ax,2(%rdi)");
+        assert!(!x86(&[0x65, 0xff, 0x05, 1, 0, 0, 0]), "incl %gs:…");
+        assert!(!x86(&[0xc6, 0x07, 0x00]) && !x86(&[0x48, 0x87, 0xc3]), "movb $0,(%rdi); xchg %rax,%rbx");
+        let a64 = |word: u32| is_atomic(InstructionSet::AArch64, &word.to_le_bytes());
+        assert!(a64(0x885f_fc01) && a64(0x8802_7c03), "ldaxr w1,[x0]; stxr w2,w3,[x0]");
+        assert!(a64(0x88e1_fc02) && a64(0xb821_0002), "casal w1,w2,[x0]; ldadd w1,w2,[x0]");
+        assert!(!a64(0x089f_fc1f) && !a64(0xb940_0001), "stlrb wzr,[x0]; ldr w1,[x0]");
+        let a32 = |word: u32| is_atomic(InstructionSet::A32, &word.to_le_bytes());
+        assert!(a32(0xe190_3f9f) && a32(0xe180_2f91) && !a32(0xe590_3000), "ldrex; strex; ldr");
+        let thumb = |bytes: &[u8]| is_atomic(InstructionSet::Thumb, bytes);
+        assert!(thumb(&[0x50, 0xe8, 0x00, 0x3f]), "ldrex r3,[r0]");
+        assert!(!thumb(&[0xd0, 0xf8, 0x00, 0x30]) && !thumb(&[0xdf, 0xe8, 0x00, 0xf0]), "ldr.w; tbb");
+        assert!(!is_atomic(InstructionSet::X86_64, &[]) && !is_atomic(InstructionSet::AArch64, &[1, 2]));
+    }
+}

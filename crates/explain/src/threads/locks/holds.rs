@@ -1,0 +1,116 @@
+//! Times in which threads had a lock, and who waited for whom meanwhile.
+
+use super::super::report::{LockSection, LockWait};
+use crate::namer::Namer;
+use lineup_model::access::ThreadId;
+use std::collections::BTreeMap;
+
+/// Holds looked through for one that overlaps: of a reader-writer lock several may.
+const NEAR_HOLDS: usize = 64;
+
+/// A time in which a thread had a lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub(super) thread: ThreadId,
+    /// Others may have had it as well.
+    pub(super) is_shared: bool,
+    pub(super) asked_at: u64,
+    pub(super) got_at: u64,
+    pub(super) given_back_at: u64,
+    /// The code that asked, by the last access before it.
+    pub(super) place: u64,
+}
+
+impl Hold {
+    /// How long the thread had it.
+    pub(super) fn lasted(&self) -> u64 {
+        self.given_back_at.saturating_sub(self.got_at)
+    }
+
+    fn waited(&self) -> u64 {
+        self.got_at.saturating_sub(self.asked_at)
+    }
+}
+
+/// The hold of another thread at the time a lock was asked for, when there was one that kept the lock from this one. `holds`
+/// are in the order in which threads got the lock.
+fn waited_for<'h>(holds: &'h [Hold], asking: &Hold) -> Option<&'h Hold> {
+    let before = holds.partition_point(|other| other.got_at <= asking.asked_at);
+    let near = holds[..before].iter().rev().take(NEAR_HOLDS);
+    let keeps = |other: &&Hold| {
+        other.thread != asking.thread
+            && asking.asked_at < other.given_back_at
+            && !(other.is_shared && asking.is_shared)
+    };
+    near.filter(keeps).max_by_key(|other| other.given_back_at)
+}
+
+pub(super) fn waits(holds: &[Hold]) -> Vec<LockWait> {
+    let mut all: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
+    for hold in holds {
+        let Some(other) = waited_for(holds, hold) else { continue };
+        let (times, time, longest) = all.entry((hold.thread.0, other.thread.0)).or_default();
+        (*times, *time, *longest) = (*times + 1, *time + hold.waited(), hold.waited().max(*longest));
+    }
+    let wait = |((thread, waits_for), (times, time, longest_time))| LockWait {
+        thread,
+        waits_for,
+        times,
+        time,
+        longest_time,
+    };
+    all.into_iter().map(wait).collect()
+}
+
+/// Code that takes the lock, that first for which others waited longest.
+pub(super) fn sections(holds: &[Hold], namer: &Namer<'_>) -> Vec<LockSection> {
+    let mut all: BTreeMap<(String, Option<String>), LockSection> = BTreeMap::new();
+    let mut section = |hold: &Hold, add: &dyn Fn(&mut LockSection)| {
+        let (function, place) = (namer.function_at(hold.place).0, namer.place_of(hold.place));
+        let key = (function.clone(), place.clone());
+        add(all.entry(key).or_insert_with(|| LockSection { function, place, ..LockSection::default() }));
+    };
+    for hold in holds {
+        section(hold, &|section| {
+            section.taken += 1;
+            section.held_time += hold.lasted();
+        });
+        if let Some(other) = waited_for(holds, hold) {
+            section(other, &|section| section.others_waited_time += hold.waited());
+        }
+    }
+    let mut all: Vec<LockSection> = all.into_values().collect();
+    all.sort_by_key(|section| std::cmp::Reverse((section.others_waited_time, section.held_time)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(thread: u32, asked_at: u64, got_at: u64, given_back_at: u64) -> Hold {
+        Hold { thread: ThreadId(thread), is_shared: false, asked_at, got_at, given_back_at, place: 0 }
+    }
+
+    #[test]
+    fn a_thread_waits_for_the_one_that_has_the_lock_when_it_asks() {
+        // Thread 1 asks while 0 has it; 0 asks again when nobody has it.
+        let holds = [hold(0, 0, 1, 100), hold(1, 50, 120, 130), hold(0, 200, 201, 210)];
+        let wait = LockWait { thread: 1, waits_for: 0, times: 1, time: 70, longest_time: 70 };
+        assert_eq!(waits(&holds), [wait]);
+    }
+
+    #[test]
+    fn readers_do_not_wait_for_readers_and_a_writer_waits_for_the_last_of_them() {
+        let reader = |hold| Hold { is_shared: true, ..hold };
+        let holds = [
+            reader(hold(0, 0, 1, 100)),
+            reader(hold(1, 10, 11, 60)),
+            hold(2, 20, 101, 110),
+            reader(hold(1, 105, 111, 120)),
+        ];
+        let told: Vec<(u32, u32, u64)> =
+            waits(&holds).iter().map(|wait| (wait.thread, wait.waits_for, wait.time)).collect();
+        assert_eq!(told, [(1, 2, 6), (2, 0, 81)]);
+    }
+}

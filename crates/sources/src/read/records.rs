@@ -1,0 +1,121 @@
+//! Structs, classes and unions, and their members.
+
+use super::Reader;
+use crate::libclang::Cursor;
+use crate::tree::{Field, Record, RecordId, TypeKind};
+use clang_sys::*;
+
+impl<'u> Reader<'u, '_> {
+    pub(super) fn record(&mut self, decl: Cursor<'u>) -> RecordId {
+        let key = decl.identity();
+        if let Some(&known) = self.record_of_decl.get(&key) {
+            return known;
+        }
+        let decl = decl.definition().unwrap_or(decl);
+        let usr = decl.usr();
+        if let Some(&known) = self.records.get(&usr) {
+            self.record_of_decl.insert(key, known);
+            return known;
+        }
+        let id = self.tree.records.len();
+        self.tree.records.push(Record::default());
+        self.records.insert(usr.clone(), id);
+        self.record_of_decl.insert(key, id);
+        let site = self.site(decl);
+        let spelling = decl.spelling();
+        let record = &mut self.tree.records[id];
+        record.usr = Some(usr.into());
+        record.names = plain_name(&spelling).into_iter().collect();
+        record.is_union = decl.kind() == CXCursor_UnionDecl;
+        record.is_foreign = self.is_foreign_file[site.file];
+        record.file = Some(self.tree.files[site.file].clone());
+        record.line = site.line;
+        if decl.is_definition() {
+            record.is_complete = true;
+            self.waiting.push((id, decl));
+        }
+        id
+    }
+
+    /// A record's members, once the tree is read.
+    pub(super) fn fill(&mut self, id: RecordId, cursor: Cursor<'u>) {
+        let size_bytes = cursor.ty().size_bytes().unwrap_or(0);
+        let (mut fields, mut bases): (Vec<Field>, Vec<RecordId>) = (Vec::new(), Vec::new());
+        let children = cursor.children();
+        let (mut is_ordered, mut runs_code, mut is_closed) = (false, false, false);
+        let mut ends_named = std::collections::HashSet::new();
+        for child in &children {
+            if child.kind() == CXCursor_FieldDecl {
+                ends_named.extend(child.ty().canonical().declaration().map(Cursor::identity));
+            }
+        }
+        for child in children {
+            match child.kind() {
+                CXCursor_FieldDecl => {
+                    runs_code |= calls_something(child);
+                    let ty = self.type_of(child.ty());
+                    let offset_bits = child.offset_bits().unwrap_or(0);
+                    is_closed |= child.is_hidden();
+                    fields.push(Field { name: child.spelling().into(), ty, offset_bits });
+                }
+                CXCursor_StructDecl | CXCursor_UnionDecl
+                    if child.is_definition()
+                        && plain_name(&child.spelling()).is_none()
+                        && !ends_named.contains(&child.identity()) =>
+                {
+                    let ty = self.type_of(child.ty());
+                    fields.push(Field { name: "".into(), ty, offset_bits: u64::MAX });
+                }
+                CXCursor_CXXBaseSpecifier => {
+                    if let Some(base) = child.ty().canonical().declaration() {
+                        bases.push(self.record(base));
+                    }
+                }
+                CXCursor_Constructor | CXCursor_Destructor => runs_code |= !child.is_defaulted(),
+                CXCursor_CXXMethod if child.is_defaulted() => is_ordered |= child.spelling() == "operator<=>",
+                CXCursor_FriendDecl => {
+                    is_ordered |= child.children().iter().any(|known| known.spelling() == "operator<=>");
+                }
+                _ => {}
+            }
+        }
+        self.place_anonymous(&mut fields);
+        let record = &mut self.tree.records[id];
+        (record.is_ordered, record.runs_code, record.is_closed) = (is_ordered, runs_code, is_closed);
+        (record.size_bytes, record.fields, record.bases) = (size_bytes, fields, bases);
+    }
+
+    /// libclang gives no offset of anonymous members: they start where what is before them ends, or with the type.
+    fn place_anonymous(&self, fields: &mut [Field]) {
+        let mut end = 0;
+        for field in fields {
+            if field.offset_bits == u64::MAX {
+                field.offset_bits = end;
+            }
+            end = field.offset_bits + self.tree.types[field.ty].size_bytes.unwrap_or(0) * 8;
+        }
+    }
+
+    /// `typedef struct … NAME`.
+    pub(super) fn name_record(&mut self, cursor: Cursor<'u>) {
+        let ty = self.type_of(cursor.ty());
+        if let TypeKind::Record(record) = self.tree.types[ty].kind {
+            let name = cursor.spelling();
+            let names = &mut self.tree.records[record].names;
+            if !name.is_empty() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+}
+
+/// True when an expression below calls a function or a constructor.
+fn calls_something(cursor: Cursor<'_>) -> bool {
+    let is_call = |child: Cursor<'_>| child.kind() == CXCursor_CallExpr || calls_something(child);
+    cursor.children().into_iter().any(is_call)
+}
+
+/// A tag; `None` for what libclang calls `(unnamed at …)`.
+fn plain_name(spelling: &str) -> Option<String> {
+    (!spelling.is_empty() && !spelling.contains('(')).then(|| spelling.to_string())
+}
