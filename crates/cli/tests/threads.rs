@@ -360,6 +360,139 @@ fn who_waited_for_a_lock_is_told_and_what_lies_on_its_line() {
     assert_eq!(unused.count(), 1, "the other lock was free: {locks:#?}");
 }
 
+/// The lock of a report whose name begins so.
+fn lock<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let locks = report["locks"].as_array().expect("locks");
+    let found = locks.iter().find(|lock| lock["name"].as_str().is_some_and(|known| known.starts_with(name)));
+    found.unwrap_or_else(|| panic!("{name}: {locks:#?}"))
+}
+
+#[test]
+fn a_writer_waits_for_readers_and_they_do_not_wait_for_each_other() {
+    let program = Program::of_c(c(
+        "#include <unistd.h>
+         static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER, both_lock = PTHREAD_RWLOCK_INITIALIZER;
+         static volatile long table;
+         static pthread_barrier_t held;",
+        "pthread_barrier_init(&held, 0, 2);",
+        "if (own) {
+            pthread_rwlock_rdlock(&both_lock);
+            pthread_rwlock_rdlock(&table_lock);
+            pthread_barrier_wait(&held);
+            usleep(20000);
+            pthread_rwlock_unlock(&table_lock);
+            pthread_rwlock_unlock(&both_lock);
+         } else {
+            pthread_barrier_wait(&held);
+            pthread_rwlock_rdlock(&both_lock);
+            pthread_rwlock_unlock(&both_lock);
+            pthread_rwlock_wrlock(&table_lock);
+            table++;
+            pthread_rwlock_unlock(&table_lock);
+         }",
+    ));
+    let report = program.threads(&[]);
+    let (table, both) = (lock(&report, "table_lock"), lock(&report, "both_lock"));
+    assert_eq!((&table["kind"], &table["taken"]), (&"c_library_read_write".into(), &2.into()));
+    assert!(table["waits"][0]["time"].as_u64() > Some(1_000_000), "{table:#}");
+    assert_eq!((&both["taken"], &both["waits"]), (&2.into(), &serde_json::json!([])));
+}
+
+#[test]
+fn rusts_locks_are_known_where_the_compiler_has_inlined_them() {
+    let source = r#"
+        use std::sync::{Barrier, Mutex, RwLock};
+        use std::time::Duration;
+        struct Account { balance: u64, history: [u64; 20] }
+        static ACCOUNT: Mutex<Account> = Mutex::new(Account { balance: 0, history: [0; 20] });
+        static TABLE: RwLock<u64> = RwLock::new(0);
+        static HELD: Barrier = Barrier::new(2);
+        #[inline(never)]
+        fn work(own: u64) {
+            if own == 0 {
+                let mut account = ACCOUNT.lock().unwrap();
+                HELD.wait();
+                std::thread::sleep(Duration::from_millis(20));
+                account.balance += 1;
+            } else {
+                HELD.wait();
+                let mut account = ACCOUNT.lock().unwrap();
+                account.balance += 1;
+                account.history[19] += 1;
+            }
+            if *TABLE.read().unwrap() == 7 { *TABLE.write().unwrap() = own; }
+        }
+        fn main() {
+            let all: Vec<_> = (0..2).map(|own| std::thread::spawn(move || work(own))).collect();
+            all.into_iter().for_each(|one| one.join().unwrap());
+        }
+    "#;
+    let program = Program {
+        files: vec![("main.rs", source.to_owned())],
+        compiler: &["rustc", "--edition", "2024", "-g", "-O", "main.rs", "-o", "program"],
+    };
+    let report = program.threads(&[]);
+    let account = lock(&report, "main::ACCOUNT");
+    assert_eq!((&account["name"], &account["kind"]), (&"main::ACCOUNT".into(), &"rust_std".into()));
+    assert_eq!(account["taken"], 2);
+    assert!(account["waits"][0]["time"].as_u64() > Some(1_000_000), "{account:#}");
+    let table = lock(&report, "main::TABLE");
+    assert_eq!((&table["kind"], &table["taken"]), (&"rust_std_read_write".into(), &2.into()));
+}
+
+#[test]
+fn a_loop_that_a_program_spins_in_is_a_lock_and_other_loops_over_atomics_are_none() {
+    let own_lock = c(
+        "static struct guarded { atomic_int lock; volatile long items; } guarded __attribute__((aligned(64)));
+         static struct own { _Alignas(256) atomic_int asks, is_over; } each[2];
+         // Time passes without accesses, whatever the host is busy with.
+         static void pass(void) { for (int wait = 0; wait < 2000; wait++) __builtin_ia32_pause(); }
+         __attribute__((noinline)) void take(void) {
+             while (atomic_exchange_explicit(&guarded.lock, 1, memory_order_acquire)) pass();
+         }
+         static void give_back(void) { atomic_store_explicit(&guarded.lock, 0, memory_order_release); }",
+        "",
+        "for (int turn = 0; turn < 20; turn++) {
+            each[own].asks = 1;
+            take();
+            guarded.items++;
+            // The one that has it waits until the other asks, and a little longer.
+            while (!each[1 - own].asks && !each[1 - own].is_over) pass();
+            for (int wait = 0; wait < 10; wait++) pass();
+            each[own].asks = 0;
+            give_back();
+         }
+         each[own].is_over = 1;",
+    );
+    let report = Program::of_c(own_lock).threads(&[]);
+    let guarded = lock(&report, "guarded.lock");
+    assert_eq!((&guarded["kind"], &guarded["taken"]), (&"spin_loop".into(), &40.into()));
+    assert_eq!(guarded["data_on_its_line"], serde_json::json!(["guarded.items"]));
+    assert!(guarded["waits"].as_array().is_some_and(|waits| !waits.is_empty()), "{guarded:#}");
+    for (name, declarations, body) in [
+        (
+            "a counter that is set back",
+            "static atomic_long count;",
+            format!(
+                "{COUNT} {{ long now = count; while (!atomic_compare_exchange_weak(&count, &now, now + 1)) ;
+                    if (i % 50 == 0) atomic_store_explicit(&count, 0, memory_order_relaxed); }}"
+            ),
+        ),
+        (
+            "a stack without locks",
+            "struct node { struct node *next; }; static _Atomic(struct node *) top; static struct node nodes[2][64];",
+            format!(
+                "{COUNT} {{ struct node *node = &nodes[own][i % 64];
+                    node->next = top; while (!atomic_compare_exchange_weak(&top, &node->next, node)) ;
+                    struct node *first = top; while (first && !atomic_compare_exchange_weak(&top, &first, 0)) ; }}"
+            ),
+        ),
+    ] {
+        let report = Program::of_c(c(declarations, "", &body)).threads(&[]);
+        assert_eq!(report["locks"], serde_json::json!([]), "{name}");
+    }
+}
+
 #[test]
 fn the_programs_of_the_studies_have_their_known_answers() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/threads");

@@ -115,7 +115,7 @@ impl<'a> Explainer<'a> {
     /// When the disassembler fails.
     pub fn observe(&mut self, call: &Call) -> Result<(), ExplainError> {
         self.threads.insert(call.thread);
-        self.between.observe(call);
+        self.between.observe(call, &self.namer);
         let mut context = AccessContext::of(call.process);
         let mut last_line = None;
         for access in &call.accesses {

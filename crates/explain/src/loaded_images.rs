@@ -2,7 +2,7 @@
 
 use crate::explanation::Lack;
 use crate::image::{Image, Placed};
-use crate::instruction::is_atomic;
+use crate::instruction::{Atomic, atomic};
 use std::collections::BTreeMap;
 
 /// The images, and where each was.
@@ -57,15 +57,26 @@ impl<'a> LoadedImages<'a> {
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
     }
 
-    /// True when the instruction at a program counter changes memory in one step that no other processor comes between.
-    pub(crate) fn is_atomic(&self, pc: u64) -> bool {
+    /// The functions of which copies are inlined at a program counter.
+    pub(crate) fn inlined_at(&self, pc: u64) -> Vec<String> {
+        let Some((image, link)) = self.at(pc) else { return Vec::new() };
+        let Some(image) = self.get(image) else { return Vec::new() };
+        let around = image.functions.iter().filter(|function| function.contains(link));
+        let inlined = around.flat_map(|function| &function.inlined);
+        let here = inlined.filter(|copy| copy.ranges.iter().any(|range| range.contains(&link)));
+        here.map(|copy| lineup_debuginfo::spelled(&copy.name)).collect()
+    }
+
+    /// What the instruction at a program counter does, when it changes memory in one step that no other processor comes
+    /// between.
+    pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
         const LONGEST_BYTES: u64 = 15;
-        let Some((image, link)) = self.at(pc) else { return false };
-        let Some(image) = self.get(image) else { return false };
+        let (image, link) = self.at(pc)?;
+        let image = self.get(image)?;
         let set = image.code_runs(&(link..link + 1)).first().map(|(_, set)| *set);
         // At the end of what the file holds fewer bytes are there.
         let bytes = (1..=LONGEST_BYTES).rev().find_map(|length| image.bytes(&(link..link + length)));
-        set.zip(bytes).is_some_and(|(set, bytes)| is_atomic(set, bytes))
+        set.zip(bytes).and_then(|(set, bytes)| atomic(set, bytes))
     }
 
     /// What the debug information of the code at a program counter lacks so that its accesses can have names.

@@ -12,6 +12,7 @@ use crate::error::ExplainError;
 use crate::explanation::Lack;
 use crate::globals::{Global, Globals};
 use crate::image::{Image, Placed};
+use crate::instruction::Atomic;
 use crate::library_code::LibraryCode;
 use crate::lifetimes::ObjectLifetimes;
 use crate::loaded_images::LoadedImages;
@@ -159,9 +160,15 @@ impl<'a> Namer<'a> {
         self.images.function_at(pc)
     }
 
-    /// True when the instruction at a program counter changes memory in one step that no other processor comes between.
-    pub(crate) fn is_atomic(&self, pc: u64) -> bool {
-        self.images.is_atomic(pc)
+    /// The functions of which copies are inlined at a program counter.
+    pub(crate) fn inlined_at(&self, pc: u64) -> Vec<String> {
+        self.images.inlined_at(pc)
+    }
+
+    /// What the instruction at a program counter does, when it changes memory in one step that no other processor comes
+    /// between.
+    pub(crate) fn atomic_at(&self, pc: u64) -> Option<Atomic> {
+        self.images.atomic_at(pc)
     }
 
     /// File and line of a program counter, without the file's folders.

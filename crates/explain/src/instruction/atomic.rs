@@ -3,25 +3,41 @@
 use super::InstructionSet;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 
-/// True for such an instruction, and for the halves of one: loads and stores that are exclusive. `bytes` begin with it and may
-/// go on behind it.
-pub(crate) fn is_atomic(set: InstructionSet, bytes: &[u8]) -> bool {
+/// What such an instruction does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Atomic {
+    /// Puts a value there whatever was there.
+    Swaps,
+    /// Puts a value there if what was there is as expected, or sets a bit and tells what it was.
+    Tests,
+    /// Anything else: sums, and the halves of what other machines do with two instructions.
+    Other,
+}
+
+/// What an atomic instruction does, or the half of one: an exclusive load or store. `bytes` begin with it and may go on behind
+/// it. `None` for all others.
+pub(crate) fn atomic(set: InstructionSet, bytes: &[u8]) -> Option<Atomic> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    match set {
-        InstructionSet::X86_64 => x86(64, bytes),
-        InstructionSet::I386 => x86(32, bytes),
+    let is_other = match set {
+        InstructionSet::X86_64 => return x86(64, bytes),
+        InstructionSet::I386 => return x86(32, bytes),
         InstructionSet::AArch64 => word(0).is_some_and(a64),
         InstructionSet::A32 => word(0).is_some_and(a32),
         // The first half of a Thumb instruction stands at the lower address.
         InstructionSet::Thumb => word(0).is_some_and(|word| thumb(word.rotate_left(16))),
-    }
+    };
+    is_other.then_some(Atomic::Other)
 }
 
-fn x86(bits: u32, bytes: &[u8]) -> bool {
+fn x86(bits: u32, bytes: &[u8]) -> Option<Atomic> {
     let instruction = Decoder::new(bits, bytes, DecoderOptions::NONE).decode();
     let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
-    let exchanges = instruction.mnemonic() == Mnemonic::Xchg && (is_memory(0) || is_memory(1));
-    instruction.has_lock_prefix() || exchanges
+    match instruction.mnemonic() {
+        Mnemonic::Xchg => (is_memory(0) || is_memory(1)).then_some(Atomic::Swaps),
+        _ if !instruction.has_lock_prefix() => None,
+        Mnemonic::Cmpxchg | Mnemonic::Bts => Some(Atomic::Tests),
+        _ => Some(Atomic::Other),
+    }
 }
 
 fn a64(word: u32) -> bool {
@@ -47,11 +63,14 @@ mod tests {
 
     #[test]
     fn what_locks_are_taken_with_is_atomic_and_plain_accesses_are_not() {
-        let x86 = |bytes: &[u8]| is_atomic(InstructionSet::X86_64, bytes);
-        assert!(x86(&[0xf0, 0x0f, 0xb1, 0x17, 0x90]), "lock cmpxchg %edx,(%rdi)");
-        assert!(x86(&[0x66, 0x87, 0x47, 0x02]), "xchg %ax,2(%rdi)");
-        assert!(!x86(&[0x65, 0xff, 0x05, 1, 0, 0, 0]), "incl %gs:…");
-        assert!(!x86(&[0xc6, 0x07, 0x00]) && !x86(&[0x48, 0x87, 0xc3]), "movb $0,(%rdi); xchg %rax,%rbx");
+        let x86 = |bytes: &[u8]| atomic(InstructionSet::X86_64, bytes);
+        assert_eq!(x86(&[0xf0, 0x0f, 0xb1, 0x17, 0x90]), Some(Atomic::Tests), "lock cmpxchg %edx,(%rdi)");
+        assert_eq!(x86(&[0x66, 0x87, 0x47, 0x02]), Some(Atomic::Swaps), "xchg %ax,2(%rdi)");
+        assert_eq!(x86(&[0xf0, 0xff, 0x07]), Some(Atomic::Other), "lock incl (%rdi)");
+        assert_eq!(x86(&[0x65, 0xff, 0x05, 1, 0, 0, 0]), None, "incl %gs:…");
+        assert_eq!(x86(&[0xc6, 0x07, 0x00]), None, "movb $0,(%rdi)");
+        assert_eq!(x86(&[0x48, 0x87, 0xc3]), None, "xchg %rax,%rbx");
+        let is_atomic = |set, bytes: &[u8]| atomic(set, bytes).is_some();
         let a64 = |word: u32| is_atomic(InstructionSet::AArch64, &word.to_le_bytes());
         assert!(a64(0x885f_fc01) && a64(0x8802_7c03), "ldaxr w1,[x0]; stxr w2,w3,[x0]");
         assert!(a64(0x88e1_fc02) && a64(0xb821_0002), "casal w1,w2,[x0]; ldadd w1,w2,[x0]");

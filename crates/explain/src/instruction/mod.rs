@@ -11,7 +11,7 @@ mod capstone_session;
 mod x86;
 
 use crate::error::ExplainError;
-pub(crate) use atomic::is_atomic;
+pub(crate) use atomic::{Atomic, atomic};
 use lineup_model::abi::Machine;
 use lineup_model::access::AccessKind;
 

@@ -80,11 +80,12 @@ impl Collector {
     }
 
     /// First pass: learns which lines several threads use.
-    pub fn observe(&mut self, call: &Call) {
+    pub(crate) fn observe(&mut self, call: &Call, namer: &Namer<'_>) {
         if call.times.is_empty() {
             self.calls_without_times += 1;
             return;
         }
+        self.locks.observe(call, namer);
         let mut last = None;
         for access in &call.accesses {
             let is_store = access.kind == AccessKind::Store;

@@ -14,6 +14,16 @@ pub enum LockKind {
     Kernel,
     /// A spinning reader-writer lock of a Linux kernel.
     KernelReadWrite,
+    /// A mutex of Rust's standard library.
+    RustStd,
+    /// A reader-writer lock of Rust's standard library.
+    RustStdReadWrite,
+    /// A mutex of `parking_lot`.
+    ParkingLot,
+    /// A reader-writer lock of `parking_lot`.
+    ParkingLotReadWrite,
+    /// A word that code of the program itself waited for in a loop.
+    SpinLoop,
 }
 
 impl LockKind {
@@ -23,7 +33,26 @@ impl LockKind {
             LockKind::CLibrary => 40,
             LockKind::CLibraryReadWrite => 56,
             LockKind::Kernel => 4,
-            LockKind::KernelReadWrite => 8,
+            LockKind::KernelReadWrite | LockKind::ParkingLotReadWrite => 8,
+            // With the flag that tells of panics.
+            LockKind::RustStd => 5,
+            LockKind::RustStdReadWrite => 9,
+            LockKind::ParkingLot | LockKind::SpinLoop => 1,
+        }
+    }
+
+    /// True for locks that are taken by code of a Rust library.
+    pub(super) fn is_of_rust(self) -> bool {
+        use LockKind::{ParkingLot, ParkingLotReadWrite, RustStd, RustStdReadWrite};
+        matches!(self, RustStd | RustStdReadWrite | ParkingLot | ParkingLotReadWrite)
+    }
+
+    /// Bytes of the word that says whether the lock is taken.
+    pub(super) fn word_bytes(self) -> u64 {
+        match self {
+            LockKind::ParkingLot => 1,
+            LockKind::ParkingLotReadWrite => 8,
+            _ => 4,
         }
     }
 
@@ -39,6 +68,11 @@ impl LockKind {
             LockKind::CLibraryReadWrite => "reader-writer locks of the C library",
             LockKind::Kernel => "spin locks of the kernel",
             LockKind::KernelReadWrite => "reader-writer locks of the kernel",
+            LockKind::RustStd => "mutexes of Rust's library",
+            LockKind::RustStdReadWrite => "reader-writer locks of Rust's library",
+            LockKind::ParkingLot => "mutexes of parking_lot",
+            LockKind::ParkingLotReadWrite => "reader-writer locks of parking_lot",
+            LockKind::SpinLoop => "words that the program spins on",
         }
     }
 }
@@ -61,10 +95,12 @@ pub(super) type IsShared = bool;
 const BEGINNINGS: &[(&str, Code)] = &[
     ("pthread_mutex_unlock", Code::GivesBack),
     ("pthread_mutex_lock", Code::Takes(LockKind::CLibrary, false)),
+    ("pthread_mutex_trylock", Code::Takes(LockKind::CLibrary, false)),
     ("pthread_mutex_cond_lock", Code::Takes(LockKind::CLibrary, false)),
     ("pthread_mutex_timedlock", Code::Takes(LockKind::CLibrary, false)),
     ("pthread_spin_unlock", Code::GivesBack),
     ("pthread_spin_lock", Code::Takes(LockKind::CLibrary, false)),
+    ("pthread_spin_trylock", Code::Takes(LockKind::CLibrary, false)),
     ("pthread_rwlock_unlock", Code::GivesBack),
     ("pthread_rwlock_rdunlock", Code::GivesBack),
     ("pthread_rwlock_wrunlock", Code::GivesBack),
@@ -79,6 +115,7 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("lll_lock_w", Code::Inside),
     ("lll_mutex_lock", Code::Inside),
     ("futex_", Code::Inside),
+    ("syscall", Code::Inside),
     ("(no symbol)", Code::Inside),
     ("raw_spin_unlock", Code::GivesBack),
     ("raw_spin_lock", Code::Takes(LockKind::Kernel, false)),
@@ -95,6 +132,46 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("raw_write_trylock", Code::Takes(LockKind::KernelReadWrite, false)),
     ("queued_write_lock_slowpath", Code::Takes(LockKind::KernelReadWrite, false)),
 ];
+
+/// What code does with locks: the innermost of the functions that are inlined there that does something, or the function
+/// itself.
+pub(super) fn code_at(function: &str, inlined: &[String]) -> Code {
+    let known = inlined.iter().rev().map(|name| rust_code_of(name)).find(|code| *code != Code::Other);
+    known.unwrap_or_else(|| match rust_code_of(function) {
+        Code::Other => code_of(function),
+        code => code,
+    })
+}
+
+/// What a function of a Rust library does with locks.
+fn rust_code_of(function: &str) -> Code {
+    let path = function.split('<').next().unwrap_or_default();
+    let method = path.rsplit("::").find(|part| !part.starts_with('{')).unwrap_or_default();
+    let of = |kind, is_shared| match method.contains("unlock") || method.starts_with("wake") {
+        true => Code::GivesBack,
+        false => Code::Takes(kind, is_shared),
+    };
+    let is_method = |beginnings: &[&str]| beginnings.iter().any(|beginning| method.starts_with(beginning));
+    let is_of_mutex = || is_method(&["lock", "try_lock", "unlock", "wake"]);
+    let is_of_readers = || is_method(&["read", "try_read"]) || method.contains("_shared");
+    let is_of_writers = || is_method(&["write", "try_write", "wake"]) || method.contains("_exclusive");
+    let is_std = |module: &str, before: &str| {
+        path.starts_with("std::sys") && (path.contains(module) || path.contains(before))
+    };
+    if path.starts_with("parking_lot_core::") || path.contains("futex::futex_wait") {
+        Code::Inside
+    } else if path.starts_with("parking_lot::raw_mutex::") && is_of_mutex() {
+        of(LockKind::ParkingLot, false)
+    } else if path.starts_with("parking_lot::raw_rwlock::") && (is_of_readers() || is_of_writers()) {
+        of(LockKind::ParkingLotReadWrite, is_of_readers())
+    } else if is_std("mutex::futex::", "futex_mutex::") && is_of_mutex() {
+        of(LockKind::RustStd, false)
+    } else if is_std("rwlock::futex::", "futex_rwlock::") && (is_of_readers() || is_of_writers()) {
+        of(LockKind::RustStdReadWrite, is_of_readers())
+    } else {
+        Code::Other
+    }
+}
 
 /// What a function does with locks.
 pub(super) fn code_of(function: &str) -> Code {
@@ -128,5 +205,44 @@ mod tests {
         ] {
             assert_eq!(code_of(name), code, "{name}");
         }
+    }
+
+    #[test]
+    fn rusts_locks_are_known_where_they_are_inlined() {
+        use LockKind::{ParkingLot, ParkingLotReadWrite, RustStd, RustStdReadWrite};
+        let at = |inlined: &[&str]| {
+            let inlined: Vec<String> = inlined.iter().map(|name| (*name).to_owned()).collect();
+            code_at("m::work", &inlined)
+        };
+        let lock = "std::sync::poison::mutex::Mutex<m::Account>::lock<m::Account>";
+        let swap = "core::sync::atomic::AtomicU32::swap";
+        assert_eq!(
+            at(&[lock, "std::sys::sync::mutex::futex::Mutex::lock", swap]),
+            Code::Takes(RustStd, false)
+        );
+        assert_eq!(at(&[lock]), Code::Other, "what follows it");
+        for (name, code) in [
+            ("std::sys::sync::mutex::futex::Mutex::unlock", Code::GivesBack),
+            ("std::sys::sync::rwlock::futex::RwLock::read", Code::Takes(RustStdReadWrite, true)),
+            ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Code::GivesBack),
+            ("std::sys::unix::locks::futex_rwlock::RwLock::write", Code::Takes(RustStdReadWrite, false)),
+            ("parking_lot::raw_mutex::{impl#0}::lock", Code::Takes(ParkingLot, false)),
+            ("parking_lot::raw_mutex::{impl#0}::unlock", Code::GivesBack),
+            (
+                "parking_lot::raw_rwlock::{impl#10}::lock_shared_slow::{closure#0}",
+                Code::Takes(ParkingLotReadWrite, true),
+            ),
+            ("parking_lot::raw_rwlock::{impl#0}::unlock_exclusive", Code::GivesBack),
+            (
+                "parking_lot_core::parking_lot::park<parking_lot::raw_mutex::{impl#3}::lock_slow>",
+                Code::Inside,
+            ),
+        ] {
+            assert_eq!(at(&["m::inner", name, swap]), code, "{name}");
+        }
+        assert_eq!(
+            code_at("std::sys::sync::mutex::futex::Mutex::lock_contended", &[]),
+            Code::Takes(RustStd, false)
+        );
     }
 }

@@ -2,19 +2,22 @@
 //!
 //! A lock is known by the code that takes it ([`code`]), and its word by the first atomic access there. Times are those that
 //! calls carry: natively they are exact at atomic instructions and around system calls, in a kernel at every access. C++'s
-//! `std::mutex` is a mutex of the C library; locks that are taken by other code, such as Rust's and those that a program
-//! has written itself, are not known here.
+//! `std::mutex` is a mutex of the C library. A loop that a program spins in is known by what it does ([`spins`]). Whether an
+//! attempt to take a lock succeeded is not seen: one that failed counts only if the thread gives the lock back later.
 
 mod code;
 mod holds;
+mod spins;
 
 use super::report::{LockReport, Needed, Of, Waits};
+use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
-use code::{Code, IsShared, code_of};
+use code::{Code, IsShared, code_at};
 use holds::{Hold, sections, waits};
 use lineup_model::access::{Access, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
+use spins::Spins;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Holds kept at most.
@@ -35,6 +38,8 @@ struct Held {
     asked_at: u64,
     got_at: u64,
     place: u64,
+    /// Something else was accessed meanwhile.
+    is_used: bool,
 }
 
 impl Held {
@@ -52,6 +57,8 @@ struct Ask {
     place: u64,
     kind: LockKind,
     is_shared: IsShared,
+    /// The number of the function that asked: what others do until it goes on belongs to the asking.
+    home: Option<u32>,
 }
 
 /// What a thread is doing with locks. An interrupt asks for locks of its own.
@@ -64,17 +71,70 @@ struct Doing {
     last: BTreeMap<u32, u64>,
 }
 
+impl Doing {
+    /// Whether a function runs because another that asks for a lock called it.
+    fn is_called_by_asking(&self, depth: u32, function: u32) -> bool {
+        let home = self.asks.get(&depth).and_then(|ask| ask.home);
+        home.is_some_and(|home| home != function)
+    }
+
+    /// Whether a thread waits in a loop of its own until the word at an address changes.
+    fn is_spinning_on(&self, depth: u32, address: u64) -> bool {
+        let ask = self.asks.get(&depth).filter(|ask| ask.kind == LockKind::SpinLoop);
+        ask.is_some_and(|ask| ask.word == Some(address))
+    }
+}
+
+/// An access with what is around it.
+#[derive(Clone, Copy)]
+struct Seen<'c> {
+    call: &'c Call,
+    access: &'c Access,
+    at: u64,
+    /// The call's access before.
+    before: Option<&'c Access>,
+}
+
+impl Seen<'_> {
+    fn is_store(&self) -> bool {
+        self.access.kind == AccessKind::Store
+    }
+
+    /// Whether it is the store of an instruction that loads the same.
+    fn is_update(&self) -> bool {
+        let is_same = |load: &Access| (load.pc, load.address) == (self.access.pc, self.access.address);
+        self.is_store() && self.before.is_some_and(is_same)
+    }
+
+    /// Whether a store outside of what takes and gives back locks gives this one back.
+    fn gives_back(&self, held: &Held, atomic: Option<Atomic>) -> bool {
+        let is_end = match atomic {
+            _ if held.kind.ends_with_a_small_store() => self.access.size_bytes < 4,
+            None => held.kind == LockKind::SpinLoop && !self.is_update(),
+            Some(atomic) => held.kind == LockKind::SpinLoop && atomic == Atomic::Swaps,
+        };
+        held.word == self.access.address && is_end
+    }
+}
+
 /// What is known of an instruction.
 #[derive(Clone, Copy)]
 struct Known {
     code: Code,
-    is_atomic: bool,
+    atomic: Option<Atomic>,
+    /// The number of the function that it is in.
+    function: u32,
+    /// It is a lock's by what is inlined there.
+    is_inlined: bool,
 }
 
 /// All locks that were taken.
 pub(super) struct Locks {
     of: Of,
+    /// Words that threads were seen to wait for in loops of their own.
+    spins: Spins,
     codes: HashMap<u64, Known>,
+    functions: HashMap<String, u32>,
     doing: HashMap<(ProcessId, ThreadId), Doing>,
     /// By number.
     words: Vec<(Word, LockKind)>,
@@ -105,7 +165,9 @@ impl Locks {
     pub(super) fn new(of: Of) -> Locks {
         Locks {
             of,
+            spins: Spins::default(),
             codes: HashMap::new(),
+            functions: HashMap::new(),
             doing: HashMap::new(),
             words: Vec::new(),
             numbers: HashMap::new(),
@@ -113,6 +175,11 @@ impl Locks {
             count: 0,
             beside: BTreeMap::new(),
         }
+    }
+
+    /// Before [`Locks::see`]: what is waited for in loops is learned.
+    pub(super) fn observe(&mut self, call: &Call, namer: &Namer<'_>) {
+        self.spins.observe(call, namer);
     }
 
     /// Goes through a call's accesses with their times; gives for each the number of the lock that the thread has taken last
@@ -133,7 +200,7 @@ impl Locks {
         let mut before: Option<&Access> = None;
         let mut under = Vec::with_capacity(call.accesses.len());
         for (access, at) in call.accesses.iter().zip(times) {
-            self.see_access(call, (access, *at), before, &mut doing, namer);
+            self.see_access(&Seen { call, access, at: *at, before }, &mut doing, namer);
             let innermost = doing.has.iter().rfind(|held| held.depth == call.depth);
             let data = innermost.filter(|held| !held.is_own(access.address));
             under.push(data.and_then(|held| self.numbers.get(&(call.process, held.word))).copied());
@@ -143,66 +210,86 @@ impl Locks {
         under
     }
 
-    fn see_access(
-        &mut self,
-        call: &Call,
-        (access, at): (&Access, u64),
-        before: Option<&Access>,
-        doing: &mut Doing,
-        namer: &Namer<'_>,
-    ) {
-        let Known { code, is_atomic } = *self.codes.entry(access.pc).or_insert_with(|| Known {
-            code: code_of(&namer.function_at(access.pc).0),
-            is_atomic: namer.is_atomic(access.pc),
-        });
-        let is_store = access.kind == AccessKind::Store;
-        let is_update =
-            is_store && before.is_some_and(|load| (load.pc, load.address) == (access.pc, access.address));
-        match code {
-            Code::Takes(kind, is_shared) => {
-                let place = doing.last.get(&call.depth).copied().unwrap_or_default();
-                let new = Ask { since: at, word: None, until: at, place, kind, is_shared };
-                let ask = doing.asks.entry(call.depth).or_insert(new);
-                let changes = is_update && !kind.ends_with_a_small_store();
-                if is_store && (is_atomic || changes) {
-                    ask.word.get_or_insert(access.address);
-                }
-                // The C library counts its users behind the wait.
-                let is_inside = |word: u64| access.address.wrapping_sub(word) < 4;
-                if changes || is_store && ask.word.is_some_and(is_inside) {
-                    ask.until = at;
-                }
+    fn known(&mut self, pc: u64, namer: &Namer<'_>) -> Known {
+        let functions = &mut self.functions;
+        *self.codes.entry(pc).or_insert_with(|| {
+            let (name, inlined) = (namer.function_at(pc).0, namer.inlined_at(pc));
+            let code = code_at(&name, &inlined);
+            let is_inlined = code_at(&name, &[]) == Code::Other;
+            let next = functions.len() as u32;
+            let function = *functions.entry(name).or_insert(next);
+            Known { code, atomic: namer.atomic_at(pc), function, is_inlined }
+        })
+    }
+
+    fn see_access(&mut self, seen: &Seen<'_>, doing: &mut Doing, namer: &Namer<'_>) {
+        let Seen { call, access, .. } = *seen;
+        let known = self.known(access.pc, namer);
+        match known.code {
+            Code::Takes(kind, is_shared) => self.ask(seen, (kind, is_shared), &known, doing),
+            Code::Other if self.spins.takes((call.process, access.address), access.pc) => {
+                self.ask(seen, (LockKind::SpinLoop, false), &known, doing);
             }
             Code::GivesBack => {
                 self.end_asking(call, doing);
-                if is_store {
-                    self.give_back(call, doing, access.address, at);
+                if seen.is_store() {
+                    self.give_back(call, doing, access.address, seen.at);
                 }
             }
             Code::Inside => {}
+            Code::Other if doing.is_called_by_asking(call.depth, known.function) => {}
+            Code::Other if !seen.is_store() && doing.is_spinning_on(call.depth, access.address) => {}
             Code::Other => {
                 self.end_asking(call, doing);
                 doing.last.insert(call.depth, access.pc);
-                let is_small = |held: &Held| {
-                    held.word == access.address
-                        && held.kind.ends_with_a_small_store()
-                        && access.size_bytes < 4
-                };
-                if is_store && doing.has.iter().any(is_small) {
-                    self.give_back(call, doing, access.address, at);
+                if seen.is_store() && doing.has.iter().any(|held| seen.gives_back(held, known.atomic)) {
+                    self.give_back(call, doing, access.address, seen.at);
                 }
+                doing.has.iter_mut().for_each(|held| held.is_used |= !held.is_own(access.address));
                 self.note_beside(call, doing, access);
             }
         }
     }
 
+    /// Code that takes a lock accesses something.
+    fn ask(
+        &mut self,
+        seen: &Seen<'_>,
+        (kind, is_shared): (LockKind, IsShared),
+        known: &Known,
+        doing: &mut Doing,
+    ) {
+        let Seen { call, access, at, .. } = *seen;
+        let place = doing.last.get(&call.depth).copied().unwrap_or_default();
+        let caller = || self.codes.get(&place).map(|known| known.function);
+        let home = if known.is_inlined { Some(known.function) } else { caller() };
+        let home = home.filter(|_| kind.is_of_rust());
+        let new = Ask { since: at, word: None, until: at, place, kind, is_shared, home };
+        let ask = doing.asks.entry(call.depth).or_insert(new);
+        let changes = seen.is_update() && !kind.ends_with_a_small_store();
+        if seen.is_store() && (known.atomic.is_some() || changes) {
+            ask.word.get_or_insert(access.address);
+        }
+        // Who slept until the lock was free need not change its word.
+        let is_inside = |word: u64| access.address.wrapping_sub(word) < kind.word_bytes();
+        let may_sleep = !kind.ends_with_a_small_store() && kind != LockKind::SpinLoop;
+        if may_sleep || seen.is_store() && ask.word.is_some_and(is_inside) {
+            ask.until = at;
+        }
+    }
+
     /// What was asked for was got, since other code runs.
     fn end_asking(&mut self, call: &Call, doing: &mut Doing) {
-        let Some(Ask { since, word: Some(word), until, place, kind, is_shared }) =
+        let Some(Ask { since, word: Some(word), until, place, kind, is_shared, .. }) =
             doing.asks.remove(&call.depth)
         else {
             return;
         };
+        if kind == LockKind::SpinLoop {
+            let has_it = doing.has.iter().any(|held| held.word == word);
+            self.spins.took((call.process, word), call.thread, until);
+            self.spins.doubt((call.process, word), has_it);
+        }
         doing.has.retain(|held| held.word != word);
         doing.has.push(Held {
             word,
@@ -212,6 +299,7 @@ impl Locks {
             asked_at: since,
             got_at: until,
             place,
+            is_used: false,
         });
         let words = &mut self.words;
         self.numbers.entry((call.process, word)).or_insert_with(|| {
@@ -222,7 +310,10 @@ impl Locks {
 
     fn give_back(&mut self, call: &Call, doing: &mut Doing, word: u64, at: u64) {
         let Some(index) = doing.has.iter().rposition(|held| held.word == word) else { return };
-        let Held { is_shared, asked_at, got_at, place, .. } = doing.has.remove(index);
+        let Held { kind, is_shared, asked_at, got_at, place, is_used, .. } = doing.has.remove(index);
+        if kind == LockKind::SpinLoop {
+            self.spins.doubt((call.process, word), !is_used);
+        }
         if self.count < MOST_HOLDS {
             self.count += 1;
             let hold = Hold { thread: call.thread, is_shared, asked_at, got_at, given_back_at: at, place };
@@ -249,17 +340,20 @@ impl Locks {
             let Some(number) = self.numbers.get(&(process, word)).copied() else { continue };
             let Some((_, kind)) = self.words.get(number as usize).copied() else { continue };
             holds.sort_by_key(|hold| hold.got_at);
+            if kind == LockKind::SpinLoop && !self.spins.is_lock((process, word), &holds) {
+                continue;
+            }
             let beside = self.beside.get(&(process, word)).into_iter().flatten();
             let beside: BTreeSet<String> =
                 beside.map(|(_, address, _)| (lines.name)(namer, process, *address)).collect();
             let needed = (lines.needed)(namer, number);
             let name = match kind {
-                LockKind::CLibrary | LockKind::CLibraryReadWrite => (lines.name)(namer, process, word),
                 LockKind::Kernel | LockKind::KernelReadWrite => {
                     let (name, variable) = (lines.object)(namer, process, word);
                     let variable = variable.map_or_else(String::new, |variable| format!(" of {variable}"));
                     format!("{}{variable}", without_its_inside(&name))
                 }
+                _ => without_its_inside(&(lines.name)(namer, process, word)).to_owned(),
             };
             all.push(LockReport {
                 name,
@@ -280,9 +374,12 @@ impl Locks {
     }
 }
 
-/// The name of a kernel's lock, without those of the kernel's types inside it.
+/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`.
+const INSIDE: [&str; 5] = [".rlock", ".raw_lock", ".inner.futex", ".inner.state", ".raw.state"];
+
+/// The name of a lock, without those of the types inside it that others wrote.
 fn without_its_inside(word: &str) -> &str {
-    let inside = [".rlock", ".raw_lock"].iter().filter_map(|inside| word.find(inside)).min();
+    let inside = INSIDE.iter().filter_map(|inside| word.find(inside)).min();
     inside.map_or(word, |inside| &word[..inside])
 }
 
@@ -291,12 +388,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernels_lock_is_named_by_the_member_that_it_is() {
+    fn a_lock_is_named_by_the_member_or_variable_that_it_is() {
         assert_eq!(without_its_inside("rq.__lock.raw_lock.val.counter"), "rq.__lock");
         assert_eq!(
             without_its_inside("dentry.d_lockref.lock.rlock.raw_lock.locked"),
             "dentry.d_lockref.lock"
         );
+        assert_eq!(without_its_inside("m::ACCOUNT.inner.futex.v.value"), "m::ACCOUNT");
+        assert_eq!(without_its_inside("account.lock.__data.__lock"), "account.lock.__data.__lock");
         assert_eq!(without_its_inside("(heap)"), "(heap)");
     }
 }
