@@ -29,22 +29,20 @@ pub(crate) fn leaves() -> bool {
     LEAVES.load(Ordering::Acquire)
 }
 
-/// Prepares everything for the memory that a file names. 1 when it could, else 0, and 2 when an engine of before is still
-/// there, which needs its memory. A note says why, unless the file cannot be opened.
+/// Prepares everything for the memory that a file names. 1 when it could, else 0, and a note says why unless the file
+/// cannot be opened. 2 when an engine of before is still there: the program's code may lead to it, so that none of its memory
+/// may go, and nothing else is done.
 ///
 /// # Safety
 /// `path` must be a terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lineup_engine_attach(path: *const c_char) -> u64 {
+    if engine::get().is_some() {
+        return 2;
+    }
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
     let Some(shared) = Shared::open(path) else { return 0 };
-    if engine::get().is_some() {
-        shared.give_up(
-            "the engine is still there from the time before: not all of its memory could be unmapped",
-        );
-        return 2;
-    }
     patch::defer_writes(true);
     let Some(engine) = start::prepare(shared) else { return 0 };
     let shared = &engine.shared;

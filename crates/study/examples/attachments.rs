@@ -74,7 +74,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(notes) => turns.take(notes),
             Err(why) => *turns.given_up.entry(why.to_string()).or_default() += 1,
         }
-        let maps = fs::read_to_string(format!("/proc/{process}/maps"))?;
+        // Of a process that has ended there is nothing to read, and nothing in it.
+        let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
         turns.left_mapped += u64::from(maps.contains("lineup"));
         // A server's clients come and go.
         turns.left_open += u64::from(open_files() > before + 2);

@@ -137,6 +137,44 @@ fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
     assert!(printed.contains("wrong 0\n"), "{printed}");
 }
 
+/// Once the memory of an engine that a process could not be rid of was unmapped by a later attachment, which ended the
+/// process.
+#[test]
+fn a_process_that_could_not_be_left_is_not_attached_to_again_and_goes_on() {
+    let source = r#"
+        #include <signal.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static volatile sig_atomic_t stays;
+        static void on_signal(int signal) { stays = 1; for (;;) usleep(1000); }
+        __attribute__((noinline)) int work(int x) { raise(SIGUSR1); return x + 1; }
+        int main(void) {
+            signal(SIGUSR1, on_signal);
+            puts("runs");
+            fflush(stdout);
+            // The first byte of the jump that leads to the engine.
+            while (*(volatile unsigned char *)work != 0xe9) usleep(1000);
+            usleep(500000);
+            return work(1);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let mut running = Running::start(&mut Command::new(program.folder.path().join("program")));
+    let mut line = String::new();
+    BufReader::new(running.0.stdout.take().expect("a pipe")).read_line(&mut line).expect("its first line");
+    let (folder, process) = (program.folder.path(), running.0.id());
+    let first = report(&lineup(folder, "record", process, &["--region", "work", "--max-seconds", "3"]));
+    assert!(first["notes"].to_string().contains("stay mapped in it, and nothing leads there"), "{first}");
+    let mapped = running.maps().lines().count();
+    for _ in 0..3 {
+        let again = lineup(folder, "record", process, &["--region", "work", "--max-seconds", "0.1"]);
+        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert!(again.status.code() == Some(2) && said.contains("from the time before"), "{said}");
+    }
+    assert_eq!(running.maps().lines().count(), mapped, "{}", running.maps());
+    assert!(running.0.try_wait().expect("its state").is_none());
+}
+
 #[test]
 fn what_cannot_be_attached_to_is_refused_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long it is tried to find all threads elsewhere.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it is tried to stop all threads once more: what is not taken back stays for good.
+const LAST_PATIENCE: Duration = Duration::from_secs(60);
 /// Of each stack so much is looked through for handlers that return into what is changed.
 const MOST_WORDS: usize = 1 << 13;
 
@@ -78,7 +80,7 @@ pub(super) fn take_back(process: &Process, memory: &Memory, own: Tid) -> Result<
     let changes = memory.changes();
     let code = process.memory().doing("opening the process's memory")?;
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < LAST_PATIENCE {
         let Some(_still) = process.stop(Some(own)) else { continue };
         for change in changes.iter().rev() {
             let mut there = vec![0; change.new.len()];
@@ -91,6 +93,17 @@ pub(super) fn take_back(process: &Process, memory: &Memory, own: Tid) -> Result<
     Err(Error::Start(
         "the threads of the process do not stop; its code still leads to the engine, which is off".into(),
     ))
+}
+
+/// A change that is still there, in words. None is when all were taken back: what leads to memory that is about to go
+/// would end the process.
+pub(super) fn left(process: &Process, memory: &Memory) -> Option<String> {
+    let code = process.memory().ok()?;
+    memory.changes().into_iter().find_map(|change| {
+        let mut there = vec![0; change.new.len()];
+        let is_there = code.read_exact_at(&mut there, change.at).is_ok() && there == change.new;
+        is_there.then(|| format!("at {:#x} {:02x?} stands in place of {:02x?}", change.at, there, change.old))
+    })
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use threads::{Doing, Places, Process, Still, is_in};
 
 /// How long threads may take to come out of the engine's code.
-const LEAVING: Duration = Duration::from_secs(2);
+const LEAVING: Duration = Duration::from_secs(10);
 /// For the stack of the engine's own thread, and what the C library's functions find of a thread.
 const THREAD_BYTES: u64 = 1 << 20;
 /// `RTLD_NOW`, by which a library's functions are bound before it is there.
@@ -194,7 +194,8 @@ impl<'a> Attached<'a> {
             1 => {}
             ENGINE_OF_BEFORE => {
                 self.close(own)?;
-                return Ok(false);
+                let why = "the engine is still in the process from the time before, since it could not be left then";
+                return Err(Error::Start(why.into()));
             }
             _ => {
                 self.give_up(own)?;
@@ -230,10 +231,15 @@ impl<'a> Attached<'a> {
 
     /// Unloads the engine once no thread is in it; what stays, in words.
     fn unload(&self, mut own: Caller, is_known: bool) -> Result<Option<String>> {
-        if !self.is_left() {
-            own.end()?;
-            let mut caller = self.caller()?;
-            caller.unmap(self.stack, THREAD_BYTES)?;
+        let is_left = self.is_left();
+        if let Some(left) = changes::left(&self.process, self.memory) {
+            self.end(own)?;
+            return Ok(Some(format!(
+                "the engine stays mapped in the process, since its code leads there: {left}"
+            )));
+        }
+        if !is_left {
+            self.end(own)?;
             let held = self.memory.ranges().iter().map(|range| range.end - range.start).sum::<u64>() >> 20;
             return Ok(Some(format!(
                 "a thread of the process comes back to code of the engine, such as from a signal handler that has not \
@@ -241,7 +247,11 @@ impl<'a> Attached<'a> {
             )));
         }
         own.call(self.give_back, [0; 2])?;
-        self.close(own)?;
+        if let Err(why) = self.close(own) {
+            return Ok(Some(format!(
+                "the engine's library stays in the process, which nothing leads to: {why}"
+            )));
+        }
         let is_mapped = engine_start(&self.process, &self.engine).is_some();
         Ok(match (is_mapped, is_known) {
             (true, _) => {
@@ -259,11 +269,17 @@ impl<'a> Attached<'a> {
         self.close(own)
     }
 
-    /// Ends the engine's own thread and unloads the engine.
-    fn close(&self, own: Caller) -> Result<()> {
+    /// Ends the engine's own thread.
+    fn end(&self, own: Caller) -> Result<Caller> {
         own.end()?;
         let mut caller = self.caller()?;
         caller.unmap(self.stack, THREAD_BYTES)?;
+        Ok(caller)
+    }
+
+    /// Ends the engine's own thread and unloads the engine.
+    fn close(&self, own: Caller) -> Result<()> {
+        let mut caller = self.end(own)?;
         caller.call(self.close, [self.handle, 0])?;
         Ok(())
     }

@@ -128,7 +128,7 @@ impl Process {
             let count = told.len();
             // Each that was told is waited for: one that was not would stand still, and lose its signal, until we end.
             let before = still.len();
-            still.extend(told.into_iter().filter_map(Told::wait));
+            still.extend(told.into_iter().filter_map(|told| told.wait(PATIENCE)));
             if still.len() - before < count {
                 return None;
             }
@@ -188,18 +188,20 @@ pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
 impl Process {
     /// Stops a thread. `None` when it does not stop.
     pub(super) fn stop_one(&self, tid: Tid) -> Option<Still> {
-        self.tell(tid)?.wait()
+        self.tell(tid)?.wait(PATIENCE)
     }
 
     /// As [`Process::stop_one`], for a thread that is attached to.
     pub(super) fn stop_seized(&self, tid: Tid) -> Option<Still> {
         let told = self.about_to_tell(tid);
-        ptrace::interrupt(tid).is_ok().then(|| told.wait()).flatten()
+        ptrace::interrupt(tid).is_ok().then(|| told.wait(PATIENCE)).flatten()
     }
 
-    /// As [`Process::stop_one`], for a thread that is none of the program's.
+    /// As [`Process::stop_one`], for a thread that is none of the program's: nobody waits for it, and it may wait long for a
+    /// processor.
     pub(super) fn stop_own(&self, tid: Tid) -> Option<Still> {
-        Process::new(self.id).stop_one(tid)
+        const PATIENCE: Duration = Duration::from_secs(60);
+        Process::new(self.id).tell(tid)?.wait(PATIENCE)
     }
 
     fn tell(&self, tid: Tid) -> Option<Told> {
@@ -215,7 +217,7 @@ impl Process {
 }
 
 impl Told {
-    fn wait(self) -> Option<Still> {
+    fn wait(self, patience: Duration) -> Option<Still> {
         /// It goes on by itself once it comes out of the kernel: a thread cannot be let go that does not stand.
         const LONG: Duration = Duration::from_secs(2);
         let Told { tid, standing } = self;
@@ -225,7 +227,7 @@ impl Told {
             signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
             is_gone: stop == Stop::Gone,
         };
-        match ptrace::wait(tid, PATIENCE) {
+        match ptrace::wait(tid, patience) {
             Some(stop) => Some(still(stop)),
             None => {
                 drop(ptrace::wait(tid, LONG).map(still));
