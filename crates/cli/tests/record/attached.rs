@@ -119,12 +119,14 @@ fn calls_of_an_attached_process_are_those_of_one_that_is_started() {
 fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
     let (program, running) = server();
     let (folder, process) = (program.folder.path(), running.0.id());
-    let options = ["--region", "work", "--calls-per-second", "200", "--max-seconds", "1"];
+    let options = ["--region", "work", "--calls-per-second", "200", "--stop-after", "5000"];
+    let begun = std::time::Instant::now();
     let report = report(&lineup(folder, "record", process, &options));
     let region = &report["regions"][0];
     let (recorded, seen) = (region["recorded"].as_u64().unwrap_or(0), region["seen"].as_u64().unwrap_or(0));
-    // What was attached, and how long for, depends on the machine: twice as long is allowed for.
-    assert!(seen > 2000 && (1..=400).contains(&recorded), "{report}");
+    // It was attached to for no longer than all took. What was allowed and not used is kept for a moment.
+    let most = 200.0 * begun.elapsed().as_secs_f64() + 11.0;
+    assert!(seen >= 5000 && recorded > 0 && recorded as f64 <= most, "{most}: {report}");
     let notes = report["notes"].to_string();
     assert!(notes.contains("at most 200 calls of each function were recorded in a second"), "{notes}");
     assert!(notes.contains("no thread of the process stood still for longer than"), "{notes}");
@@ -142,14 +144,17 @@ fn only_so_many_calls_a_second_are_recorded_spread_over_all() {
 #[test]
 fn a_process_that_could_not_be_left_is_not_attached_to_again_and_goes_on() {
     let source = r#"
+        #include <pthread.h>
         #include <signal.h>
         #include <stdio.h>
         #include <unistd.h>
-        static volatile sig_atomic_t stays;
-        static void on_signal(int signal) { stays = 1; for (;;) usleep(1000); }
+        static void on_signal(int signal) { for (;;) usleep(1000); }
+        static void *sleeps(void *nothing) { for (;;) pause(); }
         __attribute__((noinline)) int work(int x) { raise(SIGUSR1); return x + 1; }
         int main(void) {
             signal(SIGUSR1, on_signal);
+            pthread_t sleeper;
+            pthread_create(&sleeper, 0, sleeps, 0);
             puts("runs");
             fflush(stdout);
             // The first byte of the jump that leads to the engine.

@@ -269,17 +269,16 @@ impl<'a> Attached<'a> {
         self.close(own)
     }
 
-    /// Ends the engine's own thread.
-    fn end(&self, own: Caller) -> Result<Caller> {
-        own.end()?;
-        let mut caller = self.caller()?;
-        caller.unmap(self.stack, THREAD_BYTES)?;
-        Ok(caller)
+    /// Ends the engine's own thread. It executes nothing of its own any more, so that it needs no stack.
+    fn end(&self, mut own: Caller) -> Result<()> {
+        own.unmap(self.stack, THREAD_BYTES)?;
+        own.end()
     }
 
     /// Ends the engine's own thread and unloads the engine.
     fn close(&self, own: Caller) -> Result<()> {
-        let mut caller = self.end(own)?;
+        self.end(own)?;
+        let mut caller = self.caller()?;
         caller.call(self.close, [self.handle, 0])?;
         Ok(())
     }

@@ -125,11 +125,17 @@ impl Process {
             }
             // One that has ended meanwhile is no more among them at the next look.
             let told: Vec<Told> = new.into_iter().filter_map(|tid| self.tell(tid)).collect();
-            let count = told.len();
-            // Each that was told is waited for: one that was not would stand still, and lose its signal, until we end.
-            let before = still.len();
-            still.extend(told.into_iter().filter_map(|told| told.wait(PATIENCE)));
-            if still.len() - before < count {
+            // Each that was told is waited for, but not while others stand still.
+            let mut late = Vec::new();
+            for told in told {
+                match told.wait(PATIENCE) {
+                    Ok(one) => still.push(one),
+                    Err(told) => late.push(told),
+                }
+            }
+            if !late.is_empty() {
+                drop(still);
+                late.into_iter().for_each(Told::let_go);
                 return None;
             }
         }
@@ -188,20 +194,21 @@ pub(super) fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
 impl Process {
     /// Stops a thread. `None` when it does not stop.
     pub(super) fn stop_one(&self, tid: Tid) -> Option<Still> {
-        self.tell(tid)?.wait(PATIENCE)
+        self.tell(tid)?.wait(PATIENCE).map_err(Told::let_go).ok()
     }
 
     /// As [`Process::stop_one`], for a thread that is attached to.
     pub(super) fn stop_seized(&self, tid: Tid) -> Option<Still> {
         let told = self.about_to_tell(tid);
-        ptrace::interrupt(tid).is_ok().then(|| told.wait(PATIENCE)).flatten()
+        ptrace::interrupt(tid).ok()?;
+        told.wait(PATIENCE).map_err(Told::let_go).ok()
     }
 
     /// As [`Process::stop_one`], for a thread that is none of the program's: nobody waits for it, and it may wait long for a
     /// processor.
     pub(super) fn stop_own(&self, tid: Tid) -> Option<Still> {
         const PATIENCE: Duration = Duration::from_secs(60);
-        Process::new(self.id).tell(tid)?.wait(PATIENCE)
+        Process::new(self.id).tell(tid)?.wait(PATIENCE).ok()
     }
 
     fn tell(&self, tid: Tid) -> Option<Told> {
@@ -217,23 +224,24 @@ impl Process {
 }
 
 impl Told {
-    fn wait(self, patience: Duration) -> Option<Still> {
-        /// It goes on by itself once it comes out of the kernel: a thread cannot be let go that does not stand.
-        const LONG: Duration = Duration::from_secs(2);
-        let Told { tid, standing } = self;
-        let still = |stop| Still {
-            tid,
-            standing: Some(standing),
-            signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
-            is_gone: stop == Stop::Gone,
-        };
-        match ptrace::wait(tid, patience) {
-            Some(stop) => Some(still(stop)),
-            None => {
-                drop(ptrace::wait(tid, LONG).map(still));
-                None
-            }
+    /// Waits until it stands still.
+    fn wait(self, patience: Duration) -> Result<Still, Told> {
+        match ptrace::wait(self.tid, patience) {
+            Some(stop) => Ok(Still {
+                tid: self.tid,
+                standing: Some(self.standing),
+                signal: if let Stop::Signal(signal) = stop { signal } else { 0 },
+                is_gone: stop == Stop::Gone,
+            }),
+            None => Err(self),
         }
+    }
+
+    /// Waits until it stands still, and lets it go: no thread can be let go that does not stand, and one that is not would stop
+    /// for good as soon as it gets a processor.
+    fn let_go(self) {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        drop(self.wait(PATIENCE));
     }
 }
 
