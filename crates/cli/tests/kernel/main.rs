@@ -9,4 +9,5 @@ mod guests;
 mod machines;
 mod record;
 mod sweep;
+mod threads;
 mod what_if;
