@@ -5,22 +5,8 @@
         .asciz "Xen"
         .quad start
 
-        .section .text
-        .code32
-        .globl start
-start:  cli
-        movl $stack0_end, %esp
-        /* The other processor begins below 1 MiB, in 16 bits: its code goes there. */
-        movl $other_begin, %esi
-        movl $0x8000, %edi
-        movl $(other_end - other_begin), %ecx
-        rep movsb
-        call pages_on
-        lgdt table_place
-        ljmp $8, $first
-
 /* Memory up to 4 GiB where it is, in pages of 1 GiB, and 64 bits. */
-pages_on:
+        .macro pages_on
         movl $level4, %eax
         movl %eax, %cr3
         movl %cr4, %eax
@@ -33,7 +19,21 @@ pages_on:
         movl %cr0, %eax
         orl $0x80000001, %eax
         movl %eax, %cr0
-        ret
+        .endm
+
+        .section .text
+        .code32
+        .globl start
+start:  cli
+        movl $stack0_end, %esp
+        /* The other processor begins below 1 MiB, in 16 bits: its code goes there. */
+        movl $other_begin, %esi
+        movl $0x8000, %edi
+        movl $(other_end - other_begin), %ecx
+        rep movsb
+        pages_on
+        lgdt table_place
+        ljmp $8, $first
 
         .code64
 first:  movl $stack0_end, %esp
@@ -59,18 +59,7 @@ other_begin:
         xorw %ax, %ax
         movw %ax, %ds
         lgdtl (other_place - other_begin + 0x8000)
-        movl $level4, %eax
-        movl %eax, %cr3
-        movl %cr4, %eax
-        orl $0x20, %eax
-        movl %eax, %cr4
-        movl $0xc0000080, %ecx
-        rdmsr
-        orl $0x100, %eax
-        wrmsr
-        movl %cr0, %eax
-        orl $0x80000001, %eax
-        movl %eax, %cr0
+        pages_on
         ljmpl $8, $second
 other_place:
         .word 23

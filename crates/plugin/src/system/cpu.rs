@@ -1,20 +1,22 @@
 //! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
 
+mod written;
+
 use super::System;
 use super::flag::{Flag, Span};
 use super::privileged::{Privileged, Returned, Written};
 use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
-use super::task::{CallSite, Ended, Kept, Open, Task, access};
+use super::task::{CallSite, Kept, Open, Task, access};
 use super::windows::{Piece, window_of};
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::limits::BLOCK_BYTES;
-use lineup_model::access::{Access, CallEnd, ProcessId, StackRange, ThreadId, code_granules};
+use lineup_model::access::{Access, CallEnd, StackRange, ThreadId, code_granules};
 use lineup_model::region::RegionId;
-use lineup_recording::{Arm, CallHead, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
+use lineup_recording::{Arm, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
 pub(crate) struct Cpu {
     index: u16,
@@ -446,94 +448,6 @@ impl Cpu {
             Arm::PrefetchedCode => self.processor.prefetch(&system.known_code(region)),
         }
         arm
-    }
-
-    fn write(&mut self, system: &System, ended: Vec<Ended>) {
-        if !ended.is_empty() {
-            ended.into_iter().for_each(|call| self.write_one(system, call));
-            system.flush_full(&mut self.encoder);
-        }
-        self.look_inside();
-    }
-
-    fn write_one(&mut self, system: &System, Ended { open, end }: Ended) {
-        self.encoder.measured(&MeasuredCall {
-            region: RegionId(open.region),
-            cpu: self.index,
-            sequence: open.sequence,
-            begun_at: open.begun_at,
-            ended_at: self.processor.totals.instructions,
-            from_pc: open.site.return_pc,
-            to_pc: open.site.return_pc,
-            end,
-            arm: open.arm,
-            own: open.own,
-            interrupts: open.interrupts,
-            interrupt_instructions: open.interrupt_instructions,
-            switches: open.switches,
-        });
-        let Some(kept) = open.kept else { return };
-        if system.learns_code() {
-            system.learn(open.region, &kept.granules);
-        }
-        if open.keeps_accesses {
-            self.write_accesses(
-                &open.own,
-                open.region,
-                open.sequence,
-                (open.entered_at, open.depth),
-                end,
-                &kept,
-            );
-        }
-    }
-
-    fn write_accesses(
-        &mut self,
-        own: &Counts,
-        region: u16,
-        sequence: u64,
-        (entered_at, depth): (u64, u32),
-        end: CallEnd,
-        kept: &Kept,
-    ) {
-        let head = CallHead {
-            region: RegionId(region),
-            process: ProcessId(0),
-            thread: ThreadId(u32::from(self.index)),
-            sequence,
-            entered_at,
-            end,
-            depth,
-            instructions: own.instructions,
-            binding_instructions: 0,
-            missed_blocks: 0,
-        };
-        let granules: Vec<u64> = kept.granules.iter().copied().collect();
-        let packed = self.encoder.call(&head, &kept.accesses, &granules, &[]);
-        if let Some(counts) = self.counts.get_mut(usize::from(region)) {
-            counts.count_end(end);
-            counts.truncated += u64::from(kept.dropped > 0 || packed < kept.accesses.len());
-        }
-    }
-
-    /// Closes what is open and adds this CPU to the summary.
-    pub(crate) fn finish(&mut self, system: &System, summary: &mut SystemSummary) {
-        let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
-        self.write(system, ended);
-        system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
-        system.add_counts(&self.counts);
-        if let Some(stream) = &mut self.stream {
-            self.encoder.stream(&stream.encoder.take());
-            summary.has_whole_stream = stream.is_whole();
-        }
-        summary.cpus.push(self.processor.totals);
-        summary.interrupts += self.seen.interrupts;
-        summary.interrupts_while_off += self.seen.interrupts_while_off;
-        summary.exceptions += self.seen.exceptions;
-        summary.flag = summary.flag.plus(&self.flag.counts);
-        summary.unmatched_returns += self.seen.unmatched_returns;
-        summary.switches += self.seen.switches;
     }
 }
 
