@@ -26,6 +26,17 @@ fn traced(change: impl FnOnce(&mut Config), work: impl FnOnce() + Send) -> Trace
     Trace::parse(&std::fs::read(&config.path).unwrap()).unwrap()
 }
 
+#[test]
+fn what_is_no_plain_file_is_left_as_it_is() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.trace");
+    let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let said = trace::start(&Config::new(&path)).unwrap_err().to_string();
+    assert!(said.contains("no plain file"), "{said}");
+    assert!(path.exists());
+}
+
 fn nested(n: u64) {
     let _outer = trace::region(&OUTER);
     trace::mark(&VALUE, n);

@@ -6,7 +6,9 @@ use super::{Config, StartError, WhenFull};
 use lineup_trace::layout::{Geometry, MAGIC, NAME_BYTES, VERSION, header, mode, name, thread};
 use std::ffi::CStr;
 use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 /// One run of the tracer. Never freed: a probe may hold its address for as long as its thread is not scheduled.
@@ -49,11 +51,7 @@ impl Session {
             return Err(StartError::Sizes { what });
         }
         let file_error = |source| StartError::File { path: config.path.clone(), source };
-        // A trace that another process still maps keeps its own file.
-        match std::fs::remove_file(&config.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(file_error(error)),
-            _ => {}
-        }
+        make_way(&config.path).map_err(file_error)?;
         let file = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -222,4 +220,15 @@ fn map(file: &File, bytes: u64) -> std::io::Result<*mut u8> {
     // SAFETY: a new mapping of a file of ours, of its full length.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes as usize, protection, flags, descriptor, 0) };
     if base == libc::MAP_FAILED { Err(std::io::Error::last_os_error()) } else { Ok(base.cast()) }
+}
+
+/// Takes an earlier trace away: one that another process still maps keeps its own file. What is no plain file stays, so
+/// that nobody loses `/dev/null` by naming it.
+fn make_way(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(about) if about.is_file() || about.is_symlink() => std::fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(ErrorKind::AlreadyExists, "it is there, and no plain file")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
