@@ -1,4 +1,4 @@
-//! Kernels as Debian ships them, booted and recorded. `make test` boots five times; `make test-kernel` also runs the ignored
+//! Kernels as Debian ships them, booted and recorded. `make test` boots seven times; `make test-kernel` also runs the ignored
 //! tests, which boot more often and other machines.
 
 mod boot;
