@@ -111,10 +111,10 @@ pub(crate) fn own_info(kernel: KernelImage) -> Result<DebugInfo> {
         is_global: symbol.kind.is_ascii_uppercase(),
     });
     let types = own_types(&kernel)?;
-    let Some(file) = kernel.elf(&symbols) else {
+    let Some(file) = kernel.into_elf(&symbols) else {
         bail!("nothing says where this image runs; give its debug file")
     };
-    Ok(DebugInfo::with_btf(file.into_owned(), described.collect(), types)?)
+    Ok(DebugInfo::with_btf(file, described.collect(), types)?)
 }
 
 fn own_types(kernel: &KernelImage) -> Result<Btf> {

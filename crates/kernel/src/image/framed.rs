@@ -1,8 +1,9 @@
 //! A raw kernel in an ELF frame, so that what reads programs reads it too.
 
-use super::{Container, KernelImage};
+use super::KernelImage;
 use crate::KernelSymbols;
-use std::borrow::Cow;
+use lineup_model::abi::Machine;
+use object::elf::EM_AARCH64;
 
 /// Where a 64-bit Arm image's header says how far behind an aligned address it is loaded.
 const TEXT_OFFSET: usize = 8;
@@ -13,8 +14,6 @@ const ARM64_ALIGN_BYTES: u64 = 2 << 20;
 const FILE_HEADER_BYTES: u64 = 64;
 const PROGRAM_HEADER_BYTES: u64 = 56;
 const SECTION_HEADER_BYTES: u64 = 64;
-/// ELF's number of 64-bit Arm.
-const EM_AARCH64: u16 = 183;
 
 /// Names of the sections: none, the kernel, and the names themselves.
 const NAMES: &[u8] = b"\0.kernel\0.shstrtab\0";
@@ -22,15 +21,15 @@ const NAMES: &[u8] = b"\0.kernel\0.shstrtab\0";
 impl KernelImage {
     /// The kernel as an ELF file: as it is, or, if it is a raw 64-bit Arm image, in a frame that says where it runs. `None`
     /// when that is not known: of another raw image, or without symbols.
-    pub fn elf(&self, symbols: &KernelSymbols) -> Option<Cow<'_, [u8]>> {
+    pub fn into_elf(self, symbols: &KernelSymbols) -> Option<Vec<u8>> {
         if self.is_elf() {
-            return Some(Cow::Borrowed(&self.vmlinux));
+            return Some(self.vmlinux);
         }
-        let is_arm64 =
-            self.container == Container::Arm64Image || self.vmlinux.get(0x38..0x3c) == Some(b"ARM\x64");
-        let first = symbols.all().iter().filter(|symbol| symbol.is_code()).map(|symbol| symbol.address).min();
-        let start = is_arm64.then(|| arm64_start(&self.vmlinux, first?)).flatten()?;
-        Some(Cow::Owned(framed(&self.vmlinux, start)))
+        if self.machine != Machine::AArch64 {
+            return None;
+        }
+        let first = symbols.all().iter().find(|symbol| symbol.is_code())?;
+        Some(framed(&self.vmlinux, arm64_start(&self.vmlinux, first.address)?))
     }
 }
 
@@ -49,7 +48,7 @@ fn framed(kernel: &[u8], start: u64) -> Vec<u8> {
     let mut file = Vec::with_capacity(kernel.len() + 512);
     file.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     // A program for this machine, version 1, without an entry.
-    halves(&mut file, &[2, EM_AARCH64, 1, 0]);
+    halves(&mut file, &[2, EM_AARCH64.0, 1, 0]);
     words(&mut file, &[0, FILE_HEADER_BYTES, sections]);
     let sizes =
         [FILE_HEADER_BYTES, PROGRAM_HEADER_BYTES, 1, SECTION_HEADER_BYTES, 3, 2].map(|size| size as u16);

@@ -138,10 +138,10 @@ fn a_raw_image_is_framed_where_its_symbols_say_that_it_runs() {
     use object::{Object, ObjectSegment};
     let mut bytes = arm64();
     bytes[8..16].copy_from_slice(&0x8_0000u64.to_le_bytes());
-    let image = KernelImage::parse(&bytes).unwrap();
+    let image = || KernelImage::parse(&bytes).unwrap();
     let first = KernelSymbol { address: 0xffff_8000_0821_0000, kind: 'T', name: "_stext".into() };
-    assert_eq!(image.elf(&KernelSymbols::new(Vec::new())), None);
-    let framed = image.elf(&KernelSymbols::new(vec![first])).unwrap();
+    assert_eq!(image().into_elf(&KernelSymbols::new(Vec::new())), None);
+    let framed = image().into_elf(&KernelSymbols::new(vec![first])).unwrap();
     let file = object::File::parse(&*framed).unwrap();
     assert_eq!(file.architecture(), object::Architecture::Aarch64);
     let segment = file.segments().next().unwrap();
