@@ -105,9 +105,9 @@ impl Attribution {
         for run in &recorded.runs {
             let counts = functions.at(run.pc);
             counts.instructions += run.instructions;
-            add(&mut counts.fetch_misses, run.fetch_misses);
-            add(&mut counts.access_misses, run.load_misses);
-            add(&mut counts.access_misses, run.store_misses);
+            counts.fetch_misses += run.fetch_misses;
+            counts.access_misses += run.load_misses;
+            counts.access_misses += run.store_misses;
         }
         for (address, samples) in clock.iter().flat_map(|clock| clock.addresses(&recorded.images, debug)) {
             functions.at(address.unwrap_or(NOWHERE)).samples += samples;
@@ -142,10 +142,6 @@ impl Attribution {
         }
         Ok(Attribution { spots, owners, sites, spots_in, functions: functions.all })
     }
-}
-
-fn add(sum: &mut Misses, misses: Misses) {
-    *sum = Misses { l1: sum.l1 + misses.l1, l2: sum.l2 + misses.l2 };
 }
 
 fn whole(accesses: u64, misses: Misses) -> Tally {

@@ -127,8 +127,7 @@ impl Sites {
             sum.objects += site.objects;
             sum.bytes += site.bytes;
             sum.most_bytes += site.most_bytes;
-            sum.misses.l1 += site.misses.l1;
-            sum.misses.l2 += site.misses.l2;
+            sum.misses += site.misses;
             sum.numbers.push(site.number);
         }
         let all: Vec<(Key, Sum)> = sums.into_iter().collect();

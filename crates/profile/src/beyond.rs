@@ -145,7 +145,7 @@ impl BeyondFirst {
             let last = run.pc + u64::from(run.size_bytes) - 1;
             if missing.takes(line_of(run.pc), line_of(last)) {
                 let l2 = missed_by(&mut self.l2, run.pc, run.size_bytes.into());
-                add(&mut self.counts.fetch_misses[number], l2);
+                self.counts.fetch_misses[number].count(l2);
             }
         }
     }
@@ -176,7 +176,7 @@ impl BeyondFirst {
             if missing.takes(line_of(place), line_of(place.wrapping_add(link.size_bytes() - 1))) {
                 let l2 = missed_by(&mut self.l2, place, link.size_bytes());
                 heap.missed(place, l2);
-                add(&mut self.counts.access_misses[link.counter as usize], l2);
+                self.counts.access_misses[link.counter as usize].count(l2);
                 self.counts.last_missed[link.counter as usize] = place;
             }
         }
@@ -197,7 +197,7 @@ impl BeyondFirst {
         if self.knows(0, counter) {
             let l2 = missed_by(&mut self.l2, address, size_bytes);
             heap.missed(address, l2);
-            add(&mut self.counts.access_misses[counter as usize], l2);
+            self.counts.access_misses[counter as usize].count(l2);
             self.counts.last_missed[counter as usize] = address;
         }
     }
@@ -254,11 +254,6 @@ impl Missing {
 
 fn missed_by(l2: &mut Option<Cache>, address: u64, size_bytes: u64) -> bool {
     l2.as_mut().is_some_and(|l2| !l2.access(address, size_bytes))
-}
-
-fn add(misses: &mut Misses, is_l2: bool) {
-    misses.l1 += 1;
-    misses.l2 += u64::from(is_l2);
 }
 
 #[cfg(test)]

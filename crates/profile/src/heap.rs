@@ -139,8 +139,7 @@ impl Heap {
     pub(crate) fn missed(&mut self, address: u64, is_l2: bool) {
         let site = self.site_of(address);
         if let Some(own) = self.site(site) {
-            own.misses.l1 += 1;
-            own.misses.l2 += u64::from(is_l2);
+            own.misses.count(is_l2);
         }
     }
 

@@ -114,7 +114,7 @@ impl Model {
         for ((chain, misses), address) in code.chains.iter().zip(&lone_misses).zip(&last_lone) {
             for link in code.links_of(chain) {
                 let sum = &mut access_misses[link.counter as usize];
-                *sum = Misses { l1: sum.l1 + misses.l1, l2: sum.l2 + misses.l2 };
+                *sum += *misses;
                 let last = &mut last_missed[link.counter as usize];
                 *last = if *address == 0 { *last } else { *address };
             }
@@ -173,8 +173,7 @@ impl Model {
             };
             let is_l2 = l2.as_mut().is_some_and(|l2| !l2.access(missed.address, missed.size_bytes.into()));
             for misses in [Some(misses), of_context].into_iter().flatten() {
-                misses.l1 += 1;
-                misses.l2 += u64::from(is_l2);
+                misses.count(is_l2);
             }
         }
     }

@@ -228,8 +228,8 @@ impl Counts {
                 all.entry(*pc).or_insert(ProfileInstruction { pc: *pc, ..ProfileInstruction::default() });
             sum.loads += loads;
             sum.stores += stores;
-            sum.load_misses = plus(sum.load_misses, &missed(2 * number));
-            sum.store_misses = plus(sum.store_misses, &missed(2 * number + 1));
+            sum.load_misses += missed(2 * number);
+            sum.store_misses += missed(2 * number + 1);
             sum.load_address = last(2 * number, sum.load_address);
             sum.store_address = last(2 * number + 1, sum.store_address);
         }
@@ -254,7 +254,7 @@ fn by_place<'m>(all: impl Iterator<Item = (u64, &'m Misses)>) -> Vec<(u64, Misse
     let mut sums: BTreeMap<u64, Misses> = BTreeMap::new();
     for (pc, misses) in all {
         let sum = sums.entry(pc).or_default();
-        *sum = plus(*sum, misses);
+        *sum += *misses;
     }
     sums.into_iter().collect()
 }
@@ -266,8 +266,9 @@ fn add_each<T: Copy + Default>(sums: &mut Vec<T>, own: &[T], add: impl Fn(T, &T)
     sums.iter_mut().zip(own).for_each(|(sum, own)| *sum = add(*sum, own));
 }
 
-fn plus(one: Misses, other: &Misses) -> Misses {
-    Misses { l1: one.l1 + other.l1, l2: one.l2 + other.l2 }
+fn plus(mut one: Misses, other: &Misses) -> Misses {
+    one += *other;
+    one
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -4,6 +4,7 @@ use crate::sizes::CallSizes;
 use lineup_model::abi::Abi;
 use lineup_model::access::{CallEnd, ProcessId};
 use lineup_model::region::Regions;
+use std::ops::AddAssign;
 
 /// What was recorded, and how.
 #[derive(Clone, PartialEq, Debug)]
@@ -254,4 +255,21 @@ pub struct Misses {
     pub l1: u64,
     /// In the second level too; zero when the header names no second level.
     pub l2: u64,
+}
+
+impl Misses {
+    /// Counts one more miss of the first level, which missed the second as well or did not.
+    #[inline]
+    pub fn count(&mut self, is_l2: bool) {
+        self.l1 += 1;
+        self.l2 += u64::from(is_l2);
+    }
+}
+
+impl AddAssign for Misses {
+    #[inline]
+    fn add_assign(&mut self, other: Misses) {
+        self.l1 += other.l1;
+        self.l2 += other.l2;
+    }
 }
