@@ -13,13 +13,14 @@ use crate::proposal::Advice;
 use crate::sources::Sources;
 use crate::split::Splits;
 use crate::usage::Usage;
+use crate::variables_apart::VariablesApart;
 use crate::worth;
 use lineup_model::types::Types;
 
 /// The kinds of fixes that Lineup knows, in the order in which they propose: variables are gathered before types are ordered,
 /// because gathering orders the types of what it gathers, and what threads fight over is parted before it could be packed.
-pub fn kinds() -> [&'static dyn FixKind; 6] {
-    [&Gathers, &Partings, &Orders, &Alignments, &Splits, &Immediates]
+pub fn kinds() -> [&'static dyn FixKind; 7] {
+    [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Immediates]
 }
 
 /// Works out all advice: variables to gather, member orders, alignments, and what is only reported.

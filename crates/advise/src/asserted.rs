@@ -20,6 +20,8 @@ pub struct Asserted {
     spelled: String,
     members: Vec<AssertedMember>,
     size_bytes: Option<u64>,
+    /// What a variable is aligned to at least, in bytes.
+    align_bytes: Option<u64>,
     /// The same for the sources as they are; `None` when they do not declare it.
     pub present: Option<Box<Asserted>>,
 }
@@ -50,6 +52,7 @@ impl Asserted {
                 .map(|field| member(subject.aggregate, field, layout.offsets_bits[field]))
                 .collect(),
             size_bytes: Some(layout.size_bytes),
+            align_bytes: None,
             present,
         };
         let present = shape(&mut (0..field_order.len()), present, None);
@@ -69,6 +72,20 @@ impl Asserted {
             spelled: format!("__typeof__({variable})"),
             members: members.collect(),
             size_bytes: None,
+            align_bytes: None,
+            present: None,
+        }
+    }
+
+    /// A variable that lies at multiples of these bytes, and has so many.
+    pub(crate) fn of_placed(path: &str, variable: &str, align_bytes: u64, size_bytes: Option<u64>) -> Self {
+        Asserted {
+            path: path.to_owned(),
+            name: None,
+            spelled: variable.to_owned(),
+            members: Vec::new(),
+            size_bytes,
+            align_bytes: Some(align_bytes),
             present: None,
         }
     }
@@ -99,6 +116,13 @@ impl Asserted {
                 text,
                 "typedef char lineup_has_{size}_bytes[sizeof({}) == {size} ? 1 : -1];",
                 self.spelled
+            );
+        }
+        if let Some(align) = self.align_bytes {
+            let spelled = &self.spelled;
+            let _ = writeln!(
+                text,
+                "typedef char lineup_is_aligned_to_{align}[__alignof__({spelled}) >= {align} ? 1 : -1];"
             );
         }
         text

@@ -147,7 +147,7 @@ pub(crate) fn declares(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> 
 }
 
 /// The token of `name` as a declarator: outside braces, before `=`, followed by what may follow one.
-fn name_token(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> Option<usize> {
+pub(crate) fn name_token(lexed: &Lexed<'_>, statement: &Statement, name: &str) -> Option<usize> {
     let mut at = statement.tokens.start;
     while let Some(index) = lexed.next_code(at, statement.tokens.end) {
         at = index + 1;

@@ -26,6 +26,7 @@ impl Usage {
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
             thread_uses: own.map(|own| own.thread_uses.clone()).unwrap_or_default(),
             fought_over: own.map(|own| own.fought_over.clone()).unwrap_or_default(),
+            fought_variables: own.map(|own| own.fought_variables.clone()).unwrap_or_default(),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
             stack_types: explained.stack_types(),
             per_cpu: explained.per_cpu(),

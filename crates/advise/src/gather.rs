@@ -115,7 +115,10 @@ fn hot_variables(usage: &Usage) -> Vec<VariableRef> {
             }
         }
     }
-    hot.into_values().collect()
+    // What threads fight over is parted, not gathered.
+    let is_fought_over =
+        |one: &VariableRef| usage.fought_variables.iter().any(|fought| fought.variables.contains(one));
+    hot.into_values().filter(|one| !is_fought_over(one)).collect()
 }
 
 /// Finds a variable's definition and all its uses.

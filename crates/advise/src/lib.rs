@@ -82,6 +82,8 @@ mod spelling;
 mod split;
 mod syntax;
 mod together;
+mod variables_apart;
+mod variables_text;
 mod verify;
 mod words;
 mod worth;

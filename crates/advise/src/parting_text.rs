@@ -61,8 +61,11 @@ fn unclear(body: &Body<'_>, why: &str) -> Binding {
 fn before(body: &Body<'_>, member: &str, fields: u64) -> Result<(Range<usize>, String), Binding> {
     let text = body.found.lexed.text;
     let unit = body.units.iter().position(|unit| unit.names.first().is_some_and(|name| name == member));
-    let unit =
-        unit.ok_or_else(|| unclear(body, "no room can be made before a member that moves with others"))?;
+    let Some(unit) = unit else {
+        let later = between_declarators(body, member, fields);
+        return later
+            .ok_or_else(|| unclear(body, "no room can be made before a member that moves with others"));
+    };
     let start = body.span(&body.units[unit]).start;
     if body.mode == Mode::Lines {
         let indent = indent(&text[body.span(&body.units[unit])]);
@@ -79,6 +82,41 @@ fn before(body: &Body<'_>, member: &str, fields: u64) -> Result<(Range<usize>, S
         }
         None => Ok((start..start, format!("{} ", declared(fields)))),
     }
+}
+
+/// `std::atomic<long> a{0}, b{0};` becomes two declarations with room between.
+fn between_declarators(body: &Body<'_>, member: &str, fields: u64) -> Option<(Range<usize>, String)> {
+    let unit = body.units.iter().find(|unit| unit.names.iter().any(|name| name == member))?;
+    let lexed = &body.found.lexed;
+    let span = body.span(unit);
+    let code = |index: &usize| lexed.is_code(*index);
+    let mut tokens =
+        (0..lexed.tokens.len()).filter(|index| span.contains(&lexed.tokens[*index].start())).filter(code);
+    let start = tokens.next()?;
+    let end = tokens.last()? + 1;
+    let name = unit.names.first()?;
+    let first = (start..end).find(|index| lexed.str(*index) == name)?;
+    if (start..first).any(|index| matches!(lexed.str(index), "{" | "(" | "," | ";")) {
+        return None;
+    }
+    let stars = (start..first).rev().take_while(|index| lexed.str(*index) == "*").count();
+    let ty = &lexed.text[lexed.tokens[start].start()..lexed.tokens[first - stars - 1].end()];
+    let mut comma = None;
+    let mut at = first + 1;
+    while let Some(index) = lexed.next_code(at, end) {
+        match lexed.str(index) {
+            "{" | "(" | "[" => at = lexed.closing(index, end)? + 1,
+            // A value with a template's arguments may hold commas.
+            ";" | "<" | "=" => return None,
+            "," => (comma, at) = (Some(index), index + 1),
+            word if word == member => {
+                let comma = lexed.tokens[comma?].range();
+                return Some((comma, format!("; {} {ty}", declared(fields))));
+            }
+            _ => at = index + 1,
+        }
+    }
+    None
 }
 
 fn behind(body: &Body<'_>, fields: u64) -> Result<(Range<usize>, String), Binding> {

@@ -149,6 +149,43 @@ pub struct GatherProposal {
     pub edited: BTreeMap<String, String>,
 }
 
+/// Variables of different threads on lines of their own.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct VariablesProposal {
+    /// The variables.
+    pub variables: Vec<String>,
+    /// What is done.
+    pub layout: VariableLayout,
+    /// Line size that they are kept apart for, in bytes.
+    pub line_bytes: u64,
+    /// What threads fought over, in a sentence.
+    pub because: String,
+    /// Lines per call before and after.
+    pub lines: Vec<RegionLines>,
+    /// Bytes of all of them, before and at most after, under the recorded data model.
+    pub sizes: Vec<SizeChange>,
+    /// True when the compiler was asked for the alignment and the size; else it has taken the text.
+    pub is_asserted: bool,
+    /// Texts that change, whole, by path.
+    #[serde(skip)]
+    pub edited: BTreeMap<String, String>,
+}
+
+/// How variables are parted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VariableLayout {
+    /// Each begins a line.
+    Aligned,
+    /// Each element of an array has lines of its own.
+    Spread {
+        /// Bytes of an element.
+        element_bytes: u64,
+        /// Elements that a line would hold.
+        per_line: u64,
+    },
+}
+
 /// Objects that straddle lines for want of alignment.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AlignmentAdvice {
@@ -349,6 +386,8 @@ pub struct Advice {
     pub orders: Vec<OrderProposal>,
     /// Variables to gather.
     pub gathers: Vec<GatherProposal>,
+    /// Variables to part.
+    pub variables: Vec<VariablesProposal>,
     /// Objects to align.
     pub alignments: Vec<AlignmentAdvice>,
     /// Types to split.
@@ -392,13 +431,14 @@ impl Advice {
     /// The patch, one proposal after the other.
     pub fn steps(&self) -> Vec<Step> {
         let gathers = self.gathers.iter().map(|one| (one.variables.clone(), &one.edited));
+        let variables = self.variables.iter().map(|one| (one.variables.clone(), &one.edited));
         let orders = self.orders.iter().map(|one| (vec![one.type_name.clone()], &one.edited));
         let mut edited = BTreeMap::new();
         let step = |(owners, texts): (Vec<String>, &BTreeMap<String, String>)| {
             edited.extend(texts.clone());
             Step { owners, edited: edited.clone() }
         };
-        gathers.chain(orders).filter(|(_, texts)| !texts.is_empty()).map(step).collect()
+        gathers.chain(variables).chain(orders).filter(|(_, texts)| !texts.is_empty()).map(step).collect()
     }
 
     /// Whether a build has every layout that was asserted.
@@ -416,6 +456,7 @@ impl Advice {
             threads: 0,
             orders: Vec::new(),
             gathers: Vec::new(),
+            variables: Vec::new(),
             alignments: Vec::new(),
             splits: Vec::new(),
             immediates: Vec::new(),

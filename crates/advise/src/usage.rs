@@ -4,7 +4,9 @@ use lineup_explain::stalls::RegionStalls;
 use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
-use lineup_model::usage::{FoughtOver, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse};
+use lineup_model::usage::{
+    FoughtOver, FoughtVariables, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -72,6 +74,8 @@ pub struct Usage {
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.
     pub fought_over: Vec<FoughtOver>,
+    /// Variables that threads fight over without need, worst first.
+    pub fought_variables: Vec<FoughtVariables>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
     /// Types of which most objects seen lay on a stack.
@@ -93,6 +97,7 @@ impl Usage {
             sharing: Vec::new(),
             thread_uses: Vec::new(),
             fought_over: Vec::new(),
+            fought_variables: Vec::new(),
             variable_types: Vec::new(),
             stack_types: BTreeSet::new(),
             per_cpu: None,

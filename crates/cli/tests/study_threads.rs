@@ -32,14 +32,20 @@ int main(void) {
 
 fn study(more: &[&str], status: i32) -> (Value, String) {
     let place = Place::new(COUNTERS, &["-pthread"]);
+    let (report, patch) = study_in(&place, "count", more, status);
+    place.assert_clean();
+    (report, patch)
+}
+
+/// A study of what lies in a folder: the report, and the patch.
+fn study_in(place: &Place, region: &str, more: &[&str], status: i32) -> (Value, String) {
     let mut study =
-        place.lineup(&["study", "--region", "count", "--engine", "native", "--json", "--no-clang"]);
+        place.lineup(&["study", "--region", region, "--engine", "native", "--json", "--no-clang"]);
     study.args(["--max-time", "1", "--margin", "1000%", "--out", "out"]).args(more).args(["--", "./program"]);
     let output = study.output().expect("lineup runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{told}");
     let patch = std::fs::read_to_string(place.source().join("out/fix.patch")).unwrap_or_default();
-    place.assert_clean();
     (serde_json::from_slice(&output.stdout).expect("a report"), patch)
 }
 
@@ -79,4 +85,122 @@ fn without_leave_to_grow_it_is_told_and_nothing_is_changed() {
         "{told:#}"
     );
     assert_eq!(fact(&report, "timed runs"), None);
+}
+
+/// A program whose two threads, 0 and 1, run `body` at the same time; built from these files and `main.c` or `main.cpp`.
+fn place(language: &str, declarations: &str, body: &str, others: &[(&str, &str)]) -> Place {
+    let compiler = if language == "cpp" { "g++" } else { "gcc" };
+    let place = Place::new("int main(void) { return 0; }", &[]);
+    let main = format!(
+        r#"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+static int together __attribute__((aligned(256)));
+enum {{ TURNS = 20000 }};
+{declarations}
+static char room[256] __attribute__((aligned(256)));
+__attribute__((noinline)) {} work(long own) {{
+    __atomic_fetch_add(&together, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&together, __ATOMIC_SEQ_CST) < 2) sched_yield();
+    {body}
+    return room[own];
+}}
+static void *run(void *own) {{ work((long)own); return 0; }}
+int main(void) {{
+    pthread_t threads[2];
+    for (long own = 0; own < 2; own++) pthread_create(&threads[own], 0, run, (void *)own);
+    for (int own = 0; own < 2; own++) pthread_join(threads[own], 0);
+    puts("done");
+    return 0;
+}}
+"#,
+        if language == "cpp" { "extern \"C\" int" } else { "int" }
+    );
+    std::fs::remove_file(place.source().join("main.c")).expect("a file to replace");
+    std::fs::remove_file(place.source().join("program")).expect("a file to replace");
+    let main_file = format!("main.{language}");
+    let mut names = vec![main_file.as_str()];
+    names.extend(others.iter().map(|(name, _)| *name));
+    let sources = names.join(" ");
+    let makefile = format!("program: {sources}\n\t{compiler} -g -O2 -pthread -o program {sources}\n");
+    let all = [(main_file.as_str(), main.as_str()), ("Makefile", makefile.as_str())];
+    for (name, text) in all.into_iter().chain(others.iter().copied()) {
+        std::fs::write(place.source().join(name), text).expect("a file");
+    }
+    place
+}
+
+/// The study finds, patches, builds and measures; the patch can be applied to the sources, which then build.
+fn is_parted(place: &Place, target: &str) -> (Value, String) {
+    let (report, patch) = study_in(place, "work", &["--allow-growth"], 0);
+    let proposals = report["proposals"].as_array().expect("proposals");
+    let is_meant =
+        |one: &&Value| one["kind"] == "part" && one["status"] == "in-patch" && one["target"] == target;
+    assert!(proposals.iter().any(|one| is_meant(&one)), "{target}: {proposals:#?} {:#}", report["refusals"]);
+    assert!(report["proof"].is_object(), "{target}: both variants did the same and were timed: {report:#}");
+    std::fs::write(place.source().join("fix.patch"), &patch).expect("a file");
+    for command in ["patch -p1 -s -i fix.patch", "make -s"] {
+        let done =
+            std::process::Command::new("sh").args(["-c", command]).current_dir(place.source()).status();
+        assert!(done.expect("a shell").success(), "{command}: {patch}");
+    }
+    (report, patch)
+}
+
+/// The reason for which nothing is patched.
+fn refusal(place: &Place, target: &str) -> String {
+    let (report, patch) = study_in(place, "work", &["--allow-growth"], 0);
+    assert_eq!(patch, "", "{target}");
+    let refusals = report["refusals"].as_array().expect("refusals");
+    let found = refusals.iter().find(|one| one["target"] == target);
+    found.unwrap_or_else(|| panic!("{target}: {report:#}"))["because"].to_string()
+}
+
+const COUNT: &str = "for (long i = 0; i < TURNS; i++)";
+
+#[test]
+fn variables_of_two_files_get_lines_of_their_own_and_those_in_a_section_do_not() {
+    let body = format!("if (own) {COUNT} of_first++; else {COUNT} of_second++;");
+    let declared = "extern volatile long of_first, of_second;";
+    let first = ("first.c", "volatile long of_first __attribute__((aligned(32))) = 1;\n");
+    let two = place("c", declared, &body, &[first, ("second.c", "volatile long of_second = 1;\n")]);
+    let (report, patch) = is_parted(&two, "of_first, of_second");
+    assert!(patch.contains("+volatile long of_second __attribute__((aligned(64))) = 1;"), "{patch}");
+    let sizes = &report["proposals"][0]["sizes"][0];
+    assert_eq!((&sizes["before_bytes"], &sizes["after_bytes"]), (&16.into(), &128.into()));
+    let placed = [first, ("second.c", "volatile long of_second __attribute__((section(\".data\"))) = 1;\n")];
+    let because = refusal(&place("c", declared, &body, &placed), "of_first, of_second");
+    assert!(because.contains("section"), "{because}");
+}
+
+#[test]
+fn elements_of_an_array_get_lines_of_their_own_and_not_when_one_is_handed_on() {
+    let declared = "static volatile long counts[2] __attribute__((aligned(64)));";
+    let by_element = place("c", declared, &format!("{COUNT} counts[own] += i;"), &[]);
+    let (_, patch) = is_parted(&by_element, "counts");
+    assert!(patch.contains("+static volatile long counts[2][8] __attribute__((aligned(64)));"), "{patch}");
+    assert!(patch.contains("counts[own][0] += i;"), "{patch}");
+    let by_pointer = place("c", declared, &format!("volatile long *at = &counts[own]; {COUNT} ++*at;"), &[]);
+    let because = refusal(&by_pointer, "counts");
+    assert!(because.contains("otherwise than by its elements"), "{because}");
+}
+
+#[test]
+fn atomics_of_cpp_are_parted_in_a_struct_and_in_an_array() {
+    let members = place(
+        "cpp",
+        "#include <atomic>\nstruct stats { std::atomic<long> sent{0}, received{0}; };\nalignas(64) static stats all;",
+        &format!("auto &mine = own ? all.sent : all.received; {COUNT} mine.fetch_add(1);"),
+        &[],
+    );
+    is_parted(&members, "stats");
+    let array = place(
+        "cpp",
+        "#include <atomic>\nalignas(64) static std::atomic<long> counts[2];",
+        &format!("{COUNT} counts[own].fetch_add(1);"),
+        &[],
+    );
+    let (_, patch) = is_parted(&array, "counts");
+    assert!(patch.contains("counts[2][8];") && patch.contains("counts[own][0].fetch_add(1)"), "{patch}");
 }

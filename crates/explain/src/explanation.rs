@@ -6,7 +6,9 @@ use crate::threads::{BetweenThreads, Of};
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
-use lineup_model::usage::{FoughtOver, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse};
+use lineup_model::usage::{
+    FoughtOver, FoughtVariables, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -295,6 +297,8 @@ pub struct ImageUsage {
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.
     pub fought_over: Vec<FoughtOver>,
+    /// Variables that threads fight over without need, worst first.
+    pub fought_variables: Vec<FoughtVariables>,
     /// Types of the variables used.
     pub variable_types: Vec<(VariableRef, TypeId)>,
 }

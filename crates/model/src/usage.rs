@@ -128,6 +128,19 @@ pub struct FoughtOver {
     pub per_thousand_at_most: f64,
 }
 
+/// Variables that threads fight over without need.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FoughtVariables {
+    /// Those that are used on the lines; the one alone whose elements different threads use.
+    pub variables: Vec<VariableRef>,
+    /// Elements of one variable are used by different threads; else several variables.
+    pub is_inside: bool,
+    /// Waits for the line alone in a thousand accesses of the threads, in the recorded order.
+    pub per_thousand: f64,
+    /// And in the order with most such waits.
+    pub per_thousand_at_most: f64,
+}
+
 /// What a run of bytes belongs to.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Owner {

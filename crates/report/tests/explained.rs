@@ -115,6 +115,7 @@ fn usage(types: &Types, offset: u64) -> ImageUsage {
         sharing: vec![],
         thread_uses: vec![],
         fought_over: vec![],
+        fought_variables: vec![],
         variable_types: vec![],
     }
 }

@@ -169,11 +169,11 @@ pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
             "{} aligned to {line_bytes} bytes, so that each has lines of its own ({size_bytes} bytes become {aligned_bytes})",
             one_line(ty)
         ),
-        Remedy::SpreadArray { variable } => format!(
+        Remedy::SpreadArray { variable, .. } => format!(
             "an array of structs of {line_bytes} bytes in place of {}, or indices that are {line_bytes} bytes apart",
             one_line(variable)
         ),
-        Remedy::AlignVariables { variables } => {
+        Remedy::AlignVariables { variables, .. } => {
             let names: Vec<_> = variables.iter().map(|name| one_line(name)).collect();
             format!("{} each aligned to {line_bytes} bytes", names.join(" and "))
         }

@@ -10,7 +10,8 @@ use crate::threads::{BetweenThreads, ByBytes, Remedy};
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern, VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern,
+    VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +37,7 @@ impl Explainer<'_> {
                 sharing: self.image_sharing(index, shared),
                 thread_uses: self.thread_uses(index, &owned),
                 fought_over: self.fought_over(index, between),
+                fought_variables: fought_variables(index, between),
                 variable_types: Vec::new(),
             };
             for (region, tally) in tallies {
@@ -168,4 +170,27 @@ impl Explainer<'_> {
         }
         all
     }
+}
+
+/// The variables of an image that threads fight over.
+fn fought_variables(image: usize, between: Option<&BetweenThreads>) -> Vec<FoughtVariables> {
+    let mut all = Vec::new();
+    for found in between.into_iter().flat_map(|between| &between.false_sharing) {
+        let (places, is_inside) = match &found.remedy {
+            Remedy::SpreadArray { place, .. } => (place.as_slice(), true),
+            Remedy::AlignVariables { places, .. } => (places.as_slice(), false),
+            _ => continue,
+        };
+        let own = places.iter().filter(|(of, _)| *of == image);
+        let variables: Vec<VariableRef> = own.map(|(_, variable)| variable.clone()).collect();
+        if !variables.is_empty() {
+            all.push(FoughtVariables {
+                variables,
+                is_inside,
+                per_thousand: found.per_thousand_accesses,
+                per_thousand_at_most: found.per_thousand_accesses_at_most,
+            });
+        }
+    }
+    all
 }

@@ -6,9 +6,10 @@ use super::report::{FalseSharing, LineBetween, PartBetween, Remedy, WaitsByOrder
 use super::work_out::{Process, uses_of};
 use crate::catalog::Ty;
 use crate::namer::Namer;
-use crate::owner::OwnerKey;
+use crate::owner::{OwnerKey, variable_ref};
 use lineup_model::line::LineSize;
-use std::collections::BTreeMap;
+use lineup_model::usage::VariableRef;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer waits for a line alone in a thousand accesses of the threads are nothing to act on.
 const LEAST_PER_THOUSAND: f64 = 1.0;
@@ -45,8 +46,10 @@ pub(super) fn findings(
     }
     // What the system's own types hold inside, such as a lock's word and its owner, nobody can move.
     groups.retain(|bond, _| !matches!(bond, Bond::Members(ty) if is_of_system(*ty, namer)));
-    let mut all: Vec<FalseSharing> =
-        groups.into_iter().map(|(bond, lines)| finding(&bond, &lines, accesses, line, namer)).collect();
+    let mut all: Vec<FalseSharing> = groups
+        .into_iter()
+        .map(|(bond, lines)| finding((&bond, &lines), processes, (uses, accesses), (line, namer)))
+        .collect();
     all.retain(|found| {
         found.per_thousand_accesses_at_most >= LEAST_PER_THOUSAND
             && found.waits.of_line_alone_at_most() >= LEAST_WAITS
@@ -75,6 +78,11 @@ fn bond(process: &Process, line: u64, uses: &[Use], namer: &mut Namer<'_>) -> Op
     bonds.into_iter().max_by_key(|(_, waits)| *waits).map(|(bond, _)| bond)
 }
 
+/// The variable that a use's bytes are in.
+fn variable(used: &Use) -> Option<OwnerKey> {
+    used.part.map(|part| part.owner).filter(|owner| matches!(owner, OwnerKey::Variable(..)))
+}
+
 fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
     let object = |used: &Use| match used.object?.owner {
         OwnerKey::Object(ty, start) => Some((ty, start)),
@@ -83,10 +91,14 @@ fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
     if let (Some((ty, start)), Some((other_ty, other_start))) = (object(one), object(other))
         && ty == other_ty
     {
-        return if start == other_start { Bond::Members(ty) } else { Bond::Objects(ty) };
+        // Nobody gives a type of the system's headers room: an array of such atomics is one of numbers.
+        let is_array_of_system = start != other_start && is_of_system(ty, namer);
+        match (variable(one), variable(other)) {
+            (Some(one), Some(other)) if is_array_of_system && one == other => return Bond::Elements(one),
+            _ if start == other_start => return Bond::Members(ty),
+            _ => return Bond::Objects(ty),
+        }
     }
-    let variable =
-        |used: &Use| used.part.map(|part| part.owner).filter(|owner| matches!(owner, OwnerKey::Variable(..)));
     match (variable(one), variable(other)) {
         (Some(one), Some(other)) if one == other => Bond::Elements(one),
         (Some(_), Some(_)) => {
@@ -98,12 +110,38 @@ fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
     }
 }
 
-fn finding(
-    bond: &Bond,
+/// The variables that are used on these lines, by address.
+fn variables_on(
+    processes: &[Process],
     lines: &[&LineBetween],
-    accesses: u64,
+    uses: &[Use],
     line: LineSize,
     namer: &mut Namer<'_>,
+) -> Vec<(usize, VariableRef)> {
+    let mut keys = BTreeSet::new();
+    for of_line in lines {
+        let process = processes.iter().find(|process| process.id.0 == of_line.process);
+        let touched = process.and_then(|process| process.touched.get(&(of_line.address / line.bytes())));
+        for (_, _, tag, _) in touched.into_iter().flat_map(|touched| touched.keys()) {
+            let owner = uses.get(*tag as usize).and_then(|used| used.part).map(|part| part.owner);
+            if let Some(OwnerKey::Variable(image, variable)) = owner {
+                keys.insert((image, variable));
+            }
+        }
+    }
+    let found = keys.into_iter().filter_map(|(image, variable)| {
+        variable_ref(namer, image, variable).map(|(found, _)| (image, found))
+    });
+    let mut found: Vec<(usize, VariableRef)> = found.collect();
+    found.sort_by_key(|(image, variable)| (*image, variable.address));
+    found
+}
+
+fn finding(
+    (bond, lines): (&Bond, &[&LineBetween]),
+    processes: &[Process],
+    (uses, accesses): (&[Use], u64),
+    (line, namer): (LineSize, &mut Namer<'_>),
 ) -> FalseSharing {
     let waits = lines.iter().fold(WaitsByOrder::default(), |all, line| WaitsByOrder {
         recorded: all.recorded.plus(line.waits.recorded),
@@ -128,10 +166,16 @@ fn finding(
             }
         }
         Bond::Elements(OwnerKey::Variable(image, variable)) => {
-            let found = crate::owner::variable_ref(namer, *image, *variable);
-            Remedy::SpreadArray { variable: found.map(|(found, _)| found.name).unwrap_or_default() }
+            let found = variable_ref(namer, *image, *variable).map(|(found, _)| found);
+            Remedy::SpreadArray {
+                variable: found.as_ref().map(|found| found.name.clone()).unwrap_or_default(),
+                place: found.map(|found| (*image, found)),
+            }
         }
-        Bond::Variables(names) => Remedy::AlignVariables { variables: names.clone() },
+        Bond::Variables(names) => Remedy::AlignVariables {
+            variables: names.clone(),
+            places: variables_on(processes, lines, uses, line, namer),
+        },
         Bond::Elements(_) | Bond::Allocations => Remedy::AlignAllocations,
     };
     let per_thousand = |waits: u64| 1000.0 * waits as f64 / accesses.max(1) as f64;

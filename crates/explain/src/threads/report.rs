@@ -2,6 +2,7 @@
 
 use super::locks::LockKind;
 use crate::catalog::Ty;
+use lineup_model::usage::VariableRef;
 use serde::Serialize;
 
 /// What threads did to each other's caches.
@@ -178,11 +179,17 @@ pub enum Remedy {
     SpreadArray {
         /// The variable.
         variable: String,
+        /// It, where it is in an image.
+        #[serde(skip)]
+        place: Option<(usize, VariableRef)>,
     },
     /// Variables get lines of their own.
     AlignVariables {
         /// Their names.
         variables: Vec<String>,
+        /// All that are used on the lines, with the image that each is in.
+        #[serde(skip)]
+        places: Vec<(usize, VariableRef)>,
     },
     /// What is allocated gets lines of its own.
     AlignAllocations,

@@ -89,8 +89,15 @@ fn drawn<T>(explained: &Explained, draw: impl FnOnce(VariantUse<'_>) -> T) -> T 
 /// Variables that moved without being named by a proposal.
 fn side_effects(found: &Found<'_>) -> Vec<String> {
     let Some(after) = found.after else { return Vec::new() };
-    let changed: BTreeSet<&str> =
-        found.advice.gathers.iter().flat_map(|gather| gather.variables.iter().map(String::as_str)).collect();
+    let changed: BTreeSet<&str> = found
+        .advice
+        .gathers
+        .iter()
+        .map(|one| &one.variables)
+        .chain(found.advice.variables.iter().map(|one| &one.variables))
+        .flatten()
+        .map(String::as_str)
+        .collect();
     moved_variables(&found.before.variables(), &after.variables(), &changed, found.line).into_iter().collect()
 }
 
