@@ -221,6 +221,7 @@ fn as_text(
         proof: None,
         call_times: None,
         not_timed: Vec::new(),
+        contention: None,
         not_proven: None,
     });
     if recorded.is_kernel() {

@@ -161,7 +161,7 @@ fn groups(load: &Load, interrupts: &Interrupts) -> Result<Vec<Member>> {
             format!("--seed={}", Seed(load.seed).part(number.into()).0).into(),
         ];
         let invocation = Run { command: command.to_vec(), ..Run::default() };
-        let mut child = Waiting::start(&invocation, None, Streams::Shown, interrupts)?;
+        let mut child = Waiting::start(&invocation, Streams::Shown, interrupts)?;
         group.add(u32::try_from(child.pid().as_raw_nonzero().get())?)?;
         child.release()?;
         members.push(Member { _child: child, _group: group });

@@ -72,6 +72,43 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     assert_eq!((&proposal["kind"], &proposal["target"]), (&"part".into(), &"counters".into()), "{report:#}");
     assert_eq!(fact(&report, "timed runs"), Some("each thread on a CPU of its own"));
     assert!(report["proof"].is_object(), "both variants did the same and were timed: {report:#}");
+    // On one CPU, on two, and so on, both variants took turns.
+    let points = report["contention"]["points"].as_array().expect("times by CPUs");
+    let cpus: Vec<u64> = points.iter().filter_map(|point| point["cpus"].as_u64()).collect();
+    let all = std::thread::available_parallelism().expect("CPUs").get() as u64;
+    assert_eq!(cpus, (1..=all).collect::<Vec<_>>(), "{report:#}");
+    for point in points {
+        let runs = &point["regions"][0]["all_calls"];
+        let count = |which: &str| runs[which].as_array().map_or(0, Vec::len);
+        assert!(count("before_ns") >= 2 && count("before_ns") == count("after_ns"), "{point:#}");
+    }
+}
+
+#[test]
+fn a_program_that_is_told_how_many_threads_to_make_is_timed_with_one_two_and_so_on() {
+    let made = COUNTERS
+        .replace("int main(void) {", "int main(int count, char **arguments) {\n    int made = atoi(arguments[1]); if (count < 2 || made < 1) return 1;")
+        .replace("#include <stdio.h>", "#include <stdio.h>\n#include <stdlib.h>")
+        .replace("together < 2", "together < wanted")
+        .replace("static atomic_int together;", "static atomic_int together; static int wanted;")
+        .replace("    pthread_t threads[2];", "    pthread_t threads[2];\n    if (made > 2) made = 2;\n    wanted = made;")
+        .replace("pthread_create(&threads[1]", "if (made > 1) pthread_create(&threads[1]")
+        .replace("i < 2; i++) pthread_join", "i < made; i++) pthread_join");
+    let place = Place::new(&made, &["-pthread"]);
+    let mut study =
+        place.lineup(&["study", "--region", "count", "--engine", "native", "--json", "--no-clang"]);
+    study.args(["--max-time", "1", "--margin", "1000%", "--out", "out", "--allow-growth"]);
+    let output = study.args(["--", "./program", "{threads}"]).output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let contention = &report["contention"];
+    assert_eq!(contention["threads_follow_cpus"], true, "{report:#}");
+    let calls = |point: usize| contention["points"][point]["regions"][0]["calls_per_run"].as_u64();
+    // Where calls cannot be timed, whole runs are.
+    let is_whole = contention["of_whole_runs"] == true;
+    assert_eq!(calls(0), Some(1));
+    let all = std::thread::available_parallelism().expect("CPUs").get();
+    assert!(is_whole || all < 2 || calls(1) == Some(2), "{contention:#}");
 }
 
 #[test]

@@ -100,6 +100,17 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{:.2} %", percent.abs())
 }
 
+/// How many times as fast.
+///
+/// ```
+/// use lineup_report::figure::factor;
+///
+/// assert_eq!(factor(1.3549), "1.35×");
+/// ```
+pub fn factor(times: f64) -> String {
+    if times.is_finite() { format!("{times:.2}×") } else { UNKNOWN.into() }
+}
+
 /// A length of time.
 ///
 /// ```

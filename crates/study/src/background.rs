@@ -25,7 +25,7 @@ impl Background {
         let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
         words.insert(0, ourselves.to_string_lossy().into_owned());
         let invocation = Run { command: words.into_iter().map(Into::into).collect(), ..Run::default() };
-        let mut child = Waiting::start(&invocation, None, Streams::Shown, interrupts)?;
+        let mut child = Waiting::start(&invocation, Streams::Shown, interrupts)?;
         child.release()?;
         std::thread::sleep(BUILD_UP);
         if child.has_ended()? {

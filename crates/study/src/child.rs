@@ -1,10 +1,11 @@
 //! One child process: held at the gate, released, watched, reaped.
 
+use crate::apart::Apart;
 use crate::descendants::{Descendants, Mark};
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::launch;
-use crate::run::{Run, Stopped};
+use crate::run::{On, Run, Stopped};
 use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -55,6 +56,8 @@ pub struct Waiting {
     interrupts: Interrupts,
     accounted: Usage,
     run: Run,
+    /// What keeps its threads apart.
+    apart: Option<Apart>,
 }
 
 /// A child that has ended.
@@ -103,10 +106,10 @@ pub struct Client {
 
 impl Waiting {
     /// Starts a child in its own process group and waits until it is at the gate.
-    pub fn start(run: &Run, cpus: Option<&[u32]>, streams: Streams, interrupts: &Interrupts) -> Result<Self> {
+    pub fn start(run: &Run, streams: Streams, interrupts: &Interrupts) -> Result<Self> {
         interrupts.check()?;
         let (control, theirs) = UnixStream::pair().doing("a control socket")?;
-        let mut command = launcher(run, cpus)?;
+        let mut command = launcher(run)?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let guardian = interrupts.guardian().doing("starting the process that cleans up after us")?;
         let mark = Mark::new(guardian.mark());
@@ -148,6 +151,7 @@ impl Waiting {
             interrupts: interrupts.clone(),
             accounted,
             run: run.clone(),
+            apart: None,
         };
         waiting.read_report()?;
         Ok(waiting)
@@ -160,7 +164,11 @@ impl Waiting {
 
     /// Gives the word and does not wait.
     pub fn release(&mut self) -> Result<()> {
-        self.control.write_all(b"\n").doing("releasing the child")
+        self.control.write_all(b"\n").doing("releasing the child")?;
+        if let On::EachOnItsOwn(cpus) = &self.run.on {
+            self.apart = Some(Apart::begin(self.group, cpus.clone()));
+        }
+        Ok(())
     }
 
     /// Gives the word to a child that a tracer is attached to, and does not wait.
@@ -206,6 +214,7 @@ impl Waiting {
         if stopped.is_some() {
             self.stop()?;
         }
+        drop(self.apart.take());
         let ended = self.reap()?;
         let mut complaint = String::new();
         self.control.read_to_string(&mut complaint).doing("reading from the child")?;
@@ -342,11 +351,11 @@ fn read_output(file: &mut File) -> Result<Output> {
 }
 
 /// The command line that turns into the program.
-fn launcher(run: &Run, cpus: Option<&[u32]>) -> Result<Command> {
+fn launcher(run: &Run) -> Result<Command> {
     let ourselves = std::env::current_exe().doing("finding the lineup program itself")?;
     let mut command = Command::new(ourselves);
     command.arg("launch-child");
-    if let Some(cpus) = cpus {
+    if let On::These(cpus) = &run.on {
         let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
         command.arg("--cpus").arg(list.join(","));
     }

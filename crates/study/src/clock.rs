@@ -44,7 +44,7 @@ impl ClockSamples {
 /// # Errors
 /// When it cannot be started, or the kernel gives no samples.
 pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
-    let waiting = Waiting::start(run, None, Streams::Captured, interrupts)?;
+    let waiting = Waiting::start(run, Streams::Captured, interrupts)?;
     let samplers = samplers(waiting.pid()).doing("sampling the program by the clock")?;
     let reading = RefCell::new(Reading { samplers, ..Reading::default() });
     waiting.run_until(&|| {

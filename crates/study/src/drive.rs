@@ -45,7 +45,7 @@ pub(crate) fn drive(
         environment: run.environment.clone(),
         ..Run::default()
     };
-    let mut client = Waiting::start(&client, None, Streams::Captured, interrupts)?;
+    let mut client = Waiting::start(&client, Streams::Captured, interrupts)?;
     let began = Instant::now();
     client.release()?;
     while !client.wait_until(Some(Instant::now() + LOOK))? {

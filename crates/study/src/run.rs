@@ -27,6 +27,20 @@ pub struct Run {
     pub fixed_addresses: bool,
     /// A copy of a folder that it finds at the original's path, and starts in; `None` for what is there.
     pub placed: Option<Placed>,
+    /// On which CPUs its threads are.
+    pub on: On,
+}
+
+/// On which CPUs a program's threads are.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum On {
+    /// Wherever the kernel puts them.
+    #[default]
+    Anywhere,
+    /// On these, wherever the kernel puts them there.
+    These(Vec<u32>),
+    /// Each on one of these, in turn as they begin.
+    EachOnItsOwn(Vec<u32>),
 }
 
 /// A client that runs beside a server, which is ended when the client is done.

@@ -1,12 +1,11 @@
 //! Runs variants as processes, for comparisons.
 
-use crate::apart::Apart;
 use crate::counters::{Counters, EventGroup};
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::printed::PrintedMetrics;
 use crate::process::{Finished, Streams, Waiting};
-use crate::run::Run;
+use crate::run::{On, Run};
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -27,6 +26,21 @@ pub enum Placing {
     ThreadsApart,
     /// All threads on one CPU per block, a different one each time.
     ThreadsTogether,
+}
+
+impl Placing {
+    /// Where a run is, of these CPUs: each block begins with another one.
+    pub fn on(&self, cpus: &[u32], slot: &Slot) -> On {
+        let mut cpus = cpus.to_vec();
+        let turn = usize::try_from(slot.block.unwrap_or_default()).unwrap_or_default() % cpus.len().max(1);
+        cpus.rotate_left(turn);
+        match self {
+            Placing::Cpus(given) => On::These(given.clone()),
+            Placing::ThreadsApart => On::EachOnItsOwn(cpus),
+            Placing::ThreadsTogether => On::These(cpus.into_iter().take(1).collect()),
+            Placing::Auto | Placing::Anywhere => On::Anywhere,
+        }
+    }
 }
 
 impl FromStr for Placing {
@@ -114,28 +128,12 @@ impl ProcessRunner {
         Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
     }
 
-    /// The CPUs for a run; the same for all runs of a block.
-    fn cpus(&self, slot: &Slot) -> Option<Vec<u32>> {
+    /// Where a run is; the same for all runs of a block.
+    fn placed(&self, slot: &Slot) -> On {
         match (&self.options.placing, slot.block) {
-            (Placing::Cpus(cpus), _) => Some(cpus.clone()),
-            (Placing::Auto, Some(block)) if !self.is_parallel => Some(self.in_turn(block)),
-            (Placing::ThreadsTogether, block) => Some(self.in_turn(block.unwrap_or_default())),
-            _ => None,
+            (Placing::Auto, Some(_)) if !self.is_parallel => Placing::ThreadsTogether.on(&self.allowed, slot),
+            (placing, _) => placing.on(&self.allowed, slot),
         }
-    }
-
-    /// The CPU of a block.
-    fn in_turn(&self, block: u64) -> Vec<u32> {
-        let turn = usize::try_from(block).unwrap_or_default() % self.allowed.len().max(1);
-        self.allowed.get(turn).map(|cpu| vec![*cpu]).unwrap_or_default()
-    }
-
-    /// All CPUs, beginning with another one in each block.
-    fn all_in_turn(&self, block: u64) -> Vec<u32> {
-        let mut all = self.allowed.clone();
-        let turn = usize::try_from(block).unwrap_or_default() % all.len().max(1);
-        all.rotate_left(turn);
-        all
     }
 
     /// The variant's command, with the padding of its block.
@@ -153,16 +151,16 @@ impl ProcessRunner {
 
     /// Runs one slot.
     pub fn run_slot(&mut self, slot: &Slot) -> Result<RunResult> {
-        let cpus = self.cpus(slot);
-        let run = self.run_of(slot)?;
+        let on = self.placed(slot);
+        let cpus = match &on {
+            On::These(cpus) => Some(cpus.clone()),
+            On::Anywhere | On::EachOnItsOwn(_) => None,
+        };
+        let run = Run { on, ..self.run_of(slot)? };
         let started = Instant::now();
-        let waiting = Waiting::start(&run, cpus.as_deref(), self.options.streams, &self.interrupts)?;
+        let waiting = Waiting::start(&run, self.options.streams, &self.interrupts)?;
         let counters = Counters::attach(waiting.pid(), &self.options.events);
-        let is_apart = self.options.placing == Placing::ThreadsApart;
-        let apart =
-            is_apart.then(|| Apart::begin(waiting.pid(), self.all_in_turn(slot.block.unwrap_or_default())));
         let Finished { ending, wall_ns, usage, stdout, stderr, stdout_file, client, .. } = waiting.run()?;
-        drop(apart);
         if slot.block.is_none() {
             self.is_parallel |= kept_several_busy(&usage, wall_ns);
         }

@@ -102,7 +102,7 @@ impl Trials<'_> {
             self.stages.stage(&format!("building {}", self.scratch.title(commit)?));
             let streams = if self.options.show_build { Streams::Shown } else { Streams::Captured };
             let ended =
-                lineup_study::process::Waiting::start(&invocation, None, streams, &self.interrupts)?.run()?;
+                lineup_study::process::Waiting::start(&invocation, streams, &self.interrupts)?.run()?;
             self.stages.end();
             if ended.ending != lineup_prove::run::Ending::Exited(0) {
                 return Ok(None);

@@ -2,17 +2,19 @@
 
 use crate::progress::Stages;
 use crate::study::plan::Plan;
-use crate::study::variant::Variant;
+use crate::study::variant::{self, Variant};
 use crate::time;
 use anyhow::Result;
 use lineup_model::region::RegionId;
 use lineup_prove::region_time::{RegionTime, RegionTotal, TimedCalls, compare_regions};
-use lineup_prove::{Proof, ProofPlan, Proven, Slot};
+use lineup_prove::{Proof, ProofPlan, ProveError, Proven, Slot};
 use lineup_recording::{Mode, Selection};
 use lineup_report::study::NotObserved;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordRequest, Subject};
+use lineup_study::run::Run;
+use lineup_study::timing::{Placing, allowed_cpus};
 use std::time::Instant;
 
 /// Calls whose mean time, without the stamps, is shorter than this are not compared: it is what the stamps scatter by.
@@ -25,12 +27,24 @@ pub(super) struct CallTimes {
     pub(super) proven: Option<Proven<Vec<RegionTime>>>,
     /// Whose calls were not timed, and why.
     pub(super) not_timed: Vec<NotObserved>,
+    /// The regions whose calls can be timed.
+    pub(super) ids: Vec<RegionId>,
+}
+
+/// Where the runs are.
+pub(super) struct Where<'w> {
+    /// How threads lie on the CPUs.
+    pub(super) placing: Placing,
+    /// The CPUs.
+    pub(super) cpus: &'w [u32],
+    /// How many threads a program is asked for whose arguments say so; `None` for as many as there are CPUs.
+    pub(super) threads: Option<usize>,
 }
 
 impl CallTimes {
     fn none(why: impl Into<String>) -> CallTimes {
         let not_timed = vec![NotObserved { what: "time of calls".into(), consequence: why.into() }];
-        CallTimes { proven: None, not_timed }
+        CallTimes { not_timed, ..CallTimes::default() }
     }
 }
 
@@ -53,24 +67,37 @@ pub(super) fn compare(
         return Ok(CallTimes::none("the program is started by another"));
     }
     stages.stage("timing calls in both variants");
-    let timeable = Timeable::of(plan, variants[0], interrupts);
+    let cpus = allowed_cpus()?;
+    let at = Where { placing: variant::placing(plan, variants[0]), cpus: &cpus, threads: None };
+    let timeable = Timeable::of(plan, variants[0], &at, interrupts);
     interrupts.check()?;
     let Timeable { ids, not_timed } = timeable;
     if ids.is_empty() {
-        return Ok(CallTimes { proven: None, not_timed });
+        return Ok(CallTimes { not_timed, ..CallTimes::default() });
     }
     let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 2, ..plan.proof };
+    let compared = on(plan, variants, (&at, &ids), &limits, (interrupts, stages));
+    interrupts.check()?;
+    Ok(match compared {
+        Ok(proven) => CallTimes { proven: Some(proven), not_timed, ids },
+        Err(error) => CallTimes::none(error.to_string()),
+    })
+}
+
+/// Compares the times of these regions' calls there.
+pub(super) fn on(
+    plan: &Plan,
+    variants: [&Variant; 2],
+    (at, ids): (&Where<'_>, &[RegionId]),
+    limits: &ProofPlan,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<Proven<Vec<RegionTime>>, ProveError> {
     let most = 2 + 4 * limits.max_blocks;
     let mut timer = |slot: &Slot| {
         stages.advance(slot.number, most);
-        timed(plan, variants[slot.variant.0], &ids, interrupts).map_err(Into::into)
+        timed(plan, variants[slot.variant.0], ids, (at, slot), interrupts).map_err(Into::into)
     };
-    let compared = compare_regions(&mut timer, &limits);
-    interrupts.check()?;
-    Ok(match compared {
-        Ok(proven) => CallTimes { proven: Some(proven), not_timed },
-        Err(error) => CallTimes::none(error.to_string()),
-    })
+    compare_regions(&mut timer, limits)
 }
 
 /// The regions whose calls can be timed.
@@ -81,14 +108,15 @@ struct Timeable {
 
 impl Timeable {
     /// Found out by trying: all at once, and where that does not work one after the other.
-    fn of(plan: &Plan, variant: &Variant, interrupts: &Interrupts) -> Timeable {
+    fn of(plan: &Plan, variant: &Variant, at: &Where<'_>, interrupts: &Interrupts) -> Timeable {
+        let first = Slot { number: 0, variant: lineup_prove::Variant::BEFORE, block: None };
         let all: Vec<RegionId> = plan.regions.ids().collect();
         let mut tried = Timeable { ids: Vec::new(), not_timed: Vec::new() };
-        match timed(plan, variant, &all, interrupts) {
+        match timed(plan, variant, &all, (at, &first), interrupts) {
             Ok(run) => all.iter().for_each(|id| tried.note(plan, *id, Ok(&run))),
             Err(_) => {
                 for id in all {
-                    let run = timed(plan, variant, &[id], interrupts);
+                    let run = timed(plan, variant, &[id], (at, &first), interrupts);
                     tried.note(plan, id, run.as_ref().map_err(|why| format!("{why:#}")));
                 }
             }
@@ -110,9 +138,16 @@ impl Timeable {
 }
 
 /// Times the calls of these regions in one run.
-fn timed(plan: &Plan, variant: &Variant, ids: &[RegionId], interrupts: &Interrupts) -> Result<TimedCalls> {
+fn timed(
+    plan: &Plan,
+    variant: &Variant,
+    ids: &[RegionId],
+    (at, slot): (&Where<'_>, &Slot),
+    interrupts: &Interrupts,
+) -> Result<TimedCalls> {
     let begun = Instant::now();
-    let run = plan.run(variant.tree())?;
+    let run = plan.run_with(variant.tree(), at.threads)?;
+    let run = Run { on: at.placing.on(at.cpus, slot), ..run };
     let subject = Subject::load(&run, None)?;
     let request = RecordRequest {
         regions: ids.iter().filter_map(|id| plan.regions.get(*id)).cloned().collect(),

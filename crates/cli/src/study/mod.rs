@@ -2,6 +2,7 @@
 
 mod audit;
 mod call_times;
+mod contention;
 mod found;
 mod outputs;
 pub(crate) mod plan;
@@ -71,7 +72,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let proven = after.as_ref().zip(proof.as_ref());
     let timed = proven
         .map(|(after, proof)| call_times::compare(plan, [&before, after], proof.value(), interrupts, stages));
-    let timed = timed.transpose()?.unwrap_or_default();
+    let mut timed = timed.transpose()?.unwrap_or_default();
+    let contention = match after.as_ref() {
+        Some(after) => contention::compare(plan, [&before, after], &mut timed, interrupts, stages)?,
+        None => None,
+    };
     stages.end();
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
@@ -89,6 +94,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         proof: proof.as_ref(),
         call_times: timed.proven.as_ref(),
         not_timed: timed.not_timed.clone(),
+        contention,
     });
     let diff = lineup_advise::patch::unified_diff(&sources, &advice.edited);
     let text = commit_message(&report) + &diff;

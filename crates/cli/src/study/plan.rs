@@ -15,14 +15,17 @@ use lineup_recording::Selection;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::recorder::{Engine, on_path};
-use lineup_study::run::{Drive, Leftovers, Run};
+use lineup_study::run::{Drive, Leftovers, On, Run};
 use lineup_study::source::meaning::Units;
 use lineup_study::source::scratch::Tree;
-use lineup_study::timing::Placing;
+use lineup_study::timing::{Placing, allowed_cpus};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
+
+/// In an argument of the program: the number of threads that it is to make.
+const THREADS: &str = "{threads}";
 
 /// Arguments of `lineup study`.
 #[derive(Args)]
@@ -92,7 +95,9 @@ pub(crate) struct Options {
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
     json: bool,
-    /// The program, a path inside the source folder, and its arguments; or a command that starts it
+    /// The program, a path inside the source folder, and its arguments; or a command that starts it. In an argument {threads}
+    /// stands for the number of CPUs: a program that makes so many threads is timed with 1, 2 and so on when data of threads
+    /// are parted
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
@@ -213,10 +218,25 @@ impl Plan {
 
     /// The run of a variant in its own copy of the sources.
     pub(crate) fn run(&self, tree: &Tree) -> Result<Run> {
+        self.run_with(tree, None)
+    }
+
+    /// Whether the program's arguments say with [`THREADS`] how many threads it makes.
+    pub(crate) fn asks_for_threads(&self) -> bool {
+        self.arguments.iter().any(|argument| argument.to_string_lossy().contains(THREADS))
+    }
+
+    /// The same, with so many threads where the arguments ask for a number; as many as there are CPUs when not given.
+    pub(crate) fn run_with(&self, tree: &Tree, threads: Option<usize>) -> Result<Run> {
         let started = self.started_in(tree)?.into_os_string();
+        let threads = threads.map_or_else(|| allowed_cpus().map(|cpus| cpus.len()), Ok)?.to_string();
+        let meant = |argument: &OsString| match argument.to_str() {
+            Some(text) if text.contains(THREADS) => text.replace(THREADS, &threads).into(),
+            _ => argument.clone(),
+        };
         Ok(Run {
             fixed_addresses: false,
-            command: [started].into_iter().chain(self.arguments.clone()).collect(),
+            command: [started].into_iter().chain(self.arguments.iter().map(meant)).collect(),
             directory: Some(tree.path.clone()),
             environment: Vec::new(),
             input: self.input.clone(),
@@ -224,6 +244,7 @@ impl Plan {
             drive: self.drive.clone(),
             leftovers: self.leftovers,
             placed: None,
+            on: On::Anywhere,
         })
     }
 

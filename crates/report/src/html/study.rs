@@ -1,6 +1,6 @@
 //! The page of a study.
 
-use super::call_times::call_times;
+use super::call_times::{call_times, contention};
 use super::lines::{name, regions, sentence};
 use super::map::maps;
 use super::page::{Section, page};
@@ -17,7 +17,7 @@ pub fn study_page(report: &StudyReport) -> String {
         Section {
             anchor: "verdict",
             heading: "Verdict",
-            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (call_times(report)) },
+            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (call_times(report)) (contention(report)) },
         },
         Section { anchor: "lines", heading: "Lines per call", body: regions(report) },
         Section { anchor: "maps", heading: "Line maps", body: maps(report) },

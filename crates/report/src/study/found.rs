@@ -1,5 +1,6 @@
 //! Everything that was found out about a program → the report of its study.
 
+use super::contention::Contention;
 use super::coverage::{Coverage, NotObserved};
 use super::from_explain::{VariantUse, maps};
 use super::proof::ProofReport;
@@ -46,6 +47,8 @@ pub struct Found<'a> {
     pub call_times: Option<&'a Proven<Vec<RegionTime>>>,
     /// Whose calls were not timed, and why.
     pub not_timed: Vec<NotObserved>,
+    /// How long the threads' calls take on one CPU and on more, in both variants; `None` when that was not compared.
+    pub contention: Option<Contention>,
 }
 
 impl StudyReport {
@@ -68,6 +71,7 @@ impl StudyReport {
             }
         }
         report.add_advice(found.advice);
+        report.contention = found.contention.clone();
         report.proof = found.proof.map(ProofReport::from);
         report.not_proven = found.not_proven.clone();
         report.not_observed.extend(not_observed(&found));

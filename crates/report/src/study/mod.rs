@@ -1,5 +1,6 @@
 //! The report of a study, as values. Its JSON form is described in `docs/json.md`.
 
+mod contention;
 mod coverage;
 mod found;
 mod from_advise;
@@ -12,6 +13,7 @@ mod proposal;
 mod region;
 mod side_effects;
 
+pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
 pub use found::Found;
 pub use from_explain::{VariantUse, maps};
@@ -66,6 +68,8 @@ pub struct StudyReport {
     pub side_effects: Vec<String>,
     /// What the comparison showed; `None` when none was made.
     pub proof: Option<ProofReport>,
+    /// How long the threads' calls take on one CPU and on more; `None` when that was not compared.
+    pub contention: Option<Contention>,
     /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
     pub not_proven: Option<String>,
     /// What was not observed.
@@ -113,6 +117,7 @@ impl StudyReport {
             patch: None,
             side_effects: Vec::new(),
             proof: None,
+            contention: None,
             not_proven: None,
             not_observed: Vec::new(),
         }

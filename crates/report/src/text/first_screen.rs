@@ -3,10 +3,10 @@
 
 use super::study::Writer;
 use super::{Align, Table};
-use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, whole};
+use crate::figure::{UNKNOWN, change, factor, mean, mean_or_unknown, share, whole};
 use crate::study::SOURCES;
 use crate::study::{
-    Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
+    CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
 };
 use crate::visible::{one_line, shortened};
 
@@ -46,6 +46,7 @@ impl Writer {
             (Some(proof), _) => {
                 self.proof(proof);
                 self.call_times_in_short(report);
+                self.contention_in_short(report);
             }
             (None, Some(reason)) => self.line(&format!("Not proven: {}.", one_line(reason))),
             (None, None) => self.line("No two variants were compared: nothing here is proven."),
@@ -105,6 +106,27 @@ impl Writer {
         let more = if more > 0 { format!("; and {more} more regions") } else { String::new() };
         if let Some(first) = timed.get(..MOST_TIMED.min(timed.len())).filter(|first| !first.is_empty()) {
             self.line(&format!("Time of calls: {}{more}.", first.join("; ")));
+        }
+    }
+
+    /// How many times as fast the first region's calls became, by CPUs.
+    fn contention_in_short(&mut self, report: &StudyReport) {
+        let first = report.contention.as_ref().zip(report.regions.first());
+        let Some((contention, region)) = first else { return };
+        let points = contention.of_region(region.id);
+        let what = match contention.of_whole_runs {
+            true => "Whole runs".to_owned(),
+            false => format!("Calls of {}", region_letter(0)),
+        };
+        let point = |(cpus, time): &(usize, &CallTime)| {
+            let all = &time.all_calls;
+            let (low, high) = (factor(1.0 / all.ratio_high), factor(1.0 / all.ratio_low));
+            let cpus = if *cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+            format!("{cpus} {} [{low}, {high}] {}", factor(1.0 / all.ratio), all.verdict.word())
+        };
+        let points: Vec<String> = points.iter().map(point).collect();
+        if !points.is_empty() {
+            self.line(&format!("{what}, times as fast as before: {}.", points.join("; ")));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::wrap::wrapped;
 use super::{Align, Table, Telling, TextStyle};
-use crate::figure::{UNKNOWN, change, mean, mean_or_unknown, share, short_time_ns, signed, whole};
+use crate::figure::{UNKNOWN, change, factor, mean, mean_or_unknown, share, short_time_ns, signed, whole};
 use crate::study::{
     ConstraintNote, Coverage, Gain, Line, LineDistribution, LineMap, ObjectLines, OutputCheck, ProofReport,
     RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
@@ -31,6 +31,7 @@ pub(super) struct Writer {
 impl Writer {
     fn rest(&mut self, report: &StudyReport) {
         self.regions(&report.regions);
+        self.contention(report);
         report.maps.iter().for_each(|map| self.map(map));
         self.shared_lines(&report.shared_lines);
         self.proposals(report);
@@ -142,6 +143,37 @@ impl Writer {
         self.table(&table);
         self.footprints(regions);
         self.call_times(regions);
+    }
+
+    /// A row for each number of CPUs.
+    pub(super) fn contention(&mut self, report: &StudyReport) {
+        let Some(contention) = &report.contention else { return };
+        self.heading("Threads on one CPU and on more");
+        self.line(&contention.in_words());
+        let mut table = Table::new([
+            ("", Align::Left),
+            ("CPUs", Align::Right),
+            ("before", Align::Right),
+            ("after", Align::Right),
+            ("times as fast", Align::Right),
+            ("interval", Align::Left),
+            ("verdict", Align::Left),
+        ]);
+        for (index, region) in report.regions.iter().enumerate() {
+            for (cpus, time) in contention.of_region(region.id) {
+                let ([before, after], all) = (time.mean_ns(), &time.all_calls);
+                table.row([
+                    region_letter(index),
+                    cpus.to_string(),
+                    short_time_ns(before),
+                    short_time_ns(after),
+                    factor(1.0 / all.ratio),
+                    format!("{} to {}", factor(1.0 / all.ratio_high), factor(1.0 / all.ratio_low)),
+                    all.verdict.word().to_owned(),
+                ]);
+            }
+        }
+        self.table(&table);
     }
 
     /// A row for each region whose calls were timed.

@@ -38,7 +38,7 @@ pub fn observe(
     if !actions.split_whitespace().any(|action| action == "trace") {
         return Ok(Err(EffectsError::Filter("filters that trace are not among its actions".into())));
     }
-    let mut waiting = Waiting::start(run, None, Streams::Captured, interrupts)?;
+    let mut waiting = Waiting::start(run, Streams::Captured, interrupts)?;
     let [mut output, mut errors] = waiting
         .captured()
         .doing("opening the run's output")?

@@ -143,7 +143,7 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
     let arguments = machine.arguments()?.into_iter().map(Into::into);
     let invocation =
         Run { command: [emulator.command.into()].into_iter().chain(arguments).collect(), ..Run::default() };
-    let mut waiting = Waiting::start(&invocation, None, Streams::Piped, interrupts)?;
+    let mut waiting = Waiting::start(&invocation, Streams::Piped, interrupts)?;
     let pipe =
         waiting.take_pipe().ok_or_else(|| Error::Start("the emulator's console is not connected".into()))?;
     let mut watch = Watch::new(request, emulator.name);

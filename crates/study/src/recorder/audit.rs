@@ -61,7 +61,7 @@ fn run_all(request: &AuditRequest<'_>, interrupts: &Interrupts) -> Result<(Findi
     for line in request.commands {
         let command = ["sh", "-c", line].map(Into::into).into();
         let run = Run { command, directory: Some(request.folder.to_owned()), ..request.run.clone() };
-        let finished = Waiting::start(&run, None, Streams::Captured, interrupts)
+        let finished = Waiting::start(&run, Streams::Captured, interrupts)
             .and_then(Waiting::run)
             .doing_with(|| format!("cannot run the audited command `{line}`"))?;
         interrupts.check()?;

@@ -81,7 +81,7 @@ impl<'a> Runs<'a> {
         let run = self.emulator.with_recorder(&self.request.run, &self.subject.command, &plan);
         self.made += 1;
         let begun = Instant::now();
-        let waiting = Waiting::start(&run, None, streams, self.interrupts)?;
+        let waiting = Waiting::start(&run, streams, self.interrupts)?;
         let finished = match self.request.stop_after {
             Some(calls) => waiting.run_until(&|| journal.has_seen(calls, self.plan.header.regions.len())),
             None => waiting.run(),

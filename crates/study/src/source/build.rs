@@ -60,7 +60,7 @@ impl Command<'_> {
             placed: self.is_placed.then_some(placed),
             ..Run::default()
         };
-        let waiting = Waiting::start(&run, None, Streams::Remembered, interrupts);
+        let waiting = Waiting::start(&run, Streams::Remembered, interrupts);
         let waiting = waiting.doing("cannot run sh for the build")?;
         let finished = match self.calls {
             None => waiting.run(),

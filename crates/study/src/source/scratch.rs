@@ -341,7 +341,7 @@ fn place(source: &Path, build: &str, leave_out: &[PathBuf], interrupts: &Interru
         placed: Some(Placed { copy: empty.path().to_owned(), original: source.to_owned() }),
         ..Run::default()
     };
-    let tried = Waiting::start(&trial, None, Streams::Captured, interrupts).and_then(Waiting::run);
+    let tried = Waiting::start(&trial, Streams::Captured, interrupts).and_then(Waiting::run);
     interrupts.check()?;
     Ok(match tried {
         Ok(finished) if finished.ending == Ending::Exited(0) => Place::Original(first.clone()),

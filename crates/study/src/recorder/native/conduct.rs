@@ -65,7 +65,7 @@ impl Task<'_> {
         made: &dyn Fn(usize) -> u64,
         interrupts: &Interrupts,
     ) -> Result<(Result<Finished>, Result<()>)> {
-        let waiting = Waiting::start(&self.run(memory)?, None, self.request.streams, interrupts)?;
+        let waiting = Waiting::start(&self.run(memory)?, self.request.streams, interrupts)?;
         let is_over = AtomicBool::new(false);
         Ok(std::thread::scope(|scope| {
             let following = scope.spawn(|| {

@@ -1,0 +1,85 @@
+//! What a patch that parts data of threads does on one CPU, on two, and so on to all: the threads' phase in both variants.
+
+use crate::progress::Stages;
+use crate::study::call_times::{self, CallTimes, Where};
+use crate::study::plan::Plan;
+use crate::study::variant::{self, Variant};
+use anyhow::Result;
+use lineup_model::region::RegionId;
+use lineup_prove::region_time::{RegionTime, RegionTotal, TimedCalls, compare_regions};
+use lineup_prove::{ProofPlan, ProveError, Proven, Slot};
+use lineup_report::study::{Contention, ContentionPoint, NotObserved};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::process::{Streams, Waiting};
+use lineup_study::progress::Progress;
+use lineup_study::run::Run;
+use lineup_study::timing::{Placing, allowed_cpus};
+
+/// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no calls
+/// can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may take a
+/// quarter of the time that whole runs may.
+///
+/// # Errors
+/// When it is interrupted.
+pub(super) fn compare(
+    plan: &Plan,
+    variants: [&Variant; 2],
+    timed: &mut CallTimes,
+    interrupts: &Interrupts,
+    stages: &Stages,
+) -> Result<Option<Contention>> {
+    let is_host = variants[0].recorded.abi().machine.is_host();
+    if !is_host || variant::placing(plan, variants[0]) != Placing::ThreadsApart {
+        return Ok(None);
+    }
+    let all = allowed_cpus()?;
+    let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 4, ..plan.proof };
+    let of_whole_runs = timed.proven.is_none();
+    let mut points = Vec::new();
+    for count in 1..=all.len() {
+        if let Some(on_all) = timed.proven.as_ref().filter(|_| count == all.len()) {
+            points.push(ContentionPoint::of(count, on_all.value()));
+            break;
+        }
+        stages.stage(&format!("timing the threads on {count} of {} CPUs", all.len()));
+        // The one CPU is another one in each block.
+        let (placing, cpus) = match count {
+            1 => (Placing::ThreadsTogether, all.as_slice()),
+            _ => (Placing::ThreadsApart, &all[..count]),
+        };
+        let at = Where { placing, cpus, threads: Some(count) };
+        let compared = match of_whole_runs {
+            true => whole_runs(plan, variants, &at, &limits, (interrupts, stages)),
+            false => call_times::on(plan, variants, (&at, &timed.ids), &limits, (interrupts, stages)),
+        };
+        interrupts.check()?;
+        match compared {
+            Ok(proven) => points.push(ContentionPoint::of(count, proven.value())),
+            Err(error) => timed.not_timed.push(NotObserved {
+                what: format!("times on {count} of {} CPUs", all.len()),
+                consequence: error.to_string(),
+            }),
+        }
+    }
+    Ok(Some(Contention { threads_follow_cpus: plan.asks_for_threads(), of_whole_runs, points }))
+}
+
+/// Whole runs, each as one call of the first region.
+fn whole_runs(
+    plan: &Plan,
+    variants: [&Variant; 2],
+    at: &Where<'_>,
+    limits: &ProofPlan,
+    (interrupts, stages): (&Interrupts, &Stages),
+) -> Result<Proven<Vec<RegionTime>>, ProveError> {
+    let most = 2 + 4 * limits.max_blocks;
+    let id = plan.regions.ids().next().unwrap_or(RegionId(0));
+    let mut timer = |slot: &Slot| {
+        stages.advance(slot.number, most);
+        let run = plan.run_with(variants[slot.variant.0].tree(), at.threads)?;
+        let run = Run { on: at.placing.on(at.cpus, slot), ..run };
+        let total_ns = Waiting::start(&run, Streams::Captured, interrupts)?.run()?.wall_ns;
+        Ok(TimedCalls { totals: vec![RegionTotal { id, calls: 1, total_ns }], spent_ns: total_ns })
+    };
+    compare_regions(&mut timer, limits)
+}
