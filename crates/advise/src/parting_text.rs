@@ -93,7 +93,7 @@ fn between_declarators(body: &Body<'_>, member: &str, fields: u64) -> Option<(Ra
     let mut tokens =
         (0..lexed.tokens.len()).filter(|index| span.contains(&lexed.tokens[*index].start())).filter(code);
     let start = tokens.next()?;
-    let end = tokens.last()? + 1;
+    let end = tokens.next_back()? + 1;
     let name = unit.names.first()?;
     let first = (start..end).find(|index| lexed.str(*index) == name)?;
     if (start..first).any(|index| matches!(lexed.str(index), "{" | "(" | "," | ";")) {
