@@ -18,7 +18,7 @@ done
 # What the patch of 2016 would do on this path, carried over to the members of 6.1, and what Lineup proposes.
 "$lineup" advise "$out/clockevents.rec" --what-if studies/clockevents-kernel/patch-2016.order >"$out/patch-2016.txt"
 "$lineup" advise "$out/clockevents.rec" --what-if >"$out/proposed.txt"
-"$lineup" advise "$out/clockevents.rec" --patch "$out/proposed.patch" >"$out/advice.txt"
+"$lineup" advise "$out/clockevents.rec" --patch "$out/proposed.not-built.patch" >"$out/advice.txt"
 "$lineup" explain "$out/clockevents.rec" --json >"$out/explain.json"
 "$lineup" kernel "$kernel" >"$out/kernel.txt"
 echo "clockevents-kernel: tables are in $out"

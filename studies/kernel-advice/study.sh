@@ -36,10 +36,10 @@ begin() { # SERIES IMAGE
   version=$("$lineup" kernel "$image" | sed -n 's/.* Debian \([0-9][^ ]*\) .*/\1/p' | head -n 1)
   tree=$(scripts/kernel-tree "$1" "$version")
   recorded "$name" "$image" net timer wakeup net-rx tcp
-  rm -f "$name.times" "$name.patch"
+  rm -f "$name.times" "$name.not-built.patch"
   echo "kernel-advice: $1 by the text of its sources"
   measured "$name.times" "$lineup" advise "$name.rec" --source "$tree" "${wanted[@]}" --most-moved 3 --no-clang --full \
-    --patch "$name.text.patch" >"$name.text.txt"
+    --patch "$name.text.not-built.patch" >"$name.text.txt"
 }
 
 # A series of patches with these options, checked, and added to the kernel's.
@@ -47,9 +47,9 @@ series() { # WHAT RECORDING OPTION...
   local own="$name.$1" recording=$2
   shift 2
   echo "kernel-advice: units read with clang for ${own##*/}"
-  measured "$name.times" "$lineup" advise "$recording" --source "$tree" "${wanted[@]}" "$@" --json --patch "$own.patch" >"$own.json"
-  studies/kernel-advice/check "$tree" "$own.patch" "$own.json" | tee "$own.check.txt"
-  cat "$own.patch" >>"$name.patch"
+  measured "$name.times" "$lineup" advise "$recording" --source "$tree" "${wanted[@]}" "$@" --json --patch "$own.not-built.patch" >"$own.json"
+  studies/kernel-advice/check "$tree" "$own.not-built.patch" "$own.json" | tee "$own.check.txt"
+  cat "$own.not-built.patch" >>"$name.not-built.patch"
 }
 
 # What is kept, the units hold, or most units name it: README.md tells what was tried.

@@ -36,6 +36,7 @@ pub mod usage;
 
 mod advise;
 mod alignment;
+mod as_it_lies;
 mod body;
 mod body_parts;
 mod constructors;
@@ -89,4 +90,5 @@ mod words;
 mod worth;
 
 pub use advise::{advise, advise_with, kinds};
+pub use as_it_lies::lines_as_it_lies;
 pub use member_order::offsets_in_order;

@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// Shell command that builds the program in a copy of the source folder; a kernel is not built
     #[arg(long, value_name = "COMMAND", default_value = "make")]
     build: String,
-    /// Write the patch to this file
+    /// Write the patch to this file; `not-built` is put into the name of a kernel's
     #[arg(long, value_name = "FILE")]
     patch: Option<PathBuf>,
     /// Write the guard to this file, for `lineup layout --check`
@@ -143,7 +143,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     }
     stages.end();
     let calls = |region| recorded.calls_made(region);
-    let ground = Ground { release: &words[0], workload: &words[1], calls: &calls };
+    let ground = Ground { release: &words[0], workload: &words[1], calls: &calls, tried: None };
     let patch = series(&advice, &sources, &ground);
     let folder = options.source.as_deref().unwrap_or(Path::new(""));
     write(options, &recorded, &advice, folder, Extra { patch, reading: reading.as_ref() })?;
@@ -177,7 +177,8 @@ fn write(
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
-    if let Some(path) = &options.patch {
+    let file = options.patch.as_deref().map(|path| patch_file(path, recorded.is_kernel()));
+    if let Some(path) = &file {
         put(path, &extra.patch)?;
     }
     if let Some(path) = &options.guard {
@@ -197,6 +198,19 @@ fn write(
     files::print(&text)
 }
 
+/// The file of a patch: that of one to a kernel, which nobody built, says so by its name.
+fn patch_file(given: &Path, is_kernel: bool) -> PathBuf {
+    let stem = given.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if !is_kernel || stem.ends_with(NOT_BUILT) {
+        return given.to_owned();
+    }
+    let end = given.extension().map_or("patch".into(), |end| end.to_string_lossy().into_owned());
+    given.with_file_name(format!("{stem}.{NOT_BUILT}.{end}"))
+}
+
+/// Part of the name of a patch that nobody built.
+const NOT_BUILT: &str = "not-built";
+
 fn as_text(
     options: &Options,
     recorded: &Explained,
@@ -206,7 +220,8 @@ fn as_text(
 ) -> String {
     let patch = &extra.patch;
     let sources = extra.reading.iter();
-    let file = options.patch.as_ref().map_or("printed above".into(), |path| path.display().to_string());
+    let file = options.patch.as_deref().map(|path| patch_file(path, recorded.is_kernel()));
+    let file = file.map_or("printed above".into(), |path| path.display().to_string());
     let mut report = StudyReport::of_found(Found {
         title: options.recording.display().to_string(),
         commands: Vec::new(),
@@ -225,15 +240,26 @@ fn as_text(
         not_proven: None,
     });
     if recorded.is_kernel() {
-        // A kernel has hundreds of types and variables on every hot path: only what is proposed is drawn.
-        let is_proposed = |name: &str| {
-            advice.orders.iter().any(|order| name.rsplit(' ').next() == Some(order.type_name.as_str()))
-        };
-        report.maps.retain(|map| is_proposed(&map.owner.name));
+        report.keep_maps_of(advice);
     }
     let text = study_text(&report, options.report.telling()) + options.report.more();
     match options.patch {
         Some(_) => text,
         None => format!("{patch}{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_kernels_patch_says_that_nobody_built_it() {
+        let named = |given: &str, is_kernel| patch_file(Path::new(given), is_kernel).display().to_string();
+        assert_eq!(named("out/order.patch", true), "out/order.not-built.patch");
+        assert_eq!(named("out/order.not-built.patch", true), "out/order.not-built.patch");
+        assert_eq!(named("6.12", true), "6.not-built.12");
+        assert_eq!(named("order", true), "order.not-built.patch");
+        assert_eq!(named("order.patch", false), "order.patch");
     }
 }

@@ -34,6 +34,9 @@ pub struct ProofPlan {
     /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the
     /// machine they were built for. Output is compared all the same.
     pub is_emulated: bool,
+    /// By what share the calls of a region may differ between the recordings: 0 for programs, whose calls do not depend on
+    /// the time. A whole guest's do: its timer ticks elsewhere when code or data moved.
+    pub calls_apart: f64,
 }
 
 impl Default for ProofPlan {
@@ -47,6 +50,7 @@ impl Default for ProofPlan {
             seed: Seed::default(),
             line: LineSize::B64,
             is_emulated: false,
+            calls_apart: 0.0,
         }
     }
 }
@@ -169,7 +173,7 @@ pub fn prove(
     plan: &ProofPlan,
 ) -> Result<Proven<Proof>, ProveError> {
     let footprints = footprint::compare(&before.footprints, &after.footprints)?;
-    before.conduct.require_same_work(&after.conduct)?;
+    before.conduct.require_same_work(&after.conduct, plan.calls_apart)?;
     let effects = before.conduct.require_same_effects(&after.conduct)?;
     let lines_difference = weighted_difference(&footprints, plan.line);
     let mut session = Session { runner, recorded: [before, after], first: [None, None], runs: 0 };

@@ -33,15 +33,28 @@ pub(crate) fn advise(
     (options, units): (&Options, &Units),
     progress: &dyn Progress,
 ) -> Result<KernelAdvice> {
-    let usage = Usage::of_explained(recorded);
-    let types = recorded.types();
     progress.stage("reading the sources");
     let kbuild = source.map(Kbuild::find).transpose()?.flatten();
     let sources = match (source, &kbuild) {
         (_, Some(kbuild)) => kbuild.texts(),
         (Some(folder), None) => texts::read(folder, &[])?,
-        (None, None) => Sources::written_out(types, usage.types.iter().map(|used| used.ty)),
+        (None, None) => {
+            let used = Usage::of_explained(recorded).types;
+            Sources::written_out(recorded.types(), used.iter().map(|used| used.ty))
+        }
     };
+    advise_on(recorded, (sources, kbuild.as_ref()), (options, units), progress)
+}
+
+/// The same with sources that were read.
+pub(crate) fn advise_on(
+    recorded: &Explained,
+    (sources, kbuild): (Sources, Option<&Kbuild>),
+    (options, units): (&Options, &Units),
+    progress: &dyn Progress,
+) -> Result<KernelAdvice> {
+    let usage = Usage::of_explained(recorded);
+    let types = recorded.types();
     progress.stage("working out orders");
     let mut options = options.clone();
     let mut advice = lineup_advise::advise(&usage, types, &sources, &options, &mut NoCompiler)?;

@@ -5,6 +5,7 @@ use lineup_advise::patch::unified_diff;
 use lineup_advise::proposal::{Advice, OrderProposal, RegionLines, Worth};
 use lineup_advise::sources::Sources;
 use lineup_model::region::RegionId;
+use lineup_report::study::GuestComparison;
 use std::collections::BTreeMap;
 
 /// What a patch rests on.
@@ -15,11 +16,29 @@ pub(crate) struct Ground<'a> {
     pub(crate) workload: &'a str,
     /// How often a region was called in all.
     pub(crate) calls: &'a dyn Fn(RegionId) -> Option<u64>,
+    /// What was seen of the changed kernel; `None` when it was not built.
+    pub(crate) tried: Option<Tried<'a>>,
 }
+
+/// A changed kernel that was built and booted.
+pub(crate) struct Tried<'a> {
+    /// What it was booted under.
+    pub(crate) emulator: &'a str,
+    /// Both kernels side by side.
+    pub(crate) guest: &'a GuestComparison,
+    /// Why its recording cannot be compared; `None` when it was.
+    pub(crate) not_proven: Option<&'a str>,
+}
+
+/// What stands first in a patch that was not built.
+pub(crate) const NOT_BUILT: &str =
+    "NOT BUILT: what follows was predicted only. Nothing of it was compiled or booted.\n\n";
 
 /// A patch for each type, in the order in which they are to be applied: maintainers take them apart.
 pub(crate) fn series(advice: &Advice, sources: &Sources, ground: &Ground<'_>) -> String {
     let mut text = String::new();
+    let is_told = ground.tried.is_none() && !advice.edited.is_empty();
+    text += if is_told { NOT_BUILT } else { "" };
     let mut edited = BTreeMap::new();
     for order in &advice.orders {
         let before = sources.with(&edited);
@@ -38,19 +57,52 @@ fn commit_message(order: &OrderProposal, advice: &Advice, ground: &Ground<'_>) -
     let mut text = format!(
         "{}: put what hot paths use together on fewer cache lines\n\nThe accesses of these functions were recorded on \
          {release} under workload {workload},\nfrom entry to return. Members that a call uses together now share lines \
-         of {bytes}\nbytes. Lines are predicted from the recorded accesses; the share is of all lines\nof data that a \
-         call needs.\n",
-        order.type_name
+         of {bytes}\nbytes. {}\n",
+        order.type_name,
+        match ground.tried {
+            None => {
+                "Lines are predicted from the recorded accesses; the share is of all lines\nof data that a call needs."
+            }
+            Some(_) => {
+                "The changed kernel was built, booted and recorded again: lines before\nand after are those of the two \
+                 recordings; the share is of all lines of data\nthat a call needs, as predicted."
+            }
+        }
     );
     let told = advice.descriptions.iter().find(|one| one.target == order.type_name);
     let worth = told.map_or(&[][..], |one| &one.worth);
-    text.push_str(&of_order(order, worth, bytes, ground.calls));
+    text.push_str(&of_order(order, worth, bytes, ground));
     text.push_str(&judged_by_hand(order));
     if advice.threads == 1 {
         text.push_str("\nOne CPU was recorded: what other CPUs write is not known.\n");
     }
-    text.push_str("\nNothing was compiled or timed; measure before merging.\n");
+    match &ground.tried {
+        None => text.push_str("\nNothing was compiled or timed; measure before merging.\n"),
+        Some(tried) => text.push_str(&of_trial(tried)),
+    }
     text
+}
+
+/// What was seen of both kernels, with all patches of the series.
+fn of_trial(tried: &Tried<'_>) -> String {
+    let mut text =
+        format!("\nBuilt and booted, with the other patches of this series, under\n{}:\n", tried.emulator);
+    for fact in &tried.guest.compared {
+        text += &format!("    {}: {}\n", fact.name, fact.value);
+    }
+    for costs in &tried.guest.costs {
+        text += &format!(
+            "    {}, mean of {} and {} calls:\n",
+            costs.region, costs.calls_before, costs.calls_after
+        );
+        for cost in &costs.means {
+            text += &format!("        {:<32} {:>10.2} -> {:.2}\n", cost.name, cost.before, cost.after);
+        }
+    }
+    if let Some(why) = tried.not_proven {
+        text += &format!("\nNot proven: {why}\n");
+    }
+    text + "\nMisses and stalls are modelled. Nothing was timed; measure before merging.\n"
 }
 
 /// Uses that would have held the type, had nobody judged them.
@@ -68,12 +120,7 @@ fn judged_by_hand(order: &OrderProposal) -> String {
     }
 }
 
-fn of_order(
-    order: &OrderProposal,
-    worth: &[Worth],
-    line_bytes: u64,
-    calls: &dyn Fn(RegionId) -> Option<u64>,
-) -> String {
+fn of_order(order: &OrderProposal, worth: &[Worth], line_bytes: u64, ground: &Ground<'_>) -> String {
     let mut text = format!("\nstruct {}: {} moved.\n\n", order.type_name, order.moved.join(", "));
     text += "    function                         calls   before    after    share\n";
     let recorded = order.sizes.first().map(|size| size.data_model);
@@ -81,10 +128,17 @@ fn of_order(
     for one in worth {
         let row = rows().find(|row| row.id == one.id && row.line_bytes == line_bytes);
         let Some(row) = row else { continue };
-        let before = row.before.map_or("-".to_owned(), |before| format!("{before:.2}"));
-        let calls = calls(one.id).map_or("-".to_owned(), |calls| calls.to_string());
+        let types = ground.tried.iter().flat_map(|tried| &tried.guest.types);
+        let mut recorded =
+            types.filter(|seen| (&seen.type_name, &seen.region) == (&order.type_name, &row.region));
+        let (before, after) = match recorded.next() {
+            Some(seen) => (Some(seen.before), seen.after),
+            None => (row.before, row.after),
+        };
+        let before = before.map_or("-".to_owned(), |before| format!("{before:.2}"));
+        let calls = (ground.calls)(one.id).map_or("-".to_owned(), |calls| calls.to_string());
         let share = one.share.map_or("-".to_owned(), |share| format!("{:.1} %", -100.0 * share));
-        text += &format!("    {:<30} {calls:>7} {before:>8} {:>8.2} {share:>8}\n", row.region, row.after);
+        text += &format!("    {:<30} {calls:>7} {before:>8} {after:>8.2} {share:>8}\n", row.region);
     }
     let worse: Vec<String> =
         rows().filter(|row| row.line_bytes != line_bytes && row.gain() <= -0.005).map(worse_row).collect();
@@ -110,7 +164,7 @@ mod tests {
     use lineup_advise::proposal::{Check, REORDER, SizeChange};
 
     fn ground() -> Ground<'static> {
-        Ground { release: "6.1.0", workload: "timer", calls: &|id| Some(100 + u64::from(id.0)) }
+        Ground { release: "6.1.0", workload: "timer", calls: &|id| Some(100 + u64::from(id.0)), tried: None }
     }
 
     fn order(lines: Vec<RegionLines>) -> OrderProposal {
@@ -161,6 +215,7 @@ mod tests {
         let orders = vec![of("rq", texts[1]), of("cfs_rq", texts[2])];
         let advice = Advice { orders, edited: edited(texts[2]), ..Advice::none(64) };
         let series = series(&advice, &Sources::new(edited(texts[0])), &ground());
+        assert!(series.starts_with(NOT_BUILT), "{series}");
         let patches: Vec<&str> =
             series.split(": put what hot paths use together on fewer cache lines\n").collect();
         let [_, first, second] = patches.as_slice() else { panic!("{series}") };

@@ -4,6 +4,7 @@ mod audit;
 mod call_times;
 mod contention;
 mod found;
+mod kernel;
 mod outputs;
 pub(crate) mod plan;
 mod trials;
@@ -32,6 +33,9 @@ use variant::Variant;
 /// Records the program as it is, works out a better layout, tries it in a copy (recorded again and compared), and
 /// writes report, patch and figures.
 pub(crate) fn run(options: Options) -> Result<Outcome> {
+    if let Some(tree) = &options.kernel.kernel_source {
+        return kernel::run(tree, &options);
+    }
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
     let mut plan = Plan::of(options, &interrupts, &stages)?;
@@ -100,8 +104,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let text = commit_message(&report) + &diff;
     report.patch = after.is_some().then(|| Patch { file: outputs::PATCH.into(), text });
     let diff = rejected.as_ref().map(|rejected| rejected.diff.as_str());
-    outputs::write(plan, &report, &advice, diff)?;
-    files::print(&outputs::for_standard_output(plan, &report)?)?;
+    outputs::write(&plan.out, &report, diff)?;
+    if plan.guard {
+        outputs::write_guard(&plan.out, &advice)?;
+    }
+    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
     match rejected {
         None => Ok(Outcome::Done),
         Some(_) => {

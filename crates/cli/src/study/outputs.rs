@@ -1,5 +1,6 @@
 //! What a study leaves behind.
 
+use crate::advice_options::ReportOptions;
 use crate::study::plan::Plan;
 use crate::typed;
 use anyhow::{Context, Result};
@@ -15,34 +16,36 @@ use std::path::Path;
 /// Name of the patch.
 pub(crate) const PATCH: &str = "fix.patch";
 
+/// Name of a patch to a kernel that was built and booted, and whose recordings cannot be compared.
+pub(crate) const UNPROVEN: &str = "unproven.patch";
+
 /// Name of a patch that failed: nobody applies it by mistake.
 pub(crate) const REJECTED: &str = "rejected.patch";
 
-/// Writes report, figures, patch and guard; `rejected` is a patch that failed and of which nothing is left. A patch of
+/// Writes report, figures and patch; `rejected` is a patch that failed and of which nothing is left. A patch of
 /// an earlier study that this one does not confirm is taken away.
-pub(crate) fn write(
-    plan: &Plan,
-    report: &StudyReport,
-    advice: &Advice,
-    rejected: Option<&str>,
-) -> Result<()> {
-    put(plan, "report.html", &study_page(report))?;
-    put(plan, "report.json", &report.to_json()?)?;
-    put_or_remove(plan, PATCH, report.patch.as_ref().map(|patch| patch.text.as_str()))?;
-    put_or_remove(plan, REJECTED, rejected)?;
-    if plan.guard {
-        put(plan, "lineup.lock", &advice.guard.to_text())?;
+pub(crate) fn write(out: &Path, report: &StudyReport, rejected: Option<&str>) -> Result<()> {
+    put(out, "report.html", &study_page(report))?;
+    put(out, "report.json", &report.to_json()?)?;
+    for name in [PATCH, UNPROVEN] {
+        let patch = report.patch.as_ref().filter(|patch| patch.file == name);
+        put_or_remove(out, name, patch.map(|patch| patch.text.as_str()))?;
     }
-    Ok(())
+    put_or_remove(out, REJECTED, rejected)
 }
 
-fn put(plan: &Plan, name: &str, text: &str) -> Result<()> {
-    let path = plan.out.join(name);
+/// Writes the guard for later builds.
+pub(crate) fn write_guard(out: &Path, advice: &Advice) -> Result<()> {
+    put(out, "lineup.lock", &advice.guard.to_text())
+}
+
+fn put(out: &Path, name: &str, text: &str) -> Result<()> {
+    let path = out.join(name);
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn put_or_remove(plan: &Plan, name: &str, text: Option<&str>) -> Result<()> {
-    let path = plan.out.join(name);
+fn put_or_remove(out: &Path, name: &str, text: Option<&str>) -> Result<()> {
+    let path = out.join(name);
     match text.map_or_else(|| fs::remove_file(&path), |text| fs::write(&path, text)) {
         Err(error) if error.kind() != ErrorKind::NotFound || text.is_some() => {
             Err(error).with_context(|| format!("cannot write or remove {}", path.display()))
@@ -93,15 +96,15 @@ fn apply(source: &Path, patch: &Path) -> Vec<OsString> {
 }
 
 /// The report for standard output: JSON when asked for, a table for a terminal, plain text for a pipe.
-pub(crate) fn for_standard_output(plan: &Plan, report: &StudyReport) -> Result<String> {
-    if plan.json {
+pub(crate) fn for_standard_output(
+    json: bool,
+    wanted: &ReportOptions,
+    out: &Path,
+    report: &StudyReport,
+) -> Result<String> {
+    if json {
         return Ok(report.to_json()?);
     }
-    let page = plan.out.join("report.html");
-    Ok(format!(
-        "{}{}\nwritten: {}\n",
-        study_text(report, plan.report.telling()),
-        plan.report.more(),
-        page.display()
-    ))
+    let page = out.join("report.html");
+    Ok(format!("{}{}\nwritten: {}\n", study_text(report, wanted.telling()), wanted.more(), page.display()))
 }

@@ -4,6 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::engine_name::EngineName;
 use crate::progress::Stages;
 use crate::share::Share;
+use crate::study::kernel::KernelSourceOptions;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -33,7 +34,9 @@ pub(crate) struct Options {
     /// Function to study; with a weight (F=3), its lines count so many times; when none is given, those in which the best
     /// findings of `lineup find` stall
     #[arg(long = "region", value_name = "F[=WEIGHT]")]
-    regions: Vec<Region>,
+    pub(super) regions: Vec<Region>,
+    #[command(flatten)]
+    pub(super) kernel: KernelSourceOptions,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,
@@ -46,16 +49,16 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
     /// Folder for report.html, report.json and fix.patch
     #[arg(long, value_name = "DIR", default_value = "lineup-study")]
-    out: PathBuf,
+    pub(super) out: PathBuf,
     /// Record at most this many calls of each region, spread over the run
     #[arg(long, value_name = "N", default_value_t = 2000)]
-    calls: u64,
+    pub(super) calls: u64,
     /// Record the first calls of each region instead of calls spread over the run
     #[arg(long)]
-    first: bool,
+    pub(super) first: bool,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
-    warmup: u64,
+    pub(super) warmup: u64,
     /// What records: the emulator, or on x86-64 the native engine, inside the program; when not given the native engine
     /// where it can, else the emulator, and a note says why
     #[arg(long, value_name = "ENGINE")]
@@ -64,16 +67,16 @@ pub(crate) struct Options {
     #[arg(long)]
     one_pass: bool,
     #[command(flatten)]
-    advice: AdviceOptions,
+    pub(super) advice: AdviceOptions,
     #[command(flatten)]
-    report: ReportOptions,
+    pub(super) report: ReportOptions,
     /// Shell command that runs the program, such as its own tests, in a built copy; the whole program is watched for uses
     /// of types that forbid a move
     #[arg(long = "audit", value_name = "COMMAND")]
     audits: Vec<String>,
     /// Cache to model, such as l1d=32K,8,64; the host's when not given
     #[arg(long = "cache", value_name = "SPEC", value_parser = cache_spec)]
-    caches: Vec<CacheSpec>,
+    pub(super) caches: Vec<CacheSpec>,
     /// Bytes of other data between two calls, for the modelled misses
     #[arg(long = "pressure", value_name = "BYTES")]
     pressures: Vec<u64>,
@@ -94,11 +97,11 @@ pub(crate) struct Options {
     margin: Share,
     /// Print the report as JSON (schema lineup.study/1)
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// The program, a path inside the source folder, and its arguments; or a command that starts it. In an argument {threads}
     /// stands for the number of CPUs: a program that makes so many threads is timed with 1, 2 and so on when data of threads
     /// are parted
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "kernel_source", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -287,7 +290,7 @@ pub(crate) fn inside(program: &Path, source: &Path) -> Result<PathBuf> {
 
 /// Makes the output folder, checks that it can be written, and takes away an earlier study's results, before any long
 /// work.
-fn prepare_output(out: &Path, source: &Path) -> Result<()> {
+pub(super) fn prepare_output(out: &Path, source: &Path) -> Result<()> {
     check_output(out, source)?;
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot make the output folder {}", out.display()))?;
@@ -311,7 +314,8 @@ fn remove_earlier(out: &Path) -> Result<()> {
 }
 
 /// What a study concludes, by file.
-const RESULTS: [&str; 5] = ["report.html", "report.json", "fix.patch", "rejected.patch", "lineup.lock"];
+const RESULTS: [&str; 6] =
+    ["report.html", "report.json", "fix.patch", "unproven.patch", "rejected.patch", "lineup.lock"];
 
 /// Where a study keeps its recordings.
 const FOLDERS: [&str; 2] = ["before", "after"];
@@ -326,7 +330,8 @@ fn check_output(out: &Path, source: &Path) -> Result<()> {
             "--out {named} is the source folder, which is never written to; name another, such as lineup-study"
         );
     }
-    let is_study = out.join("before/calls.rec").exists()
+    // A kernel's study that came no further than its build has made no recording.
+    let is_study = ["before/calls.rec", "before/build.log"].iter().any(|name| out.join(name).exists())
         || std::fs::read_to_string(out.join("report.json")).is_ok_and(|text| text.contains("lineup.study/"));
     let mut taken = RESULTS.iter().chain(&FOLDERS).map(|name| out.join(name)).filter(|path| path.exists());
     match taken.next() {

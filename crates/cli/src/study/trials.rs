@@ -41,7 +41,7 @@ pub(crate) struct Trials<'t> {
 }
 
 /// What a comparison showed, or why nothing is proven by it.
-type Compared = Result<Proven<Proof>, String>;
+pub(super) type Compared = Result<Proven<Proof>, String>;
 
 /// What became of the advice.
 pub(crate) struct Settled {
@@ -67,12 +67,13 @@ enum Trial {
 }
 
 /// Why a changed program is not proposed.
-struct Failure {
-    because: String,
+pub(super) struct Failure {
+    /// What failed, in words.
+    pub(super) because: String,
     /// Whether it took timed runs to see.
-    is_slower: bool,
+    pub(super) is_slower: bool,
     /// Whether what leaves the program has other bytes.
-    is_of_bytes: bool,
+    pub(super) is_of_bytes: bool,
 }
 
 impl Trials<'_> {
@@ -107,40 +108,25 @@ impl Trials<'_> {
         }
     }
 
-    /// The changes that make the program fail, found by trying the first half of the steps, and so on.
-    fn culprits(&self, steps: &[Step], all: Failure, judge: &mut BuildJudge<'_>) -> Result<Vec<FailedTrial>> {
-        let (mut because, mut is_of_bytes) = (all.because, all.is_of_bytes);
-        let proof = match all.is_slower {
+    /// The changes that make the program fail.
+    fn culprits(
+        &self,
+        steps: &[Step],
+        failure: Failure,
+        judge: &mut BuildJudge<'_>,
+    ) -> Result<Vec<FailedTrial>> {
+        let proof = match failure.is_slower {
             true => self.plan.proof,
             // Whether it builds, runs and does the same is seen without a long comparison of times.
             false => ProofPlan { max_time_ns: 0, ..self.plan.proof },
         };
-        let turn = bisect::search(steps.len(), |index| {
-            let Some(step) = steps.get(index) else { return Ok(Judged::Skip) };
+        culprits(steps, failure, |step| {
             self.stages.stage(&format!("looking for the change that fails: with {}", step.owners.join(", ")));
-            anyhow::Ok(match self.try_out(&step.edited, proof, judge)? {
-                Trial::Passed(_) => Judged::Good,
-                Trial::Failed(failure) => {
-                    (because, is_of_bytes) = (failure.because, failure.is_of_bytes);
-                    Judged::Bad
-                }
+            Ok(match self.try_out(&step.edited, proof, judge)? {
+                Trial::Passed(_) => None,
+                Trial::Failed(failure) => Some(failure),
             })
-        })?;
-        let guilty = match turn {
-            Turn::At(index) => vec![index],
-            Turn::Among(indices) => indices,
-        };
-        let owners = guilty.into_iter().filter_map(|index| steps.get(index)).flat_map(|step| &step.owners);
-        let owners: Vec<&String> = owners.collect();
-        if is_of_bytes && let [owner] = owners[..] {
-            because = format!(
-                "bytes of {owner} leave the program: without its change the program does the same; with it {because}"
-            );
-        }
-        Ok(owners
-            .into_iter()
-            .map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() })
-            .collect())
+        })
     }
 
     /// Builds, records and compares the program with these texts.
@@ -221,6 +207,43 @@ impl Trials<'_> {
         };
         (is_slower || has_more_lines).then_some(failure)
     }
+}
+
+/// The changes that fail, found by trying the first half of the steps, and so on. All of them fail together.
+///
+/// # Errors
+/// Those of `try_out`, which gives how the program changed by a step fails; `None` when it does not.
+pub(super) fn culprits(
+    steps: &[Step],
+    all: Failure,
+    mut try_out: impl FnMut(&Step) -> Result<Option<Failure>>,
+) -> Result<Vec<FailedTrial>> {
+    let (mut because, mut is_of_bytes) = (all.because, all.is_of_bytes);
+    let turn = bisect::search(steps.len(), |index| {
+        let Some(step) = steps.get(index) else { return Ok(Judged::Skip) };
+        anyhow::Ok(match try_out(step)? {
+            None => Judged::Good,
+            Some(failure) => {
+                (because, is_of_bytes) = (failure.because, failure.is_of_bytes);
+                Judged::Bad
+            }
+        })
+    })?;
+    let guilty = match turn {
+        Turn::At(index) => vec![index],
+        Turn::Among(indices) => indices,
+    };
+    let owners = guilty.into_iter().filter_map(|index| steps.get(index)).flat_map(|step| &step.owners);
+    let owners: Vec<&String> = owners.collect();
+    if is_of_bytes && let [owner] = owners[..] {
+        because = format!(
+            "bytes of {owner} leave the program: without its change the program does the same; with it {because}"
+        );
+    }
+    Ok(owners
+        .into_iter()
+        .map(|owner| FailedTrial { owner: owner.clone(), because: because.clone() })
+        .collect())
 }
 
 /// The failure that an error is.

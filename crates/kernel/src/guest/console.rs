@@ -165,7 +165,7 @@ fn other(line: &str) -> Event {
 }
 
 /// A kernel's line without its time stamp and caller: "[    1.234567][    T1] reboot: Power down".
-fn message(line: &str) -> &str {
+pub(super) fn message(line: &str) -> &str {
     let mut rest = line.trim_start();
     while let Some(inside) = rest.strip_prefix('[')
         && let Some((stamp, after)) = inside.split_once(']')

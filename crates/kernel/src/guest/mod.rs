@@ -4,10 +4,12 @@
 //! [`BEGIN_MARKER`] and [`END_MARKER`] around the workload.
 
 mod console;
+mod printed;
 mod script;
 mod workloads;
 
 pub use console::{Console, Event, Trouble};
+pub use printed::{Printed, Varying};
 pub use script::{InitOptions, SymbolsWanted, init_script};
 pub use workloads::BuiltIn;
 

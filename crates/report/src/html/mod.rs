@@ -2,6 +2,7 @@
 
 mod call_times;
 mod comparison;
+mod guest;
 mod lines;
 mod map;
 mod page;

@@ -80,6 +80,14 @@ impl StudyReport {
         report.patch = found.patch;
         report
     }
+
+    /// Leaves out the maps of types that nothing is proposed for: a kernel has hundreds on every hot path.
+    pub fn keep_maps_of(&mut self, advice: &Advice) {
+        let is_proposed = |name: &str| {
+            advice.orders.iter().any(|order| name.rsplit(' ').next() == Some(order.type_name.as_str()))
+        };
+        self.maps.retain(|map| is_proposed(&map.owner.name));
+    }
 }
 
 /// Lends what line maps are drawn from: the program's own types and variables.

@@ -6,6 +6,7 @@ mod found;
 mod from_advise;
 mod from_explain;
 mod from_usage;
+mod guest;
 mod line_map;
 mod not_observed;
 mod proof;
@@ -18,6 +19,7 @@ pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserv
 pub use found::Found;
 pub use from_explain::{VariantUse, maps};
 pub use from_usage::ObjectUse;
+pub use guest::{GuestComparison, MeanCost, RegionCosts, TypeLines};
 pub use line_map::{
     Cell, Line, LineMap, MOST_LINES, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse, Sharing, UseClass,
 };
@@ -70,6 +72,9 @@ pub struct StudyReport {
     pub proof: Option<ProofReport>,
     /// How long the threads' calls take on one CPU and on more; `None` when that was not compared.
     pub contention: Option<Contention>,
+    /// Two kernels that were built and booted, side by side; `None` for programs, and where there are no two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestComparison>,
     /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
     pub not_proven: Option<String>,
     /// What was not observed.
@@ -118,6 +123,7 @@ impl StudyReport {
             side_effects: Vec::new(),
             proof: None,
             contention: None,
+            guest: None,
             not_proven: None,
             not_observed: Vec::new(),
         }

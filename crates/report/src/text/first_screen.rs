@@ -55,6 +55,9 @@ impl Writer {
             self.line(&format!("Sources {}", shortened(&fact.value, 100)));
         }
         self.changes(report);
+        if let Some(guest) = &report.guest {
+            self.guest(guest);
+        }
         self.patch_in_short(report);
         self.seen(report);
         self.next(report);

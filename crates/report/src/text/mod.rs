@@ -1,6 +1,7 @@
 //! Reports as text: tables for a terminal, plain columns for a pipe.
 
 mod first_screen;
+mod guest;
 mod screen;
 mod study;
 mod table;

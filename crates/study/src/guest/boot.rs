@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
 use crate::tool;
-use lineup_kernel::guest::{Console, Event, InitOptions, SymbolsWanted, Trouble, init_script};
+use lineup_kernel::guest::{Console, Event, InitOptions, Printed, SymbolsWanted, Trouble, init_script};
 use lineup_kernel::initramfs::{Entry, needed_by};
 use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
@@ -94,6 +94,8 @@ pub struct BootOutcome {
     pub symbols: Vec<String>,
     /// The last lines of the console.
     pub last_lines: VecDeque<String>,
+    /// What the kernel and the workload printed.
+    pub printed: Printed,
     /// How the emulator names itself.
     pub emulator: String,
 }
@@ -297,6 +299,7 @@ impl<'a> Watch<'a> {
             troubles: Vec::new(),
             symbols: Vec::new(),
             last_lines: VecDeque::new(),
+            printed: Printed::default(),
             emulator,
         };
         Watch {
@@ -358,8 +361,12 @@ impl<'a> Watch<'a> {
                 self.outcome.work = self.work_began.map(|began| began.elapsed());
                 self.progress.stage("workload has ended");
             }
-            Event::Output(line) => self.line(line),
+            Event::Output(line) => {
+                self.outcome.printed.add(&line, self.stage == Stage::Working);
+                self.line(line);
+            }
             Event::Trouble { trouble, line } => {
+                self.outcome.printed.add_message(&line);
                 self.trouble(trouble, line.clone());
                 self.line(line);
             }

@@ -75,7 +75,8 @@ impl Command<'_> {
     }
 }
 
-fn last_lines(text: &str, most: usize) -> String {
+/// The end of a text.
+pub(crate) fn last_lines(text: &str, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(most)..).unwrap_or_default().join("\n")
 }

@@ -25,16 +25,26 @@ impl Kbuild {
     /// # Errors
     /// When a folder cannot be listed.
     pub fn find(root: &Path) -> Result<Option<Kbuild>> {
-        let root = root.canonicalize().doing_with(|| format!("cannot read {}", root.display()))?;
+        Kbuild::find_built(root, root)
+    }
+
+    /// The same for a build whose objects lie in a folder of their own; `root` is the folder of the sources.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn find_built(objects: &Path, root: &Path) -> Result<Option<Kbuild>> {
+        let canonical =
+            |path: &Path| path.canonicalize().doing_with(|| format!("cannot read {}", path.display()));
+        let (objects, root) = (canonical(objects)?, canonical(root)?);
         let mut files = Vec::new();
         let leaves_out = |entry: &Entry| entry.name == ".git";
-        each_file(&root, &leaves_out, &mut |entry| {
+        each_file(&objects, &leaves_out, &mut |entry| {
             if is_kbuild_file(&entry.name.to_string_lossy()) {
                 files.push(entry.path.clone());
             }
             Ok(())
         })
-        .doing_with(|| format!("cannot list {}", root.display()))?;
+        .doing_with(|| format!("cannot list {}", objects.display()))?;
         files.sort();
         let mut names = FileNames::default();
         let unit = |file: &PathBuf| from_kbuild(file, &fs::read_to_string(file).ok()?, &mut names);

@@ -18,7 +18,8 @@ pub(crate) struct Untouched {
 
 struct File {
     known: Known,
-    digest: [u8; 32],
+    /// `None` where only what the system knows is compared.
+    digest: Option<[u8; 32]>,
 }
 
 /// What the system knows of a file.
@@ -44,13 +45,20 @@ impl Known {
 impl Untouched {
     /// Reads every file below `folder`, but for those in `leave_out`.
     pub(crate) fn note(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
+        let mut noted = Self::note_times(folder, leave_out)?;
+        for (path, file) in &mut noted.files {
+            file.digest = Some(digest(path).doing_with(|| cannot_read(path))?);
+        }
+        Ok(noted)
+    }
+
+    /// Notes sizes and times alone: for a folder that is large, and that nothing which runs knows of. A file whose time of
+    /// change is another counts as written then.
+    pub(crate) fn note_times(folder: &Path, leave_out: &[PathBuf]) -> Result<Self> {
         let (folder, leave_out) = (folder.to_owned(), leave_out.to_vec());
         let mut noted = Self { folder, leave_out, files: BTreeMap::new() };
-        let files = noted.list()?.into_iter().map(|(path, known)| {
-            let digest = digest(&path).doing_with(|| cannot_read(&path))?;
-            Ok((path, File { known, digest }))
-        });
-        noted.files = files.collect::<Result<_>>()?;
+        let files = noted.list()?.into_iter();
+        noted.files = files.map(|(path, known)| (path, File { known, digest: None })).collect();
         Ok(noted)
     }
 
@@ -65,7 +73,7 @@ impl Untouched {
             let is_as_before = self.files.get(path).is_some_and(|file| {
                 file.known == *known
                     || (file.known.modified == known.modified
-                        && digest(path).is_ok_and(|now| now == file.digest))
+                        && file.digest.is_some_and(|noted| digest(path).is_ok_and(|now| now == noted)))
             });
             if !is_as_before {
                 changed.push(path);

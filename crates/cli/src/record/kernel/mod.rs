@@ -49,43 +49,43 @@ pub(crate) struct KernelOptions {
     pub(crate) kernel: Option<PathBuf>,
     /// The image's vmlinux with debug information
     #[arg(long, value_name = "VMLINUX", requires = "kernel")]
-    debug: Option<PathBuf>,
+    pub(crate) debug: Option<PathBuf>,
     /// What the guest does: idle, busy, wakeup, net, a script, or a command
     #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "kernel")]
-    workload: String,
+    pub(crate) workload: String,
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel",
           value_parser = clap::value_parser!(u32).range(1..=16))]
-    cpus: u32,
+    pub(crate) cpus: u32,
     /// The image's machine, to be sure of it: x86_64, aarch64 or arm
     #[arg(long, value_name = "NAME", requires = "kernel")]
-    machine: Option<String>,
+    pub(crate) machine: Option<String>,
     /// The guest's memory in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512, requires = "kernel")]
-    memory: u32,
+    pub(crate) memory: u32,
     /// Appended to the kernel's command line
     #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true, requires = "kernel")]
-    cmdline: String,
+    pub(crate) cmdline: String,
     /// A static busybox for the guest's machine [default: the installed one]
     #[arg(long, value_name = "FILE", requires = "kernel")]
-    busybox: Option<PathBuf>,
+    pub(crate) busybox: Option<PathBuf>,
     /// Stop the guest after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout: u64,
+    pub(crate) timeout: u64,
     /// Show the guest's console on standard error
     #[arg(long, requires = "kernel")]
-    console: bool,
+    pub(crate) console: bool,
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
-    latency: Option<Latency>,
+    pub(crate) latency: Option<Latency>,
     /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most
     #[arg(long, value_name = "MILLIONS", num_args = 0..=1, default_value_t = 0, default_missing_value = "2000",
           requires = "kernel", value_parser = clap::value_parser!(u64).range(..=10_000))]
-    stream: u64,
+    pub(crate) stream: u64,
     /// What is done to the caches before each call, drawn by its number: normal, invalidated, prefetched
     #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm, requires = "kernel")]
-    intervene: Vec<Arm>,
+    pub(crate) intervene: Vec<Arm>,
 }
 
 impl KernelOptions {
@@ -161,7 +161,7 @@ pub(crate) struct Recorded {
     pub(crate) problem: Option<String>,
 }
 
-fn latency(text: &str) -> Result<Latency, String> {
+pub(crate) fn latency(text: &str) -> Result<Latency, String> {
     let both = text.split_once(',').and_then(|(l2, memory)| Some((l2.parse().ok()?, memory.parse().ok()?)));
     let (l2_cycles, memory_cycles) = both.ok_or("write two numbers of cycles, such as 14,200")?;
     Ok(Latency { l2_cycles, memory_cycles })
@@ -306,6 +306,21 @@ pub(crate) fn boot_recorded(
     let plugin = Some(argument.text.clone());
     let request =
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
+    let outcome = boot(&request, interrupts)?;
+    let problem = outcome.problem(&request);
+    Ok((outcome, problem))
+}
+
+/// Boots without the recorder, with so much more memory than was asked for: that moves what the kernel allocates.
+pub(crate) fn boot_bare(
+    prepared: &Prepared,
+    more_memory_mib: u32,
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<(BootOutcome, Option<String>)> {
+    let Prepared { options, file, kernel, workload, .. } = prepared;
+    let usual = request(options, file, kernel, workload, None, stages);
+    let request = BootRequest { memory_mib: options.memory + more_memory_mib, ..usual };
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     Ok((outcome, problem))

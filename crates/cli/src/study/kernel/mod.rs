@@ -1,0 +1,210 @@
+//! `lineup study --kernel-source`: from a kernel's sources to a patch that was built, booted, recorded and compared.
+
+mod figures;
+mod options;
+mod trials;
+mod variant;
+
+use crate::advice_options::ReportOptions;
+use crate::kernel::commit_message::{Ground, Tried, series};
+use crate::machine;
+use crate::named_members::check_pins;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::study::{outputs, plan};
+use crate::{files, typed};
+use anyhow::{Context, Result, bail};
+use lineup_cache::CacheSpec;
+use lineup_model::region::Regions;
+use lineup_recording::Selection;
+use lineup_report::study::{CommandLine, Fact, Found, Patch, SOURCES, StudyReport};
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::kernel_tree::KernelTree;
+use lineup_study::source::meaning::Units;
+pub(crate) use options::KernelSourceOptions;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use trials::{Settled, Trials};
+use variant::{Booted, Variant};
+
+/// What a kernel's study is to do.
+pub(super) struct KernelPlan<'p> {
+    /// What concerns kernels alone.
+    pub(super) options: &'p KernelSourceOptions,
+    /// Functions and weights.
+    pub(super) regions: Regions,
+    /// Calls of each kept with their accesses.
+    pub(super) calls: u64,
+    /// Which calls these are.
+    pub(super) selection: Selection,
+    /// Calls left out at first.
+    pub(super) warmup: u64,
+    /// Caches to model; none means usual ones.
+    pub(super) caches: &'p [CacheSpec],
+    /// Options of advice.
+    pub(super) advice: lineup_advise::options::Options,
+    /// What is read with clang.
+    pub(super) units: Units,
+    /// How much of the report is printed.
+    pub(super) report: &'p ReportOptions,
+    /// Where results go; exists.
+    pub(super) out: &'p Path,
+    /// Whether standard output gets JSON.
+    pub(super) json: bool,
+}
+
+/// Studies the kernel whose sources are in `tree`.
+pub(super) fn run(tree: &Path, typed: &plan::Options) -> Result<Outcome> {
+    let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    plan::prepare_output(&typed.out, tree)?;
+    let out = typed.out.canonicalize().with_context(|| format!("cannot find {}", typed.out.display()))?;
+    let plan = KernelPlan::of(typed, &out)?;
+    stages.stage("copying the kernel's sources");
+    let mut copy = KernelTree::copy(plan.options.source(tree, &out)?, &interrupts)?;
+    let (configuration, configured) = plan.options.configuration(tree);
+    stages.stage(&format!("configuring the kernel: {configured}"));
+    let log = out.join("configure.log");
+    fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
+    let remarks = copy.configure(&configuration, &log, &stages)?;
+    let built = variant::build(&plan, &mut copy, &BTreeMap::new(), &stages)?;
+    let as_it_is = "the kernel as it is, before any change";
+    let booted = Booted::boot(&plan, &built, &stages, &interrupts).context(as_it_is)?;
+    let varying = &booted.varying(&stages, &interrupts).context(as_it_is)?;
+    let before = &booted.record(&plan, &stages, &interrupts).context(as_it_is)?;
+    check_pins(&plan.advice.pins, before.recorded.types())?;
+    let compiler = compiler(before);
+    let mut trials =
+        Trials { plan: &plan, tree: &mut copy, before, varying, stages: &stages, interrupts: &interrupts };
+    let settled = trials.settle()?;
+    stages.end();
+    copy.check_untouched()?;
+    let facts = facts(&compiler, &configured, &remarks, &settled);
+    conclude(&plan, &copy, before, settled, facts)
+}
+
+impl<'p> KernelPlan<'p> {
+    fn of(typed: &'p plan::Options, out: &'p Path) -> Result<KernelPlan<'p>> {
+        let regions = Regions::from_iter(typed.regions.iter().cloned());
+        if regions.is_empty() {
+            bail!(
+                "name what is studied with --region: functions of the kernel or sets of them (`lineup record --help` lists \
+                 these); `lineup find --kernel IMAGE` tells which stall most"
+            );
+        }
+        Ok(KernelPlan {
+            options: &typed.kernel,
+            regions,
+            calls: typed.calls,
+            selection: if typed.first { Selection::First } else { Selection::Spread },
+            warmup: typed.warmup,
+            caches: &typed.caches,
+            advice: typed.advice.meant()?,
+            units: typed.advice.units(),
+            report: &typed.report,
+            out,
+            json: typed.json,
+        })
+    }
+}
+
+/// What the kernel says it was built with.
+fn compiler(before: &Variant) -> String {
+    let banner = before.printed().kernel.iter().find(|line| line.contains("Linux version"));
+    let words = banner.and_then(|line| line.split_once(") (")).map(|(_, rest)| rest);
+    words.and_then(|rest| rest.split_once(") #")).map_or("", |(compiler, _)| compiler).to_owned()
+}
+
+fn facts(compiler: &str, configured: &str, remarks: &[String], settled: &Settled) -> Vec<Fact> {
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    let read = settled.reading.iter().map(|reading| fact(SOURCES, reading.in_words()));
+    let compiler = (!compiler.is_empty()).then(|| fact("built with", compiler.to_owned()));
+    std::iter::once(fact("configured with", configured.to_owned()))
+        .chain(compiler)
+        .chain(read)
+        .chain(remarks.iter().map(|remark| fact("configuration", remark.clone())))
+        .collect()
+}
+
+/// Writes report, figures and patch, and says how it ended.
+fn conclude(
+    plan: &KernelPlan<'_>,
+    copy: &KernelTree,
+    before: &Variant,
+    settled: Settled,
+    setting: Vec<Fact>,
+) -> Result<Outcome> {
+    let Settled { advice, sources, after, guest, rejected, .. } = settled;
+    let (after, compared) = after.unzip();
+    // Where the rest of a patch passed, what failed is among the refusals.
+    let rejected = rejected.filter(|_| after.is_none());
+    let (proof, not_proven) = match compared {
+        None => (None, rejected.as_ref().map(|rejected| format!("the change failed: {}", rejected.because))),
+        Some(Ok(proof)) => (Some(proof), None),
+        Some(Err(reason)) => (None, Some(reason)),
+    };
+    let release = before.recorded.header().command.first().cloned().unwrap_or_default();
+    let name = if proof.is_some() { outputs::PATCH } else { outputs::UNPROVEN };
+    let mut report = StudyReport::of_found(Found {
+        title: format!("Linux {release} under workload {}", plan.options.workload()),
+        commands: commands(plan, copy.tree(), proof.is_some()),
+        setting,
+        machine: machine::facts(),
+        line: plan.advice.primary,
+        built_in: copy.copied_to(),
+        before: &before.recorded,
+        after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
+        advice: &advice,
+        patch: None,
+        not_proven,
+        proof: proof.as_ref(),
+        call_times: None,
+        not_timed: Vec::new(),
+        contention: None,
+    });
+    report.keep_maps_of(&advice);
+    if let (Some(_), Some(guest)) = (&after, &guest) {
+        let (bound, why) = (before.recorded.emulator(), report.not_proven.as_deref());
+        let calls = |region| before.recorded.calls_made(region);
+        let tried = Tried { emulator: bound, guest, not_proven: why };
+        let ground = Ground {
+            release: &release,
+            workload: plan.options.workload(),
+            calls: &calls,
+            tried: Some(tried),
+        };
+        report.patch = Some(Patch { file: name.into(), text: series(&advice, &sources, &ground) });
+    }
+    report.guest = guest;
+    let failed = rejected.as_ref().map(|rejected| rejected.diff.as_str());
+    outputs::write(plan.out, &report, failed)?;
+    files::print(&outputs::for_standard_output(plan.json, plan.report, plan.out, &report)?)?;
+    match rejected {
+        None => Ok(Outcome::Done),
+        Some(_) => {
+            let path = plan.out.join(outputs::REJECTED);
+            eprintln!("lineup: the change failed and is not proposed; it is kept in {}", path.display());
+            Ok(Outcome::Finding)
+        }
+    }
+}
+
+/// The commands that repeat a study and go on from it.
+fn commands(plan: &KernelPlan<'_>, tree: &Path, has_patch: bool) -> Vec<CommandLine> {
+    let repeat = CommandLine { purpose: "repeat this study".into(), text: typed::line(std::env::args_os()) };
+    let apply = has_patch.then(|| {
+        let words: [OsString; 6] = [
+            "patch".into(),
+            "-d".into(),
+            tree.into(),
+            "-p1".into(),
+            "-i".into(),
+            plan.out.join(outputs::PATCH).into(),
+        ];
+        CommandLine { purpose: "apply the patch".into(), text: typed::line(words) }
+    });
+    std::iter::once(repeat).chain(apply).collect()
+}

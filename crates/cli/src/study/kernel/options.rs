@@ -1,0 +1,118 @@
+//! What was typed for the study of a kernel → what is meant.
+
+use crate::record::kernel::{KernelOptions, latency};
+use anyhow::{Context, Result};
+use clap::Args;
+use lineup_recording::Latency;
+use lineup_study::source::kernel_tree::{BuiltKernel, Configuration, KernelSource};
+use std::path::{Path, PathBuf};
+
+/// Arguments that concern a kernel alone.
+#[derive(Args, Clone)]
+pub(crate) struct KernelSourceOptions {
+    /// Study a kernel: the top folder of its sources, never written to. Both variants are built in a copy, booted under
+    /// full-system emulation, recorded and compared
+    #[arg(long, value_name = "DIR", conflicts_with_all =
+          ["source", "build", "program", "engine", "one_pass", "audits", "pressures", "guard", "command"])]
+    pub(crate) kernel_source: Option<PathBuf>,
+    /// The kernel's configuration: a file, or a target of its Makefile such as defconfig [default: the tree's .config, else
+    /// defconfig]
+    #[arg(long, value_name = "FILE|TARGET", requires = "kernel_source")]
+    config: Option<String>,
+    /// Folder for the copy of the sources and all that is built; it stays, so that the next study compiles only what
+    /// changed [default: the folder build in --out]
+    #[arg(long, value_name = "DIR", requires = "kernel_source")]
+    kernel_build: Option<PathBuf>,
+    /// A further word for every make, such as ARCH=arm or CROSS_COMPILE=arm-linux-gnueabihf-
+    #[arg(long = "make", value_name = "WORD", requires = "kernel_source")]
+    make: Vec<String>,
+    /// Compilers that run at once [default: as many as processors]
+    #[arg(long, value_name = "N", requires = "kernel_source", value_parser = clap::value_parser!(u16).range(1..=512))]
+    jobs: Option<u16>,
+    /// What the guest does: idle, busy, wakeup, net, a script, or a command
+    #[arg(long, value_name = "NAME|SCRIPT|COMMAND", default_value = "idle", requires = "kernel_source")]
+    workload: String,
+    /// The guest's processors
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "kernel_source",
+          value_parser = clap::value_parser!(u32).range(1..=16))]
+    guest_cpus: u32,
+    /// The guest's memory in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 512, requires = "kernel_source")]
+    memory: u32,
+    /// Appended to the kernel's command line
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        allow_hyphen_values = true,
+        requires = "kernel_source"
+    )]
+    cmdline: String,
+    /// A static busybox for the guest's machine [default: the installed one]
+    #[arg(long, value_name = "FILE", requires = "kernel_source")]
+    busybox: Option<PathBuf>,
+    /// Stop a guest after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel_source",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+    /// Cycles that a miss stalls: from the second level, from memory
+    #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel_source")]
+    latency: Option<Latency>,
+}
+
+/// The boot log is compared, with its times left out; a comparison needs to know which lines are the kernel's.
+const LOG: &str = "loglevel=7 printk.time=1";
+
+impl KernelSourceOptions {
+    /// What is built, and where.
+    pub(super) fn source(&self, tree: &Path, out: &Path) -> Result<KernelSource> {
+        let jobs = match self.jobs {
+            Some(jobs) => usize::from(jobs),
+            None => std::thread::available_parallelism().context("counting the processors")?.get(),
+        };
+        Ok(KernelSource {
+            tree: tree.to_owned(),
+            folder: self.kernel_build.clone().unwrap_or_else(|| out.join("build")),
+            make: self.make.clone(),
+            jobs,
+            leave_out: vec![out.to_owned()],
+        })
+    }
+
+    /// What the kernel is configured with, and in words.
+    pub(super) fn configuration(&self, tree: &Path) -> (Configuration, String) {
+        let own = tree.join(".config");
+        match &self.config {
+            Some(named) if Path::new(named).is_file() => {
+                (Configuration::File(named.into()), format!("the file {named}"))
+            }
+            Some(named) => (Configuration::Target(named.clone()), format!("make {named}")),
+            None if own.is_file() => (Configuration::File(own), "the tree's own .config".into()),
+            None => (Configuration::Target("defconfig".into()), "make defconfig".into()),
+        }
+    }
+
+    /// What the guest does.
+    pub(super) fn workload(&self) -> &str {
+        &self.workload
+    }
+
+    /// The guest of a kernel that was built, as `lineup record --kernel` takes it.
+    pub(super) fn guest(&self, built: &BuiltKernel) -> KernelOptions {
+        KernelOptions {
+            kernel: Some(built.image.clone()),
+            debug: Some(built.vmlinux.clone()),
+            workload: self.workload.clone(),
+            cpus: self.guest_cpus,
+            machine: None,
+            memory: self.memory,
+            cmdline: format!("{LOG} {}", self.cmdline).trim_end().to_owned(),
+            busybox: self.busybox.clone(),
+            timeout: self.timeout,
+            console: false,
+            latency: self.latency,
+            stream: 0,
+            intervene: Vec::new(),
+        }
+    }
+}

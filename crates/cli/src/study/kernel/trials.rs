@@ -1,0 +1,183 @@
+//! Trying the patch to a kernel: built, booted, its offsets read back, recorded and compared. What fails is found by
+//! halving and refused with its reason, and the rest is tried again.
+
+use super::variant::{self, Booted, DoesNotRun, GuestRunner, Variant};
+use super::{KernelPlan, figures};
+use crate::kernel::advice::{KernelAdvice, advise_on};
+use crate::progress::Stages;
+use crate::study::trials::{Compared, Failure, Rejected, culprits};
+use anyhow::{Context, Result};
+use lineup_advise::proposal::Advice;
+use lineup_advise::sources::Sources;
+use lineup_kernel::guest::Varying;
+use lineup_prove::{ProofPlan, prove};
+use lineup_report::study::GuestComparison;
+use lineup_study::error::BuildError;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::kernel_tree::KernelTree;
+use lineup_study::source::meaning::Reading;
+use std::collections::BTreeMap;
+
+/// By what share the calls of a region may differ between two guests: their timers tick elsewhere.
+const CALLS_APART: f64 = 0.1;
+
+/// What a study has before anything is changed.
+pub(super) struct Trials<'t> {
+    pub(super) plan: &'t KernelPlan<'t>,
+    pub(super) tree: &'t mut KernelTree,
+    pub(super) before: &'t Variant,
+    pub(super) varying: &'t Varying,
+    pub(super) stages: &'t Stages,
+    pub(super) interrupts: &'t Interrupts,
+}
+
+/// What became of the advice.
+pub(super) struct Settled {
+    pub(super) advice: Advice,
+    pub(super) sources: Sources,
+    /// What clang made of the units; `None` when none were noted by the build.
+    pub(super) reading: Option<Reading>,
+    /// The changed kernel and what the comparison showed; `None` when nothing is changed.
+    pub(super) after: Option<(Variant, Compared)>,
+    /// Both kernels side by side; `None` when nothing is changed.
+    pub(super) guest: Option<GuestComparison>,
+    /// The first patch that failed; `None` when none did.
+    pub(super) rejected: Option<Rejected>,
+}
+
+/// A changed kernel that was tried.
+struct Tried {
+    after: Variant,
+    compared: Compared,
+    guest: GuestComparison,
+}
+
+impl Trials<'_> {
+    /// Works out advice until the kernel changed by all of it passes, or nothing is left to change.
+    pub(super) fn settle(&mut self) -> Result<Settled> {
+        let kbuild = self.tree.kbuild()?.context("the build noted no compiler's call, as kbuild does")?;
+        let sources = kbuild.texts();
+        let mut options = self.plan.advice.clone();
+        let mut rejected = None;
+        loop {
+            let wanted = (&options, &self.plan.units);
+            let advised =
+                advise_on(&self.before.recorded, (sources.clone(), Some(&kbuild)), wanted, self.stages)?;
+            self.interrupts.check()?;
+            let KernelAdvice { mut advice, sources, reading } = advised;
+            let steps = advice.steps();
+            let Some(last) = steps.last() else {
+                return Ok(Settled { advice, sources, reading, after: None, guest: None, rejected });
+            };
+            let failure = match self.try_out(&last.edited, &mut advice)? {
+                Ok(Tried { after, compared, guest }) => {
+                    let (after, guest) = (Some((after, compared)), Some(guest));
+                    return Ok(Settled { advice, sources, reading, after, guest, rejected });
+                }
+                Err(failure) => failure,
+            };
+            self.stages.line(&format!("lineup: the change failed: {}", failure.because));
+            let because = failure.because.clone();
+            let guilty = culprits(&steps, failure, |step| {
+                let owners = step.owners.join(", ");
+                self.stages.line(&format!("lineup: looking for the change that fails: up to {owners}"));
+                Ok(self.try_out(&step.edited, &mut advice.up_to(step))?.err())
+            })?;
+            rejected.get_or_insert_with(|| Rejected {
+                diff: lineup_advise::patch::unified_diff(&sources, &last.edited),
+                because,
+            });
+            options.failed.extend(guilty);
+        }
+    }
+
+    /// Builds, boots, records and compares the kernel with these texts. `advice` is what they are to give.
+    fn try_out(
+        &mut self,
+        edited: &BTreeMap<String, String>,
+        advice: &mut Advice,
+    ) -> Result<Result<Tried, Failure>> {
+        let after = match self.changed(edited) {
+            Ok(after) => after,
+            Err(error) => return failure_of(error).map(Err),
+        };
+        if let Err(missing) = advice.hold_against(after.recorded.types()) {
+            let because =
+                format!("the built image has another layout of {} than predicted", missing.join(", "));
+            return Ok(Err(failure(because)));
+        }
+        let (plan, before) = (self.plan, self.before);
+        let guest = figures::side_by_side(plan, advice, [before, &after], self.varying);
+        if let Some(because) = figures::no_gain(&guest.types) {
+            return Ok(Err(failure(because)));
+        }
+        let compared = match self.compare(&after) {
+            Ok(compared) => compared,
+            Err(error) => return failure_of(error).map(Err),
+        };
+        if let Ok(proof) = &compared
+            && let Some(because) = figures::more_lines([before, &after], proof.value(), plan.advice.primary)
+        {
+            return Ok(Err(failure(because)));
+        }
+        Ok(Ok(Tried { after, compared, guest }))
+    }
+
+    /// The changed kernel, recorded. Before it is, it has to boot and to do the same.
+    fn changed(&mut self, edited: &BTreeMap<String, String>) -> Result<Variant> {
+        let (plan, stages, interrupts) = (self.plan, self.stages, self.interrupts);
+        let built = variant::build(plan, self.tree, edited, stages)?;
+        let booted = Booted::boot(plan, &built, stages, interrupts)?;
+        if let Some(difference) = self.before.printed().difference(&booted.printed, self.varying) {
+            return Err(DoesOther(difference).into());
+        }
+        booted.record(plan, stages, interrupts)
+    }
+
+    fn compare(&self, after: &Variant) -> Result<Compared> {
+        self.stages.stage("booting both kernels in turn");
+        let variants = [self.before, after];
+        let mut runner =
+            GuestRunner { variants, varying: self.varying, stages: self.stages, interrupts: self.interrupts };
+        let proof = ProofPlan {
+            line: self.plan.advice.primary,
+            is_emulated: true,
+            calls_apart: CALLS_APART,
+            ..ProofPlan::default()
+        };
+        let [before, after] = variants.map(|variant| variant.as_recorded(self.varying));
+        match prove(&before, &after, &mut runner, &proof) {
+            Ok(proven) => Ok(Ok(proven)),
+            Err(error) if error.is_other_work() => Ok(Err(error.to_string())),
+            Err(error) => {
+                self.interrupts.check()?;
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// A changed kernel that prints something else.
+#[derive(Debug, thiserror::Error)]
+#[error("the kernels do not do the same: {0}")]
+struct DoesOther(String);
+
+fn failure(because: String) -> Failure {
+    Failure { because, is_slower: false, is_of_bytes: false }
+}
+
+/// The failure that an error is.
+///
+/// # Errors
+/// The error itself, when it says nothing about the change.
+fn failure_of(error: anyhow::Error) -> Result<Failure> {
+    let is_of_the_change = error.is::<DoesNotRun>()
+        || error.is::<DoesOther>()
+        || matches!(error.downcast_ref::<BuildError>(), Some(BuildError::Rejected { .. }))
+        || error.is::<lineup_prove::ProveError>();
+    match is_of_the_change {
+        true => Ok(failure(format!("{error:#}"))),
+        false => Err(error),
+    }
+}

@@ -1,0 +1,209 @@
+//! One variant of a kernel: built, booted, recorded, explained.
+
+use super::KernelPlan;
+use crate::explain;
+use crate::progress::Stages;
+use crate::record::kernel::{self, Prepared, Wanted, What};
+use anyhow::{Context, Result, bail};
+use lineup_explain::{Explained, Options};
+use lineup_kernel::guest::{Printed, Varying};
+use lineup_prove::footprint::RegionFootprint;
+use lineup_prove::output::Output;
+use lineup_prove::run::{Ending, RunResult, Runner, Slot};
+use lineup_prove::{Conduct, ConductEffects, Recorded, RegionCalls, Variant as RunOf};
+use lineup_recording::MeasuredCall;
+use lineup_study::guest::boot::BootOutcome;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::kernel_tree::{BuiltKernel, KernelTree};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why effects beyond what a guest prints are not compared.
+const NO_EFFECTS: &str = "a guest has no disk and no network; what it printed is compared";
+
+/// How much more memory the guest of a second run has: what the kernel allocates lies elsewhere, and takes other time.
+const MORE_MEMORY_MIB: u32 = 16;
+
+/// A kernel that was built, and booted without the recorder.
+pub(super) struct Booted {
+    prepared: Prepared,
+    recording: PathBuf,
+    /// What its guest printed.
+    pub(super) printed: Printed,
+}
+
+/// The same, recorded.
+pub(super) struct Variant {
+    booted: Booted,
+    /// What its guest printed while it was recorded.
+    printed: Printed,
+    status: i32,
+    /// What was recorded.
+    pub(super) recorded: Explained,
+    /// Every measured call.
+    pub(super) measured: Vec<MeasuredCall>,
+}
+
+/// A kernel with which the guest did not come to its end; says nothing of the machine that it ran on.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct DoesNotRun(String);
+
+/// Builds, with these texts in place of the tree's, and keeps image and debug information in the folder of the results.
+pub(super) fn build(
+    plan: &KernelPlan<'_>,
+    tree: &mut KernelTree,
+    edits: &BTreeMap<String, String>,
+    stages: &Stages,
+) -> Result<BuiltKernel> {
+    let name = name(edits);
+    let folder = plan.out.join(name);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let log = folder.join("build.log");
+    fs::write(&log, "").with_context(|| format!("cannot write {}", log.display()))?;
+    stages.stage(&format!("building the kernel {name} the change; make's words are in {}", log.display()));
+    let built = tree.build(edits, &log, stages)?;
+    let keep = |from: &Path| {
+        let to = folder.join(from.file_name().unwrap_or_default());
+        fs::copy(from, &to)
+            .with_context(|| format!("cannot keep {} in {}", from.display(), folder.display()))?;
+        anyhow::Ok(to)
+    };
+    Ok(BuiltKernel { image: keep(&built.image)?, vmlinux: keep(&built.vmlinux)? })
+}
+
+fn name(edits: &BTreeMap<String, String>) -> &'static str {
+    if edits.is_empty() { "before" } else { "after" }
+}
+
+impl Booted {
+    /// Boots what was built. The console is in the folder of the results.
+    pub(super) fn boot(
+        plan: &KernelPlan<'_>,
+        built: &BuiltKernel,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<Booted> {
+        let folder = built.image.parent().unwrap_or(plan.out);
+        let recording = folder.join("calls.rec");
+        let guest = plan.options.guest(built);
+        let wanted = Wanted {
+            regions: plan.regions.clone(),
+            calls: Some(plan.calls),
+            selection: plan.selection,
+            warmup: plan.warmup,
+            caches: plan.caches,
+            out: &recording,
+            what: What::Calls,
+        };
+        let prepared = kernel::prepare(&guest, &wanted, stages, interrupts)?;
+        let (outcome, problem) = kernel::boot_bare(&prepared, 0, stages, interrupts)?;
+        keep_console(folder, &outcome.printed)?;
+        ended_well(problem)?;
+        Ok(Booted { prepared, recording, printed: outcome.printed })
+    }
+
+    /// What differs when the same kernel boots with more memory.
+    pub(super) fn varying(&self, stages: &Stages, interrupts: &Interrupts) -> Result<Varying> {
+        let (outcome, problem) = kernel::boot_bare(&self.prepared, MORE_MEMORY_MIB, stages, interrupts)?;
+        ended_well(problem)?;
+        Ok(self.printed.varying(&outcome.printed))
+    }
+
+    /// Boots again with the recorder, and explains.
+    pub(super) fn record(
+        self,
+        plan: &KernelPlan<'_>,
+        stages: &Stages,
+        interrupts: &Interrupts,
+    ) -> Result<Variant> {
+        let recorded = kernel::record(&self.prepared, stages, interrupts)?;
+        ended_well(recorded.problem)?;
+        let silent = recorded.recording.header.regions.iter();
+        let silent =
+            silent.filter(|(id, _)| recorded.recording.measured.iter().all(|call| call.region != *id));
+        let silent: Vec<&str> = silent.map(|(_, region)| region.name.as_str()).collect();
+        if !silent.is_empty() {
+            bail!(
+                "the workload {} made no call of {}; name functions that it leads to",
+                plan.options.workload(),
+                silent.join(", ")
+            );
+        }
+        let surveyed = explain::survey(&self.recording, stages)?;
+        let described = PathBuf::from(self.prepared.described());
+        let options =
+            Options { line_size: plan.advice.primary, caches: plan.caches.to_vec(), ..Options::default() };
+        let explained = explain::program(surveyed, &described, Default::default(), options, stages)?;
+        Ok(Variant {
+            status: recorded.outcome.status().unwrap_or(-1),
+            printed: recorded.outcome.printed,
+            measured: recorded.recording.measured,
+            recorded: explained,
+            booted: self,
+        })
+    }
+}
+
+impl Variant {
+    /// What its guest printed without the recorder.
+    pub(super) fn printed(&self) -> &Printed {
+        &self.booted.printed
+    }
+
+    /// As the proof takes it.
+    pub(super) fn as_recorded(&self, varying: &Varying) -> Recorded {
+        let none = Output::of(b"");
+        let conduct = Conduct {
+            input: none,
+            calls: RegionCalls::of_explained(&self.recorded),
+            ending: Ending::Exited(self.status),
+            stdout: Output::of(self.printed.workload_printed(varying).as_bytes()),
+            stderr: Output::of(self.printed.kernel_said(varying).as_bytes()),
+            client_stdout: None,
+            effects: ConductEffects::NotObserved(NO_EFFECTS.into()),
+        };
+        let regions = self.recorded.explanation.regions.iter();
+        Recorded { footprints: regions.map(RegionFootprint::of_explained).collect(), conduct }
+    }
+}
+
+/// Boots both variants in turn.
+pub(super) struct GuestRunner<'r> {
+    /// As they are, and changed.
+    pub(super) variants: [&'r Variant; 2],
+    pub(super) varying: &'r Varying,
+    pub(super) stages: &'r Stages,
+    pub(super) interrupts: &'r Interrupts,
+}
+
+impl Runner for GuestRunner<'_> {
+    fn run(&mut self, slot: &Slot) -> Result<RunResult, Box<dyn std::error::Error + Send + Sync>> {
+        let variant = self.variants[usize::from(slot.variant != RunOf::BEFORE)];
+        let (outcome, problem) =
+            kernel::boot_bare(&variant.booted.prepared, 0, self.stages, self.interrupts)?;
+        ended_well(problem)?;
+        let BootOutcome { printed, work, .. } = &outcome;
+        let (said, output) = (printed.kernel_said(self.varying), printed.workload_printed(self.varying));
+        let wall_ns = work.unwrap_or(Duration::ZERO).as_nanos();
+        let status = outcome.status().unwrap_or(-1);
+        let wall_ns = u64::try_from(wall_ns).unwrap_or(u64::MAX);
+        Ok(RunResult::finished(status, output.as_bytes(), said.as_bytes(), wall_ns))
+    }
+}
+
+fn ended_well(problem: Option<String>) -> Result<()> {
+    problem.map_or(Ok(()), |problem| Err(DoesNotRun(problem).into()))
+}
+
+fn keep_console(folder: &Path, printed: &Printed) -> Result<()> {
+    let lines = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let texts = [("boot.log", lines(&printed.kernel)), ("workload.log", lines(&printed.workload))];
+    texts.into_iter().try_for_each(|(name, text)| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    })
+}

@@ -1,0 +1,206 @@
+//! `lineup study --kernel-source` on a tree of our own that builds in a second: with a change that helps, and with changes
+//! that do not build, do not boot, do something else, or help nothing.
+
+mod installed;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// The tree, in a folder where it may be changed.
+struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let tree = Tree { folder: tempfile::tempdir().expect("a folder") };
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_tree"), &tree.path("linux"));
+        tree
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Replaces a text in a file of the tree.
+    fn change(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "{name}: no {from:?}");
+        fs::write(self.path(name), text.replace(from, to)).expect("writes");
+    }
+
+    /// Studies it, and gives the exit code and what was said.
+    fn study(&self, more: &[&str]) -> (Option<i32>, String) {
+        let mut lineup = installed::lineup();
+        lineup.args(["study", "--kernel-source", "linux", "--memory", "64", "--jobs", "2", "--out", "out"]);
+        let Output { status, stdout, stderr } =
+            lineup.args(more).current_dir(self.folder.path()).output().expect("lineup runs");
+        let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        (status.code(), said)
+    }
+
+    fn report(&self) -> Value {
+        serde_json::from_str(&self.read("out/report.json")).expect("JSON")
+    }
+
+    /// That the change was refused, and why.
+    fn refused(&self, more: &[&str]) -> String {
+        let (code, said) = self.study(&[&["--region", "walk_devices"], more].concat());
+        assert_eq!(code, Some(1), "{said}");
+        assert!(!self.path("out/fix.patch").exists(), "a change that failed is not proposed");
+        assert!(self.read("out/rejected.patch").contains("+++ b/include/device.h"));
+        assert_eq!(self.report()["proof"], Value::Null);
+        said
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).expect("copies")),
+        }
+    }
+}
+
+#[test]
+fn a_patch_to_a_kernel_is_built_booted_and_compared() {
+    let tree = Tree::new();
+    let untouched = tree.read("linux/include/device.h");
+    let (code, said) = tree.study(&["--region", "walk_devices"]);
+    assert_eq!(code, Some(0), "{said}");
+    let patch = tree.read("out/fix.patch");
+    assert!(patch.starts_with("device: ") && !patch.contains("NOT BUILT"), "{patch}");
+    assert!(patch.contains("walk_devices                       200   192.00    64.00"), "{patch}");
+    let report = tree.report();
+    let (lines, proof) = (&report["guest"]["types"][0], &report["proof"]);
+    assert_eq!(
+        (&lines["before"], &lines["predicted"], &lines["after"]),
+        (&192.0.into(), &64.0.into(), &64.0.into())
+    );
+    assert_eq!((&proof["output"]["outcome"], &proof["time"]), (&"equal".into(), &Value::Null));
+    let stalls = report["guest"]["costs"][0]["means"].as_array().expect("costs");
+    assert!(stalls.iter().any(|cost| cost["after"].as_f64() < cost["before"].as_f64()), "{stalls:#?}");
+    assert!(said.contains("offsets: read back from the debug information"), "{said}");
+    for variant in ["before", "after"] {
+        assert!(tree.read(&format!("out/{variant}/boot.log")).contains("Linux version 6.1.0-small"));
+        assert!(tree.read(&format!("out/{variant}/workload.log")).contains("sum 11054920800"));
+    }
+    // The tree is as it was, and the copy holds what it does.
+    assert_eq!(tree.read("linux/include/device.h"), untouched);
+    assert_eq!(tree.read("out/build/source/include/device.h"), untouched);
+    assert!(!tree.path("linux/.config").exists());
+
+    // A second study compiles what its own edits reach, and a file that changed meanwhile, and nothing else.
+    tree.change("linux/kernel/main.c", "turn < 200", "turn < 210");
+    let (code, said) = tree.study(&["--region", "walk_devices"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(tree.read("out/before/workload.log").contains("sum "), "{said}");
+    assert!(!tree.read("out/before/workload.log").contains("sum 11054920800"), "the change was built");
+    assert_eq!(tree.report()["guest"]["costs"][0]["calls_before"], 210);
+}
+
+#[test]
+fn a_change_that_does_not_boot_is_refused() {
+    let tree = Tree::new();
+    tree.change("linux/kernel/main.c", "#ifdef CHECKS_PROBE", "#if 1");
+    let said = tree.refused(&[]);
+    assert!(said.contains("the kernel panicked before the guest's init ran"), "{said}");
+    assert!(said.contains("the first device is not what it was"), "{said}");
+    assert!(tree.read("out/after/boot.log").contains("Kernel panic"));
+}
+
+#[test]
+fn a_change_with_which_the_workload_prints_something_else_is_refused() {
+    let tree = Tree::new();
+    tree.change("linux/kernel/main.c", "say_number(sum);", "say_number(probe());");
+    let said = tree.refused(&[]);
+    assert!(said.contains("the kernels do not do the same: the workload prints"), "{said}");
+}
+
+#[test]
+fn a_change_with_which_the_kernel_says_something_else_is_refused() {
+    let tree = Tree::new();
+    let from = "__switch_to_asm();\n#ifdef";
+    tree.change(
+        "linux/kernel/main.c",
+        from,
+        "__switch_to_asm();\n\tif (probe() != 1000)\n\t\tsay(\"[    0.1] WARNING: odd\\n\");\n#ifdef",
+    );
+    let said = tree.refused(&[]);
+    assert!(said.contains("only the changed kernel says \"WARNING: odd\""), "{said}");
+}
+
+#[test]
+fn a_change_that_does_not_build_is_refused_with_the_words_and_the_log() {
+    let tree = Tree::new();
+    let from = "\t@cd $(O) && $(CC)";
+    let check = "\t@grep -A1 'unsigned long id' $(S)/include/device.h | grep -q mult && { echo 'error: mult moved'; exit 1; } || true\n";
+    tree.change("linux/Makefile", from, &format!("{check}{from}"));
+    let said = tree.refused(&[]);
+    assert!(
+        said.contains("building the changed kernel failed") && said.contains("error: mult moved"),
+        "{said}"
+    );
+    assert!(tree.read("out/after/build.log").contains("error: mult moved"));
+}
+
+#[test]
+fn a_kernel_that_does_not_build_as_it_is_says_which_step_failed() {
+    let tree = Tree::new();
+    tree.change("linux/kernel/devices.c", "return sum;", "return sun;");
+    let (code, said) = tree.study(&["--region", "walk_devices"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("building the kernel failed") && said.contains("before/build.log"), "{said}");
+    assert!(said.contains("sun"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_studied_is_said_before_anything_is_booted() {
+    let tree = Tree::new();
+    let said = |more: &[&str], expected: &str| {
+        let (code, said) = tree.study(more);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    };
+    said(&[], "name what is studied with --region");
+    said(&["--region", "walk_device"], "walk_devices");
+    said(&["--region", "walk_devices", "--config", "nosuchconfig"], "configuring the kernel failed");
+    said(&["--region", "probe"], "made no call of probe");
+    fs::write(tree.path("poor"), "CONFIG_PRINTK=y\n").expect("writes");
+    said(&["--region", "walk_devices", "--config", "poor"], "CONFIG_BLK_DEV_INITRD: is not set to y");
+    said(&["--kernel-source", "out"], "cannot be used multiple times");
+    fs::remove_file(tree.path("linux/Kconfig")).expect("removes");
+    said(&["--region", "walk_devices"], "holds no Kconfig");
+}
+
+/// A tree that was built in place: what lies there is for another configuration, and is not taken.
+#[test]
+fn what_was_built_in_the_tree_is_not_used() {
+    let tree = Tree::new();
+    fs::create_dir_all(tree.path("linux/include/generated")).expect("a folder");
+    for (name, text) in [
+        ("include/generated/device.h", "#error stale\n"),
+        ("kernel/main.o", "stale"),
+        ("boot/flat", "stale"),
+        ("boot/.flat.cmd", "savedcmd_boot/flat := objcopy\n"),
+        ("vmlinux", "stale"),
+    ] {
+        fs::write(tree.path(&format!("linux/{name}")), text).expect("writes");
+    }
+    let (code, said) = tree.study(&["--region", "walk_devices"]);
+    assert_eq!(code, Some(0), "{said}");
+    for name in ["include/generated", "kernel/main.o", "boot/flat", "boot/.flat.cmd", "vmlinux"] {
+        assert!(!tree.path(&format!("out/build/source/{name}")).exists(), "{name}");
+        assert!(tree.path(&format!("linux/{name}")).exists(), "{name}");
+    }
+}
