@@ -2,6 +2,7 @@
 //! only, so nothing here is shared.
 
 mod binding;
+mod open;
 
 use crate::blocks::{Block, Site, Special};
 use crate::flow::Flow;
@@ -12,23 +13,12 @@ use lineup_model::access::{Access, AccessKind, CallEnd, ProcessId, ThreadId, Tim
 use lineup_model::process::AddressSpace;
 use lineup_model::region::RegionId;
 use lineup_recording::{CallHead, CallSizes, Encoder, RegionCounts};
+use open::{Counted, OpenCall};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 /// Accesses of a long call where several threads run: as many as a recording keeps of a call when each has a time.
 const MOST_IN_WINDOWS: usize = 1 << 17;
-
-/// A call of a region under way.
-#[derive(Debug)]
-struct OpenCall {
-    head: CallHead,
-    /// Where its accesses begin in [`Thread::accesses`].
-    first_access: usize,
-    granules: BTreeSet<u64>,
-    dropped: u64,
-    /// Goes into the recording; else only its instructions are counted.
-    kept: bool,
-}
 
 /// What a thread does and does not do in this run.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +55,7 @@ pub struct Thread<Own = ()> {
     open: Vec<OpenCall>,
     /// Those of `open` that go into the recording.
     open_kept: usize,
+    counted: Counted,
     binding: Option<Binding>,
     accesses: Vec<Access>,
     /// When some of them happened.
@@ -128,6 +119,7 @@ impl<Own> Thread<Own> {
             handlers: Vec::new(),
             open: Vec::new(),
             open_kept: 0,
+            counted: Counted::default(),
             binding: None,
             accesses: Vec::new(),
             times: Vec::new(),
@@ -254,7 +246,7 @@ impl<Own> Thread<Own> {
     /// A block ran inside whose accesses were not seen.
     pub fn miss(&mut self) {
         self.gaps += 1;
-        self.open.iter_mut().for_each(|call| call.head.missed_blocks += 1);
+        self.counted.missed_blocks += 1;
     }
 
     /// A region's entry was reached; `entry` is made when the call is to be recorded.
@@ -288,7 +280,13 @@ impl<Own> Thread<Own> {
             self.times.push(TimeMark { access: 0, cycles });
         }
         self.open_kept += usize::from(kept);
-        self.open.push(OpenCall { head, first_access, granules: BTreeSet::new(), dropped: 0, kept });
+        self.open.push(OpenCall {
+            head,
+            first_access,
+            before: self.counted,
+            granules: BTreeSet::new(),
+            kept,
+        });
     }
 
     /// Counts a block that is executed inside.
@@ -304,16 +302,19 @@ impl<Own> Thread<Own> {
             return;
         }
         self.turn += 1;
-        for call in &mut self.open {
-            if self.binding.is_some() {
-                call.head.binding_instructions += block.instructions;
-                continue;
-            }
-            call.head.instructions += block.instructions;
-            if call.kept {
-                call.granules.extend(block.granules.iter().copied());
-            }
+        if self.binding.is_some() {
+            self.counted.binding_instructions += block.instructions;
+            return;
         }
+        self.counted.instructions += block.instructions;
+        if let Some(call) = self.open.last_mut().filter(|_| self.open_kept > 0) {
+            call.granules.extend(block.granules.iter().copied());
+        }
+    }
+
+    /// How many accesses of a call were not kept until now.
+    fn dropped(&self, call: &OpenCall) -> u64 {
+        self.counted.dropped - call.before.dropped
     }
 
     /// Adds an access to all open calls; pieces of one access become one.
@@ -328,7 +329,7 @@ impl<Own> Thread<Own> {
         let first = self.open.last().map_or(0, |call| call.first_access);
         if !site.multiple
             && self.last_access_turn == self.turn
-            && self.open.last().is_some_and(|call| call.dropped == 0)
+            && self.open.last().is_some_and(|call| self.dropped(call) == 0)
             && join(self.accesses.get_mut(first..).unwrap_or_default(), site.pc, address, size_bytes, kind)
         {
             return;
@@ -339,7 +340,7 @@ impl<Own> Thread<Own> {
         }
         let outermost = self.open.first().map_or(0, |call| call.first_access);
         if self.accesses.len() - outermost >= self.manner.max_accesses {
-            self.open.iter_mut().for_each(|call| call.dropped += 1);
+            self.counted.dropped += 1;
             return;
         }
         self.accesses.push(Access { pc: site.pc, address, size_bytes, kind, value });
@@ -347,22 +348,24 @@ impl<Own> Thread<Own> {
 
     /// Whether an access is left out so that windows of time remain: then the thread has one open call, and a clock.
     fn is_thinned(&mut self) -> bool {
-        let ([call], Some(time)) = (self.open.as_mut_slice(), self.time) else { return false };
+        let ([_], Some(time)) = (self.open.as_slice(), self.time) else { return false };
         if self.accesses.len() >= MOST_IN_WINDOWS {
             let before = self.accesses.len();
             self.thinning.thin(&mut self.accesses, &mut self.times, MOST_IN_WINDOWS / 2);
-            call.dropped += (before - self.accesses.len()) as u64;
+            self.counted.dropped += (before - self.accesses.len()) as u64;
         }
         let is_left_out = !self.thinning.keeps(time);
-        call.dropped += u64::from(is_left_out);
+        self.counted.dropped += u64::from(is_left_out);
         is_left_out
     }
 
     /// The clock was read: what is accessed from here on came later.
     pub fn see_time(&mut self, cycles: u64) {
         self.time = Some(cycles);
-        let is_kept =
-            self.open.first().is_some_and(|call| call.kept && (call.dropped == 0 || self.keeps_windows));
+        let is_kept = self
+            .open
+            .first()
+            .is_some_and(|call| call.kept && (self.dropped(call) == 0 || self.keeps_windows));
         let Some(access) = u32::try_from(self.accesses.len()).ok().filter(|_| is_kept) else { return };
         // Where nothing is kept the first and the last time say all.
         if let [.., before, last] = self.times.as_mut_slice()
@@ -422,44 +425,6 @@ impl<Own> Thread<Own> {
     /// Control has left every open call without a return.
     pub fn leave_all(&mut self) {
         self.end_all(self.tracker.left());
-    }
-
-    fn close_ended(&mut self) {
-        if !self.tracker.has_ended() {
-            return;
-        }
-        for end in self.tracker.take_ended() {
-            self.was_left |= end == CallEnd::Abandoned;
-            let Some(call) = self.open.pop() else { continue };
-            self.close(call, end);
-        }
-        if self.open.is_empty() {
-            self.accesses.clear();
-            self.times.clear();
-            self.thinning = Thinning::default();
-            self.binding = None;
-        }
-    }
-
-    fn close(&mut self, call: OpenCall, end: CallEnd) {
-        let region = usize::from(call.head.region.0);
-        if let Some(sizes) = self.sizes.get_mut(region).filter(|_| end != CallEnd::Unfinished) {
-            sizes.add(call.head.instructions);
-        }
-        self.open_kept -= usize::from(call.kept);
-        if !call.kept {
-            return;
-        }
-        self.has_packed_call = true;
-        let accesses = self.accesses.get(call.first_access..).unwrap_or_default();
-        let granules: Vec<u64> = call.granules.into_iter().collect();
-        let times = if self.open.is_empty() { self.times.as_slice() } else { &[] };
-        let kept = self.encoder.call(&CallHead { end, ..call.head }, accesses, &granules, times);
-        let was_cut = kept < accesses.len() || call.dropped > 0;
-        if let Some(counts) = self.counts.get_mut(region) {
-            counts.count_end(end);
-            counts.truncated += u64::from(was_cut);
-        }
     }
 
     /// The flow of the block executed last.

@@ -71,6 +71,8 @@ pub struct Tracker {
     uses_slots: bool,
     activations: Vec<Activation>,
     calls: Vec<OpenCall>,
+    /// How many of them are of each region.
+    depths: Vec<u32>,
     /// Where `setjmp` may return to again, and how many activations are then open.
     landings: Vec<(u64, usize)>,
     /// `longjmp` or the unwinder is at work, and how many activations were open when it began.
@@ -106,7 +108,7 @@ impl Tracker {
 
     /// How many calls of this region are open.
     pub fn depth_of(&self, region: u16) -> u32 {
-        self.calls.iter().filter(|call| call.region == region).count() as u32
+        self.depths.get(usize::from(region)).copied().unwrap_or_default()
     }
 
     /// How many calls are open.
@@ -156,6 +158,9 @@ impl Tracker {
     /// as `how`; those above it were abandoned.
     fn keep(&mut self, count: usize, how: CallEnd) {
         while let Some(call) = self.calls.pop_if(|call| call.at >= count) {
+            if let Some(depth) = self.depths.get_mut(usize::from(call.region)) {
+                *depth -= 1;
+            }
             let own = call.at == count || !matches!(how, CallEnd::Returned | CallEnd::Abandoned);
             self.ended.push(if own { how } else { self.left() });
         }
@@ -167,7 +172,8 @@ impl Tracker {
     /// True when control at a region's entry is no new call: a jump back to its first instruction.
     pub fn is_loop(&self, region: u16, previous: Option<Flow>) -> bool {
         let top = self.activations.len().wrapping_sub(1);
-        previous != Some(Flow::Call) && self.calls.iter().any(|call| call.region == region && call.at == top)
+        let mut own = self.calls.iter().rev().take_while(|call| call.at == top);
+        previous != Some(Flow::Call) && own.any(|call| call.region == region)
     }
 
     /// A call of a region begins. `site` is the call instruction that led there, when one did.
@@ -180,6 +186,9 @@ impl Tracker {
             });
         }
         self.calls.push(OpenCall { region, at: self.activations.len() - 1 });
+        let number = usize::from(region);
+        self.depths.resize(self.depths.len().max(number + 1), 0);
+        self.depths[number] += 1;
     }
 
     /// A `call` inside a region stored its return address (x86).

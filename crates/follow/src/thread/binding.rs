@@ -42,11 +42,15 @@ impl<Own> Thread<Own> {
 
     /// The stub that led to the common one was executed only because the function was not known yet.
     fn move_to_binding(&mut self, stub: &Block) {
-        for call in &mut self.open {
-            let moved = stub.instructions.min(call.head.instructions);
-            call.head.instructions -= moved;
-            call.head.binding_instructions += moved;
+        // A call that began with the stub has executed no more than that; of those outside it all have.
+        for call in self.open.iter_mut().rev() {
+            let own = self.counted.instructions.wrapping_sub(call.before.instructions);
+            let Some(lacks) = stub.instructions.checked_sub(own).filter(|lacks| *lacks > 0) else { break };
+            call.before.instructions = call.before.instructions.wrapping_sub(lacks);
+            call.before.binding_instructions += lacks;
         }
+        self.counted.instructions = self.counted.instructions.wrapping_sub(stub.instructions);
+        self.counted.binding_instructions += stub.instructions;
         let least = self.open.last().map_or(0, |call| call.first_access);
         while self.accesses.len() > least
             && self.accesses.last().is_some_and(|last| (stub.facts.start..stub.facts.end).contains(&last.pc))
