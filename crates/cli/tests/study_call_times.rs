@@ -21,12 +21,9 @@ __attribute__((noinline)) long work(int n) {
     }
     return (sum ^ items[3].c) * 1000003 + items[5].e;
 }
-__attribute__((noinline)) long jump(int n) {
-    static void *const places[] = { &&odd, &&even };
-    goto *places[n % 2 == 0];
-odd: return n + items[1].a;
-even: return n - items[2].a;
-}
+static long even(int n) { return n - items[2].a; }
+static long (*volatile away)(int) = even;
+__attribute__((noinline)) long jump(int n) { return away(n + 1); }
 int main(void) {
     long sum = 0;
     for (int n = 0; n < 700; n++) sum += work(n) + jump(n);

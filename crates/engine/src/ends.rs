@@ -92,20 +92,26 @@ impl Whole {
 
     /// Places in the function that a table names whose address an instruction has: distances from it, or addresses.
     fn table(&self, instruction: &Instruction, read: &impl Fn(u64, usize) -> Option<u64>) -> Vec<u64> {
-        let is_distances = instruction.mnemonic() == Mnemonic::Lea && instruction.is_ip_rel_memory_operand();
-        let is_addresses = instruction.flow_control() == FlowControl::IndirectBranch
-            && instruction.op0_kind() == OpKind::Memory
-            && instruction.memory_base() == Register::None;
-        let element = |number: u64| match (is_distances, is_addresses) {
-            (true, _) => {
-                let base = instruction.ip_rel_memory_address();
+        let places = |element: &dyn Fn(u64) -> Option<u64>| -> Vec<u64> {
+            (0..MOST_ELEMENTS).map_while(element).take_while(|place| self.contains(*place)).collect()
+        };
+        let addresses = |at: u64| places(&|number| read(at.wrapping_add(8 * number), 8));
+        if instruction.mnemonic() == Mnemonic::Lea && instruction.is_ip_rel_memory_operand() {
+            let base = instruction.ip_rel_memory_address();
+            let distances = places(&|number| {
                 let distance = read(base.wrapping_add(4 * number), 4)?;
                 Some(base.wrapping_add_signed(i64::from(distance as u32 as i32)))
-            }
-            (_, true) => read(instruction.memory_displacement64().wrapping_add(8 * number), 8),
-            _ => None,
-        };
-        (0..MOST_ELEMENTS).map_while(element).take_while(|place| self.contains(*place)).collect()
+            });
+            // Of labels that a program takes the addresses of. One address alone may be the function's own.
+            return match distances.is_empty() {
+                true => Some(addresses(base)).filter(|labels| labels.len() > 1).unwrap_or_default(),
+                false => distances,
+            };
+        }
+        let is_of_jump = instruction.flow_control() == FlowControl::IndirectBranch
+            && instruction.op0_kind() == OpKind::Memory
+            && instruction.memory_base() == Register::None;
+        if is_of_jump { addresses(instruction.memory_displacement64()) } else { Vec::new() }
     }
 
     /// Whether an instruction ends a call when it is executed.

@@ -330,18 +330,22 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]: the region's words
     compare_slot(&mut code, places.slots, at!(busy));
     let busy = code.jump_if(5);
+    // Most calls are counted and no more: nothing of the thread's is written for them.
     let begins = code.here();
-    code.store_slot_value(places.slots + at!(busy), 1);
-    code.store_slot(places.slots + at!(entry), RCX);
     code.put(&[0xb8, 1, 0, 0, 0]); // mov eax, 1
     code.put(&[0xf0, 0x48, 0x0f, 0xc1, 0x02]); // lock xadd [rdx], rax
-    code.store_slot(places.slots + at!(sequence), RAX);
+    code.push(RAX);
     code.put(&[0x48, 0x2b, 0x42, 0x10]); // sub rax, [rdx + 16]: the warm-up
     let warms_up = code.jump_if(2);
     code.put(&[0x48, 0xff, 0xc0]); // inc rax
     code.put(&[0x48, 0x0f, 0xaf, 0x41, 0x08]); // imul rax, [rcx + 8]
     code.put(&[0x48, 0x3b, 0x42, 0x08]); // cmp rax, [rdx + 8]: the bound
     let passed_over = code.jump_if(3);
+    // A handler that runs from here on finds the thread busy.
+    code.store_slot_value(places.slots + at!(busy), 1);
+    code.store_slot(places.slots + at!(entry), RCX);
+    code.put(&[0x58]); // pop rax
+    code.store_slot(places.slots + at!(sequence), RAX);
     code.put(&[0x48, 0x8b, 0x41, 0x10]); // mov rax, [rcx + 16]
     code.store_slot(places.slots + at!(pc), RAX);
     code.store_slot_value(places.slots + at!(reason), reason::ENTER);
@@ -390,7 +394,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     let natively = code.jump();
     code.land(warms_up);
     code.land(passed_over);
-    code.store_slot_value(places.slots + at!(busy), 0);
+    code.lea_plus(RSP, RSP, 8);
     let counted = code.jump();
     code.land(off);
     code.put(&[0x48, 0x8b, 0x11]); // mov rdx, [rcx]

@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// --max-seconds, or with Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "environment", "drive", "stdin"])]
     pid: Option<u32>,
+    /// Time calls in the programs that the program starts, too: all calls of a function are added up
+    #[arg(long, conflicts_with = "pid")]
+    children: bool,
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = crate::record::variable)]
     environment: Vec<(OsString, OsString)>,
@@ -51,6 +54,8 @@ struct Report {
     exit_status: Option<i32>,
     signal: Option<i32>,
     elapsed_ns: u64,
+    /// Whose calls were timed.
+    processes: u64,
     cycles_per_second: f64,
     /// What of each time was the stamps' own: it is subtracted.
     stamp_ns: f64,
@@ -129,6 +134,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         regions: options.regions.iter().cloned().collect(),
         selection: Selection::First,
         calls_per_second: None,
+        children: options.children,
         stop_after: options.limits.stop_after(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
@@ -159,6 +165,7 @@ fn report(request: &RecordRequest, times: &Times) -> Report {
         exit_status,
         signal,
         elapsed_ns,
+        processes: times.processes,
         cycles_per_second: times.cycles_per_second,
         stamp_ns: clock.stamp_cycles * clock.cycles_ns,
         added_ns: times.added_cycles * clock.cycles_ns,

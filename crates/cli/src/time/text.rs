@@ -39,6 +39,9 @@ pub(super) fn text(report: &Report, style: TextStyle) -> String {
         duration(report.stamp_ns),
         duration(report.added_ns)
     );
+    if report.processes > 1 {
+        let _ = writeln!(out, "processes: {}", grouped(report.processes as f64, 0));
+    }
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
     }

@@ -190,6 +190,64 @@ fn what_cannot_be_timed_is_refused_before_the_program_runs() {
 }
 
 #[test]
+fn a_function_that_jumps_to_labels_of_its_own_is_timed() {
+    let source = r#"
+        #include <stdio.h>
+        static volatile long cell[8];
+        __attribute__((noinline)) long interpret(const unsigned char *code) {
+            static void *const places[] = { &&add, &&twice, &&store, &&end };
+            long value = cell[1];
+            goto *places[*code++];
+        add: value += cell[2] + 7; goto *places[*code++];
+        twice: value = value * 2 + cell[3]; goto *places[*code++];
+        store: cell[4] += value; goto *places[*code++];
+        end: return (value + cell[5]) * 1000003 + cell[4];
+        }
+        int main(void) {
+            static const unsigned char one[] = {0, 1, 2, 0, 3}, other[] = {1, 1, 0, 2, 2, 1, 3};
+            long sum = 0;
+            for (int i = 0; i < 4000; i++) sum ^= interpret(i % 3 ? one : other);
+            printf("sum %lx\n", sum);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    let expected = alone(&program);
+    let (report, printed) = timed(&program, &["interpret"]);
+    assert!(printed.contains(&expected), "{printed}");
+    assert_eq!(counts(&report, 0), [4000, 0, 0, 0]);
+}
+
+#[test]
+fn calls_in_programs_that_are_started_are_added_up() {
+    let source = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static volatile long cell;
+        __attribute__((noinline)) long work(long x) { cell += x; return cell * 1000003 + 5; }
+        int main(int count, char **words) {
+            int times = count > 1 ? atoi(words[1]) : 0;
+            for (int i = 0; i < times; i++) work(i);
+            if (count > 2) { execl("./program", "./program", words[2], (char *)0); return 1; }
+            printf("done %d\n", times);
+        }
+    "#;
+    let program = c(X86_64, source, &[]);
+    time(&program, &["work"], &[]);
+    let script = "./program 100 & ./program 20 3 & wait; ./program 4000";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    command.args(["time", "--children", "--region", "work", "--json", "--", "sh", "-c", script]);
+    let output = command.current_dir(program.folder.path()).output().expect("running lineup");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(counts(&report, 0), [100 + 20 + 3 + 4000, 0, 0, 0], "{report}");
+    // The shell, and the program four times.
+    assert_eq!(report["processes"], 5, "{report}");
+    assert!(["done 100", "done 3", "done 4000"].iter().all(|line| said.contains(line)), "{said}");
+}
+
+#[test]
 fn libraries_that_take_each_others_place_are_timed() {
     let library = |factor: &str| {
         format!(

@@ -6,6 +6,7 @@ use super::memory::Memory;
 use super::output::Output;
 use super::pace;
 use super::refused;
+use super::times::{self, TimedRegion};
 use crate::companions;
 use crate::error::Result;
 use crate::recorder::rights;
@@ -35,9 +36,27 @@ pub(super) struct Lives {
     seen: Vec<u64>,
     unwatched: Vec<u64>,
     threads: u64,
+    /// Where calls are timed: their times by region.
+    times: Option<Vec<TimedRegion>>,
+    /// And what of them is to be known.
+    said: Vec<String>,
 }
 
 impl Lives {
+    /// The times of a region's calls until now, of all processes.
+    pub(super) fn times(&self, number: usize) -> TimedRegion {
+        let ended = self.times.as_ref().and_then(|times| times.get(number)).cloned();
+        self.memories
+            .iter()
+            .fold(ended.unwrap_or_default(), |all, memory| all.and(times::sums(memory, number)))
+    }
+
+    /// What is to be known of all processes whose calls were timed.
+    pub(super) fn said(&self) -> Vec<String> {
+        let lives = self.memories.iter().flat_map(|memory| times::said(memory));
+        self.said.iter().cloned().chain(lives).collect()
+    }
+
     /// Calls of a region that were made until now.
     pub(super) fn seen(&self, number: usize) -> u64 {
         let lives = self.memories.iter().map(|memory| memory.region(number, region::CALLS));
@@ -68,6 +87,12 @@ impl Lives {
             self.unwatched[number] += memory.region(number, region::UNWATCHED);
         }
         self.threads += memory.word(word::NEXT_THREAD);
+        if let Some(all) = &mut self.times {
+            for (number, all) in all.iter_mut().enumerate() {
+                *all = std::mem::take(all).and(times::sums(memory, number));
+            }
+            self.said.extend(times::said(memory));
+        }
         self.memories.retain(|other| !Arc::ptr_eq(other, memory));
     }
 }
@@ -89,6 +114,7 @@ pub(super) struct Followers<'a> {
     looked_at: Instant,
     /// Calls of a region that are recorded in a second at most, in each process.
     calls_per_second: Option<u64>,
+    is_timed: bool,
 }
 
 impl<'a> Followers<'a> {
@@ -98,7 +124,14 @@ impl<'a> Followers<'a> {
         let first = (ProcessId(0), Origin::Started);
         let all = vec![Follower::new(memory.clone(), plan, output.clone(), first)];
         let none = vec![0; plan.header.regions.len()];
-        let lives = Lives { memories: vec![memory.clone()], seen: none.clone(), unwatched: none, threads: 0 };
+        let lives = Lives {
+            memories: vec![memory.clone()],
+            seen: none.clone(),
+            unwatched: none,
+            threads: 0,
+            times: None,
+            said: Vec::new(),
+        };
         Followers {
             plan,
             output,
@@ -110,6 +143,7 @@ impl<'a> Followers<'a> {
             ran: Vec::new(),
             looked_at: Instant::now(),
             calls_per_second: None,
+            is_timed: false,
         }
     }
 
@@ -117,6 +151,14 @@ impl<'a> Followers<'a> {
     pub(super) fn keep_pace(&mut self, calls_per_second: Option<u64>) {
         self.calls_per_second = calls_per_second;
         self.all.iter_mut().for_each(|follower| follower.keep_pace(calls_per_second));
+    }
+
+    /// Calls are timed: there is no log.
+    pub(super) fn are_timed(&mut self) {
+        self.is_timed = true;
+        self.first().is_timed = true;
+        let mut lives = self.lives();
+        lives.times = Some(vec![TimedRegion::default(); lives.seen.len()]);
     }
 
     /// The first process's log.
@@ -176,6 +218,7 @@ impl<'a> Followers<'a> {
             let mut follower = Follower::new(memory.clone(), self.plan, self.output.clone(), origin);
             follower.process.began_at = first.word(word::CLOCK);
             follower.keep_pace(self.calls_per_second);
+            follower.is_timed = self.is_timed;
             self.all.push(follower);
             self.lives().memories.push(memory.clone());
             first.give(self.asked, &memory);
@@ -207,7 +250,9 @@ impl<'a> Followers<'a> {
             self.found.append(&mut follower.found);
             self.take_told(&follower.memory.clone());
             let memory = follower.memory.clone();
-            follower.finish(Vec::new())?;
+            if !self.is_timed {
+                follower.finish(Vec::new())?;
+            }
             self.lives().forget(&memory);
         }
         Ok(())
@@ -227,6 +272,13 @@ impl<'a> Followers<'a> {
     /// Processes that were followed.
     pub(super) fn processes(&self) -> u64 {
         self.asked + 1
+    }
+
+    /// Programs that were started, and whose calls were not timed.
+    pub(super) fn untimed(&mut self) -> Vec<Unfollowed> {
+        let memories: Vec<_> = self.all.iter().map(|follower| follower.memory.clone()).collect();
+        memories.iter().for_each(|memory| self.take_told(memory));
+        unfollowed(std::mem::take(&mut self.told), std::mem::take(&mut self.ran))
     }
 
     /// Writes what has waited, and the counts. `follows` when started programs were to be followed.

@@ -67,7 +67,7 @@ impl Memory {
     /// Memory for another process, of which the same is wanted.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
         let memory = Memory::new()?;
-        for number in [word::MULTIPLIER, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE] {
+        for number in [word::MODE, word::MULTIPLIER, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE] {
             memory.set(number, other.word(number));
         }
         Ok(memory)

@@ -2,7 +2,7 @@
 
 use super::followers::Followers;
 use super::memory::Memory;
-use super::{Task, find, refuse, refused};
+use super::{Task, find, refuse};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::Finished;
@@ -10,7 +10,7 @@ use crate::recorder::{self, RecordRequest, Subject, regions};
 use lineup_recording::native::{chunk, timed, word};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The times of one region's calls, in cycles of the processor's counter.
@@ -57,6 +57,8 @@ pub struct Times {
     pub cycles_per_second: f64,
     /// The counter when the program began.
     pub begun_at: u64,
+    /// Processes whose calls were timed.
+    pub processes: u64,
     /// How long the program ran.
     pub elapsed: Duration,
     /// How it ended.
@@ -65,7 +67,8 @@ pub struct Times {
     pub notes: Vec<String>,
 }
 
-/// Runs a program and times calls of its functions. Of the request count its run, its regions, `stop_after` and the streams.
+/// Runs a program and times calls of its functions. Of the request count its run, its regions, `stop_after`, whether children
+/// are followed, and the streams.
 ///
 /// # Errors
 /// When a function cannot be timed, and when none was called.
@@ -90,12 +93,14 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
     let mut followers = Followers::new(&memory, &plan, task.output);
-    followers.first().is_timed = true;
-    let made = |number: usize| sums(&memory, number).buckets.iter().sum();
+    followers.are_timed();
+    let lives = followers.lives.clone();
+    let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = |number: usize| lives().times(number).buckets.iter().sum();
     let begun = Instant::now();
     let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     let elapsed = begun.elapsed();
-    if let Some(refused) = refused(&memory, &plan) {
+    if let Some(refused) = lives().refused(&plan) {
         return Err(Error::Start(refused));
     }
     interrupts.check()?;
@@ -104,23 +109,30 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     if memory.word(word::STATE) == 0 {
         return refuse(format!("{} did not load what times its calls", subject.program().display()));
     }
-    if let Some((_, region)) =
-        plan.header.regions.iter().find(|(id, _)| !followers.first().found.contains(&id.0))
-    {
+    let found = followers.found();
+    if let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| !found.contains(&id.0)) {
         regions::check_known(&region.name, subject.debug())?;
         let why = format!("no file that the program mapped has a function {}", region.name);
         return Err(Error::Region(why));
     }
     let named = |(number, (_, region)): (usize, (_, &lineup_model::region::Region))| TimedRegion {
         name: region.name.clone(),
-        ..sums(&memory, number)
+        ..lives().times(number)
     };
     let regions: Vec<TimedRegion> = plan.header.regions.iter().enumerate().map(named).collect();
     if regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
         return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
     }
-    notes.extend(said(&memory));
+    notes.extend(lives().said());
     notes.append(&mut followers.first().notes);
+    if request.children {
+        notes.extend(
+            followers
+                .untimed()
+                .into_iter()
+                .map(|program| format!("calls in {} were not timed: it {}", program.program, program.why)),
+        );
+    }
     Ok(Times {
         regions,
         stamps: sums(&memory, timed::STAMPS),
@@ -128,6 +140,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         cycles_per_second: memory.word(word::CYCLES) as f64 * 1e9
             / memory.word(word::NANOSECONDS).max(1) as f64,
         begun_at: memory.word(word::BEGUN_AT),
+        processes: followers.processes(),
         elapsed,
         finished,
         notes,
@@ -135,7 +148,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
 }
 
 /// What the summary adds in words.
-fn said(memory: &Memory) -> Vec<String> {
+pub(super) fn said(memory: &Memory) -> Vec<String> {
     let count = |number, what: &str| {
         Some(memory.word(number)).filter(|count| *count > 0).map(|count| format!("{what}: {count}"))
     };
@@ -145,8 +158,24 @@ fn said(memory: &Memory) -> Vec<String> {
     forked.into_iter().chain(passed).chain(memory.notes()).collect()
 }
 
-/// One region's words, of all threads.
-fn sums(memory: &Memory, region: usize) -> TimedRegion {
+impl TimedRegion {
+    /// These calls and others of the same region.
+    pub(super) fn and(mut self, other: TimedRegion) -> TimedRegion {
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.most = self.most.max(other.most);
+        self.left += other.left;
+        self.inner += other.inner;
+        self.jumped += other.jumped;
+        self.marks.extend(other.marks);
+        self.marks.sort_by_key(|mark| mark.begun_at);
+        self
+    }
+}
+
+/// One region's words, of all threads of a process.
+pub(super) fn sums(memory: &Memory, region: usize) -> TimedRegion {
     let mut sum = TimedRegion { buckets: vec![0; timed::BUCKETS], ..TimedRegion::default() };
     let field = |table: &[u64], number: usize| table.get(number).copied().unwrap_or_default();
     for number in 0..chunk::COUNT {
