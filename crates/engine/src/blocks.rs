@@ -4,13 +4,16 @@ use crate::addresses::{Map, Set};
 use crate::cache::Cache;
 use crate::engine::Engine;
 use crate::gates;
+use crate::holdings;
 use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
+use crate::system;
 use crate::translate::{Task, Translated, Ways, translate};
 use lineup_recording::native::{Definition, note, sieve};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
 /// Bytes of code looked at for one block.
@@ -26,6 +29,19 @@ pub(crate) struct Block {
     pub(crate) body: u64,
     /// Where its code ends in the program.
     end: u64,
+    /// Of code that the program may change: what it was made from. Such a block hands over to the engine first.
+    made_from: Option<Arc<[u8]>>,
+}
+
+impl Block {
+    /// Whether the program's code at an address is still what the block was made from.
+    fn is_current(&self, pc: u64) -> bool {
+        let Some(made_from) = &self.made_from else { return true };
+        let mut now = vec![0; (self.end - pc) as usize];
+        let own = made_from.get(..now.len());
+        // Another thread may unmap it meanwhile.
+        system::read_memory(pc, &mut now) == now.len() && own == Some(&now)
+    }
 }
 
 /// Blocks, and what they are made from.
@@ -33,6 +49,8 @@ pub(crate) struct Blocks {
     pub(crate) cache: Cache,
     blocks: BTreeMap<u64, Block>,
     pub(crate) links: Vec<u64>,
+    /// Other blocks of code that the program has changed, as it was at other times.
+    versions: Map<Vec<Block>>,
     /// Addresses of blocks in the program, by where they begin in the cache.
     places: BTreeMap<u64, u64>,
     leaves: Map<u64>,
@@ -56,6 +74,7 @@ impl Blocks {
         Blocks {
             cache,
             blocks: BTreeMap::new(),
+            versions: Map::default(),
             links: Vec::new(),
             places: BTreeMap::new(),
             leaves: Map::default(),
@@ -70,19 +89,28 @@ impl Blocks {
         }
     }
 
-    /// The program's code at an address, as it was before entries were patched.
-    fn bytes(&mut self, pc: u64) -> Option<Vec<u8>> {
-        let find =
-            |mappings: &[Mapping]| mappings.iter().find(|mapping| mapping.range.contains(&pc)).cloned();
+    /// The program's code at an address, as it was before entries were patched, and whether nothing writes to it.
+    fn bytes(&mut self, pc: u64) -> Option<(Vec<u8>, bool)> {
+        let find = |mappings: &[Mapping]| {
+            let found = mappings.iter().find(|mapping| mapping.range.contains(&pc));
+            found.filter(|mapping| mapping.is_code).cloned()
+        };
         let known = find(&self.mappings).filter(|mapping| mapping.is_fixed_code);
         let mapping = known.or_else(|| {
             self.mappings = maps::read();
-            find(&self.mappings).filter(|mapping| mapping.is_fixed_code)
+            find(&self.mappings)
         })?;
         let end = mapping.range.end.min(pc + MOST_CODE_BYTES);
+        let length = (end - pc) as usize;
+        if !mapping.is_fixed_code {
+            let mut bytes = vec![0; length];
+            let read = if holdings::hold(pc) { 0 } else { system::read_memory(pc, &mut bytes) };
+            bytes.truncate(read);
+            return (read > 0).then_some((bytes, false));
+        }
         // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
         // in a recorded call would have to be in it.
-        let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, (end - pc) as usize) }.to_vec();
+        let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, length) }.to_vec();
         for patch in &self.patches {
             for (offset, byte) in patch.original.iter().enumerate() {
                 let place = (patch.pc + offset as u64).wrapping_sub(pc) as usize;
@@ -91,7 +119,7 @@ impl Blocks {
                 }
             }
         }
-        Some(bytes)
+        Some((bytes, true))
     }
 
     /// The block at an address, made when there is none; `None` when it cannot be.
@@ -99,13 +127,35 @@ impl Blocks {
         if let Some(block) = self.blocks.get(&pc) {
             return Some(block.clone());
         }
-        let Some(bytes) = self.bytes(pc) else {
+        let block = self.make(engine, pc)?;
+        self.blocks.insert(pc, block.clone());
+        Some(block)
+    }
+
+    /// As [`Blocks::block`], made from the program's code as it is now.
+    pub(crate) fn current(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
+        let first = self.block(engine, pc)?;
+        if first.is_current(pc) {
+            return Some(first);
+        }
+        let others = self.versions.get(&pc).into_iter().flatten();
+        if let Some(other) = others.into_iter().find(|block| block.is_current(pc)) {
+            return Some(other.clone());
+        }
+        let block = self.make(engine, pc)?;
+        self.versions.entry(pc).or_default().push(block.clone());
+        Some(block)
+    }
+
+    /// Makes a block.
+    fn make(&mut self, engine: &Engine, pc: u64) -> Option<Block> {
+        let Some((bytes, is_fixed)) = self.bytes(pc) else {
             engine.shared.note(&format!(
-                "code at {pc:#x} lies in no file: calls that run it are recorded up to there"
+                "there is no code at {pc:#x} that can be read: calls that run it are recorded up to there"
             ));
             return None;
         };
-        let mut translated = self.translated(engine, &bytes, pc);
+        let mut translated = self.translated(engine, &bytes, pc, is_fixed);
         for unlogged in &translated.unlogged {
             let what = if unlogged.is_lost {
                 "is where recording of its call ended"
@@ -133,10 +183,9 @@ impl Blocks {
             self.calls.insert(next, ways.map(|place| start + place as u64));
         }
         let end = pc + (translated.definition.code.len() as u64).max(1);
-        let block = Block { start, body: start + translated.body as u64, end };
         self.places.insert(start, pc);
-        self.blocks.insert(pc, block.clone());
-        Some(block)
+        let made_from = (!is_fixed).then(|| bytes.into());
+        Some(Block { start, body: start + translated.body as u64, end, made_from })
     }
 
     /// Notes what a block is made of, and puts its numbers into its code; false when there is no room.
@@ -174,12 +223,12 @@ impl Blocks {
             })
     }
 
-    fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64) -> Translated {
+    fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64, is_fixed: bool) -> Translated {
         translate(&Task {
             bytes,
             pc,
             slots: engine.slots,
-            is_entry: self.entries.contains(&pc),
+            is_entry: !is_fixed || self.entries.contains(&pc),
             whole: engine.whole.as_ref().map(|whole| &whole.blocks),
         })
     }
@@ -187,8 +236,15 @@ impl Blocks {
     /// The block that holds an address of the cache: where it begins there, and the block as it was made.
     pub(crate) fn around(&mut self, engine: &Engine, address: u64) -> Option<(u64, Translated)> {
         let (start, pc) = self.places.range(..=address).next_back().map(|(start, pc)| (*start, *pc))?;
-        let bytes = self.bytes(pc)?;
-        let translated = self.translated(engine, &bytes, pc);
+        let versions = self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten());
+        let own = versions.into_iter().find(|block| block.start == start)?.made_from.clone();
+        let translated = match own {
+            Some(made_from) => self.translated(engine, &made_from, pc, false),
+            None => {
+                let (bytes, is_fixed) = self.bytes(pc)?;
+                self.translated(engine, &bytes, pc, is_fixed)
+            }
+        };
         (address < start + translated.code.len() as u64).then_some((start, translated))
     }
 
@@ -199,9 +255,11 @@ impl Blocks {
         let gone: Vec<(u64, Block)> = self.blocks_in(range).map(|(pc, block)| (*pc, block.clone())).collect();
         for (pc, block) in &gone {
             self.blocks.remove(pc);
-            self.places.remove(&block.start);
             self.leaves.remove(pc);
-            self.lead_again(engine, *pc, block);
+            for version in self.versions.remove(pc).into_iter().flatten().chain([block.clone()]) {
+                self.places.remove(&version.start);
+                self.lead_again(engine, *pc, &version);
+            }
         }
         self.entries.retain(|pc| !range.contains(pc));
         self.moved.retain(|pc, _| !range.contains(pc));

@@ -64,13 +64,13 @@ impl Engine {
             signals::set_handler(registers);
             registers.rcx = slots.pc;
             slots.resume_pc = slots.pc;
-            return self.find(slots, slots.pc, |block| block.start);
+            return self.find(slots, slots.pc);
         }
         if registers.rax as i64 == libc::SYS_mmap && registers.rdx & libc::PROT_EXEC as u64 != 0 {
             map(self, registers);
             registers.rcx = slots.pc;
             slots.resume_pc = slots.pc;
-            return self.find(slots, slots.pc, |block| block.start);
+            return self.find(slots, slots.pc);
         }
         if registers.rax as i64 == libc::SYS_exit {
             // The thread ends here, and does not come back.

@@ -1,8 +1,7 @@
 //! What the gate out of the cache calls: finds or makes the block that comes next.
 
-use crate::allocations::Allocations;
 use crate::attach;
-use crate::blocks::{Block, Blocks};
+use crate::blocks::Blocks;
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::restore;
@@ -11,13 +10,10 @@ use crate::sieve;
 use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
+use crate::threads::Retired;
 use lineup_recording::native::{chunk, record, word};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
-
-/// Places of indirect jumps that a thread keeps: by the lower 16 bits of their address, two words each.
-const TABLE_BYTES: usize = (1 << 16) * 16;
-const STACK_BYTES: usize = 1 << 18;
 
 /// The engine of this process.
 pub(crate) struct Engine {
@@ -49,31 +45,6 @@ pub(crate) struct Whole {
     pub(crate) retired: Lock<Vec<Retired>>,
 }
 
-/// What a thread had, which another may have when it is gone.
-pub(crate) struct Retired {
-    owner: u64,
-    memory: ThreadMemory,
-}
-
-/// Where a thread's memory lies.
-#[derive(Clone, Copy)]
-struct ThreadMemory {
-    stack: usize,
-    table: usize,
-    /// When the whole program is recorded.
-    sieve: Option<(u64, sieve::Held)>,
-}
-
-/// What the engine keeps of a thread.
-pub(crate) struct Thread {
-    number: u64,
-    /// The chunk that it fills, and where that begins; `None` between calls when there are few.
-    chunk: Option<(usize, u64)>,
-    memory: ThreadMemory,
-    /// When a whole program's allocations are noted.
-    allocations: Option<Allocations>,
-}
-
 const UNREAD: &str = "the log was not read for some seconds";
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -87,14 +58,6 @@ pub(crate) fn get() -> Option<&'static Engine> {
 pub(crate) fn set(engine: Engine) -> Option<&'static Engine> {
     ENGINE.set(engine).ok()?;
     ENGINE.get()
-}
-
-impl Whole {
-    /// What a thread had that is gone.
-    fn take_retired(&self) -> Option<Retired> {
-        let is_gone = |retired: &Retired| !system::is_thread(retired.owner);
-        self.retired.with(|all| all.iter().position(is_gone).map(|place| all.swap_remove(place)))
-    }
 }
 
 /// Called by the gate, on the engine's stack.
@@ -133,13 +96,13 @@ impl Engine {
                     && self.has_chunk(slots)
                     && self.enter(slots);
                 match is_begun {
-                    true => self.find(slots, pc, |block| block.body),
+                    true => self.go_into(slots, pc),
                     false => self.leave(slots, pc),
                 }
             }
             reason::INNER => self.inner(slots),
             reason::FULL => match self.make_room(slots) {
-                true => self.find(slots, pc, |block| block.body),
+                true => self.go_into(slots, pc),
                 false => self.leave(slots, pc),
             },
             reason::LEAVE => {
@@ -153,18 +116,18 @@ impl Engine {
             reason::BEGIN => {
                 is_first = true;
                 match self.begin_thread(slots) && self.has_chunk(slots) {
-                    true => self.find(slots, pc, |block| block.start),
+                    true => self.find(slots, pc),
                     false => self.leave(slots, pc),
                 }
             }
             reason::SYSTEM_CALL => self.system_call(slots, registers),
             reason::RETURNED => match self.log_time(slots) {
-                true => self.find(slots, pc, |block| block.start),
+                true => self.find(slots, pc),
                 false => self.leave(slots, pc),
             },
             reason::ALONE => self.use_alone(slots),
             reason::ALLOCATION => self.note_allocation(slots, registers),
-            _ => self.find(slots, pc, |block| block.start),
+            _ => self.find(slots, pc),
         };
         slots.resume = resume;
         if is_first {
@@ -174,7 +137,7 @@ impl Engine {
     }
 
     /// Where the program goes on in the cache, with what led there linked to it.
-    pub(crate) fn find(&self, slots: &mut Slots, pc: u64, part: impl Fn(&Block) -> u64) -> u64 {
+    pub(crate) fn find(&self, slots: &mut Slots, pc: u64) -> u64 {
         if pc == signals::after_handler() {
             return self.leave(slots, pc);
         }
@@ -197,51 +160,15 @@ impl Engine {
                 (place as *mut u64).add(1).write(block.start);
             }
         }
-        part(&block)
+        block.start
     }
 
-    /// A thread is met for the first time. False when there is no memory for it.
-    fn begin_thread(&self, slots: &mut Slots) -> bool {
-        let Some(memory) = self.thread_memory() else {
-            // The stack of threads that are not known is used under its lock alone.
-            slots.own_stack = 0;
-            return false;
-        };
-        let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
-        let notes = self.whole.is_some() && self.shared.has_allocators();
-        let allocations = notes.then(Allocations::new);
-        let thread = Thread { number, chunk: None, memory, allocations };
-        if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
-            whole.blocks.sieves.begin(slots, sieve, held);
-        }
-        slots.owner = system::thread();
-        slots.own_stack = (memory.stack + STACK_BYTES) as u64;
-        slots.vectors = memory.stack as u64;
-        slots.table = memory.table as u64;
-        slots.gate = self.gate;
-        slots.all = u64::MAX;
-        slots.thread = Box::into_raw(Box::new(thread)) as u64;
-        // SAFETY: the key is ours; it belongs to the first 32, for which the C library keeps room in every thread, so
-        // that nothing is allocated.
-        unsafe { libc::pthread_setspecific(self.thread_key, slots.thread as *const libc::c_void) };
-        true
-    }
-
-    /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
-    fn thread_memory(&self) -> Option<ThreadMemory> {
-        let fresh = |sieve| {
-            let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?);
-            Some(ThreadMemory { stack: stack as usize, table: table as usize, sieve })
-        };
-        let Some(whole) = &self.whole else { return fresh(None) };
-        if let Some(retired) = whole.take_retired() {
-            return Some(retired.memory);
-        }
-        let Some(sieve) = self.shared.take_sieve() else {
-            self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
-        fresh(Some((sieve, whole.blocks.sieves.hold()?)))
+    /// Where a block goes on when it has handed over before anything of it was done. The program may have changed its code.
+    fn go_into(&self, slots: &mut Slots, pc: u64) -> u64 {
+        let signals = system::block_signals();
+        let found = self.code.with(|code| code.current(self, pc));
+        system::restore_signals(signals);
+        found.map_or_else(|| self.lose(slots, pc), |block| block.body)
     }
 
     /// Sees to a chunk for the thread. False when there is none soon: then this call is not recorded.
@@ -275,18 +202,6 @@ impl Engine {
         if let Some((chunk, start)) = self.thread(slots).and_then(|thread| thread.chunk.take()) {
             self.shared.submit_chunk(chunk, slots.log - start);
         }
-    }
-
-    /// The thread is about to end in the cache: what it has is for another, once it is gone.
-    pub(crate) fn retire(&self, slots: &mut Slots) {
-        let Some(whole) = self.whole.as_ref().filter(|_| slots.thread != 0) else { return };
-        // SAFETY: made by `begin_thread`, and nobody else's.
-        let thread = unsafe { Box::from_raw(slots.thread as *mut Thread) };
-        slots.thread = 0;
-        let owner = slots.owner;
-        let signals = system::block_signals();
-        whole.retired.with(|all| all.push(Retired { owner, memory: thread.memory }));
-        system::restore_signals(signals);
     }
 
     /// Whether this call may be recorded where only so many a second are: it is one of them then.
@@ -335,7 +250,7 @@ impl Engine {
                 return self.leave(slots, pc);
             }
         }
-        self.find(slots, pc, |block| block.body)
+        self.go_into(slots, pc)
     }
 
     fn regions_of(&self, pc: u64) -> Option<u64> {
@@ -353,11 +268,6 @@ impl Engine {
         }
         write(slots, words);
         true
-    }
-
-    fn thread<'a>(&self, slots: &Slots) -> Option<&'a mut Thread> {
-        // SAFETY: null or made by `begin_thread`, and used by its thread alone.
-        unsafe { (slots.thread as *mut Thread).as_mut() }
     }
 
     /// An instruction that stands alone was executed: its block goes on.
@@ -385,8 +295,7 @@ impl Engine {
             is_written
         });
         match is_written {
-            // SAFETY: all bits are words.
-            true => unsafe { slots.own.sieve.back },
+            true => self.go_into(slots, slots.pc),
             false => self.leave(slots, slots.pc),
         }
     }
@@ -491,25 +400,4 @@ fn write(slots: &mut Slots, words: &[u64]) {
 /// Whether the thread's chunk is full.
 fn is_full(slots: &Slots) -> bool {
     slots.log >> 16 & 0xff != 0
-}
-
-/// A thread ends: what it had is given back.
-pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
-    let (Some(engine), false) = (get().filter(|engine| engine.is_on()), thread.is_null()) else { return };
-    // SAFETY: this thread's own; it is not in the cache, since the C library calls this natively.
-    let slots = unsafe { &mut *gates::slots() };
-    if slots.thread != thread as u64 || slots.busy == 1 {
-        return;
-    }
-    slots.busy = 1;
-    // SAFETY: made by `begin_thread`, and nobody else's.
-    let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };
-    if let Some((chunk, start)) = thread.chunk {
-        engine.shared.submit_chunk(chunk, slots.log - start);
-    }
-    slots.thread = 0;
-    slots.own_stack = 0;
-    system::unmap(thread.memory.stack as *mut u8, STACK_BYTES);
-    system::unmap(thread.memory.table as *mut u8, TABLE_BYTES);
-    slots.busy = 0;
 }

@@ -48,6 +48,13 @@ pub(crate) fn each(mut work: impl FnMut(u64, u64)) {
     HOLDINGS.with(|holdings| holdings.all[..holdings.count].iter().for_each(|(at, bytes)| work(*at, *bytes)));
 }
 
+/// Whether an address lies in any of it.
+pub(crate) fn hold(address: u64) -> bool {
+    let mut found = false;
+    each(|at, bytes| found |= address.wrapping_sub(at) < bytes);
+    found
+}
+
 /// Gives all of it back. Nothing of the engine may run after it but what ends here.
 ///
 /// # Safety
@@ -71,7 +78,7 @@ mod tests {
             found
         };
         let at = system::memory(8192).unwrap();
-        assert!(holds(at as u64));
+        assert!(holds(at as u64) && hold(at as u64 + 8191) && !hold(at as u64 + 8192));
         system::unmap(at, 8192);
         assert!(!holds(at as u64) && are_known());
     }

@@ -41,6 +41,7 @@ mod signals;
 mod stamps;
 mod start;
 mod system;
+mod threads;
 
 /// Nothing here takes memory from the program's allocator.
 #[global_allocator]

@@ -9,6 +9,8 @@ pub(crate) struct Mapping {
     pub(crate) range: Range<u64>,
     /// Code of a file, or of the kernel, that nothing writes to.
     pub(crate) is_fixed_code: bool,
+    /// Code, whoever writes it.
+    pub(crate) is_code: bool,
     /// It maps a file.
     pub(crate) is_of_file: bool,
     /// The file, or what the kernel calls the memory.
@@ -36,6 +38,7 @@ fn mapping(line: &str) -> Option<Mapping> {
     Some(Mapping {
         range: address(start)?..address(end)?,
         is_fixed_code,
+        is_code: permissions.starts_with('r') && permissions.as_bytes().get(2) == Some(&b'x'),
         is_of_file: path.starts_with('/'),
         path: path.to_owned(),
         offset: address(offset)?,
@@ -84,6 +87,10 @@ mod tests {
     #[test]
     fn code_that_may_change_is_told_from_that_of_files() {
         let fixed = |line| mapping(line).is_some_and(|mapping| mapping.is_fixed_code);
+        let code = |line| mapping(line).is_some_and(|mapping| mapping.is_code);
+        assert!(code("1000-2000 r-xp 00001000 08:01 11    /bin/true"));
+        assert!(code("1000-2000 rwxp 00000000 00:00 0"));
+        assert!(!code("1000-2000 rw-p 00000000 00:00 0    [heap]"));
         assert!(fixed("1000-2000 r-xp 00001000 08:01 11    /bin/true"));
         assert!(fixed("7000-8000 r-xp 00000000 00:00 0    [vdso]"));
         assert!(!fixed("1000-2000 rwxp 00001000 08:01 11    /bin/true"));
@@ -92,7 +99,8 @@ mod tests {
     }
 
     fn at(start: u64, end: u64) -> Mapping {
-        Mapping { range: start..end, is_fixed_code: false, is_of_file: false, path: String::new(), offset: 0 }
+        let (is_fixed_code, is_code, is_of_file) = (false, false, false);
+        Mapping { range: start..end, is_fixed_code, is_code, is_of_file, path: String::new(), offset: 0 }
     }
 
     #[test]

@@ -414,6 +414,7 @@ mod tests {
         let mapping = |start: u64, path: &str| maps::Mapping {
             range: start..start + 0x1000,
             is_fixed_code: true,
+            is_code: true,
             is_of_file: path.starts_with('/'),
             path: path.into(),
             offset: 0,

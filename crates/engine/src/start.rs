@@ -8,7 +8,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
-use crate::{ends, lock, patch, stamps, system};
+use crate::{ends, lock, patch, stamps, system, threads};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -166,7 +166,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let slots = places.slots;
     let mut thread_key = 0;
     let mode = shared.word(word::MODE).load(Ordering::Relaxed);
-    let end_thread = if mode == timed::MODE { stamps::end_thread } else { engine::end_thread };
+    let end_thread = if mode == timed::MODE { stamps::end_thread } else { threads::end_thread };
     // SAFETY: the key is ours; the function lives as long as the library, which takes the key back before it goes.
     if unsafe { libc::pthread_key_create(&raw mut thread_key, Some(end_thread)) } != 0 || thread_key >= 32 {
         return give_up(&shared, "the C library has no room for what is kept of a thread");

@@ -140,7 +140,7 @@ pub struct Task<'a> {
     pub pc: u64,
     /// Distance of the thread's slots from its base.
     pub slots: i32,
-    /// A watched function begins there, or, when the whole program is recorded, the engine is handed over to there first.
+    /// The block hands over to the engine first: a watched function begins there, or the program may change its code.
     pub is_entry: bool,
     /// When the whole program is recorded: then blocks count themselves, and no call ends.
     pub whole: Option<&'a Whole>,
@@ -249,10 +249,9 @@ impl Block<'_> {
         self.out.definition.lengths = self.steps.iter().map(|step| step.instruction.len() as u8).collect();
         let length = usize::try_from(self.end - self.task.pc).unwrap_or(0);
         self.out.definition.code = self.task.bytes[..length].to_vec();
-        if self.task.is_entry && self.task.whole.is_some() {
-            self.hand_over_first();
-        } else if self.task.is_entry {
-            self.leave_for(reason::INNER, self.task.pc);
+        if self.task.is_entry {
+            let is_whole = self.task.whole.is_some();
+            self.leave_for(if is_whole { reason::ALLOCATION } else { reason::INNER }, self.task.pc);
         }
         self.out.body = self.code.here();
         if self.ending == Ending::Lost {

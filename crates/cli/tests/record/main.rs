@@ -34,3 +34,5 @@ mod times;
 mod transparent;
 #[cfg(target_arch = "x86_64")]
 mod whole;
+#[cfg(target_arch = "x86_64")]
+mod written;

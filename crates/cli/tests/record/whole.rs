@@ -3,6 +3,7 @@
 use crate::engines::SAME_LIBRARY;
 use crate::program::{Program, Recorded, X86_64, build, c, cpp};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Instructions, loads and stores by file and line of code. Blocks are cut elsewhere by each engine, and never across lines.
 fn by_line(recorded: &Recorded, file: &str) -> BTreeMap<u64, [u64; 3]> {
@@ -18,6 +19,16 @@ fn by_line(recorded: &Recorded, file: &str) -> BTreeMap<u64, [u64; 3]> {
     lines
 }
 
+/// As [`by_line`], of code that lies in no file, by its own address.
+pub(crate) fn by_address(recorded: &Recorded, range: Range<u64>) -> BTreeMap<u64, [u64; 3]> {
+    let mut places = BTreeMap::new();
+    for run in recorded.recording.profile.iter().filter(|run| range.contains(&run.pc)) {
+        let sums: &mut [u64; 3] = places.entry(run.pc / 64).or_default();
+        sums.iter_mut().zip([run.instructions, run.loads, run.stores]).for_each(|(sum, own)| *sum += own);
+    }
+    places
+}
+
 fn whole(program: &Program, engine: &str, more: &[&str]) -> Recorded {
     let options = ["--whole-program", "--engine", engine, "--env", SAME_LIBRARY];
     let caches = ["--cache", "l1i=4K,2,64", "--cache", "l1d=4K,2,64", "--cache", "l2=64K,8,64"];
@@ -25,7 +36,7 @@ fn whole(program: &Program, engine: &str, more: &[&str]) -> Recorded {
 }
 
 /// The same lines of the program's own code, with the same counts.
-fn assert_same_counts(program: &Program) -> (Recorded, Recorded) {
+pub(crate) fn assert_same_counts(program: &Program) -> (Recorded, Recorded) {
     let (native, emulated) = (whole(program, "native", &[]), whole(program, "qemu", &[]));
     let (one, other) = (by_line(&native, "/program"), by_line(&emulated, "/program"));
     assert!(one.len() > 5, "{one:?}");

@@ -223,18 +223,6 @@ impl Block<'_> {
         self.code.jump_to_slot(self.slot(way));
     }
 
-    /// Hands over to the engine before anything of the block is done, which then goes on.
-    pub(super) fn hand_over_first(&mut self) {
-        self.code.store_slot(self.slot(at!(counter)), RCX);
-        self.mark(Some(self.task.pc), Held::Counter);
-        let back = self.code.lea_hole(RCX);
-        self.code.store_slot(self.slot(at!(own.sieve.back)), RCX);
-        self.code.load_slot(RCX, self.slot(at!(counter)));
-        self.mark(Some(self.task.pc), Held::Nothing);
-        self.leave_for(reason::ALLOCATION, self.task.pc);
-        self.code.land(back);
-    }
-
     /// A block that stands alone has a record of its own, in the thread's slots: a signal handler may run before it is
     /// whole.
     pub(super) fn begin_record(&mut self) {

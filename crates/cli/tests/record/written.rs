@@ -1,0 +1,92 @@
+//! Code that a program writes while it runs, and writes anew: it is recorded as it is at each time.
+
+use crate::engines::assert_engines_agree;
+use crate::program::{Program, Recorded, X86_64, c, lineup_record};
+use crate::whole::{assert_same_counts, by_address};
+use std::process::Command;
+
+/// Two places for code: one that can be written and executed at once, and one that is either. What is written there
+/// changes `*cell`: an addition, or a loop. A timer's handler runs meanwhile when there is an argument.
+const WRITES_CODE: &str = r#"
+    #define _GNU_SOURCE
+    #include <signal.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    #include <sys/time.h>
+    static long cell[8];
+    typedef long (*function)(long *);
+    static unsigned char *both, *either;
+    static volatile long ticks;
+    static void tick(int signal) { ticks++; }
+    /* add qword [rdi], number; mov rax, [rdi]; ret */
+    static void addition(unsigned char *to, unsigned char number) {
+        unsigned char code[] = {0x48, 0x83, 0x07, number, 0x48, 0x8b, 0x07, 0xc3};
+        memcpy(to, code, sizeof code);
+    }
+    /* mov ecx, times; 1: add [rdi], rcx; dec ecx; jnz 1b; mov rax, [rdi]; ret */
+    static void loop(unsigned char *to, unsigned char times) {
+        unsigned char code[] = {0xb9, times, 0, 0, 0, 0x48, 0x01, 0x0f, 0xff, 0xc9, 0x75, 0xf9, 0x48, 0x8b, 0x07, 0xc3};
+        memcpy(to, code, sizeof code);
+    }
+    static void write_either(int n) {
+        mprotect(either, 4096, PROT_READ | PROT_WRITE);
+        if (n % 2) addition(either, n); else loop(either, n + 1);
+        mprotect(either, 4096, PROT_READ | PROT_EXEC);
+    }
+    __attribute__((noinline)) long work(int n) {
+        long sum = 0;
+        if (n % 3 == 0) addition(both, n % 50);
+        if (n % 7 == 0) loop(both, n % 11 + 2);
+        if (n % 20 == 0) write_either(n % 60);
+        for (int i = 0; i < 3; i++) sum += ((function)both)(&cell[n & 3]) ^ ((function)either)(&cell[4]);
+        return sum * 3 + cell[5];
+    }
+    int main(int count, char **words) {
+        struct itimerval often = {{0, 300}, {0, 300}};
+        int anyone = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+        both = mmap((void *)0x21000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, anyone, -1, 0);
+        either = mmap((void *)0x22000000, 4096, PROT_READ | PROT_WRITE, anyone, -1, 0);
+        if (count > 1) { signal(SIGALRM, tick); setitimer(ITIMER_REAL, &often, 0); }
+        long sum = 0;
+        for (int n = 0; n < 400; n++) sum += work(n);
+        /* Other code at the same place. */
+        munmap(both, 4096);
+        both = mmap((void *)0x21000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, anyone, -1, 0);
+        for (int n = 3; n < 300; n += 3) sum += work(n);
+        for (int n = 0; count > 1 && ticks < 200; n = (n + 1) % 400) { work(n); }
+        cell[6] = sum;
+        printf("sum %lx\n", sum);
+        return 0;
+    }
+"#;
+
+fn program() -> Program {
+    c(X86_64, WRITES_CODE, &["-mgeneral-regs-only", "-fno-tree-vectorize"])
+}
+
+#[test]
+fn calls_go_on_in_code_that_was_written_just_now() {
+    assert_engines_agree(&program(), &["--region", "work", "--calls", "200"]);
+}
+
+#[test]
+fn a_program_is_counted_to_its_end_when_it_writes_code() {
+    let (native, emulated) = assert_same_counts(&program());
+    assert_eq!(native.value("sum"), emulated.value("sum"));
+    let written = |recorded: &Recorded| by_address(recorded, 0x2100_0000..0x2200_1000);
+    assert!(written(&native).len() >= 2, "{:?}", written(&native));
+    assert_eq!(written(&native), written(&emulated));
+}
+
+#[test]
+fn handlers_interrupt_code_that_was_written() {
+    for what in [&["--region", "work"][..], &["--whole-program"]] {
+        let program = program();
+        let with = ["--engine", "native", "--", "./program", "ticks"];
+        let output = lineup_record(program.folder.path(), &[what, &with].concat());
+        let alone = Command::new(program.folder.path().join("program")).output().expect("the program");
+        let (alone, said) = [&alone, &output].map(|output| String::from_utf8_lossy(&output.stdout)).into();
+        assert!(output.status.success() && said.contains(alone.trim()), "{alone}: {said}");
+    }
+}

@@ -1,0 +1,133 @@
+//! What the engine keeps of each thread of the program.
+
+use crate::allocations::Allocations;
+use crate::engine::{self, Engine, Whole};
+use crate::gates;
+use crate::sieve;
+use crate::slots::Slots;
+use crate::system;
+use lineup_recording::native::word;
+use std::sync::atomic::Ordering;
+
+/// Places of indirect jumps that a thread keeps: by the lower 16 bits of their address, two words each.
+const TABLE_BYTES: usize = (1 << 16) * 16;
+const STACK_BYTES: usize = 1 << 18;
+
+/// What a thread had, which another may have when it is gone.
+pub(crate) struct Retired {
+    owner: u64,
+    memory: ThreadMemory,
+}
+
+/// Where a thread's memory lies.
+#[derive(Clone, Copy)]
+struct ThreadMemory {
+    stack: usize,
+    table: usize,
+    /// When the whole program is recorded.
+    sieve: Option<(u64, sieve::Held)>,
+}
+
+/// What the engine keeps of a thread.
+pub(crate) struct Thread {
+    pub(crate) number: u64,
+    /// The chunk that it fills, and where that begins; `None` between calls when there are few.
+    pub(crate) chunk: Option<(usize, u64)>,
+    memory: ThreadMemory,
+    /// When a whole program's allocations are noted.
+    pub(crate) allocations: Option<Allocations>,
+}
+
+impl Whole {
+    /// What a thread had that is gone.
+    fn take_retired(&self) -> Option<Retired> {
+        let is_gone = |retired: &Retired| !system::is_thread(retired.owner);
+        self.retired.with(|all| all.iter().position(is_gone).map(|place| all.swap_remove(place)))
+    }
+}
+
+impl Engine {
+    /// A thread is met for the first time. False when there is no memory for it.
+    pub(crate) fn begin_thread(&self, slots: &mut Slots) -> bool {
+        let Some(memory) = self.thread_memory() else {
+            // The stack of threads that are not known is used under its lock alone.
+            slots.own_stack = 0;
+            return false;
+        };
+        let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
+        let notes = self.whole.is_some() && self.shared.has_allocators();
+        let allocations = notes.then(Allocations::new);
+        let thread = Thread { number, chunk: None, memory, allocations };
+        if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
+            whole.blocks.sieves.begin(slots, sieve, held);
+        }
+        slots.owner = system::thread();
+        slots.own_stack = (memory.stack + STACK_BYTES) as u64;
+        slots.vectors = memory.stack as u64;
+        slots.table = memory.table as u64;
+        slots.gate = self.gate;
+        slots.all = u64::MAX;
+        slots.thread = Box::into_raw(Box::new(thread)) as u64;
+        // SAFETY: the key is ours; it belongs to the first 32, for which the C library keeps room in every thread, so
+        // that nothing is allocated.
+        unsafe { libc::pthread_setspecific(self.thread_key, slots.thread as *const libc::c_void) };
+        true
+    }
+
+    /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
+    fn thread_memory(&self) -> Option<ThreadMemory> {
+        let fresh = |sieve| {
+            let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?);
+            Some(ThreadMemory { stack: stack as usize, table: table as usize, sieve })
+        };
+        let Some(whole) = &self.whole else { return fresh(None) };
+        if let Some(retired) = whole.take_retired() {
+            return Some(retired.memory);
+        }
+        let Some(sieve) = self.shared.take_sieve() else {
+            self.shared.word(word::PASSED_OVER).fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        fresh(Some((sieve, whole.blocks.sieves.hold()?)))
+    }
+
+    /// The thread is about to end in the cache: what it has is for another, once it is gone.
+    pub(crate) fn retire(&self, slots: &mut Slots) {
+        let Some(whole) = self.whole.as_ref().filter(|_| slots.thread != 0) else { return };
+        // SAFETY: made by `begin_thread`, and nobody else's.
+        let thread = unsafe { Box::from_raw(slots.thread as *mut Thread) };
+        slots.thread = 0;
+        let owner = slots.owner;
+        let signals = system::block_signals();
+        whole.retired.with(|all| all.push(Retired { owner, memory: thread.memory }));
+        system::restore_signals(signals);
+    }
+
+    pub(crate) fn thread<'a>(&self, slots: &Slots) -> Option<&'a mut Thread> {
+        // SAFETY: null or made by `begin_thread`, and used by its thread alone.
+        unsafe { (slots.thread as *mut Thread).as_mut() }
+    }
+}
+
+/// A thread ends: what it had is given back.
+pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
+    let (Some(engine), false) = (engine::get().filter(|engine| engine.is_on()), thread.is_null()) else {
+        return;
+    };
+    // SAFETY: this thread's own; it is not in the cache, since the C library calls this natively.
+    let slots = unsafe { &mut *gates::slots() };
+    if slots.thread != thread as u64 || slots.busy == 1 {
+        return;
+    }
+    slots.busy = 1;
+    // SAFETY: made by `begin_thread`, and nobody else's.
+    let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };
+    if let Some((chunk, start)) = thread.chunk {
+        engine.shared.submit_chunk(chunk, slots.log - start);
+    }
+    slots.thread = 0;
+    slots.own_stack = 0;
+    system::unmap(thread.memory.stack as *mut u8, STACK_BYTES);
+    system::unmap(thread.memory.table as *mut u8, TABLE_BYTES);
+    slots.busy = 0;
+}
