@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The C library chooses its string functions by what the processor can do; so both run the same ones.
-pub(crate) const SAME_LIBRARY: &str =
-    "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,-FSRM,-RTM";
+pub(crate) const SAME_LIBRARY: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=\
+     -AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,-FSRM,-RTM,-Prefer_No_VZEROUPPER";
 
 /// A call without what differs between runs: where files, stacks and heaps lie.
 #[derive(PartialEq, Eq)]
