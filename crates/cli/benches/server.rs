@@ -37,7 +37,9 @@ fn main() {
         let turn = |is_sampled: bool| {
             let recorder = is_sampled.then(|| server.sample(&lineup, regions));
             let took = server.serve();
-            recorder.map(stop);
+            if let Some(recorder) = recorder {
+                stop(recorder);
+            }
             took
         };
         let (mut processor, mut wall) = (Vec::new(), Vec::new());
