@@ -27,7 +27,7 @@ pub(crate) struct AdviceOptions {
     lifts: Vec<(String, Option<String>)>,
     /// Allow a type to grow to keep write-shared members apart
     #[arg(long)]
-    allow_growth: bool,
+    pub(crate) allow_growth: bool,
     /// Percentage of a region's cache lines that an edit has to save to be in the patch; below it is listed only
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percentage)]
     least_share: f64,

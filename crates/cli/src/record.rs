@@ -44,6 +44,10 @@ pub(crate) struct Options {
     /// With --calls: record the first ones instead
     #[arg(long, requires = "calls")]
     first: bool,
+    /// With --calls: record 32 calls in a row at a time, so that those of threads that run at the same time overlap, as
+    /// lineup threads needs it
+    #[arg(long, requires = "calls", conflicts_with = "first")]
+    in_runs: bool,
     /// Record at most this many calls of each region in a second, spread over all of them, natively: a server under load
     /// goes on at nearly its own speed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "whole_program", "one_pass", "kernel"])]
@@ -198,7 +202,11 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
 
 impl Options {
     fn selection(&self) -> Selection {
-        if self.first { Selection::First } else { Selection::Spread }
+        match (self.first, self.in_runs) {
+            (true, _) => Selection::First,
+            (false, true) => Selection::Runs,
+            (false, false) => Selection::Spread,
+        }
     }
 }
 

@@ -56,6 +56,11 @@ impl Program<'_> {
 
     /// What `lineup threads` says of it.
     fn threads(&self, more: &[&str]) -> Value {
+        self.threads_of("work", &[], more)
+    }
+
+    /// The same of another function, recorded with more options.
+    fn threads_of(&self, region: &str, recording: &[&str], more: &[&str]) -> Value {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in &self.files {
             std::fs::write(folder.path().join(name), text).expect("a source");
@@ -64,7 +69,7 @@ impl Program<'_> {
             Command::new(self.compiler[0]).args(&self.compiler[1..]).current_dir(folder.path()).output();
         let made = made.expect("a compiler");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        record(folder.path());
+        record_calls(folder.path(), region, recording);
         let arguments = [&["threads", "x.rec", "--json"], more].concat();
         let output =
             installed::lineup().args(arguments).current_dir(folder.path()).output().expect("lineup runs");
@@ -73,9 +78,10 @@ impl Program<'_> {
     }
 }
 
-fn record(folder: &Path) {
+fn record_calls(folder: &Path, region: &str, more: &[&str]) {
     let mut lineup = installed::lineup();
-    lineup.args(["record", "--region", "work", "--engine", "native", "--out", "x.rec", "--", "./program"]);
+    lineup.args(["record", "--region", region, "--engine", "native", "--out", "x.rec"]);
+    lineup.args(more).args(["--", "./program"]);
     let output = lineup.current_dir(folder).output().expect("lineup runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -224,6 +230,22 @@ fn atomics_of_cpp_and_of_rust_are_found() {
         compiler: &["rustc", "-g", "-O", "--edition", "2024", "main.rs", "-o", "program"],
     };
     is_found("Rust", &program.threads(&[]), &["sent", "received"], "part_members");
+}
+
+#[test]
+fn short_calls_of_threads_are_recorded_where_they_overlap() {
+    let program = Program::of_c(c(
+        "static struct counters { volatile long first, second; } counters __attribute__((aligned(64)));
+         __attribute__((noinline)) void step(volatile long *at) { for (int i = 0; i < 50; i++) ++*at; }",
+        "",
+        "for (long i = 0; i < 100000; i++) step(own ? &counters.second : &counters.first);",
+    ));
+    let report = program.threads_of("step", &["--calls", "3000", "--in-runs"], &[]);
+    let threads = report["threads"].as_array().expect("threads");
+    let sum = |field: &str| threads.iter().filter_map(|thread| thread[field].as_u64()).sum::<u64>();
+    assert!((1..=3000).contains(&sum("calls")), "{threads:#?}");
+    assert!(threads.len() == 2 && sum("time_beside_others") > 0, "{threads:#?}");
+    is_found("short calls", &report, &["counters.first", "counters.second"], "part_members");
 }
 
 #[test]

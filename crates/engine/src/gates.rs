@@ -91,6 +91,8 @@ pub(crate) struct Places {
     pub(crate) first_stack: u64,
     pub(crate) first_vectors: u64,
     pub(crate) first_lock: u64,
+    /// See [`lineup_recording::native::word::RUN_SHIFT`].
+    pub(crate) run_shift: u8,
 }
 
 fn vectors(code: &mut Code, instruction: &[u8]) {
@@ -337,6 +339,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.push(RAX);
     code.put(&[0x48, 0x2b, 0x42, 0x10]); // sub rax, [rdx + 16]: the warm-up
     let warms_up = code.jump_if(2);
+    code.put(&[0x48, 0xc1, 0xe8, places.run_shift]); // shr rax, run_shift
     code.put(&[0x48, 0xff, 0xc0]); // inc rax
     code.put(&[0x48, 0x0f, 0xaf, 0x41, 0x08]); // imul rax, [rcx + 8]
     code.put(&[0x48, 0x3b, 0x42, 0x08]); // cmp rax, [rdx + 8]: the bound

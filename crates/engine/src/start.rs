@@ -154,7 +154,7 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         shared.give_up(why);
         None
     };
-    let Some(parts) = parts() else {
+    let Some(parts) = parts(&shared) else {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     };
     shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
@@ -232,7 +232,7 @@ struct Parts {
     signals: Signals,
 }
 
-fn parts() -> Option<Parts> {
+fn parts(shared: &Shared) -> Option<Parts> {
     let mut cache = Cache::new()?;
     let page = system::memory(4096)?;
     if !system::wipe_on_fork(page, 4096) {
@@ -251,6 +251,7 @@ fn parts() -> Option<Parts> {
         first_stack: stack + FIRST_STACK_BYTES as u64,
         first_vectors: stack,
         first_lock: FIRST_LOCK.as_ptr() as u64,
+        run_shift: (shared.word(word::RUN_SHIFT).load(Ordering::Relaxed) & 63) as u8,
     };
     let (unmask, delivers) = gates::unmask(slots);
     let unmask_bytes = unmask.len() as u64;

@@ -1,6 +1,6 @@
 //! Which calls of a region are recorded.
 
-use lineup_recording::{Header, Selection, spread_position};
+use lineup_recording::{CALLS_IN_RUN, Header, Selection};
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,10 @@ impl Picker {
             warmup_calls: header.warmup_calls,
             most: header.max_calls,
             selection: header.selection,
-            bound: AtomicU64::new(header.max_calls.map_or(u64::MAX, |most| bound(most, after_warmup))),
+            bound: AtomicU64::new(header.max_calls.map_or(u64::MAX, |most| {
+                let at_once = if header.selection == Selection::Runs { CALLS_IN_RUN } else { 1 };
+                bound(most, after_warmup, at_once)
+            })),
             taken: Mutex::default(),
         }
     }
@@ -42,7 +45,7 @@ impl Picker {
         match (self.most, self.selection) {
             (None, _) => true,
             (Some(most), Selection::First) => number < most,
-            (Some(most), Selection::Spread) => self.takes_position(spread_position(number), most),
+            (Some(most), spread) => self.takes_position(spread.position(number), most),
         }
     }
 
@@ -80,8 +83,8 @@ impl Picker {
 
 /// A position below which there are at least `most` of `expected` calls, and few more: the multiples of the golden
 /// ratio's fraction are spread so evenly that their number below a bound is what it should be, to the logarithm.
-fn bound(most: u64, expected: u64) -> u64 {
-    let room = u128::from(most) + 8 + 2 * u128::from(expected.max(1).ilog2());
+fn bound(most: u64, expected: u64, at_once: u64) -> u64 {
+    let room = u128::from(most) + u128::from(at_once) * (8 + 2 * u128::from(expected.max(1).ilog2()));
     match u128::from(expected) > room {
         true => u64::try_from((room << 64) / u128::from(expected)).unwrap_or(u64::MAX),
         false => u64::MAX,
@@ -92,6 +95,7 @@ fn bound(most: u64, expected: u64) -> u64 {
 mod tests {
     use super::*;
     use lineup_model::abi::Abi;
+    use lineup_recording::spread_position;
 
     fn header(most: Option<u64>, selection: Selection) -> Header {
         let mut header = Header::new(Abi::X86_64, Vec::new());

@@ -75,6 +75,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
         selection: match cursor.byte()? {
             0 => Selection::Spread,
             1 => Selection::First,
+            2 => Selection::Runs,
             _ => return None,
         },
         max_accesses: cursor.int()?,

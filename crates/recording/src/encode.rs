@@ -407,6 +407,7 @@ impl Encoder {
         out.push(match header.selection {
             Selection::Spread => 0,
             Selection::First => 1,
+            Selection::Runs => 2,
         });
         put(out, header.max_accesses);
         put_texts(out, &header.caches);

@@ -1,6 +1,7 @@
 //! What stands in a recording besides calls: the header, counts, and whole-program profiles.
 
 use crate::sizes::CallSizes;
+use crate::sizes::{CALLS_IN_RUN, spread_position};
 use lineup_model::abi::Abi;
 use lineup_model::access::{CallEnd, ProcessId};
 use lineup_model::region::Regions;
@@ -56,6 +57,21 @@ pub enum Selection {
     Spread,
     /// The first ones.
     First,
+    /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: those of threads that run at the same time
+    /// overlap.
+    Runs,
+}
+
+impl Selection {
+    /// Where a call stands in the order in which calls are recorded under a limit: those with the lowest positions are.
+    /// `number` counts the calls of a region after its warm-up, from 0.
+    pub fn position(self, number: u64) -> u64 {
+        match self {
+            Selection::First => number,
+            Selection::Spread => spread_position(number),
+            Selection::Runs => spread_position(number / CALLS_IN_RUN),
+        }
+    }
 }
 
 /// How a recording was made.

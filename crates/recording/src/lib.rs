@@ -62,7 +62,7 @@ pub use header::{
     Summary, Unfollowed,
 };
 pub use reader::{Reader, Recording, events_of, read_all};
-pub use sizes::{CallSizes, spread_position};
+pub use sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
 pub use window::{Resident, Window, WindowStep};
 pub use writer::Writer;

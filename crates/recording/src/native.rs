@@ -120,6 +120,8 @@ pub mod word {
     pub const UNWOUND: usize = 43;
     /// Not 0 when only so many calls a second are recorded: see [`super::region::ALLOWED`].
     pub const IS_PACED: usize = 44;
+    /// A call's number is divided by two so often before it is multiplied: calls of one position follow each other.
+    pub const RUN_SHIFT: usize = 45;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].

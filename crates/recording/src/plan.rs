@@ -112,6 +112,7 @@ impl Plan {
         lines.put("warmup", header.warmup_calls);
         header.max_calls.iter().for_each(|calls| lines.put("calls", calls));
         lines.put("first", header.selection == Selection::First);
+        lines.put("runs", header.selection == Selection::Runs);
         lines.put("accesses", header.max_accesses);
         header.caches.iter().for_each(|spec| lines.text("cache", spec));
         for (_, region) in header.regions.iter() {
@@ -162,9 +163,9 @@ impl Plan {
             "mode" => header.mode = mode_named(value)?,
             "warmup" => header.warmup_calls = value.parse().ok()?,
             "calls" => header.max_calls = Some(value.parse().ok()?),
-            "first" => {
-                header.selection = if value.parse().ok()? { Selection::First } else { Selection::Spread }
-            }
+            "first" if value.parse().ok()? => header.selection = Selection::First,
+            "runs" if value.parse().ok()? => header.selection = Selection::Runs,
+            "first" | "runs" => {}
             "accesses" => header.max_accesses = value.parse().ok()?,
             "cache" => header.caches.push(unescape(value)?),
             "region" => header.regions.push(Region::named(unescape(value)?)),

@@ -69,6 +69,12 @@ fn rounded(instructions: u64) -> u64 {
     instructions >> shift << shift
 }
 
+/// Calls in a row that are recorded together, see [`crate::Selection::Runs`].
+pub const CALLS_IN_RUN: u64 = 1 << CALLS_IN_RUN_SHIFT;
+
+/// Its logarithm.
+pub const CALLS_IN_RUN_SHIFT: u32 = 5;
+
 /// Where a call stands in the order in which calls are recorded under a limit: the calls with the lowest positions are.
 /// `number` counts the calls of a region after its warm-up, from 0.
 ///

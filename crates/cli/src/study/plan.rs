@@ -185,7 +185,12 @@ impl Plan {
             units: options.advice.units(),
             out: options.out,
             calls: options.calls,
-            selection: if options.first { Selection::First } else { Selection::Spread },
+            selection: match (options.first, options.advice.allow_growth) {
+                (true, _) => Selection::First,
+                // What threads do to each other shows where their calls overlap.
+                (false, true) => Selection::Runs,
+                (false, false) => Selection::Spread,
+            },
             warmup: options.warmup,
             audits: options.audits,
             engine: options.engine.map_or(Engine::Fitting, Engine::from),

@@ -30,7 +30,9 @@ use lineup_model::region::RegionId;
 use lineup_recording::journal::Journal;
 use lineup_recording::native::{Refusal, note, region, state, word};
 use lineup_recording::plan::Plan;
-use lineup_recording::{Header, Mode, ProgramExit, RecordingError, Selection, spread_position};
+use lineup_recording::{
+    CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, RecordingError, Selection, spread_position,
+};
 use memory::Memory;
 use rustix::process::Signal;
 use std::ffi::OsString;
@@ -127,9 +129,11 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let memory = Arc::new(Memory::new()?);
     let multiplier = match plan.header.selection {
         Selection::First => 1,
-        Selection::Spread => spread_position(0),
+        Selection::Spread | Selection::Runs => spread_position(0),
     };
+    let shift = if plan.header.selection == Selection::Runs { CALLS_IN_RUN_SHIFT } else { 0 };
     memory.set(word::MULTIPLIER, multiplier);
+    memory.set(word::RUN_SHIFT, shift.into());
     // Whoever waits for more calls has them counted.
     let is_enough = plan.header.selection == Selection::First
         && plan.header.max_calls.is_some()

@@ -8,7 +8,7 @@ use lineup_recording::journal::{Journal, Pending};
 use lineup_recording::plan::Plan;
 use lineup_recording::{
     Encoder, Ending, Event, Header, Reader, RecordingError, RegionCounts, Selection, Summary, Writer,
-    events_of, spread_position,
+    events_of,
 };
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -136,7 +136,7 @@ impl Found {
             Event::Call(call) => {
                 let Some(region) = self.regions.get_mut(usize::from(call.region.0)) else { return };
                 region.counts.count_end(call.end);
-                if header.max_calls.is_some() && header.selection == Selection::Spread {
+                if header.max_calls.is_some() && header.selection != Selection::First {
                     region.positions.push(position(&call, header));
                 }
             }
@@ -154,10 +154,16 @@ impl Found {
         let most = header.max_calls.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let bound = |region: &mut Region| {
             let last = most.checked_sub(1)?;
-            // What is kept of one window of a whole system has one position.
             region.positions.sort_unstable();
-            region.positions.dedup();
-            (region.positions.len() > most).then(|| region.positions[last])
+            if header.selection != Selection::Runs {
+                // What is kept of one window of a whole system has one position.
+                region.positions.dedup();
+            }
+            let positions = &region.positions;
+            // Of a run whose calls would be too many none is kept, but of the first.
+            let is_cut = |at: &usize| positions.get(at + 1) == positions.get(*at);
+            let kept = (0..=last.min(positions.len())).rev().find(|at| !is_cut(at)).unwrap_or(last);
+            (positions.len() > most).then(|| positions[kept])
         };
         self.regions.iter_mut().map(bound).collect()
     }
@@ -206,7 +212,7 @@ impl Found {
 }
 
 fn position(call: &Call, header: &Header) -> u64 {
-    spread_position(call.sequence.wrapping_sub(header.warmup_calls))
+    header.selection.position(call.sequence.wrapping_sub(header.warmup_calls))
 }
 
 /// Writes the recording anew without the calls beyond their region's bound, and with what stands after the counts.
@@ -324,6 +330,24 @@ mod tests {
         assert!(kept.iter().any(|call| *call < 200) && kept.iter().any(|call| *call > 800), "{kept:?}");
         let counts = recording.summary.expect("the counts").regions[0];
         assert_eq!((counts.seen, counts.recorded), (1000, 10));
+    }
+
+    #[test]
+    fn runs_of_calls_are_kept_whole_and_spread_over_the_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("guest.rec");
+        let (mut header, bytes) = recorded(10_000, 200, 1);
+        header.selection = Selection::Runs;
+        fs::write(&path, bytes).expect("a file");
+        thin_to_spread(&path, &header).expect("it is written anew");
+        let recording = read_all(&fs::read(&path).expect("the file")).expect("a recording");
+        let kept: Vec<u64> = recording.calls.iter().map(|call| call.sequence).collect();
+        // Six runs of 32 calls are 192; a seventh would be too many.
+        assert_eq!(kept.len(), 192);
+        for run in kept.chunks(32) {
+            assert!(run[0] % 32 == 0 && run[31] == run[0] + 31, "{run:?}");
+        }
+        assert!(kept[0] < 3000 && kept[191] > 7000, "{kept:?}");
     }
 
     #[test]

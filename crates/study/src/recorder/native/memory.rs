@@ -67,7 +67,9 @@ impl Memory {
     /// Memory for another process, of which the same is wanted.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
         let memory = Memory::new()?;
-        for number in [word::MODE, word::MULTIPLIER, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE] {
+        let kept =
+            [word::MODE, word::MULTIPLIER, word::RUN_SHIFT, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE];
+        for number in kept {
             memory.set(number, other.word(number));
         }
         Ok(memory)
