@@ -28,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "lineup-find",
         &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording", "lineup-explain"],
     ),
+    ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),
     ("lineup-advise", &["lineup-model", "lineup-explain"]),
     ("lineup-prove", &["lineup-model", "lineup-stats", "lineup-explain"]),
@@ -77,6 +78,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-kernel",
             "lineup-explain",
             "lineup-find",
+            "lineup-codelayout",
             "lineup-tail",
             "lineup-advise",
             "lineup-prove",
@@ -98,7 +100,10 @@ const EDGES: &[(&str, &[&str])] = &[
 const HEAVY: &[(&str, &[&str])] = &[
     ("gimli", &["lineup-debuginfo"]),
     ("object", &["lineup-debuginfo", "lineup-kernel"]),
-    ("iced-x86", &["lineup-explain", "lineup-plugin", "lineup-profile", "lineup-engine"]),
+    (
+        "iced-x86",
+        &["lineup-explain", "lineup-codelayout", "lineup-plugin", "lineup-profile", "lineup-engine"],
+    ),
     ("capstone", &["lineup-explain"]),
     ("clang-sys", &["lineup-sources"]),
     ("tree-sitter", &["lineup-advise"]),

@@ -255,8 +255,8 @@ fn work_out(
     Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), clock, &wanted)?)
 }
 
-/// Reads a whole recording.
-fn read(recording: &Path, stages: &Stages) -> Result<Recorded> {
+/// Reads a recording of a whole program.
+pub(crate) fn read(recording: &Path, stages: &Stages) -> Result<Recorded> {
     let name = || recording.display().to_string();
     stages.stage(&format!("reading {}, in MiB", recording.display()));
     let file = lineup_mapping::open(recording).with_context(name)?;

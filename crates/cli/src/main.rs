@@ -3,6 +3,7 @@
 mod advice_options;
 mod advise;
 mod bisect;
+mod code;
 mod compare;
 mod derive;
 mod effects;
@@ -62,6 +63,8 @@ enum Command {
     Threads(threads::Options),
     /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
     Find(find::Options),
+    /// Shows which lines and pages of code a whole program executed, and writes that for optimisers and linkers
+    Code(code::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
     /// Times calls of functions in a program that runs at its own speed
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
+        Command::Code(options) => code::run(&options),
         Command::Record(options) => record::run(options),
         Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),

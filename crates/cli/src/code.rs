@@ -1,0 +1,124 @@
+//! `lineup code`: which code a whole program executed, for people and for what orders code.
+
+mod text;
+
+use crate::explain;
+use crate::files;
+use crate::find;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lineup_codelayout::{Code, bolt_profile, call_graph, linker_script, section_order, symbol_order};
+use lineup_find::Recorded;
+use lineup_model::image::LoadedImage;
+use lineup_study::progress::Progress;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `lineup code`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A recording, as `lineup record --whole-program` writes it
+    recording: PathBuf,
+    /// The file whose code is looked at, by its name or path, such as libpython3.11.so.1.0 [default: the program]
+    #[arg(long, value_name = "FILE")]
+    image: Option<PathBuf>,
+    /// Write how often each way between blocks was taken, for llvm-bolt -data=FILE; link the program with
+    /// -Wl,--emit-relocs
+    #[arg(long, value_name = "FILE")]
+    bolt: Option<PathBuf>,
+    /// Write an order of functions for ld.lld --symbol-ordering-file=FILE; compile with -ffunction-sections, as for all
+    /// linkers
+    #[arg(long, value_name = "FILE")]
+    symbol_order: Option<PathBuf>,
+    /// Write calls between functions for ld.lld --call-graph-ordering-file=FILE
+    #[arg(long, value_name = "FILE")]
+    call_graph: Option<PathBuf>,
+    /// Write an order of functions for ld.gold --section-ordering-file=FILE
+    #[arg(long, value_name = "FILE")]
+    section_order: Option<PathBuf>,
+    /// Write an order of functions for GNU ld, gcc -Wl,-T,FILE
+    #[arg(long, value_name = "FILE")]
+    linker_script: Option<PathBuf>,
+    /// Functions shown, most instructions first
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    top: usize,
+    /// Print JSON (schema lineup.code/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `lineup code`.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let stages = Stages::new();
+    let recorded = find::read(&options.recording, &stages)?;
+    if let Some(damage) = &recorded.damage {
+        stages
+            .line(&format!("lineup: {}: {damage}; what stands before is used", options.recording.display()));
+    }
+    if recorded.runs.is_empty() {
+        bail!(
+            "{}: holds no counts of a whole program; record it with lineup record --whole-program",
+            options.recording.display()
+        );
+    }
+    let image = image(&recorded, options.image.as_deref())?;
+    let path = Path::new(&image.path);
+    let debug =
+        explain::debug_info(path, &stages).with_context(|| format!("{}: cannot be read", path.display()))?;
+    if let (Some(then), Some(now)) = (image.build_id.as_deref(), debug.build_id())
+        && then != now
+    {
+        bail!("{}: is not the file that was recorded: its build id differs; record it again", path.display());
+    }
+    stages.stage("following the ways through the code");
+    let code = Code::new(&debug, image, &recorded.runs)?;
+    stages.end();
+    write(options, &code)?;
+    let summary = code.summary(&image.path);
+    let out = match options.json {
+        true => serde_json::to_string_pretty(&summary)? + "\n",
+        false => text::text(&summary, options.top, files::text_style()),
+    };
+    files::print(&out)?;
+    Ok(Outcome::Done)
+}
+
+/// The file that is looked at.
+fn image<'r>(recorded: &'r Recorded, wanted: Option<&Path>) -> Result<&'r LoadedImage> {
+    let program = recorded.header.command.first().map(Path::new);
+    let is_wanted = |image: &&LoadedImage| {
+        let path = Path::new(&image.path);
+        let named = |name: &Path| path == name || path.file_name() == Some(name.as_os_str());
+        match (wanted, program) {
+            (Some(wanted), _) => named(wanted),
+            (None, Some(program)) => path == program || path.file_name() == program.file_name(),
+            (None, None) => false,
+        }
+    };
+    recorded.images.iter().find(is_wanted).with_context(|| {
+        let names =
+            recorded.images.iter().map(|image| image.path.as_str()).filter(|path| path.starts_with('/'));
+        let names: Vec<&str> = names.collect();
+        let wanted = wanted.or(program).unwrap_or(Path::new("the program"));
+        format!("{} was not mapped; --image takes one of {}", wanted.display(), names.join(", "))
+    })
+}
+
+/// Writes the files that are wanted.
+fn write(options: &Options, code: &Code<'_>) -> Result<()> {
+    type Writer = fn(&Code<'_>) -> String;
+    let files: [(&Option<PathBuf>, Writer); 5] = [
+        (&options.bolt, bolt_profile),
+        (&options.symbol_order, symbol_order),
+        (&options.call_graph, call_graph),
+        (&options.section_order, section_order),
+        (&options.linker_script, linker_script),
+    ];
+    for (file, writer) in files {
+        if let Some(file) = file {
+            std::fs::write(file, writer(code)).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+    }
+    Ok(())
+}

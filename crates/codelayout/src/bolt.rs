@@ -1,0 +1,62 @@
+//! A profile for BOLT: how often each way between blocks and each call was taken.
+//!
+//! The format is what `llvm-bolt -data` reads (`llvm/docs` calls it fdata): a line for each way, with `1`, the function's
+//! name and the offset in it in hexadecimal of where it leaves and of where it goes to, then mispredictions, which
+//! nobody has counted and which are 0, and times. `0 [unknown] 0` is where functions are entered from that nothing
+//! names: through pointers, or from other files.
+
+use crate::code::Code;
+use crate::function::{Edge, Way};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The profile of a file's functions.
+pub fn bolt_profile(code: &Code<'_>) -> String {
+    let names = crate::names::bolt_names(code.debug.symbols());
+    let mut out = String::new();
+    let mut direct: BTreeMap<u64, u64> = BTreeMap::new();
+    for function in &code.functions {
+        let Some(name) = names.get(&function.addresses.start) else { continue };
+        let name = escaped(name);
+        let offset = |address: u64| address - function.addresses.start;
+        for edge in function.edges.iter().filter(|edge| is_told(edge)) {
+            let (from, to) = (offset(edge.from), offset(edge.to));
+            let _ = writeln!(out, "1 {name} {from:x} 1 {name} {to:x} 0 {}", edge.taken.times);
+        }
+        for call in &function.calls {
+            let Some(target) = target(code, &names, call.target) else { continue };
+            *direct.entry(call.target).or_default() += call.times;
+            let _ = writeln!(out, "1 {name} {:x} 1 {target} 0 {}", offset(call.from), call.times);
+        }
+    }
+    for function in &code.functions {
+        let named = direct.get(&function.addresses.start).copied().unwrap_or(0);
+        let unknown = function.entries.saturating_sub(named);
+        if let Some(name) = names.get(&function.addresses.start).filter(|_| unknown > 0) {
+            let _ = writeln!(out, "0 [unknown] 0 1 {} 0 0 {unknown}", escaped(name));
+        }
+    }
+    out
+}
+
+/// Where an interpreter jumps from each of its many places anywhere, an estimate would bring together what is not; the
+/// counts of the targets follow from what leaves them.
+fn is_told(edge: &Edge) -> bool {
+    edge.way != Way::Anywhere || !edge.taken.is_estimated
+}
+
+/// A called place as function and offset.
+fn target(code: &Code<'_>, names: &BTreeMap<u64, String>, address: u64) -> Option<String> {
+    if let Some(name) = code.debug.plt_name(address) {
+        return Some(format!("{}@PLT 0", escaped(name)));
+    }
+    let (start, name) = names.range(..=address).next_back()?;
+    let holds =
+        *start == address || code.debug.symbol_at(address).is_some_and(|symbol| symbol.address == *start);
+    holds.then(|| format!("{} {:x}", escaped(name), address - start))
+}
+
+/// A name as one word: BOLT takes a backslash before what would end it.
+fn escaped(name: &str) -> String {
+    name.replace('\\', "\\\\").replace(' ', "\\ ").replace('\n', "\\\n")
+}

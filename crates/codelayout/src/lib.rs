@@ -1,0 +1,35 @@
+//! The order of code: what a whole program executed, as graphs of blocks with the counts of their edges, and as input
+//! for optimisers, linkers and compilers.
+//!
+//! Design constraints:
+//!
+//! * Counts in, text out: nothing is opened, started or printed.
+//! * The recording counts executions of instructions. How often each way between blocks was taken follows from them
+//!   ([`flow`]); where several answers fit, the count is estimated and says so.
+//! * Only x86-64 code is read.
+
+mod bolt;
+mod code;
+mod error;
+mod executed;
+mod flow;
+mod footprint;
+mod function;
+mod graph;
+mod linkers;
+mod names;
+mod order;
+mod summary;
+mod tables;
+mod ways;
+
+pub use bolt::bolt_profile;
+pub use code::Code;
+pub use error::CodeError;
+pub use executed::Executed;
+pub use flow::Taken;
+pub use footprint::{Footprint, LINE_BYTES, PAGE_BYTES};
+pub use function::{Arc, Edge, Function, Way};
+pub use linkers::{call_graph, linker_script, section_order, symbol_order};
+pub use order::CallCount;
+pub use summary::{FunctionSummary, Summary};
