@@ -3,7 +3,7 @@
 use super::kind::type_kind;
 use super::name::is_merged;
 use super::reference::Die;
-use super::{Dwarf, Slice, Unit};
+use super::{Dwarf, Slice, Unit, Value};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
 use gimli::{
@@ -453,12 +453,16 @@ impl<'a> View<'a> {
         (0..self.store.units.len() as u32).filter_map(file).collect()
     }
 
-    /// True when a unit describes a type; `None` when it cannot be read.
+    /// True when a unit describes a type, or refers to units that do, as those of code that was optimised at link time;
+    /// `None` when it cannot be read.
     pub(crate) fn has_types(&self, index: u32) -> Option<bool> {
         let unit = self.unit(index).ok()?;
         let mut entries = unit.entries();
         while let Ok(Some(entry)) = entries.next_dfs() {
-            if type_kind(entry.tag()).is_some() {
+            let origin = || entry.attr_value(gimli::DW_AT_abstract_origin);
+            let is_of_another_unit =
+                || matches!(origin(), Some(Value::DebugInfoRef(_) | Value::DebugInfoRefSup(_)));
+            if type_kind(entry.tag()).is_some() || is_of_another_unit() {
                 return Some(true);
             }
         }
