@@ -26,7 +26,6 @@ use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::recorder::{self, Engine, RecordOutcome, RecordRequest, Subject, in_words};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -332,14 +331,12 @@ fn each_once(notes: &[String]) -> Vec<String> {
 
 /// The programs that ran unrecorded, each once.
 fn unfollowed(summary: &Summary) -> Vec<UnfollowedProgram> {
-    let mut times: BTreeMap<&Unfollowed, u64> = BTreeMap::new();
-    summary.unfollowed.iter().for_each(|one| *times.entry(one).or_default() += 1);
     let one = |(one, times): (&Unfollowed, u64)| UnfollowedProgram {
         program: one.program.clone(),
         why: one.why.clone(),
         times,
     };
-    times.into_iter().map(one).collect()
+    summary.unfollowed_each_once().into_iter().map(one).collect()
 }
 
 /// What each process did.

@@ -5,6 +5,7 @@ use crate::sizes::{CALLS_IN_RUN, spread_position};
 use lineup_model::abi::Abi;
 use lineup_model::access::{CallEnd, ProcessId};
 use lineup_model::region::Regions;
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 /// What was recorded, and how.
@@ -149,6 +150,13 @@ impl Summary {
             Some(all) => all.add(&one),
             None => *all = Some(one),
         }
+    }
+
+    /// The programs that ran unrecorded, each once, and how often.
+    pub fn unfollowed_each_once(&self) -> BTreeMap<&Unfollowed, u64> {
+        let mut times: BTreeMap<&Unfollowed, u64> = BTreeMap::new();
+        self.unfollowed.iter().for_each(|one| *times.entry(one).or_default() += 1);
+        times
     }
 
     /// Adds the counts of another process.

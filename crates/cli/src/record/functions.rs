@@ -19,25 +19,22 @@ pub(super) struct FunctionProfile {
     /// The file that holds it; `None` for code outside every file.
     pub(super) image: Option<String>,
     pub(super) instructions: u64,
-    pub(super) fetch_misses: Level,
+    #[serde(with = "MissesAsJson")]
+    pub(super) fetch_misses: Misses,
     pub(super) loads: u64,
-    pub(super) load_misses: Level,
+    #[serde(with = "MissesAsJson")]
+    pub(super) load_misses: Misses,
     pub(super) stores: u64,
-    pub(super) store_misses: Level,
+    #[serde(with = "MissesAsJson")]
+    pub(super) store_misses: Misses,
 }
 
-/// Misses by level.
-#[derive(Clone, Copy, Default, Serialize)]
-pub(super) struct Level {
-    pub(super) l1: u64,
-    pub(super) l2: u64,
-}
-
-impl Level {
-    fn add(&mut self, misses: Misses) {
-        self.l1 += misses.l1;
-        self.l2 += misses.l2;
-    }
+/// [`Misses`] as JSON.
+#[derive(Serialize)]
+#[serde(remote = "Misses")]
+struct MissesAsJson {
+    l1: u64,
+    l2: u64,
 }
 
 impl FunctionProfile {
@@ -45,9 +42,9 @@ impl FunctionProfile {
         self.instructions += run.instructions;
         self.loads += run.loads;
         self.stores += run.stores;
-        self.fetch_misses.add(run.fetch_misses);
-        self.load_misses.add(run.load_misses);
-        self.store_misses.add(run.store_misses);
+        self.fetch_misses += run.fetch_misses;
+        self.load_misses += run.load_misses;
+        self.store_misses += run.store_misses;
     }
 }
 

@@ -182,14 +182,9 @@ fn total(functions: &[FunctionProfile]) -> FunctionProfile {
         total.instructions += profile.instructions;
         total.loads += profile.loads;
         total.stores += profile.stores;
-        for (sum, own) in [
-            (&mut total.fetch_misses, profile.fetch_misses),
-            (&mut total.load_misses, profile.load_misses),
-            (&mut total.store_misses, profile.store_misses),
-        ] {
-            sum.l1 += own.l1;
-            sum.l2 += own.l2;
-        }
+        total.fetch_misses += profile.fetch_misses;
+        total.load_misses += profile.load_misses;
+        total.store_misses += profile.store_misses;
     }
     total
 }

@@ -1,0 +1,63 @@
+//! What else is to be known of findings.
+
+use crate::replay::cycles;
+use crate::work_out::Work;
+use lineup_recording::Summary;
+use std::collections::BTreeMap;
+
+/// A file whose debug information lacks something is told of when its code has at least this share of all stalls.
+const LEAST_LACKING: f64 = 0.01;
+
+/// What a recording says that was made inside the program.
+const NATIVE_ENGINE: &str = "native engine";
+
+impl Work<'_, '_> {
+    /// What the recorder says, and which files would have to tell more for names.
+    pub(crate) fn notes(&self, all_cycles: f64) -> Vec<String> {
+        let mut lacking: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for run in &self.recorded.runs {
+            let image = self.recorded.images.iter().rfind(|image| image.contains(run.pc));
+            let lack = self.naming.namer.lack_at(run.pc).map(|lack| lack.advice());
+            if let (Some(image), Some(lack)) = (image, lack) {
+                let of_data = cycles(run.load_misses, self.options.latency);
+                *lacking.entry((&image.path, lack)).or_default() +=
+                    of_data + cycles(run.store_misses, self.options.latency);
+            }
+        }
+        let share = |cycles: u64| cycles as f64 / all_cycles;
+        let worth = lacking.into_iter().filter(|(_, cycles)| share(*cycles) >= LEAST_LACKING);
+        let lacks = worth.map(|((path, lack), cycles)| {
+            format!(
+                "{:.1} % of modelled stalls are for data of code in {path}: {lack}",
+                100.0 * share(cycles)
+            )
+        });
+        let told = self.recorded.summary.iter().flat_map(|summary| summary.notes.clone());
+        self.uncounted().into_iter().chain(told).chain(self.unseen()).chain(lacks).collect()
+    }
+
+    /// Why it is not told where objects were allocated; of guests it never is.
+    fn unseen(&self) -> Option<String> {
+        let is_guest = self.options.next.is_some();
+        let is_told = !self.recorded.sites.is_empty();
+        let why = match self.recorded.header.emulator.as_str() {
+            NATIVE_ENGINE => "no allocator was called by a name that is known",
+            _ => "the native engine sees that, and did not record here",
+        };
+        (!is_guest && !is_told).then(|| format!("where objects were allocated is not known: {why}"))
+    }
+
+    /// Programs that this one started or became, which are not counted: what is wanted may be one of those, as where a
+    /// script starts it.
+    fn uncounted(&self) -> Vec<String> {
+        let all = self.recorded.summary.iter().flat_map(Summary::unfollowed_each_once);
+        let told = all.map(|(one, times)| {
+            let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            format!(
+                "{} was started {times} and is not counted: to look into it, name it after --",
+                one.program
+            )
+        });
+        told.collect()
+    }
+}
