@@ -26,7 +26,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "lineup-find",
-        &["lineup-model", "lineup-cache", "lineup-debuginfo", "lineup-recording", "lineup-explain"],
+        &[
+            "lineup-model",
+            "lineup-cache",
+            "lineup-coherence",
+            "lineup-debuginfo",
+            "lineup-recording",
+            "lineup-explain",
+        ],
     ),
     ("lineup-codelayout", &["lineup-model", "lineup-debuginfo", "lineup-recording"]),
     ("lineup-tail", &["lineup-model", "lineup-stats", "lineup-recording"]),

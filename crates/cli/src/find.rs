@@ -146,7 +146,7 @@ fn of_program(options: &Options, stages: &Stages, interrupts: &Interrupts) -> Re
         asks_clock: !options.no_clock,
     };
     let subject = Subject::load(&wanted.run, None)?;
-    find(wanted, &subject, stages, interrupts)
+    find(wanted, subject, stages, interrupts)
 }
 
 /// Writes the files that are wanted.
@@ -172,28 +172,23 @@ fn write(options: &Options, findings: &Findings) -> Result<()> {
 /// Records a whole program, and works out what is worth fixing.
 pub(crate) fn find(
     wanted: Wanted,
-    subject: &Subject,
+    subject: Subject,
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<Findings> {
     let (recording, least_gain) = (wanted.recording.clone(), wanted.least_gain);
     let timed = wanted.asks_clock.then(|| wanted.run.clone());
     stages.stage(&format!("recording {}", subject.program().display()));
-    let outcome = recorder::record(&request(wanted)?, subject, interrupts)?;
+    let outcome = recorder::record(&request(wanted)?, &subject, interrupts)?;
     outcome.require_whole(&recording)?;
     if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
         && outcome.finished.stopped.is_none()
     {
         stages.line(&format!("lineup: the program {}; what it did until then counts", in_words(exit)));
     }
-    let clock = timed.map(|run| clock(&run, subject, stages, interrupts)).transpose()?;
-    let mut findings = work_out(
-        &recording,
-        subject.program(),
-        clock.as_ref().and_then(|one| one.as_ref().ok()),
-        least_gain,
-        stages,
-    )?;
+    let clock = timed.map(|run| clock(&run, &subject, stages, interrupts)).transpose()?;
+    let mut findings =
+        work_out(&recording, subject, clock.as_ref().and_then(|one| one.as_ref().ok()), least_gain, stages)?;
     findings.notes.extend(clock.and_then(Result::err));
     Ok(findings)
 }
@@ -242,17 +237,20 @@ fn request(wanted: Wanted) -> Result<RecordRequest> {
 /// Reads the recording, and works it out.
 fn work_out(
     recording: &Path,
-    program: &Path,
+    subject: Subject,
     clock: Option<&Clock>,
     least_gain: f64,
     stages: &Stages,
 ) -> Result<Findings> {
     let recorded = read(recording, stages)?;
+    let program = subject.program().to_string_lossy().into_owned();
+    let mut known = subject.into_debug_infos();
+    let images = recorded.images.iter().map(|image| Path::new(&image.path));
     let debug: Vec<Option<DebugInfo>> =
-        recorded.images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
+        images.map(|image| known.take_or(image, || explain::debug_info(image, stages))).collect();
     stages.stage("naming accesses and trying layouts");
     let wanted = lineup_find::Options { least_gain, ..lineup_find::Options::default() };
-    Ok(lineup_find::work_out(&recorded, &debug, &program.to_string_lossy(), clock, &wanted)?)
+    Ok(lineup_find::work_out(&recorded, &debug, &program, clock, &wanted)?)
 }
 
 /// Reads a recording of a whole program.

@@ -1,8 +1,8 @@
 //! What the accesses of a call before one say of it.
 
 use crate::live_times::Moment;
+use foldhash::HashMap;
 use lineup_model::access::{Access, AccessKind, ProcessId};
-use std::collections::HashMap;
 
 /// What the accesses of a call before one say of it: the machine splits accesses into adjacent pieces, and code
 /// without a symbol belongs to the function before it. Made anew for each call.

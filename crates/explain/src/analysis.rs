@@ -17,10 +17,10 @@ use crate::instruction::{
 };
 use crate::located::{Located, Names, RegisterFact, Slot};
 use crate::thread_block::ThreadBlocks;
+use foldhash::HashMap;
 use lineup_debuginfo::Region;
 use lineup_model::access::AccessKind;
 use lineup_model::program::{FrameBase, Function, SymbolKind};
-use std::collections::HashMap;
 
 /// What one operand of an instruction accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,13 +86,13 @@ pub fn analyse(
     image: usize,
     function: &Function,
 ) -> Result<HashMap<u64, Vec<Site>>, ExplainError> {
-    let Some(described) = world.images.get(image) else { return Ok(HashMap::new()) };
-    let Some(graph) = Graph::of(described, function)? else { return Ok(HashMap::new()) };
+    let Some(described) = world.images.get(image) else { return Ok(HashMap::default()) };
+    let Some(graph) = Graph::of(described, function)? else { return Ok(HashMap::default()) };
     let pointer_bytes = u64::from(graph.convention.pointer_bytes);
     let located = Located::of(world.catalog, world.names, image, function, pointer_bytes);
     let facts = facts_by_instruction(&graph, &located);
     let mut pass =
-        Pass { world, image, function, graph: &graph, located: &located, facts, popped: HashMap::new() };
+        Pass { world, image, function, graph: &graph, located: &located, facts, popped: HashMap::default() };
     let entries = pass.settle();
     Ok(pass.sites(&entries))
 }
@@ -174,7 +174,7 @@ impl Pass<'_, '_, '_> {
 
     /// Walks once more, noting what every operand accesses.
     fn sites(&mut self, entries: &[State]) -> HashMap<u64, Vec<Site>> {
-        let mut sites = HashMap::new();
+        let mut sites = HashMap::default();
         for (block, entry) in self.graph.blocks.iter().zip(entries) {
             let mut state = entry.clone();
             for index in block.range.clone() {

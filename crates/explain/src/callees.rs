@@ -2,15 +2,15 @@
 
 use crate::catalog::{Catalog, Ty};
 use crate::image::Image;
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// By image and link address of the entry, and by name.
 pub(crate) type Results = (HashMap<(usize, u64), Ty>, HashMap<String, Ty>);
 
 /// What every described function returns a pointer to.
 pub(crate) fn results(catalog: &mut Catalog<'_>, images: &[Image<'_>]) -> Results {
-    let mut by_entry = HashMap::new();
-    let mut by_name = HashMap::new();
+    let mut by_entry = HashMap::default();
+    let mut by_name = HashMap::default();
     for (index, image) in images.iter().enumerate() {
         for function in &image.functions {
             let Some(target) = function.returns.and_then(|id| catalog.pointee(index, id)) else { continue };

@@ -5,8 +5,8 @@
 
 use crate::congruence::Congruence;
 use crate::fields::{self, Field};
+use foldhash::HashMap;
 use lineup_model::types::{Aggregate, ScalarKind, TypeId, TypeKind, Types};
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
@@ -60,11 +60,11 @@ impl<'a> Catalog<'a> {
             tables,
             definitions,
             typedefs,
-            known: HashMap::new(),
-            keys: HashMap::new(),
+            known: HashMap::default(),
+            keys: HashMap::default(),
             all: Vec::new(),
-            fields: HashMap::new(),
-            held: HashMap::new(),
+            fields: HashMap::default(),
+            held: HashMap::default(),
         }
     }
 
@@ -404,7 +404,7 @@ fn only_field(types: &Types, aggregate: &Aggregate) -> Option<TypeId> {
 }
 
 fn typedefs(types: &Types) -> HashMap<TypeId, &str> {
-    let mut names = HashMap::new();
+    let mut names = HashMap::default();
     for (id, ty) in types.iter() {
         let (TypeKind::Typedef(Some(_)), Some(name)) = (&ty.kind, ty.name.as_deref()) else { continue };
         let Some(target) = types.strip(id) else { continue };
@@ -419,7 +419,7 @@ fn typedefs(types: &Types) -> HashMap<TypeId, &str> {
 }
 
 fn definitions(types: &Types) -> HashMap<&str, TypeId> {
-    let mut map = HashMap::new();
+    let mut map = HashMap::default();
     for (id, ty) in types.iter() {
         let is_complete = match &ty.kind {
             TypeKind::Aggregate(aggregate) => !aggregate.is_declaration,

@@ -4,9 +4,9 @@ use crate::access_context::AccessContext;
 use crate::loaded_images::LoadedImages;
 use crate::located::Names;
 use crate::name::Name;
+use foldhash::HashMap;
 use lineup_model::program::Function;
 use lineup_model::types::Language;
-use std::collections::HashMap;
 
 /// True when debug information tells more of a function than that it is there, as it does of one in assembler.
 fn is_told_of(function: &Function) -> bool {

@@ -21,9 +21,10 @@ use crate::name::{Evidence, Name, Named, VariableId};
 use crate::objects::Objects;
 use crate::percpu::PerCpu;
 use crate::thread_block::ThreadBlocks;
+use foldhash::{HashMap, HashSet};
 use lineup_model::access::{Access, MemoryEvent, StackRange};
 use lineup_model::process::Process;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A run of bytes that an access touched, with its name.
@@ -97,12 +98,12 @@ impl<'a> Namer<'a> {
             results_by_name,
             images,
             names: Names::default(),
-            sites: HashMap::new(),
-            analysed: HashSet::new(),
+            sites: HashMap::default(),
+            analysed: HashSet::default(),
             stacks: stacks.to_vec(),
             lifetimes: ObjectLifetimes::new(memory),
             objects: Objects::default(),
-            used_as: HashMap::new(),
+            used_as: HashMap::default(),
             library: LibraryCode::default(),
         }
     }

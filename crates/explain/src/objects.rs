@@ -5,8 +5,9 @@ use crate::catalog::{Catalog, Ty};
 use crate::congruence::gcd;
 use crate::lifetimes::{Block, Lifetime};
 use crate::live_times::{LiveTimes, Moment};
+use foldhash::HashMap;
 use lineup_model::access::AccessKind;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// How an object was seen.

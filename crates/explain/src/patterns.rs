@@ -1,7 +1,7 @@
 //! Which bytes of an object one call uses together, and how often each combination occurs.
 
+use foldhash::HashMap;
 use lineup_model::usage::ByteUse;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Distinct combinations kept per subject; further ones are folded into one.
@@ -87,7 +87,7 @@ pub struct Counted {
 
 impl<Subject> Default for Patterns<Subject> {
     fn default() -> Self {
-        Self { known: HashMap::new(), folded: HashMap::new() }
+        Self { known: HashMap::default(), folded: HashMap::default() }
     }
 }
 

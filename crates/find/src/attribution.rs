@@ -10,11 +10,12 @@ use crate::naming::{Naming, Point};
 use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::replay::{count, cycles};
+use foldhash::HashMap;
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
 use lineup_recording::{Latency, Misses, WindowStep};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Accesses and their misses, where shares of counts are added up.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -89,6 +90,8 @@ pub(crate) struct Attribution {
     /// By spot and function.
     pub(crate) spots_in: BTreeMap<(u32, FunctionNumber), Tally>,
     pub(crate) functions: Vec<FunctionCounts>,
+    /// The function of each instruction that accesses data.
+    by_pc: HashMap<u64, FunctionNumber>,
 }
 
 impl Attribution {
@@ -112,8 +115,8 @@ impl Attribution {
         for (address, samples) in clock.iter().flat_map(|clock| clock.addresses(&recorded.images, debug)) {
             functions.at(address.unwrap_or(NOWHERE)).samples += samples;
         }
-        let mut spots: HashMap<u32, Tally> = HashMap::new();
-        let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::new();
+        let mut spots: HashMap<u32, Tally> = HashMap::default();
+        let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::default();
         let mut spots_in: BTreeMap<(u32, FunctionNumber), Tally> = BTreeMap::new();
         let mut sites: BTreeMap<(u32, Owner), Tally> = BTreeMap::new();
         for counts in &recorded.instructions {
@@ -140,7 +143,12 @@ impl Attribution {
                 }
             }
         }
-        Ok(Attribution { spots, owners, sites, spots_in, functions: functions.all })
+        Ok(Attribution { spots, owners, sites, spots_in, functions: functions.all, by_pc: functions.known })
+    }
+
+    /// The function of an instruction that accesses data.
+    pub(crate) fn function_of(&self, pc: u64) -> Option<&FunctionCounts> {
+        self.functions.get(*self.by_pc.get(&pc)?)
     }
 }
 
@@ -184,7 +192,7 @@ struct Functions<'a> {
 
 impl<'a> Functions<'a> {
     fn new(images: &'a [LoadedImage], debug: &'a [Option<DebugInfo>]) -> Self {
-        Functions { images, debug, all: Vec::new(), numbers: HashMap::new(), known: HashMap::new() }
+        Functions { images, debug, all: Vec::new(), numbers: HashMap::default(), known: HashMap::default() }
     }
 
     fn at(&mut self, pc: u64) -> &mut FunctionCounts {
@@ -241,7 +249,7 @@ mod tests {
     #[test]
     fn misses_are_divided_as_they_were_seen_and_accesses_as_theirs() {
         let latency = Latency { l2_cycles: 10, memory_cycles: 100 };
-        let seen = Seen::from([
+        let seen = Seen::from_iter([
             ((1, 0), (30, Misses { l1: 1, l2: 0 })),
             ((1, 7), (10, Misses { l1: 3, l2: 0 })),
             ((3, 0), (60, Misses::default())),
@@ -253,7 +261,7 @@ mod tests {
             ((3, 0), Tally { accesses: 600.0, stores: 0.0, l1: 0.0, l2: 0.0 }),
         ];
         assert_eq!(divided, expected);
-        let unmissed = Seen::from([((1, 0), (3, Misses::default())), ((2, 0), (1, Misses::default()))]);
+        let unmissed = Seen::from_iter([((1, 0), (3, Misses::default())), ((2, 0), (1, Misses::default()))]);
         let l1: Vec<f64> = divide(&unmissed, 8, Misses { l1: 4, l2: 0 }, latency)
             .iter()
             .map(|(_, tally)| tally.l1)

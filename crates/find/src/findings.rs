@@ -36,6 +36,8 @@ pub struct Findings {
     pub owners: Vec<OwnerStalls>,
     /// Where the program allocated memory, most stalls first; `None` when that was not seen.
     pub allocation_sites: Option<Vec<AllocationStalls>>,
+    /// What threads did to each other's caches; `None` when one thread alone was seen, and of kernels.
+    pub between_threads: Option<BetweenThreads>,
     /// What a kernel's stalls were for, most first; `None` of programs.
     pub contexts: Option<Vec<ContextStalls>>,
     /// Functions, most stalls first; those that never stalled and executed next to nothing are left out.
@@ -62,6 +64,34 @@ impl Stalls {
     /// Both.
     pub fn cycles(&self) -> u64 {
         self.code_cycles + self.data_cycles
+    }
+}
+
+/// What threads did to each other's caches, if those whose windows of the run follow each other ran side by side at one
+/// pace. It is in none of the stalls, which are those of each thread's own caches.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct BetweenThreads {
+    /// Threads that have windows.
+    pub threads: u64,
+    /// What one wait is taken to cost, in cycles: it is not measured.
+    pub wait_cycles: f64,
+    /// Waits for lines that another thread had.
+    pub waits: ThreadWaits,
+}
+
+/// Waits of threads for lines that another thread had, of the whole run.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
+pub struct ThreadWaits {
+    /// For bytes that another thread wrote or used.
+    pub of_same_bytes: f64,
+    /// For other bytes of the line: no thread needed what the other did.
+    pub of_line_alone: f64,
+}
+
+impl ThreadWaits {
+    /// Both kinds.
+    pub fn all(self) -> f64 {
+        self.of_same_bytes + self.of_line_alone
     }
 }
 
@@ -116,6 +146,8 @@ pub enum Kind {
     BoxedVariant,
     /// Code without what is not executed between.
     Code,
+    /// What different threads use on lines of their own.
+    OwnLines,
 }
 
 /// Whether a gain depends on the cache.
@@ -230,6 +262,19 @@ pub enum Evidence {
         /// Lines they would need.
         lines_needed: u64,
     },
+    /// Of threads that fight over lines. Shares are of all modelled stalls with the waits between threads.
+    Fight {
+        /// Lines.
+        lines: u64,
+        /// Threads that took part.
+        threads: u64,
+        /// What they use are parts of one object.
+        of_one_object: bool,
+        /// What they use, most waits first.
+        members: Vec<String>,
+        /// Waits for the lines.
+        waits: ThreadWaits,
+    },
 }
 
 /// A variant that makes all objects of an enum larger.
@@ -266,6 +311,8 @@ pub struct OwnerStalls {
     pub share: f64,
     /// Bytes used of each line that was fetched for it, on average, in the windows.
     pub used_bytes_per_line: Option<f64>,
+    /// Waits of threads for its lines; `None` where [`Findings::between_threads`] is.
+    pub thread_waits: Option<ThreadWaits>,
     /// Its members, most stalls first.
     pub members: Vec<MemberStalls>,
     /// The functions in which it stalls, most first: name and share in the owner's stalls.
@@ -287,6 +334,8 @@ pub struct MemberStalls {
     pub stall_cycles: f64,
     /// Their share in all modelled stalls.
     pub share: f64,
+    /// Waits of threads for lines in it; `None` where [`Findings::between_threads`] is.
+    pub thread_waits: Option<ThreadWaits>,
 }
 
 /// Counts of the objects that one place allocated.

@@ -10,13 +10,14 @@ use crate::pieces::{Piece, largest_variant, pieces};
 use crate::replay::replay;
 use crate::watched::Watched;
 use crate::work_out::Options;
+use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
 use lineup_model::image::LoadedImage;
 use lineup_model::types::Language;
 use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Types for which layouts are tried: those with most stalls.
@@ -316,7 +317,7 @@ pub(crate) fn of_code(
     least_cycles: f64,
 ) -> Vec<Gain> {
     let fetched = fetched(bench.windows);
-    let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::new();
+    let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
     for (pc, size_bytes) in &fetched {
         let function = crate::attribution::function_at(images, debug, *pc);
         by_function.entry(function).or_default().insert(*pc, *size_bytes);

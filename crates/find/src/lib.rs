@@ -12,6 +12,7 @@
 //! * Nothing is printed; [`Findings`] are plain values.
 
 mod attribution;
+mod between;
 mod clock;
 mod configurations;
 mod contexts;
@@ -21,11 +22,14 @@ mod gains;
 mod layouts;
 mod member_map;
 mod naming;
+mod notes;
 mod owner;
 mod pieces;
 mod recorded;
 mod replay;
+mod sharing;
 mod sites;
+mod tables;
 mod usage;
 mod watched;
 mod work_out;
@@ -33,9 +37,9 @@ mod work_out;
 pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
-    AllocationStalls, ClassShare, ClockShare, ContextStalls, Coverage, Evidence, Finding, Findings,
-    FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample, Sign,
-    Stack, Stalls, Trial,
+    AllocationStalls, BetweenThreads, ClassShare, ClockShare, ContextStalls, Coverage, Evidence, Finding,
+    Findings, FunctionStalls, Kind, LaidMember, LargestVariant, MemberMap, MemberStalls, OwnerStalls, Sample,
+    Sign, Stack, Stalls, ThreadWaits, Trial,
 };
 pub use recorded::Recorded;
 pub use work_out::{Options, work_out};

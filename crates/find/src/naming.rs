@@ -3,13 +3,14 @@
 use crate::error::FindError;
 use crate::owner::{self, Spot};
 use crate::recorded::Recorded;
+use foldhash::HashMap;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::access_context::AccessContext;
 use lineup_explain::image::Image;
 use lineup_explain::namer::Namer;
 use lineup_model::access::{Access, AccessKind, StackRange, ThreadId};
 use lineup_recording::{Window, WindowStep};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Pages in which stacks are told apart.
 const PAGE_BYTES: u64 = 4096;
@@ -54,7 +55,7 @@ impl<'a> Naming<'a> {
             }
         }
         namer.settle();
-        let mut naming = Naming { namer, spots: Vec::new(), numbers: HashMap::new(), points: Vec::new() };
+        let mut naming = Naming { namer, spots: Vec::new(), numbers: HashMap::default(), points: Vec::new() };
         for window in &recorded.windows {
             let mut context = AccessContext::default();
             let mut points = Vec::new();
@@ -120,7 +121,7 @@ fn kind(is_store: bool) -> AccessKind {
 
 /// Where stacks are: around what the code accesses there.
 fn stacks(namer: &mut Namer<'_>, windows: &[Window]) -> Result<Vec<StackRange>, FindError> {
-    let mut known: HashMap<(u64, AccessKind), bool> = HashMap::new();
+    let mut known: HashMap<(u64, AccessKind), bool> = HashMap::default();
     let mut pages = BTreeSet::new();
     for access in windows.iter().flat_map(accesses) {
         let is_on_stack = match known.get(&(access.pc, access.kind)) {

@@ -74,8 +74,9 @@ impl Recorded {
                 Event::Profile(run) => recorded.runs.push(run),
                 Event::Instruction(counts) => recorded.instructions.push(counts),
                 Event::Window(part) => {
-                    let number = part.number;
-                    let window = windows.entry(number).or_insert(Window { number, ..Window::default() });
+                    let Window { number, thread, .. } = part;
+                    let empty = Window { number, thread, ..Window::default() };
+                    let window = windows.entry(number).or_insert(empty);
                     window.resident = window.resident.take().or(part.resident);
                     window.steps.extend(part.steps);
                     window.sites.extend(part.sites);

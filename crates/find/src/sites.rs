@@ -10,10 +10,11 @@ use crate::naming::Naming;
 use crate::owner::{self, Owner};
 use crate::recorded::Recorded;
 use crate::replay::cycles;
+use foldhash::{HashMap, HashSet};
 use lineup_debuginfo::DebugInfo;
 use lineup_model::types::{TypeKind, Types};
 use lineup_recording::{Latency, Misses};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 /// What holds in a name that tells of allocating, in small letters.
 const TELLS: [&str; 5] = ["alloc", "strdup", "strndup", "memdup", "operator new"];
@@ -180,7 +181,7 @@ fn frames(recorded: &Recorded, debug: &[Option<DebugInfo>]) -> HashMap<u64, Fram
 
 /// The return addresses that lie in functions which return a `void *`.
 fn makers(recorded: &Recorded, debug: &[Option<DebugInfo>], all: &HashSet<u64>) -> HashSet<u64> {
-    let mut makers = HashSet::new();
+    let mut makers = HashSet::default();
     for (image, debug) in recorded.images.iter().zip(debug) {
         let Some(debug) = debug else { continue };
         let own: Vec<u64> = all.iter().copied().filter(|back| image.contains(back - 1)).collect();
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_site_is_the_first_function_that_is_not_for_allocating_with_its_caller() {
-        let frames = HashMap::from([
+        let frames = HashMap::from_iter([
             (1, frame("xmalloc", true)),
             (2, frame("new_node", false)),
             (3, frame("main", false)),

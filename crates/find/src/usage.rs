@@ -1,7 +1,7 @@
 //! How many bytes of each line that was fetched are used before it has to be fetched again.
 
+use foldhash::HashMap;
 use lineup_cache::Missed;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// A line of the first level, since it was last fetched.
@@ -21,7 +21,7 @@ pub(crate) struct LineUsage<O> {
 impl<O: Copy + Eq + Hash> LineUsage<O> {
     /// Nothing was used yet. Lines have at most 128 bytes; of longer ones, the first count.
     pub(crate) fn new(line_bytes: u64) -> Self {
-        LineUsage { line_bytes: line_bytes.max(1), lines: HashMap::new(), sums: HashMap::new() }
+        LineUsage { line_bytes: line_bytes.max(1), lines: HashMap::default(), sums: HashMap::default() }
     }
 
     /// Takes in an access to what somebody owns.

@@ -9,8 +9,8 @@ use crate::recorded::Recorded;
 use crate::replay::{count, cycles, replay};
 use crate::sites::Sites;
 use crate::usage::LineUsage;
+use foldhash::HashMap;
 use lineup_recording::{Latency, Misses, WindowStep};
-use std::collections::HashMap;
 
 /// What the windows show, through the caches that were modelled.
 pub(crate) struct Watched {
@@ -39,7 +39,7 @@ impl Watched {
     ) -> Watched {
         let mut observed = Observed::default();
         let (mut usage, mut of_sites) = (LineUsage::new(line_bytes), LineUsage::new(line_bytes));
-        let (mut owners, mut fetches) = (HashMap::new(), HashMap::new());
+        let (mut owners, mut fetches) = (HashMap::default(), HashMap::default());
         let mut accesses = 0;
         let outcome =
             replay(usual, (&recorded.windows, &naming.points), &Layout::AsIs, |step, point, missed| {

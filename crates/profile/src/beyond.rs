@@ -7,7 +7,7 @@ use crate::events::Batch;
 use crate::handle::Handle;
 use crate::heap::Heap;
 use crate::model::Counts;
-use crate::sample::{Part, Sampler, SiteRun};
+use crate::sample::{OfThread, Part, Sampler, SiteRun};
 use lineup_cache::{Cache, CacheLevel, CacheSpec, MostRecent};
 use lineup_recording::{Misses, Resident};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct BeyondFirst {
     shared: Arc<SharedCode>,
     code: Code,
     counts: Counts,
-    sampler: Option<Arc<Sampler>>,
+    sampler: Option<OfThread>,
     window: Option<Box<Under>>,
 }
 
@@ -39,7 +39,7 @@ impl BeyondFirst {
     pub(crate) fn new(
         specs: &[CacheSpec],
         shared: Arc<SharedCode>,
-        sampler: Option<Arc<Sampler>>,
+        sampler: Option<OfThread>,
     ) -> BeyondFirst {
         let shift = |level| MostRecent::of_level(specs, level).line_bytes().trailing_zeros();
         BeyondFirst {
@@ -72,7 +72,7 @@ impl BeyondFirst {
     /// The window has ended.
     pub fn end_window(&mut self) {
         if let Some(window) = &mut self.window {
-            keep(self.sampler.as_deref(), window);
+            keep(self.sampler.as_ref(), window);
         }
         self.window = None;
     }
@@ -86,7 +86,7 @@ impl BeyondFirst {
     fn note(&mut self, note: impl FnOnce(&mut Batch)) {
         let Some(window) = &mut self.window else { return };
         if !window.batch.has_room() {
-            keep(self.sampler.as_deref(), window);
+            keep(self.sampler.as_ref(), window);
         }
         note(&mut window.batch);
     }
@@ -224,7 +224,7 @@ impl BeyondFirst {
 }
 
 /// Keeps what was noted so far.
-fn keep(sampler: Option<&Sampler>, window: &mut Under) {
+fn keep(sampler: Option<&OfThread>, window: &mut Under) {
     let resident = window.resident.take();
     let part = if resident.is_some() { Part::First(window.number) } else { Part::Later(window.number) };
     if let Some(sampler) = sampler {

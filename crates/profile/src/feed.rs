@@ -4,7 +4,7 @@ use crate::code::SharedCode;
 use crate::front::{Front, Kind};
 use crate::handle::Handle;
 use crate::model::{Counts, Model};
-use crate::sample::Sampler;
+use crate::sample::OfThread;
 use crate::worker::Worker;
 use lineup_cache::CacheSpec;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct ThreadProfile {
     code: Arc<SharedCode>,
     may_run_beside: bool,
     process: u32,
-    sampler: Option<Arc<Sampler>>,
+    sampler: Option<OfThread>,
     /// The window under way, and how many batches of it are to come.
     window: Option<(u64, u64)>,
 }
@@ -40,7 +40,7 @@ impl ThreadProfile {
         specs: &[CacheSpec],
         code: Arc<SharedCode>,
         may_run_beside: bool,
-        sampler: Option<Arc<Sampler>>,
+        sampler: Option<OfThread>,
     ) -> Box<Self> {
         let mut thread = Box::new(ThreadProfile {
             front: Front::new(specs),

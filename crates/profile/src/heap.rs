@@ -3,8 +3,9 @@
 //! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads.
 //! Large objects lie in a list of their own: they are few.
 
+use foldhash::HashMap;
 use lineup_recording::{AllocationSite, Misses};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Bytes of a step, as a power of two.
 const STEP_SHIFT: u32 = 4;

@@ -5,11 +5,10 @@
 
 use crate::code::{Code, Run};
 use crate::events::{Batch, Event};
-use crate::sample::{Part, Sampler};
+use crate::sample::{OfThread, Part};
+use foldhash::HashMap;
 use lineup_cache::{Cache, CacheLevel, CacheSpec};
 use lineup_recording::{Misses, Resident};
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// What one thread, or several, counted. Each list goes as far as it was needed.
 #[derive(Default)]
@@ -52,7 +51,7 @@ pub(crate) struct Model {
     contexts: Vec<ContextMisses>,
     /// All code that batches so far could name.
     code: Code,
-    sampler: Option<Arc<Sampler>>,
+    sampler: Option<OfThread>,
 }
 
 /// Both first levels. One that is not specified always hits.
@@ -81,7 +80,7 @@ enum What {
 
 impl Model {
     /// Empty caches. The last specification of a level counts.
-    pub(crate) fn new(specs: &[CacheSpec], sampler: Option<Arc<Sampler>>) -> Box<Model> {
+    pub(crate) fn new(specs: &[CacheSpec], sampler: Option<OfThread>) -> Box<Model> {
         let cache = |level| specs.iter().rfind(|spec| spec.level() == level).map(Cache::new);
         let (l1i, l1d) = (cache(CacheLevel::L1i), cache(CacheLevel::L1d));
         Box::new(Model {

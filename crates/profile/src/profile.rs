@@ -6,7 +6,7 @@ use crate::code::{Run, SharedCode};
 use crate::feed::ThreadProfile;
 use crate::handle::Handle;
 use crate::model::Counts;
-use crate::sample::Sampler;
+use crate::sample::{OfThread, Sampler};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent, SpecError};
 use lineup_recording::{Context, ContextKind, Encoder, Misses, ProfileInstruction, ProfileRun, Window};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl Profile {
         let take = |spare: usize| spare.checked_sub(1);
         let may_run_beside =
             self.spare_processors.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        ThreadProfile::new(&self.specs, Arc::clone(&self.code), may_run_beside, self.sampler.clone())
+        ThreadProfile::new(&self.specs, Arc::clone(&self.code), may_run_beside, self.window_keeper())
     }
 
     /// Takes in a block, given the addresses and sizes of its instructions and how its accesses are seen.
@@ -96,7 +96,12 @@ impl Profile {
 
     /// Empty second levels and counts for a thread whose first levels are modelled elsewhere.
     pub fn beyond_first_level(&self) -> BeyondFirst {
-        BeyondFirst::new(&self.specs, Arc::clone(&self.code), self.sampler.clone())
+        BeyondFirst::new(&self.specs, Arc::clone(&self.code), self.window_keeper())
+    }
+
+    /// What keeps the windows of another thread.
+    fn window_keeper(&self) -> Option<OfThread> {
+        self.sampler.as_ref().map(OfThread::new)
     }
 
     /// Takes over what such a thread counted; gives the instructions it executed.
@@ -170,8 +175,8 @@ impl Profile {
             encoder.instruction(counts);
             flush_full(encoder)?;
         }
-        sampler.each(&code, &pcs, |number, resident, steps, sites| {
-            encoder.window(&Window { number, resident, steps, sites });
+        sampler.each(&code, &pcs, |(number, thread), resident, steps, sites| {
+            encoder.window(&Window { number, thread, resident, steps, sites });
             flush_full(encoder)
         })
     }

@@ -9,8 +9,8 @@ use crate::profile::lock;
 use lineup_recording::native::window;
 use lineup_recording::{Resident, WindowStep};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Batches of a window. A power of two.
 const BATCHES: u64 = 4;
@@ -27,6 +27,7 @@ pub(crate) enum Part {
 /// What is kept of a window.
 #[derive(Default)]
 pub(crate) struct Kept {
+    pub(crate) thread: u32,
     pub(crate) resident: Option<Resident>,
     pub(crate) batches: Vec<KeptBatch>,
 }
@@ -60,6 +61,8 @@ pub(crate) struct Sampler {
     most_bytes: u64,
     /// Batches begun so far, of all threads.
     batches: AtomicU64,
+    /// Threads that were given a number so far.
+    threads: AtomicU32,
     /// How many times every second window was dropped.
     halvings: AtomicU64,
     windows: Mutex<BTreeMap<u64, Kept>>,
@@ -71,6 +74,7 @@ impl Sampler {
         Sampler {
             most_bytes,
             batches: AtomicU64::new(0),
+            threads: AtomicU32::new(0),
             halvings: AtomicU64::new(0),
             windows: Mutex::default(),
         }
@@ -102,7 +106,7 @@ impl Sampler {
     }
 
     /// Keeps a batch of a window, with the sites of its addresses where they are told.
-    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
+    fn keep(&self, thread: u32, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
         let (Part::First(number) | Part::Later(number)) = part;
         let mut windows = lock(&self.windows);
         if !is_chosen(number, self.halvings.load(Ordering::Relaxed)) {
@@ -110,6 +114,7 @@ impl Sampler {
             return;
         }
         let window = windows.entry(number).or_default();
+        window.thread = thread;
         window.batches.push(KeptBatch { words: words.into(), sites: sites.into() });
         window.resident = resident.or(window.resident.take());
         while windows.len() > 1 && windows.values().map(Kept::bytes).sum::<u64>() > self.most_bytes {
@@ -119,13 +124,13 @@ impl Sampler {
         }
     }
 
-    /// Passes on the parts of every window, in order: number, what was resident at its beginning, steps, and the sites of
+    /// Passes on the parts of every window, in order: number, thread, what was resident at its beginning, steps, and the sites of
     /// their accesses. `pcs` are the addresses of instructions, by half the number of their counters.
     pub(crate) fn each<E>(
         &self,
         code: &Code,
         pcs: &[u64],
-        mut pass_on: impl FnMut(u64, Option<Resident>, Vec<WindowStep>, Vec<u32>) -> Result<(), E>,
+        mut pass_on: impl FnMut((u64, u32), Option<Resident>, Vec<WindowStep>, Vec<u32>) -> Result<(), E>,
     ) -> Result<(), E> {
         for (number, window) in lock(&self.windows).iter_mut() {
             for batch in &window.batches {
@@ -139,10 +144,39 @@ impl Sampler {
                         sites.extend(std::iter::repeat_n(site, accesses));
                     }
                 });
-                pass_on(*number, window.resident.take(), steps, sites)?;
+                pass_on((*number, window.thread), window.resident.take(), steps, sites)?;
             }
         }
         Ok(())
+    }
+}
+
+/// A thread's way to the windows.
+#[derive(Clone)]
+pub(crate) struct OfThread {
+    sampler: Arc<Sampler>,
+    thread: u32,
+}
+
+impl OfThread {
+    /// Of a thread that has no number yet.
+    pub(crate) fn new(sampler: &Arc<Sampler>) -> OfThread {
+        OfThread { sampler: Arc::clone(sampler), thread: sampler.threads.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// As [`Sampler::begin`].
+    pub(crate) fn begin(&self, under_way: &mut Option<(u64, u64)>) -> Option<Part> {
+        self.sampler.begin(under_way)
+    }
+
+    /// As [`Sampler::halvings`].
+    pub(crate) fn halvings(&self) -> u64 {
+        self.sampler.halvings()
+    }
+
+    /// Keeps a batch of a window, with the sites of its addresses where they are told.
+    pub(crate) fn keep(&self, part: Part, resident: Option<Resident>, words: &[u64], sites: &[SiteRun]) {
+        self.sampler.keep(self.thread, part, resident, words, sites);
     }
 }
 
@@ -208,7 +242,7 @@ mod tests {
         for batch in 0..1000 {
             if let Some(part) = sampler.begin(&mut under_way) {
                 let resident = matches!(part, Part::First(_)).then(Resident::default);
-                sampler.keep(part, resident, &[batch; 10], &[]);
+                sampler.keep(0, part, resident, &[batch; 10], &[]);
             }
         }
         let windows = lock(&sampler.windows);

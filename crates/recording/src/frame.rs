@@ -7,7 +7,7 @@ use std::io::Read;
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes and reads.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.
 pub const MAX_BLOCK_BYTES: usize = 16 << 20;

@@ -8,6 +8,8 @@ use crate::varint::{Cursor, put, put_delta};
 pub struct Window {
     /// Which window: numbers grow with the time at which windows began.
     pub number: u64,
+    /// The thread, or CPU, whose it is: numbers of their own, from 0.
+    pub thread: u32,
     /// What the caches held, with the first part.
     pub resident: Option<Resident>,
     /// What happened.
@@ -59,6 +61,7 @@ const MOST_SIZE_SHIFT: u8 = 12;
 /// Packs a window's part.
 pub(crate) fn put_window(out: &mut Vec<u8>, window: &Window) {
     put(out, window.number);
+    put(out, u64::from(window.thread));
     out.push(u8::from(window.resident.is_some()));
     if let Some(Resident { l1i, l1d, l2 }) = &window.resident {
         for lines in [l1i, l1d, l2] {
@@ -104,6 +107,7 @@ fn flags(size_shift: u8, is_store: bool) -> u8 {
 /// Reads [`put_window`] back.
 pub(crate) fn window(cursor: &mut Cursor<'_>) -> Option<Window> {
     let number = cursor.int()?;
+    let thread = u32::try_from(cursor.int()?).ok()?;
     let resident = match cursor.byte()? {
         0 => None,
         1 => Some(Resident { l1i: lines(cursor)?, l1d: lines(cursor)?, l2: lines(cursor)? }),
@@ -126,7 +130,7 @@ pub(crate) fn window(cursor: &mut Cursor<'_>) -> Option<Window> {
         });
     }
     let accesses = steps.iter().filter(|step| matches!(step, WindowStep::Access { .. })).count();
-    Some(Window { number, resident, steps, sites: sites(cursor, accesses)? })
+    Some(Window { number, thread, resident, steps, sites: sites(cursor, accesses)? })
 }
 
 /// The sites of a window's accesses: all of them, or none.
@@ -164,6 +168,7 @@ mod tests {
         };
         Window {
             number: 640,
+            thread: 3,
             resident: Some(Resident { l1i: vec![0x40_1000], l1d: vec![u64::MAX - 63, 0], l2: Vec::new() }),
             steps: vec![
                 WindowStep::Fetch { pc: 0x40_0fc0, size_bytes: 64 },
@@ -188,7 +193,7 @@ mod tests {
         for end in 0..alone.len() {
             assert_eq!(window(&mut Cursor::new(&alone[..end])), None, "{end}");
         }
-        let bad_kind = [0, 0, 1, 2, 0, 0];
+        let bad_kind = [0, 0, 0, 1, 2, 0, 0];
         assert_eq!(window(&mut Cursor::new(&bad_kind)), None);
     }
 }

@@ -196,7 +196,7 @@ fn every_kind_of_record_survives() {
         ProfileInstruction { pc: 0x40_0004, loads: 6, load_misses: misses, ..ProfileInstruction::default() };
     let fetch = WindowStep::Fetch { pc: 0x40_0000, size_bytes: 17 };
     let window =
-        Window { number: 8, resident: Some(Resident::default()), steps: vec![fetch], sites: Vec::new() };
+        Window { number: 8, resident: Some(Resident::default()), steps: vec![fetch], ..Window::default() };
     let mut sizes = CallSizes::default();
     for size in [3, 70_000, 3] {
         sizes.add(size);

@@ -1,8 +1,8 @@
 //! The page of `lineup find`: names may hold anything, and every link leads somewhere.
 
 use lineup_find::{
-    AllocationStalls, ClassShare, ContextStalls, Coverage, Evidence, Finding, Findings, Kind, LaidMember,
-    MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, Trial,
+    AllocationStalls, BetweenThreads, ClassShare, ContextStalls, Coverage, Evidence, Finding, Findings, Kind,
+    LaidMember, MemberMap, MemberStalls, OwnerStalls, Sample, Sign, Stack, Stalls, ThreadWaits, Trial,
 };
 use lineup_report::find::find_page;
 use scraper::{Html, Selector};
@@ -51,6 +51,27 @@ fn finding(name: &str) -> Finding {
     }
 }
 
+const WAITS: ThreadWaits = ThreadWaits { of_same_bytes: 1.0, of_line_alone: 20.0 };
+
+/// Two threads that use different members.
+fn fight() -> Finding {
+    Finding {
+        kind: Kind::OwnLines,
+        gains: vec![0.25],
+        sign: Sign::Steady,
+        evidence: Evidence::Fight {
+            lines: 1,
+            threads: 2,
+            of_one_object: true,
+            members: vec![HOSTILE.to_owned()],
+            waits: WAITS,
+        },
+        trials: vec![Trial { kind: Kind::OwnLines, gain: 0.25 }],
+        map: None,
+        ..finding(HOSTILE)
+    }
+}
+
 fn findings() -> Findings {
     let frames = ["data", HOSTILE, "used", "f"].map(str::to_owned).to_vec();
     Findings {
@@ -69,7 +90,7 @@ fn findings() -> Findings {
         },
         sample: Sample { windows: 1, accesses: 10, of_accesses: 10, stall_cycles: 1000 },
         configurations: vec!["as modelled".to_owned(), "small".to_owned()],
-        findings: vec![finding(HOSTILE), finding("other")],
+        findings: vec![finding(HOSTILE), finding("other"), fight()],
         below_threshold: 1,
         owners: vec![OwnerStalls {
             name: HOSTILE.to_owned(),
@@ -81,6 +102,7 @@ fn findings() -> Findings {
             stall_cycles: 900.0,
             share: 0.9,
             used_bytes_per_line: Some(8.0),
+            thread_waits: Some(WAITS),
             members: vec![MemberStalls {
                 path: "used".to_owned(),
                 offset: 72,
@@ -88,6 +110,7 @@ fn findings() -> Findings {
                 accesses: 40.0,
                 stall_cycles: 900.0,
                 share: 0.9,
+                thread_waits: Some(WAITS),
             }],
             functions: vec![(HOSTILE.to_owned(), 1.0)],
         }],
@@ -108,6 +131,7 @@ fn findings() -> Findings {
             used_bytes_per_line: None,
             types: vec![(HOSTILE.to_owned(), 1.0)],
         }]),
+        between_threads: Some(BetweenThreads { threads: 2, wait_cycles: 100.0, waits: WAITS }),
         contexts: Some(vec![ContextStalls {
             cpu: 1,
             is_interrupt: false,
@@ -153,8 +177,8 @@ fn every_link_leads_to_something_on_the_page() {
         assert_eq!(found.count(), 1, "{target}");
         links += 1;
     }
-    // The contents, the way past them, the type's box, and the second finding's command.
-    assert_eq!(links, 8 + 1 + 1 + 1);
+    // The contents, the way past them, the type's box, and the second and third finding's commands.
+    assert_eq!(links, 8 + 1 + 1 + 2);
 }
 
 #[test]
@@ -168,4 +192,21 @@ fn a_finding_has_the_lines_of_its_type_before_and_after() {
     let share: String =
         page.select(&Selector::parse(".stacks .d1 b").unwrap()).next().unwrap().text().collect();
     assert_eq!(share, "90.0 %");
+}
+
+#[test]
+fn what_threads_fight_over_is_told_without_caches_to_choose_from() {
+    let page = page();
+    let text: String = page.root_element().text().collect();
+    assert!(
+        text.contains("2 threads wait 20 times for 1 line of which none uses another's bytes, and once for"),
+        "{text}"
+    );
+    assert!(
+        text.contains("2 threads, side by side at one pace, wait once for bytes of each other and 20 times"),
+        "{text}"
+    );
+    assert!(text.contains("of modelled stalls and waits of threads, at best"), "{text}");
+    // The caches that a gain was tried under, of the other two.
+    assert_eq!(text.matches("Under 2 caches").count(), 2);
 }

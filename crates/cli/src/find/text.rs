@@ -41,8 +41,7 @@ pub(super) fn text(findings: &Findings, top: usize, style: TextStyle) -> String 
         let _ =
             writeln!(out, "{} more gain less than --least; --least 0 shows them", findings.below_threshold);
     }
-    let owners = findings.owners.iter().filter(|owner| owner.stall_cycles > 0.0);
-    owners_text(&mut out, &owners.collect::<Vec<_>>(), top, style);
+    owners_text(&mut out, &findings.owners, top, style);
     allocations_text(&mut out, findings, top, style);
     contexts_text(&mut out, findings, top, style);
     functions_text(&mut out, findings, top, style);
@@ -79,11 +78,15 @@ fn head(out: &mut String, findings: &Findings) {
     let named = of_all.unwrap_or_else(|| "nothing stalled".to_owned());
     let _ = writeln!(
         out,
-        "{named}; gains are of {} windows of the run with {} of its {} accesses\n",
+        "{named}; gains are of {} windows of the run with {} of its {} accesses",
         count(sample.windows),
         count(sample.accesses),
         count(sample.of_accesses)
     );
+    if let Some(between) = findings.between_threads.filter(|between| between.waits.all() >= 1.0) {
+        let _ = writeln!(out, "{}", words::between_threads(&between));
+    }
+    out.push('\n');
 }
 
 fn share(part: u64, all: u64) -> f64 {
@@ -97,8 +100,9 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     let doubt = if doubt.is_empty() { doubt } else { format!("; {doubt}") };
     let _ = writeln!(
         out,
-        "{subject}: {} of modelled stalls, at best {} with {proposed}{}",
+        "{subject}: {} of {}, at best {} with {proposed}{}",
         percent(finding.stalls),
+        words::base(finding),
         words::saved(finding.gain),
         doubt
     );
@@ -123,29 +127,40 @@ fn finding_text(out: &mut String, findings: &Findings, finding: &Finding) {
     }
 }
 
-fn owners_text(out: &mut String, owners: &[&OwnerStalls], top: usize, style: TextStyle) {
+fn owners_text(out: &mut String, owners: &[OwnerStalls], top: usize, style: TextStyle) {
     let columns = ["stalls", "accesses", "L1 misses", "L2 misses", "used"].map(|name| (name, Align::Right));
+    let has_waits = owners.iter().any(|owner| waits(owner) >= 1.0);
+    let of_threads = has_waits.then_some(("thread waits", Align::Right));
     let texts = [("data", Align::Left), ("members", Align::Left), ("functions", Align::Left)];
-    let mut table = Table::new(columns.into_iter().chain(texts));
+    let mut table = Table::new(columns.into_iter().chain(of_threads).chain(texts));
     for owner in owners.iter().take(top) {
         let members = owner.members.iter().filter(|member| member.stall_cycles > 0.0).take(MEMBERS);
         let members = members.map(|member| format!("{} {}", one_line(&member.path), percent(member.share)));
         let functions = owner.functions.iter().map(|(name, _)| one_line(name));
-        table.row([
+        let figures = [
             percent(owner.share),
             grouped(owner.accesses, 0),
             grouped(owner.l1_misses, 0),
             grouped(owner.l2_misses, 0),
             owner.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
+        ];
+        let names = [
             one_line(&owner.name).into_owned(),
             members.collect::<Vec<_>>().join(", "),
             functions.collect::<Vec<_>>().join(", "),
-        ]);
+        ];
+        let of_threads = has_waits.then(|| grouped(waits(owner), 0));
+        table.row(figures.into_iter().chain(of_threads).chain(names));
     }
     if !table.is_empty() {
         let _ = write!(out, "\n{}", table.render(style));
     }
     more(out, owners.len(), top);
+}
+
+/// Waits of threads for its lines.
+fn waits(owner: &OwnerStalls) -> f64 {
+    owner.thread_waits.map_or(0.0, |waits| waits.all())
 }
 
 fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {

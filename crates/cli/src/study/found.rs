@@ -7,6 +7,7 @@ use crate::study::variant::Built;
 use anyhow::{Context, Result, bail};
 use lineup_find::{Finding, Findings, Kind};
 use lineup_model::region::{Region, Regions};
+use lineup_report::find::words;
 use lineup_report::visible::one_line;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
@@ -47,16 +48,20 @@ pub(super) fn regions(
         least_gain: LEAST_GAIN,
         asks_clock: false,
     };
-    let findings = find::find(wanted, &subject, stages, interrupts)?;
-    let found = choose(&findings)?;
+    let findings = find::find(wanted, subject, stages, interrupts)?;
+    let found = choose(&findings, plan.advice.allow_growth)?;
     stages.line(&format!("lineup: {}", found.why));
     Ok(found)
 }
 
-/// The best findings that an order or a split can fix, and the functions in which they stall.
-fn choose(findings: &Findings) -> Result<FoundRegions> {
+/// The best findings that an order or a split can fix, and the functions in which they stall. Where objects may grow, threads
+/// that fight over lines can be parted as well.
+fn choose(findings: &Findings, allow_growth: bool) -> Result<FoundRegions> {
     let can_be_studied = |finding: &&Finding| {
-        matches!(finding.kind, Kind::Order | Kind::Split) && !finding.functions.is_empty()
+        let is_layout = matches!(finding.kind, Kind::Order | Kind::Split);
+        let is_fight =
+            allow_growth && finding.kind == Kind::OwnLines && finding.next.starts_with("lineup study ");
+        (is_layout || is_fight) && !finding.functions.is_empty()
     };
     let chosen: Vec<&Finding> = findings.findings.iter().filter(can_be_studied).take(MOST_FINDINGS).collect();
     if chosen.is_empty() {
@@ -78,7 +83,7 @@ fn choose(findings: &Findings) -> Result<FoundRegions> {
     }
     let subjects = chosen.iter().map(|finding| {
         let subject = one_line(finding.subject.as_deref().unwrap_or_default()).into_owned();
-        format!("{subject} (at best −{:.1} % of modelled stalls)", 100.0 * finding.gain)
+        format!("{subject} (at best −{:.1} % of {})", 100.0 * finding.gain, words::base(finding))
     });
     let subjects: Vec<String> = subjects.collect();
     let shown: Vec<_> = names.iter().map(|name| one_line(name)).collect();
@@ -96,5 +101,6 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::ReprC => "order",
         Kind::Boxed | Kind::BoxedVariant => "box",
         Kind::Code => "code",
+        Kind::OwnLines => "parting",
     }
 }

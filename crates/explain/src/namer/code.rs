@@ -4,8 +4,8 @@ use super::{Namer, Seen};
 use crate::access_context::AccessContext;
 use crate::analysis::{Place, Site, World, analyse};
 use crate::error::ExplainError;
+use foldhash::HashMap;
 use lineup_model::access::Access;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Namer<'_> {

@@ -58,7 +58,8 @@ pub(super) fn findings(
     all
 }
 
-fn is_of_system(ty: Ty, namer: &mut Namer<'_>) -> bool {
+/// Whether a type is the system's own.
+pub fn is_of_system(ty: Ty, namer: &mut Namer<'_>) -> bool {
     let Some((types, described)) = namer.catalog().table(ty) else { return false };
     let place = types.get(described.id).and_then(|ty| ty.declared_at.as_ref());
     place.is_some_and(|place| place.file.starts_with("/usr/include/") || place.file.starts_with("/usr/lib/"))

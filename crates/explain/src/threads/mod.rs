@@ -14,6 +14,7 @@ mod times;
 mod work_out;
 
 pub use collect::Collector;
+pub use finding::is_of_system;
 pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
 pub use report::{

@@ -53,6 +53,7 @@ fn lead(findings: &Findings) -> Markup {
         p.muted {
             "Stalls are what a cache model waits, not time. "
             @if let Some(named) = findings.coverage.of_all { (share(named)) " of them have names. " }
+            @if let Some(between) = findings.between_threads.filter(|between| between.waits.all() >= 1.0) { (words::between_threads(&between)) ". " }
             "Gains are best cases, in the model; a study shows what they are worth in time."
         }
     }
@@ -79,7 +80,7 @@ fn one(findings: &Findings, index: usize, finding: &Finding) -> Markup {
     html! {
         article.proposal id=(format!("finding-{}", index + 1)) {
             h3 { (index + 1) ". " (name(&words::subject(finding))) }
-            p { b { (share(finding.stalls)) } " of modelled stalls, at best " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
+            p { b { (share(finding.stalls)) } " of " (words::base(finding)) ", at best " b.better { (words::saved(finding.gain)) } " with " (words::layout(finding.kind)) "." }
             div.bars-of aria-hidden="true" { i.bar style=(bar(finding.stalls)) {} br; i.bar.gain style=(bar(finding.gain)) {} }
             p.muted { (shortened(&words::evidence(&finding.evidence), SENTENCE)) "." }
             @let doubt = words::doubt(finding);

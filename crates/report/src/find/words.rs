@@ -2,7 +2,7 @@
 
 use crate::figure::{change, share, whole};
 use crate::visible::one_line;
-use lineup_find::{Evidence, Finding, Kind, Sign};
+use lineup_find::{BetweenThreads, Evidence, Finding, Kind, Sign};
 
 /// Members named at most.
 const MEMBERS: usize = 6;
@@ -28,6 +28,15 @@ pub fn layout(kind: Kind) -> &'static str {
         Kind::Boxed => "what is not used much in a Box",
         Kind::BoxedVariant => "its largest variant in a Box",
         Kind::Code => "what is executed side by side",
+        Kind::OwnLines => "what each thread uses on lines of its own",
+    }
+}
+
+/// What the shares of a finding are of.
+pub fn base(finding: &Finding) -> &'static str {
+    match finding.kind {
+        Kind::OwnLines => "modelled stalls and waits of threads",
+        _ => "modelled stalls",
     }
 }
 
@@ -36,8 +45,31 @@ pub fn saved(gain: f64) -> String {
     change(1.0 - gain)
 }
 
+/// What threads did to each other.
+pub fn between_threads(between: &BetweenThreads) -> String {
+    format!(
+        "{} threads, side by side at one pace, wait {} for bytes of each other and {} for lines alone, which is in none of the \
+         stalls; at {} cycles a wait",
+        whole(between.threads),
+        times(between.waits.of_same_bytes),
+        times(between.waits.of_line_alone),
+        between.wait_cycles
+    )
+}
+
+/// How often, of an estimate.
+fn times(estimate: f64) -> String {
+    match estimate.round() as u64 {
+        1 => "once".to_owned(),
+        times => format!("{} times", whole(times)),
+    }
+}
+
 /// The least and the most that a finding gains under any of its caches.
 pub fn spread(finding: &Finding) -> Option<(f64, f64)> {
+    if finding.gains.len() < 2 {
+        return None;
+    }
     let low = finding.gains.iter().copied().min_by(f64::total_cmp)?;
     Some((low, finding.gains.iter().copied().max_by(f64::total_cmp)?))
 }
@@ -88,6 +120,20 @@ pub fn evidence(evidence: &Evidence) -> String {
         }
         Evidence::Code { executed_bytes, lines, lines_needed } => {
             format!("{lines_needed} of {lines} lines needed for {} bytes executed", whole(*executed_bytes))
+        }
+        Evidence::Fight { lines, threads, of_one_object, members, waits } => {
+            let named: Vec<_> = members.iter().take(MEMBERS).map(|name| one_line(name)).collect();
+            let more = members.len().saturating_sub(named.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!(
+                "{threads} threads wait {} for {lines} {} of which none uses another's bytes, and {} for bytes of each other, \
+                 side by side at one pace; {}{}{more}",
+                times(waits.of_line_alone),
+                if *lines == 1 { "line" } else { "lines" },
+                times(waits.of_same_bytes),
+                if *of_one_object { "in one object: " } else { "" },
+                named.join(", ")
+            )
         }
     }
 }

@@ -1,0 +1,347 @@
+//! What threads do to each other's caches, by the windows of the run.
+//!
+//! Windows carry no times. Those of different threads that began one after the other are taken to have run side by side, all
+//! at one pace. That is a bound more than a measurement: `lineup threads` reads the clock.
+
+use crate::naming::Point;
+use crate::owner::{Owner, Spot};
+use foldhash::HashMap;
+use lineup_coherence::{Access, Kind, Lines, Orders, Outcome, Span, Timed};
+use lineup_explain::namer::Namer;
+use lineup_explain::threads::is_of_system;
+use lineup_recording::{Window, WindowStep};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one wait for a line that another thread has is taken to cost, in cycles, as `lineup threads` takes it.
+pub(crate) const WAIT_CYCLES: f64 = 100.0;
+/// Fewer waits for a line alone in the windows are nothing to act on: data that is handed over once makes some.
+const LEAST_WAITS: u64 = 100;
+
+/// Waits in the windows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Waits {
+    /// For bytes that another thread wrote or used.
+    pub(crate) of_same_bytes: u64,
+    /// For other bytes of the line: no thread needed what the other did.
+    pub(crate) of_line_alone: u64,
+}
+
+impl Waits {
+    /// The sum.
+    pub(crate) fn plus(mut self, other: Waits) -> Waits {
+        self.add(other.of_same_bytes, other.of_line_alone);
+        self
+    }
+
+    fn add(&mut self, of_same_bytes: u64, of_line_alone: u64) {
+        self.of_same_bytes += of_same_bytes;
+        self.of_line_alone += of_line_alone;
+    }
+}
+
+/// What threads did to each other.
+#[derive(Default, Debug)]
+pub(crate) struct Between {
+    /// Threads that have windows.
+    pub(crate) threads: usize,
+    /// On all lines.
+    pub(crate) all: Waits,
+    /// By the spot of the access that waited.
+    pub(crate) by_spot: HashMap<u32, Waits>,
+    /// Lines that threads fight over, by what lies on them.
+    pub(crate) fights: BTreeMap<Fighters, Fight>,
+}
+
+/// What lies on a line that threads fight over without need.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Fighters {
+    /// Whose bytes they are, each once.
+    pub(crate) owners: Vec<Owner>,
+    /// They are of one object.
+    pub(crate) of_one_object: bool,
+}
+
+/// How it went.
+#[derive(Default, Debug)]
+pub(crate) struct Fight {
+    pub(crate) waits: Waits,
+    /// Lines, by their number.
+    pub(crate) lines: BTreeSet<u64>,
+    /// Threads that waited.
+    pub(crate) threads: BTreeSet<u32>,
+    /// By spot: waits for the line alone.
+    pub(crate) spots: BTreeMap<u32, u64>,
+    /// By the instruction that waited: waits for the line alone.
+    pub(crate) pcs: BTreeMap<u64, u64>,
+}
+
+/// An access that several threads' lines are used by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Use {
+    pc: u64,
+    spot: u32,
+    /// Where its object begins.
+    base: u64,
+}
+
+/// Windows of different threads that are taken to have run side by side.
+type Round<'w> = Vec<(&'w Window, &'w [Point])>;
+
+/// What went on in one round.
+struct Played {
+    outcome: Outcome,
+    uses: Vec<Use>,
+    threads: Vec<u32>,
+}
+
+impl Between {
+    /// Plays all rounds; nothing when there is one thread alone.
+    pub(crate) fn of(windows: &[Window], points: &[Vec<Point>], spots: &[Spot], line_bytes: u64) -> Between {
+        let threads: BTreeSet<u32> = windows.iter().map(|window| window.thread).collect();
+        let mut between = Between { threads: threads.len(), ..Between::default() };
+        if threads.len() > 1 {
+            let rounds = rounds(windows, points);
+            let played: Vec<Played> = rounds.par_iter().map(|round| play(round, line_bytes)).collect();
+            played.iter().for_each(|one| between.add(one, spots));
+        }
+        between
+    }
+
+    fn add(&mut self, played: &Played, spots: &[Spot]) {
+        let (of_same_bytes, of_line_alone) = played.outcome.events();
+        self.all.add(of_same_bytes, of_line_alone);
+        for (tag, counts) in &played.outcome.waits {
+            let waits = self.by_spot.entry(played.uses[*tag as usize].spot).or_default();
+            waits.add(counts.of_same_bytes, counts.of_line_alone);
+        }
+        for number in played.outcome.lines.keys() {
+            self.add_line(*number, played, spots);
+        }
+    }
+
+    /// A line, when threads fight over it.
+    fn add_line(&mut self, number: u64, played: &Played, spots: &[Spot]) {
+        let used = |tag: u32| played.uses[tag as usize];
+        let owner = |tag: u32| spots[used(tag).spot as usize].owner;
+        let mut by_fighters: BTreeMap<Fighters, u64> = BTreeMap::new();
+        for (pair, counts) in played.outcome.pairs_of(number).filter(|(_, counts)| counts.of_line_alone > 0) {
+            let tags = [pair.writer_tag, pair.other_tag];
+            let mut owners = tags.map(owner).to_vec();
+            owners.sort();
+            owners.dedup();
+            let [one, other] = tags.map(|tag| used(tag).base);
+            let fighters = Fighters { of_one_object: owners.len() == 1 && one == other, owners };
+            *by_fighters.entry(fighters).or_default() += counts.of_line_alone;
+        }
+        let Some((fighters, _)) = by_fighters.into_iter().max_by_key(|(_, waits)| *waits) else { return };
+        let fight = self.fights.entry(fighters).or_default();
+        fight.lines.insert(number);
+        for (pair, counts) in played.outcome.pairs_of(number) {
+            fight.waits.add(counts.of_same_bytes, counts.of_line_alone);
+            if counts.of_line_alone > 0 {
+                fight.threads.extend([pair.writer, pair.other].map(|one| played.threads[usize::from(one)]));
+                for tag in [pair.writer_tag, pair.other_tag] {
+                    *fight.spots.entry(used(tag).spot).or_default() += counts.of_line_alone;
+                    *fight.pcs.entry(used(tag).pc).or_default() += counts.of_line_alone;
+                }
+            }
+        }
+    }
+
+    /// Leaves out what nobody can part, and what is too little: what the system's own types hold inside, such as a lock's
+    /// word and its owner.
+    pub(crate) fn leave_out_little(&mut self, namer: &mut Namer<'_>) {
+        let mut is_fixed = |fighters: &Fighters| match fighters.owners[..] {
+            [Owner::Type(ty)] => fighters.of_one_object && is_of_system(ty, namer),
+            _ => false,
+        };
+        self.fights.retain(|fighters, fight| {
+            fight.waits.of_line_alone >= LEAST_WAITS && fight.threads.len() > 1 && !is_fixed(fighters)
+        });
+    }
+}
+
+impl Fighters {
+    /// True when all of it is in objects of one type, or in variables: what the source can part.
+    pub(crate) fn are_declared(&self) -> bool {
+        match &self.owners[..] {
+            [Owner::Type(_)] => true,
+            all => all.iter().all(|owner| matches!(owner, Owner::Variable(..))),
+        }
+    }
+}
+
+/// Windows as they began, each round as long as they are of different threads that lived at the same time: the first window
+/// of each is older than the last of every other.
+fn rounds<'w>(windows: &'w [Window], points: &'w [Vec<Point>]) -> Vec<Round<'w>> {
+    let mut lives: HashMap<u32, (u64, u64)> = HashMap::default();
+    for window in windows {
+        lives.entry(window.thread).or_insert((window.number, 0)).1 = window.number;
+    }
+    let live_together = |one: u32, other: u32| {
+        let [(first, last), (other_first, other_last)] = [one, other].map(|thread| lives[&thread]);
+        one != other && first < other_last && other_first < last
+    };
+    let mut rounds: Vec<Round<'w>> = Vec::new();
+    for (window, points) in windows.iter().zip(points) {
+        let fits = |round: &&mut Round<'_>| {
+            round.iter().all(|(other, _)| live_together(other.thread, window.thread))
+        };
+        match rounds.last_mut().filter(fits) {
+            Some(round) => round.push((window, points)),
+            None => rounds.push(vec![(window, points)]),
+        }
+    }
+    rounds.retain(|round| round.len() > 1);
+    rounds
+}
+
+/// The windows of a round through the caches of their threads.
+fn play(round: &Round<'_>, line_bytes: u64) -> Played {
+    let shared = shared_lines(round, line_bytes);
+    let mut played = Played {
+        outcome: Outcome::default(),
+        uses: Vec::new(),
+        threads: round.iter().map(|(window, _)| window.thread).collect(),
+    };
+    if shared.is_empty() {
+        return played;
+    }
+    let mut tags: HashMap<Use, u32> = HashMap::default();
+    let (mut threads, mut spans) = (Vec::new(), Vec::new());
+    for (thread, (window, points)) in (0u16..).zip(round) {
+        let mut own: Vec<Timed> = Vec::new();
+        for (at, pc, access, point) in accesses(window, points) {
+            if !lines(&access, line_bytes).any(|line| shared.contains(&line)) {
+                continue;
+            }
+            let before = own.last_mut().filter(|before| {
+                let tag = before.access.tag as usize;
+                access.kind == Kind::Store && before.access.kind == Kind::Load && played.uses[tag].pc == pc
+            });
+            if let Some(before) = before.filter(|before| before.access.address == access.address) {
+                before.access.kind = Kind::Update;
+                continue;
+            }
+            let base = access.address.wrapping_sub(u64::from(point.offset));
+            let tag = *tags.entry(Use { pc, spot: point.spot, base }).or_insert_with_key(|used| {
+                played.uses.push(*used);
+                played.uses.len() as u32 - 1
+            });
+            own.push(Timed { access: Access { thread, tag, ..access }, at });
+        }
+        let ended_at = window.steps.len() as u64;
+        spans.push(Span { thread, first: 0, end: own.len(), began_at: 0, ended_at });
+        threads.push(own);
+    }
+    played.outcome = Orders::new(threads, &spans).recorded(Lines::of(line_bytes));
+    played
+}
+
+/// Lines that several threads use in a round, and one writes.
+fn shared_lines(round: &Round<'_>, line_bytes: u64) -> BTreeSet<u64> {
+    struct Users {
+        first: usize,
+        is_shared: bool,
+        is_written: bool,
+    }
+    let mut users: HashMap<u64, Users> = HashMap::default();
+    for (thread, (window, points)) in round.iter().enumerate() {
+        for (_, _, access, _) in accesses(window, points) {
+            for line in lines(&access, line_bytes) {
+                let known =
+                    users.entry(line).or_insert(Users { first: thread, is_shared: false, is_written: false });
+                known.is_shared |= known.first != thread;
+                known.is_written |= access.kind.writes();
+            }
+        }
+    }
+    users.into_iter().filter(|(_, one)| one.is_shared && one.is_written).map(|(line, _)| line).collect()
+}
+
+/// The accesses of a window, with the number of their step, and their instruction. The thread and the tag are not set yet.
+fn accesses<'w>(
+    window: &'w Window,
+    points: &'w [Point],
+) -> impl Iterator<Item = (u64, u64, Access, Point)> + 'w {
+    let steps = (0u64..).zip(&window.steps).filter_map(|(at, step)| match *step {
+        WindowStep::Access { pc, address, size_shift, is_store } => {
+            let kind = if is_store { Kind::Store } else { Kind::Load };
+            Some((at, pc, Access { thread: 0, address, size_bytes: 1 << size_shift, kind, tag: 0 }))
+        }
+        WindowStep::Fetch { .. } => None,
+    });
+    steps.zip(points).map(|((at, pc, access), point)| (at, pc, access, *point))
+}
+
+fn lines(access: &Access, line_bytes: u64) -> std::ops::RangeInclusive<u64> {
+    let last = access.address.saturating_add(u64::from(access.size_bytes) - 1);
+    access.address / line_bytes..=last / line_bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of increments: address and bytes of each.
+    fn window(number: u64, thread: u32, addresses: &[u64]) -> (Window, Vec<Point>) {
+        let step = |address: &u64| {
+            [false, true].map(|is_store| WindowStep::Access {
+                pc: 0x40_0000,
+                address: *address,
+                size_shift: 3,
+                is_store,
+            })
+        };
+        let steps: Vec<WindowStep> = addresses.iter().flat_map(step).collect();
+        let points = addresses.iter().flat_map(|address| {
+            let offset = (address % 16) as u32;
+            [Point { spot: offset / 8, offset, site: 0 }; 2]
+        });
+        let points = points.collect();
+        (Window { number, thread, steps, ..Window::default() }, points)
+    }
+
+    fn between(all: &[(Window, Vec<Point>)]) -> Between {
+        let (windows, points): (Vec<Window>, Vec<Vec<Point>>) = all.iter().cloned().unzip();
+        let spot = |at| Spot { owner: Owner::Stack, at, size_bytes: 8 };
+        Between::of(&windows, &points, &[spot(0), spot(8)], 64)
+    }
+
+    #[test]
+    fn members_that_different_threads_add_to_are_a_fight_and_lines_of_their_own_are_none() {
+        let turns = |other: u64| -> Vec<_> {
+            (0..4)
+                .map(|turn| window(turn, 4 + 3 * (turn as u32 % 2), &[0x1000 + turn % 2 * other; 200]))
+                .collect()
+        };
+        let found = between(&turns(8));
+        assert_eq!((found.threads, found.all.of_same_bytes, found.fights.len()), (2, 0, 1));
+        let (fighters, fight) = found.fights.first_key_value().expect("a fight");
+        assert!(fighters.of_one_object && fight.waits.of_line_alone > 780, "{fight:?}");
+        assert_eq!((fight.lines.len(), &fight.threads), (1, &BTreeSet::from([4, 7])));
+        assert!(found.by_spot[&0].of_line_alone > 380 && found.by_spot[&1].of_line_alone > 380);
+        let apart = between(&turns(0x48));
+        assert_eq!((apart.all, apart.fights.len()), (Waits::default(), 0));
+    }
+
+    /// What both add to is needed by both.
+    #[test]
+    fn a_counter_of_both_is_no_fight_for_a_line_alone() {
+        let turn = |number| window(number, number as u32 % 2, &[0x1000; 200]);
+        let found = between(&(0..4).map(turn).collect::<Vec<_>>());
+        assert!(found.all.of_same_bytes > 780 && found.all.of_line_alone == 0, "{found:?}");
+        assert!(found.fights.is_empty());
+    }
+
+    /// One thread after the other, or one alone.
+    #[test]
+    fn threads_that_run_one_after_the_other_do_not_fight() {
+        let turn = |number| window(number, u32::from(number > 4), &[0x1000 + 8 * u64::from(number > 4); 200]);
+        let found = between(&(0..10).map(turn).collect::<Vec<_>>());
+        assert_eq!((found.threads, found.all), (2, Waits::default()));
+        let alone = between(&[window(0, 0, &[0x1000; 200]), window(1, 0, &[0x1008; 200])]);
+        assert_eq!((alone.threads, alone.all), (1, Waits::default()));
+    }
+}

@@ -1,0 +1,111 @@
+//! Fights of threads for lines as findings.
+
+use crate::between::{Fight, Fighters, WAIT_CYCLES, Waits};
+use crate::findings::{BetweenThreads, Evidence, Finding, Kind, Sign, ThreadWaits, Trial};
+use crate::owner;
+use crate::work_out::Work;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Functions named with a finding at most.
+const MOST_FUNCTIONS: usize = 3;
+/// A function that has less of a fight's waits than this share is not worth a look.
+const LEAST_OF_FIGHT: f64 = 0.1;
+
+impl Work<'_, '_> {
+    /// Waits in the windows as waits of the whole run, with which the windows' accesses are compared.
+    pub(crate) fn thread_waits(&self, waits: Waits) -> ThreadWaits {
+        let of_run =
+            |waits: u64| waits as f64 * self.of_accesses() as f64 / self.watched.accesses.max(1) as f64;
+        ThreadWaits { of_same_bytes: of_run(waits.of_same_bytes), of_line_alone: of_run(waits.of_line_alone) }
+    }
+
+    /// What threads did to each other in all; `None` when one thread alone has windows, and of kernels.
+    pub(crate) fn between_threads(&self) -> Option<BetweenThreads> {
+        let between = &self.between;
+        (between.threads > 1).then(|| BetweenThreads {
+            threads: between.threads as u64,
+            wait_cycles: WAIT_CYCLES,
+            waits: self.thread_waits(between.all),
+        })
+    }
+
+    /// What threads fight over without need.
+    pub(crate) fn fights(&mut self, all_cycles: f64) -> Vec<Finding> {
+        let fights = std::mem::take(&mut self.between.fights);
+        // Waits come on top of what the caches of each thread alone stall for.
+        let with_waits = all_cycles + self.thread_waits(self.between.all).all() * WAIT_CYCLES;
+        fights.into_iter().map(|(fighters, fight)| self.fight(&fighters, &fight, with_waits)).collect()
+    }
+
+    fn fight(&mut self, fighters: &Fighters, fight: &Fight, with_waits: f64) -> Finding {
+        let waits = self.thread_waits(fight.waits);
+        let share = |waits: f64| waits * WAIT_CYCLES / with_waits;
+        let mut spots: Vec<(u32, u64)> = fight.spots.iter().map(|(spot, waits)| (*spot, *waits)).collect();
+        spots.sort_by_key(|(spot, waits)| (Reverse(*waits), *spot));
+        let members = spots.iter().map(|(spot, _)| {
+            let spot = self.naming.spots[*spot as usize];
+            let owner = owner::name(&mut self.naming.namer, spot.owner);
+            let member = owner::member_name(&mut self.naming.namer, spot);
+            if member.is_empty() { owner } else { format!("{owner}.{member}") }
+        });
+        let members = members.collect();
+        let names: Vec<String> =
+            fighters.owners.iter().map(|owner| owner::name(&mut self.naming.namer, *owner)).collect();
+        let functions = self.functions_that_wait(fight);
+        let gain = share(waits.of_line_alone);
+        Finding {
+            subject: Some(names.join(" and ")),
+            kind: Kind::OwnLines,
+            stalls: share(waits.all()),
+            gain,
+            gains: vec![gain],
+            sign: Sign::Steady,
+            evidence: Evidence::Fight {
+                lines: fight.lines.len() as u64,
+                threads: fight.threads.len() as u64,
+                of_one_object: fighters.of_one_object,
+                members,
+                waits,
+            },
+            trials: vec![Trial { kind: Kind::OwnLines, gain }],
+            next: self.next_of_fight(fighters, &functions),
+            functions,
+            map: None,
+        }
+    }
+
+    /// The program's functions that wait, most waits first.
+    fn functions_that_wait(&self, fight: &Fight) -> Vec<String> {
+        let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
+        for (pc, waits) in &fight.pcs {
+            let counts = self.attribution.function_of(*pc).filter(|counts| counts.image == self.program);
+            if let Some(counts) = counts {
+                *by_function.entry(&counts.name).or_default() += waits;
+            }
+        }
+        let all: u64 = fight.pcs.values().sum();
+        let is_worth = |waits: u64| waits as f64 >= LEAST_OF_FIGHT * all as f64;
+        let mut functions: Vec<(&str, u64)> = by_function.into_iter().filter(|one| is_worth(one.1)).collect();
+        functions.sort_by_key(|(name, waits)| (Reverse(*waits), *name));
+        functions.into_iter().take(MOST_FUNCTIONS).map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// `lineup study` parts what is declared: members and objects of a type, and variables. Of memory behind pointers `lineup
+    /// threads` tells more.
+    fn next_of_fight(&self, fighters: &Fighters, functions: &[String]) -> String {
+        let command = self.recorded.header.command.iter().map(String::as_str);
+        let regions = functions.iter().flat_map(|name| ["--region", name.as_str()]);
+        let words = |first: &[&'static str]| {
+            shell_words::join(first.iter().copied().chain(regions).chain(["--"]).chain(command))
+        };
+        match fighters.are_declared() {
+            _ if functions.is_empty() => words(&["lineup", "record", "--whole-program"]),
+            true => words(&["lineup", "study", "--allow-growth"]),
+            false => {
+                let recorded = words(&["lineup", "record", "--engine", "native", "--out", "threads.rec"]);
+                format!("{recorded} && lineup threads threads.rec")
+            }
+        }
+    }
+}
