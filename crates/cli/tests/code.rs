@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A few hot functions among cold ones, with a loop, a `switch`, a tail call, and a callback.
+/// A few hot functions among cold ones, with a loop, a `switch`, a tail call, a callback, and calls that are left by
+/// `longjmp`, of which BOLT counts those that return.
 const PROGRAM: &str = r#"
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #define COLD(n) __attribute__((noinline)) int cold##n(int x) { \
@@ -22,6 +24,14 @@ static __attribute__((noinline)) int step(int x) {
     return x / 2;
 }
 COLD(5) COLD(6) COLD(7) COLD(8)
+static jmp_buf place;
+static __attribute__((noinline)) void leave(int i) { if (i % 5 == 0) longjmp(place, 1); }
+__attribute__((noinline)) int leaves(int n) {
+    volatile int done = 0, i = 0;
+    setjmp(place);
+    while (i < n) { i = i + 1; leave(i); done = done + 1; }
+    return done;
+}
 static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 COLD(9) COLD(10) COLD(11) COLD(12)
 __attribute__((noinline)) int kind(int x) {
@@ -54,7 +64,7 @@ int main(int argc, char **argv) {
     }
     qsort(values, n, sizeof *values, compare);
     for (int i = 0; i < n; i += 7) sum += values[i];
-    printf("%ld\n", sum);
+    printf("%ld %d\n", sum, leaves(n));
 }
 "#;
 

@@ -88,6 +88,8 @@ pub(crate) fn function<'d>(
     for (wanted, taken) in ways.wanted.iter().zip(taken).filter(|(_, taken)| taken.times > 0) {
         let Some(from) = wanted.from.and_then(|number| graph.blocks.get(number)) else { continue };
         match (wanted.to.and_then(|number| graph.blocks.get(number)), from.ends) {
+            // Nothing but the count tells these blocks apart.
+            (Some(to), Ends::Falls) if !to.is_reached => (),
             (Some(to), ends) => {
                 function.edges.push(Edge { from: from.last, to: to.addresses.start, taken, way: way(ends) })
             }

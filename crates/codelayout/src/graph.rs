@@ -19,6 +19,8 @@ pub(crate) struct Block {
     pub(crate) executions: u64,
     /// How it ends.
     pub(crate) ends: Ends,
+    /// False when it only begins where the count changes, as behind a call that does not always return.
+    pub(crate) is_reached: bool,
 }
 
 /// How a block ends.
@@ -82,18 +84,20 @@ pub(crate) fn graph<'d>(
     {
         graph.tables.insert(instruction.ip(), tables::targets(instruction, &instructions, range, data));
     }
-    let mut leaders = leaders(range, &instructions, &counts);
-    leaders.extend(graph.tables.values().flatten());
+    let mut reached = reached(range, &instructions);
+    reached.extend(graph.tables.values().flatten());
+    let changes = changes(&instructions, &counts);
     for (instruction, times) in instructions.iter().zip(&counts) {
         let addresses = instruction.ip()..instruction.next_ip();
         match graph.blocks.last_mut() {
-            Some(block) if !leaders.contains(&addresses.start) => {
+            Some(block) if !reached.contains(&addresses.start) && !changes.contains(&addresses.start) => {
                 block.addresses.end = addresses.end;
                 block.last = addresses.start;
                 block.instructions += 1;
                 block.ends = ends(instruction);
             }
             _ => graph.blocks.push(Block {
+                is_reached: reached.contains(&addresses.start),
                 last: addresses.start,
                 addresses,
                 instructions: 1,
@@ -127,26 +131,26 @@ fn executions(instructions: &[Instruction], executed: &Executed) -> Vec<u64> {
     counts
 }
 
-/// Where blocks begin: at the start, where branches go to and what follows them, and where the count changes, since
-/// there some enter or leave.
-fn leaders(range: &Range<u64>, instructions: &[Instruction], counts: &[u64]) -> BTreeSet<u64> {
-    let mut leaders = BTreeSet::from([range.start]);
+/// Where blocks begin: at the start, where branches go to and what follows them.
+fn reached(range: &Range<u64>, instructions: &[Instruction]) -> BTreeSet<u64> {
+    let mut reached = BTreeSet::from([range.start]);
     for instruction in instructions {
         match ends(instruction) {
             Ends::Falls => continue,
             Ends::Branches { target } | Ends::Jumps { target } if range.contains(&target) => {
-                leaders.insert(target);
+                reached.insert(target);
             }
             _ => (),
         }
-        leaders.insert(instruction.next_ip());
+        reached.insert(instruction.next_ip());
     }
-    for (two, counts) in instructions.windows(2).zip(counts.windows(2)) {
-        if counts[0] != counts[1] {
-            leaders.insert(two[1].ip());
-        }
-    }
-    leaders
+    reached
+}
+
+/// Where the count changes: some enter or leave there.
+fn changes(instructions: &[Instruction], counts: &[u64]) -> BTreeSet<u64> {
+    let pairs = instructions.windows(2).zip(counts.windows(2));
+    pairs.filter(|(_, counts)| counts[0] != counts[1]).map(|(two, _)| two[1].ip()).collect()
 }
 
 fn is_anywhere(instruction: &Instruction) -> bool {
