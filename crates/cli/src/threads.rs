@@ -79,6 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
                 .iter()
                 .map(|found| text::remedy(&found.remedy, between.line_bytes))
                 .collect(),
+            in_words: text::in_words(&between, options.top),
             notes: text::notes(&page),
         };
         let name = || format!("cannot write {}", file.display());

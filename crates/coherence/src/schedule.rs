@@ -70,6 +70,16 @@ impl Orders {
         model.finish()
     }
 
+    /// The same with every access at another address: as if some data lay elsewhere.
+    pub fn recorded_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
+        let mut model = self.model(lines);
+        for (thread, number) in self.by_time() {
+            let access = &self.threads[usize::from(thread)][number].access;
+            model.access(&Access { address: place(access.address), ..*access });
+        }
+        model.finish()
+    }
+
     /// An order with few changes between threads: each runs as far as it can.
     pub fn fewest(&self, lines: Lines) -> Outcome {
         let mut model = self.model(lines);

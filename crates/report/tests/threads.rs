@@ -1,8 +1,9 @@
 //! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
 
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockKind, LockReport, LockSection, LockWait, Matrix, Needed,
-    NotSeen, Of, PairBetween, PartBetween, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
+    Beside, BetweenThreads, FalseSharing, LineBetween, LockKind, LockPlaces, LockReport, LockSection,
+    LockWait, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Remedy, SharedCounter, ThreadSeen,
+    UseOf, Waits, WaitsByOrder,
 };
 use lineup_report::html::{ThreadsPage, threads_page};
 use scraper::{Html, Selector};
@@ -60,6 +61,7 @@ fn between() -> BetweenThreads {
             pairs: vec![PairBetween { taken_by: of(0), needed_by: of(1), waits: waits(1, 2000) }],
         }],
         matrix: vec![Matrix { taken_by: 0, needed_by: 1, waits: waits(1, 2000) }],
+        counters: vec![SharedCounter { name: HOSTILE.into(), threads: 2, waits: 6 }],
         locks: vec![LockReport {
             name: HOSTILE.into(),
             kind: LockKind::CLibrary,
@@ -72,6 +74,11 @@ fn between() -> BetweenThreads {
             line_waits: waits(4, 5),
             data_on_its_line: vec![HOSTILE.into()],
             needed_while_held: vec![Needed { name: HOSTILE.into(), waits: waits(6, 0) }],
+            places: Some(LockPlaces {
+                as_it_lies: waits(9, 9),
+                alone: waits(8, 8),
+                beside: Some(Beside { name: HOSTILE.into(), waits: waits(7, 7) }),
+            }),
         }],
         placements: Vec::new(),
         in_pairs_of_lines: waits(1, 2000),
@@ -84,6 +91,7 @@ fn each_byte_says_who_reads_and_writes_it_in_words() {
     let told = ThreadsPage {
         recording: HOSTILE.into(),
         remedies: vec![HOSTILE.into()],
+        in_words: vec![HOSTILE.into()],
         notes: vec![HOSTILE.into()],
     };
     let page = threads_page(&between(), &told);

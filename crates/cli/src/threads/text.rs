@@ -3,7 +3,7 @@
 use super::Page;
 use crate::figures::grouped;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, Of, Remedy, UseOf, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, UseOf, WaitsByOrder,
 };
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
@@ -34,6 +34,9 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
     lines(&mut out, between, top, style);
     matrix(&mut out, between, style);
     locks(&mut out, between, top, style);
+    for sentence in in_words(between, top) {
+        let _ = writeln!(out, "{sentence}");
+    }
     for note in notes(page) {
         let _ = writeln!(out, "note: {note}");
     }
@@ -165,6 +168,9 @@ pub(super) fn remedy(remedy: &Remedy, line_bytes: u64) -> String {
             "members of {} that different threads use, on lines of their own; lineup study --allow-growth tries it",
             one_line(ty)
         ),
+        Remedy::AlignObjects { ty, size_bytes, aligned_bytes, .. } if size_bytes == aligned_bytes => {
+            format!("objects of {} that begin lines of {line_bytes} bytes, which they fill", one_line(ty))
+        }
         Remedy::AlignObjects { ty, size_bytes, aligned_bytes, .. } => format!(
             "{} aligned to {line_bytes} bytes, so that each has lines of its own ({size_bytes} bytes become {aligned_bytes})",
             one_line(ty)
@@ -321,6 +327,47 @@ fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextSty
             table.render(style)
         );
     }
+}
+
+/// What is proposed in words: no edit is made of it.
+pub(super) fn in_words(between: &BetweenThreads, top: usize) -> Vec<String> {
+    let counters = between.counters.iter().take(top).map(|counter| {
+        format!(
+            "{}: {} {}s add to it and wait {} for its bytes; a copy for each, summed where it is read, would part them. That \
+             changes what the program means, and is left to you.",
+            one_line(&counter.name),
+            counter.threads,
+            between.of.one(),
+            counted(counter.waits, "time")
+        )
+    });
+    let locks =
+        between.locks.iter().take(top).filter_map(|lock| Some(lock_place(lock, lock.places.as_ref()?)));
+    counters.chain(locks).collect()
+}
+
+/// Where a lock would lie better.
+fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
+    let (now, alone) = (places.as_it_lies.all(), places.alone.all());
+    let beside = places.beside.as_ref().map(|beside| (one_line(&beside.name), beside.waits.all()));
+    let best = beside.as_ref().map_or(alone, |(_, waits)| alone.min(*waits));
+    // A tenth less, or it lies well.
+    let advice = match &beside {
+        _ if best + now / 10 >= now => "leave it where it lies".to_owned(),
+        Some((name, waits)) if *waits == best => {
+            format!("move it next to {name}, away from what else is there")
+        }
+        _ => "move it away from what lies beside it".to_owned(),
+    };
+    let together = beside.as_ref().map_or(String::new(), |(name, waits)| {
+        format!(", {} with it and {name} on a line of their own", count(*waits))
+    });
+    format!(
+        "{}: {} in all as it lies, {} with its word alone on a line{together}: {advice}.",
+        one_line(&lock.name),
+        counted(now, "wait"),
+        count(alone)
+    )
 }
 
 /// What is not in the figures, a sentence each.

@@ -11,6 +11,7 @@ mod naming;
 mod owned;
 mod report;
 mod times;
+mod told;
 mod work_out;
 
 pub use collect::Collector;
@@ -18,6 +19,7 @@ pub use finding::is_of_system;
 pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
 pub use report::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, LockSection, LockWait, Matrix, Needed, NotSeen,
-    Of, PairBetween, PartBetween, Placement, Remedy, ThreadSeen, UseOf, Waits, WaitsByOrder,
+    Beside, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, LockSection, LockWait, Matrix,
+    Needed, NotSeen, Of, PairBetween, PartBetween, Placement, Remedy, SharedCounter, ThreadSeen, UseOf,
+    Waits, WaitsByOrder,
 };

@@ -20,6 +20,8 @@ pub struct BetweenThreads {
     pub waits: WaitsByOrder,
     /// What threads fight over without need, worst first.
     pub false_sharing: Vec<FalseSharing>,
+    /// Numbers that threads add to, of which each could have its own if only the sum is needed, most waits first.
+    pub counters: Vec<SharedCounter>,
     /// Lines that several threads used and one wrote, those with the most waits first.
     pub lines: Vec<LineBetween>,
     /// Who made whom wait.
@@ -280,6 +282,39 @@ pub struct LockReport {
     pub data_on_its_line: Vec<String>,
     /// What came over from another thread's cache while it was held, most waits first: these data travel with the lock.
     pub needed_while_held: Vec<Needed>,
+    /// What threads would wait if it lay elsewhere; `None` where they hardly wait for it and with it.
+    pub places: Option<LockPlaces>,
+}
+
+/// A number that several threads add to by one instruction, and that none only reads or writes in the recorded calls.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SharedCounter {
+    /// What it is.
+    pub name: String,
+    /// Threads that add to it.
+    pub threads: u64,
+    /// Waits for its bytes, in the recorded order.
+    pub waits: u64,
+}
+
+/// All waits of a process in the recorded order, by where a lock lies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LockPlaces {
+    /// As it is.
+    pub as_it_lies: Waits,
+    /// With its word alone on a line.
+    pub alone: Waits,
+    /// With what is waited for most while it is held on a line with it, and nothing else.
+    pub beside: Option<Beside>,
+}
+
+/// A lock on a line with data.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Beside {
+    /// The data.
+    pub name: String,
+    /// All waits then.
+    pub waits: Waits,
 }
 
 /// Data that a thread waited for while it had a lock.

@@ -8,6 +8,7 @@ use super::report::{
     BetweenThreads, LineBetween, LockReport, Matrix, Needed, NotSeen, PairBetween, PartBetween, Placement,
     ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
+use super::told::{lock_places, shared_counters};
 use crate::namer::Namer;
 use lineup_coherence::{Line, Lines, Orders, Outcome, PairCounts};
 use lineup_model::access::{ProcessId, ThreadId};
@@ -41,6 +42,7 @@ pub(super) struct Process {
     pub(super) outcomes: Outcomes,
     /// By line.
     pub(super) touched: BTreeMap<u64, Touched>,
+    pub(super) orders: Orders,
     placements: Vec<Placement>,
     in_pairs: Waits,
 }
@@ -86,7 +88,11 @@ impl Collector {
             let WaitsByOrder { recorded, most, .. } = line.waits;
             (std::cmp::Reverse((recorded.all().max(most.all()), recorded.all())), line.process, line.address)
         });
+        let locks = told_of_locks(locks, &processes, &uses, line, namer);
+        let mut name = |tag| names.part(tag, namer);
+        let counters = shared_counters((&processes, line), accesses, &locks, &mut name);
         Some(BetweenThreads {
+            counters,
             line_bytes: line.bytes(),
             of,
             accesses,
@@ -96,7 +102,7 @@ impl Collector {
                 most: total(|of| &of.most),
             },
             false_sharing,
-            locks: told_of_locks(locks, &processes, &uses, line, namer),
+            locks,
             matrix: matrix(&processes),
             placements: placements(&processes),
             in_pairs_of_lines: processes
@@ -155,7 +161,7 @@ fn time_beside(logs: &BTreeMap<ThreadId, Log>, thread: ThreadId) -> u64 {
     own.into_iter().map(common).sum()
 }
 
-fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSize) -> Process {
+pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSize) -> Process {
     let threads: Vec<ThreadId> = logs.keys().copied().collect();
     let (mut all, mut spans) = (Vec::new(), Vec::new());
     for (number, mut log) in (0u16..).zip(logs.into_values()) {
@@ -184,14 +190,15 @@ fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSize) -> Proc
     }
     let orders = Orders::new(all, &spans);
     let shape = Lines::of(line.bytes());
-    let placements = (1..line.bytes() / 8).map(|step| Placement {
+    let moved = |step| Placement {
         moved_by_bytes: 8 * step,
         waits: all_waits(&orders.recorded(shape.moved_by(8 * step))),
-    });
+    };
+    let placements: Vec<Placement> = (1..line.bytes() / 8).map(moved).collect();
     Process {
         id,
         threads,
-        placements: placements.collect(),
+        placements,
         in_pairs: all_waits(&orders.recorded(Lines::of(128))),
         outcomes: Outcomes {
             recorded: orders.recorded(shape),
@@ -199,10 +206,11 @@ fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSize) -> Proc
             most: orders.most(shape),
         },
         touched,
+        orders,
     }
 }
 
-fn all_waits(outcome: &Outcome) -> Waits {
+pub(super) fn all_waits(outcome: &Outcome) -> Waits {
     let (of_same_bytes, of_line_alone) = outcome.events();
     Waits { of_same_bytes, of_line_alone }
 }
@@ -234,6 +242,11 @@ fn told_of_locks(
         waits: &|process, address| {
             let number = line.line_of(address);
             find(process).map_or_else(Waits::default, |known| line_waits(&known.outcomes.recorded, number))
+        },
+        places: &|namer, (process, word), own_bytes, lock| {
+            let waited = needed.get(&lock).map_or(&[][..], Vec::as_slice);
+            let mut name = |tag| Names::new(uses).part(tag, namer);
+            lock_places(find(process)?, (word, own_bytes), waited, line, &mut name)
         },
         needed: &|namer, lock| {
             let mut names = Names::new(uses);

@@ -27,6 +27,8 @@ pub struct ThreadsPage {
     pub recording: String,
     /// What would part the data of each finding, in its order.
     pub remedies: Vec<String>,
+    /// What is proposed in words, a sentence each.
+    pub in_words: Vec<String>,
     /// What is not in the figures, a sentence each.
     pub notes: Vec<String>,
 }
@@ -37,7 +39,14 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
         Section { anchor: "findings", heading: "Lines shared without need", body: findings(between, told) },
         Section { anchor: "maps", heading: "Who reads and writes each byte", body: maps(between) },
         Section { anchor: "matrix", heading: "Who made whom wait", body: matrix(between) },
-        Section { anchor: "locks", heading: "Locks of the C library", body: locks(between) },
+        Section {
+            anchor: "locks",
+            heading: "Locks",
+            body: html! {
+                (locks(between))
+                @if !told.in_words.is_empty() { h3 { "In words" } ul { @for one in &told.in_words { li { (one) } } } }
+            },
+        },
         Section { anchor: "orders", heading: "Other orders, places and lines", body: orders(between) },
         Section {
             anchor: "not-seen",

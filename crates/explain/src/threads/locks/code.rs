@@ -28,7 +28,7 @@ pub enum LockKind {
 
 impl LockKind {
     /// Bytes from the lock's word on that are the lock's own.
-    pub(super) fn own_bytes(self) -> u64 {
+    pub(in crate::threads) fn own_bytes(self) -> u64 {
         match self {
             LockKind::CLibrary => 40,
             LockKind::CLibraryReadWrite => 56,

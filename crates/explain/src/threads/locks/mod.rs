@@ -9,7 +9,7 @@ mod code;
 mod holds;
 mod spins;
 
-use super::report::{LockReport, Needed, Of, Waits};
+use super::report::{LockPlaces, LockReport, Needed, Of, Waits};
 use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
@@ -158,6 +158,8 @@ pub(super) struct Lines<'l> {
     pub(super) waits: &'l dyn Fn(ProcessId, u64) -> Waits,
     /// What threads waited for while they had the lock of a number.
     pub(super) needed: &'l dyn Fn(&mut Namer<'_>, u32) -> Vec<Needed>,
+    /// What threads would wait if the lock of a word, with so many bytes of its own and this number, lay elsewhere.
+    pub(super) places: &'l dyn Fn(&mut Namer<'_>, Word, u64, u32) -> Option<LockPlaces>,
 }
 
 impl Locks {
@@ -367,6 +369,7 @@ impl Locks {
                 line_waits: (lines.waits)(process, word),
                 data_on_its_line: beside.into_iter().collect(),
                 needed_while_held: needed,
+                places: (lines.places)(namer, (process, word), kind.own_bytes(), number),
             });
         }
         all.sort_by_key(|lock| std::cmp::Reverse((lock.waited_time(), lock.line_waits.all(), lock.taken)));
