@@ -39,6 +39,7 @@ mod alignment;
 mod as_it_lies;
 mod body;
 mod body_parts;
+mod built;
 mod constructors;
 mod contracts;
 mod declaration;

@@ -4,7 +4,7 @@
 //! (`O=`). A second variant, and a later study, compile only what changed.
 
 use crate::error::{BuildError, Doing, Error, Result};
-use crate::files::{Entry, cannot_read, each_file};
+use crate::files::cannot_read;
 use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::progress::Progress;
@@ -12,11 +12,11 @@ use crate::run::Run;
 use crate::source::build::last_lines;
 use crate::source::ending::{Fault, fault};
 use crate::source::kbuild::Kbuild;
+use crate::source::kernel_copy::{refresh, replace};
 use crate::source::untouched::Untouched;
 use lineup_prove::run::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ impl KernelTree {
         });
         let untouched = Untouched::note_times(&tree, &leave_out)?;
         let source = KernelSource { tree, folder, leave_out, ..source };
-        refresh(&source, &copy)?;
+        refresh(&source.tree, &source.leave_out, &copy)?;
         let interrupts = interrupts.clone();
         Ok(KernelTree { source, copy, objects, edited: BTreeSet::new(), untouched, interrupts })
     }
@@ -344,118 +344,6 @@ fn failed(what: &str, ending: Ending, printed: &str, log: &Path) -> BuildError {
             BuildError::Failed { what: format!("{what} failed: {reason}; all of it is in {log}:\n{said}") }
         }
     }
-}
-
-/// What a build leaves in a tree: make would take it for objects of ours. kbuild notes how it made a file in another beside
-/// it, `.NAME.cmd`.
-fn is_built(entry: &Entry, tree: &Path) -> bool {
-    let name = entry.name.to_string_lossy();
-    let inside = entry.path.strip_prefix(tree).unwrap_or(&entry.path);
-    if entry.about.is_dir() {
-        return name == ".git" || name == "generated" || inside == Path::new("include/config");
-    }
-    let is_noted = || entry.path.with_file_name(format!(".{name}.cmd")).exists();
-    let ends = [".cmd", ".o", ".ko", ".o.d", ".mod"];
-    let is_at_top = inside == Path::new(&*name);
-    let is_of_top = || {
-        let named = [".config", ".config.old", ".version", "vmlinux", "System.map", "Module.symvers"];
-        named.contains(&&*name) || name.starts_with("modules.") || name.starts_with(".tmp_")
-    };
-    ends.iter().any(|end| name.ends_with(end)) || (is_at_top && is_of_top()) || is_noted()
-}
-
-/// Makes the copy hold what the tree does. What differs is written anew, and so is newer than every object.
-fn refresh(source: &KernelSource, copy: &Path) -> Result<()> {
-    let is_new = !copy.exists();
-    let leaves_out = |entry: &Entry| source.leave_out.contains(&entry.path) || is_built(entry, &source.tree);
-    let mut known = BTreeSet::new();
-    each_file_or_link(&source.tree, &leaves_out, &mut |entry| {
-        let inside = entry.path.strip_prefix(&source.tree).unwrap_or(&entry.path).to_owned();
-        let target = copy.join(&inside);
-        known.insert(inside);
-        if entry.about.is_symlink() {
-            return link(&entry.path, &target);
-        }
-        let bytes = fs::read(&entry.path).doing_with(|| cannot_read(&entry.path))?;
-        if !is_new && fs::read(&target).is_ok_and(|held| held == bytes) {
-            return Ok(());
-        }
-        replace(&target, &bytes)?;
-        fs::set_permissions(&target, entry.about.permissions())
-            .doing_with(|| format!("cannot write {}", target.display()))
-    })?;
-    if is_new {
-        return Ok(());
-    }
-    let mut gone = Vec::new();
-    each_file(copy, &|_| false, &mut |entry| {
-        let inside = entry.path.strip_prefix(copy).unwrap_or(&entry.path);
-        if !known.contains(inside) {
-            gone.push(entry.path.clone());
-        }
-        Ok(())
-    })?;
-    gone.iter()
-        .try_for_each(|path| fs::remove_file(path).doing_with(|| format!("cannot remove {}", path.display())))
-}
-
-/// Visits files and links below a folder.
-fn each_file_or_link(
-    folder: &Path,
-    leaves_out: &dyn Fn(&Entry) -> bool,
-    visit: &mut dyn FnMut(&Entry) -> Result<()>,
-) -> Result<()> {
-    for entry in crate::files::entries(folder)?.iter().filter(|entry| !leaves_out(entry)) {
-        if entry.about.is_dir() {
-            each_file_or_link(&entry.path, leaves_out, visit)?;
-        } else if entry.about.is_file() || entry.about.is_symlink() {
-            visit(entry)?;
-        }
-    }
-    Ok(())
-}
-
-/// A link as it is: those of a kernel's tree lead to places in it.
-fn link(from: &Path, to: &Path) -> Result<()> {
-    let text = fs::read_link(from).doing_with(|| cannot_read(from))?;
-    if fs::read_link(to).is_ok_and(|held| held == text) {
-        return Ok(());
-    }
-    let cannot = || format!("cannot write {}", to.display());
-    remove(to)?;
-    make_folder_of(to)?;
-    std::os::unix::fs::symlink(&text, to).doing_with(cannot)
-}
-
-/// Writes a file whole; the one that was there is gone first, also one that may not be written.
-fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    if fs::read(path).is_ok_and(|held| held == bytes) {
-        return Ok(());
-    }
-    let permissions =
-        fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.permissions());
-    let cannot = || format!("cannot write {}", path.display());
-    remove(path)?;
-    make_folder_of(path)?;
-    fs::write(path, bytes).doing_with(cannot)?;
-    match permissions {
-        Some(permissions) => fs::set_permissions(path, permissions).doing_with(cannot),
-        None => Ok(()),
-    }
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).doing_with(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn make_folder_of(path: &Path) -> Result<()> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).doing_with(|| format!("cannot make {}", folder.display()))
 }
 
 fn append(file: &Path, text: &str) -> Result<()> {

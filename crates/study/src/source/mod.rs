@@ -7,6 +7,7 @@ mod declarations;
 mod ending;
 pub mod judge;
 pub mod kbuild;
+mod kernel_copy;
 pub mod kernel_tree;
 pub mod meaning;
 mod mentions;
