@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -65,6 +65,10 @@ attachments: setup-test
 # Advice for the timer, wake-up and TCP paths of Debian's 6.1 and 6.12 kernels; downloads kernels and sources, takes long.
 kernel-advice: setup-kernels
 	studies/kernel-advice/study.sh
+
+# A kernel's timer path from its sources to a patch: fetched, built, booted, recorded, and the same with the change.
+kernel-study: setup-kernels
+	studies/kernel-source/study.sh
 
 setup-demo:
 	@scripts/setup demo

@@ -161,6 +161,15 @@ pub enum Error {
         /// The sets, with commas.
         sets: String,
     },
+    /// Code that the kernel makes while it runs.
+    #[error(
+        "{name} is the name of a BPF program, which is not supported as a region: its code is made while the guest runs, \
+         at an address that no table in the image tells; name the kernel's function that calls it"
+    )]
+    BpfProgram {
+        /// What was wanted.
+        name: String,
+    },
     /// An option that the emulator or the kernel would misread.
     #[error("{option} {value:?}: {why}")]
     Option {

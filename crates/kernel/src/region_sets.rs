@@ -119,6 +119,9 @@ pub fn find(wanted: &Regions, symbols: &KernelSymbols, image: &str) -> Result<Re
     Ok(regions)
 }
 
+/// What the kernel calls a program that it has compiled: this, a digest and the program's name.
+const BPF_PROGRAM: &str = "bpf_prog_";
+
 type Found = (String, Vec<u64>);
 
 fn of_set(set: &Set, symbols: &KernelSymbols) -> Result<Vec<Found>, Error> {
@@ -141,6 +144,9 @@ fn function(name: &str, symbols: &KernelSymbols) -> Result<Found, Error> {
     let entries = entries(name, symbols);
     if !entries.is_empty() {
         return Ok((name.to_owned(), entries));
+    }
+    if name.starts_with(BPF_PROGRAM) {
+        return Err(Error::BpfProgram { name: name.to_owned() });
     }
     let functions = symbols.all().iter().filter(|symbol| symbol.is_code());
     let like = nearest(name, functions.map(|symbol| symbol.name.as_str()), NEAREST);
@@ -213,6 +219,9 @@ mod tests {
         assert!(error.contains("scheduler_tick"), "{error}");
         // A module's function is missing because it is in the module.
         assert!(error.contains("functions of modules are not in the image"), "{error}");
+        // A BPF program's code is nowhere.
+        let error = names(&["bpf_prog_6deef7357e7b4530_sd_fw_egress"]).unwrap_err().to_string();
+        assert!(error.contains("BPF program, which is not supported"), "{error}");
         assert!(names(&["net-rx"]).unwrap_err().to_string().contains("net_rx_action"));
         assert!(names(&["tcp"]).unwrap_err().to_string().contains("tcp_sendmsg"));
     }

@@ -311,10 +311,13 @@ impl Telling<'_> {
         if self.last.get().elapsed() >= TELL {
             self.last.set(Instant::now());
             let printed = self.printed().unwrap_or_default();
+            if !printed.contains("  CC ") {
+                return None;
+            }
             let compiled = printed.lines().filter(|line| line.trim_start().starts_with("CC "));
             let (count, last) = compiled.fold((0, ""), |(count, _), line| (count + 1, line));
             let last = last.split_whitespace().last().unwrap_or("");
-            self.progress.line(&format!("lineup: {count} units compiled so far {last}"));
+            self.progress.line(&format!("lineup: {count} units compiled so far, the last {last}"));
         }
         None
     }

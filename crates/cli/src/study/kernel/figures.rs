@@ -43,6 +43,15 @@ pub(super) fn side_by_side(
     }
 }
 
+/// So many lines, and that they are equal.
+fn equal(lines: usize) -> String {
+    match lines {
+        0 => "none in either".into(),
+        1 => "one line, equal".into(),
+        lines => format!("{lines} lines, equal"),
+    }
+}
+
 /// What was compared of what the guests printed.
 fn compared([before, after]: [&Variant; 2], varying: &Varying) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
@@ -60,9 +69,9 @@ fn compared([before, after]: [&Variant; 2], varying: &Varying) -> Vec<Fact> {
     vec![
         fact(
             "boot log",
-            format!("{said} lines equal but for times, numbers and their order{}{cut}", left_out(kernel)),
+            format!("{} but for times, numbers and their order{}{cut}", equal(said), left_out(kernel)),
         ),
-        fact("workload's output", format!("{printed} lines equal{}", left_out(workload))),
+        fact("workload's output", format!("{}{}", equal(printed), left_out(workload))),
         fact("offsets", "read back from the debug information of the built image, as predicted".into()),
     ]
 }
