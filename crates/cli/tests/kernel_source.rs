@@ -154,6 +154,19 @@ fn a_change_that_does_not_build_is_refused_with_the_words_and_the_log() {
     assert!(tree.read("out/after/build.log").contains("error: mult moved"));
 }
 
+/// What the build makes of the changed declaration is not what was predicted: another macro is set then.
+#[test]
+fn an_image_with_another_layout_than_predicted_is_refused() {
+    let tree = Tree::new();
+    let odd = "#ifdef ODD\ntypedef unsigned long word;\n#else\ntypedef unsigned int word;\n#endif\n\nstruct device {";
+    tree.change("linux/include/device.h", "struct device {", odd);
+    tree.change("linux/include/device.h", "unsigned int shift;", "word shift;");
+    let flag = "CFLAGS += $(shell grep -A1 'unsigned long id' $(S)/include/device.h | grep -q mult && echo -DODD)\nunits :=";
+    tree.change("linux/Makefile", "units :=", flag);
+    let said = tree.refused(&[]);
+    assert!(said.contains("the built image has another layout of device than predicted"), "{said}");
+}
+
 #[test]
 fn a_kernel_that_does_not_build_as_it_is_says_which_step_failed() {
     let tree = Tree::new();
