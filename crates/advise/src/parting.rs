@@ -19,6 +19,7 @@ use crate::spelling::{Spelling, spelling};
 use crate::verify::{self, Candidate, Verified};
 use crate::{asserted::Asserted, figures, reasons};
 use lineup_model::access::ThreadId;
+use lineup_model::types::Language;
 use lineup_model::usage::FoughtOver;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,15 @@ impl FixKind for Partings {
             let Some(subject) = Subject::new(task.types, fought_over.ty, task.usage) else { continue };
             let Some(spelling) = spelling(task.types, subject.id) else { continue };
             if !done.insert(spelling.name.clone()) {
+                continue;
+            }
+            if subject.types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust) {
+                let told = format!(
+                    "{} {}",
+                    said(&subject, &fought_over, task.options),
+                    in_rust(&fought_over, task.options)
+                );
+                advice.suggestions.push(Suggestion::new(PART, &spelling.name, told));
                 continue;
             }
             if !task.options.allow_growth {
@@ -90,6 +100,20 @@ fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Options) -> S
          other orders of the same accesses.",
         options.primary.bytes()
     )
+}
+
+/// What to write in Rust, which is not edited.
+fn in_rust(fought_over: &FoughtOver, options: &Options) -> String {
+    let bytes = options.primary.bytes();
+    match fought_over.is_inside {
+        true => format!(
+            "Rust is not edited: give each of them a type with #[repr(align({bytes}))] around it, which parts them whether the \
+             struct is repr(C) or not."
+        ),
+        false => format!(
+            "Rust is not edited: #[repr(align({bytes}))] on the type gives each object lines of its own."
+        ),
+    }
 }
 
 /// The members by the threads that write them, and those that are only read; `None` for members that no thread shares.

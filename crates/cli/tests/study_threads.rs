@@ -241,3 +241,34 @@ fn atomics_of_cpp_are_parted_in_a_struct_and_in_an_array() {
     let (_, patch) = is_parted(&array, "counts");
     assert!(patch.contains("counts[2][8];") && patch.contains("counts[own][0].fetch_add(1)"), "{patch}");
 }
+
+#[test]
+fn rust_is_told_how_and_not_edited() {
+    let place = Place::new("int main(void) { return 0; }", &[]);
+    let source = r#"
+        use std::sync::atomic::{AtomicU64, Ordering::{Relaxed, SeqCst}};
+        #[repr(align(256))] struct Meeting(AtomicU64);
+        static MEETING: Meeting = Meeting(AtomicU64::new(0));
+        #[repr(C, align(64))] struct Stats { sent: AtomicU64, received: AtomicU64 }
+        static STATS: Stats = Stats { sent: AtomicU64::new(0), received: AtomicU64::new(0) };
+        #[inline(never)] #[unsafe(no_mangle)]
+        extern "C" fn work(own: usize) {
+            MEETING.0.fetch_add(1, SeqCst);
+            while MEETING.0.load(SeqCst) < 2 { std::thread::yield_now(); }
+            let mine = if own == 0 { &STATS.sent } else { &STATS.received };
+            for _ in 0..20000 { mine.fetch_add(1, Relaxed); }
+        }
+        fn main() {
+            std::thread::scope(|scope| for own in 0..2 { scope.spawn(move || work(own)); });
+        }
+    "#;
+    std::fs::write(place.source().join("main.rs"), source).expect("a file");
+    let makefile = "program: main.rs\n\trustc -g -O --edition 2024 main.rs -o program\n";
+    std::fs::write(place.source().join("Makefile"), makefile).expect("a file");
+    std::fs::remove_file(place.source().join("program")).expect("a file to replace");
+    let (report, patch) = study_in(&place, "work", &["--allow-growth"], 0);
+    assert_eq!(patch, "");
+    let told = report["proposals"].as_array().expect("proposals").iter().find(|one| one["kind"] == "part");
+    let summary = told.and_then(|told| told["summary"].as_str()).unwrap_or_else(|| panic!("{report:#}"));
+    assert!(summary.contains("(sent) and (received)") && summary.contains("#[repr(align(64))]"), "{summary}");
+}

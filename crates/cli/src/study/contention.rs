@@ -14,6 +14,7 @@ use lineup_study::process::{Streams, Waiting};
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
 use lineup_study::timing::{Placing, allowed_cpus};
+use std::path::Path;
 
 /// Compares the times of the regions' calls on 1 to all CPUs, each thread on one of its own; of whole runs where no calls
 /// can be timed. `None` when the study parts nothing, or the user said where the runs are. Each comparison may take a
@@ -34,6 +35,7 @@ pub(super) fn compare(
     }
     let all = allowed_cpus()?;
     let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 4, ..plan.proof };
+    timed.not_timed.push(lines_from_others());
     let of_whole_runs = timed.proven.is_none();
     let mut points = Vec::new();
     for count in 1..=all.len() {
@@ -62,6 +64,21 @@ pub(super) fn compare(
         }
     }
     Ok(Some(Contention { threads_follow_cpus: plan.asks_for_threads(), of_whole_runs, points }))
+}
+
+/// What the hardware counts of lines that come from other caches is not read: `perf c2c` reads it where there is such a
+/// counter.
+fn lines_from_others() -> NotObserved {
+    let sources = ["cpu/events/mem-loads", "cpu_core/events/mem-loads", "ibs_op"];
+    let devices = Path::new("/sys/bus/event_source/devices");
+    let consequence = match sources.iter().any(|source| devices.join(source).exists()) {
+        true => "this machine counts them; `perf c2c record` shows them for either variant",
+        false => "this machine has no counters as perf c2c needs them",
+    };
+    NotObserved {
+        what: "lines that the hardware took from other caches".into(),
+        consequence: consequence.into(),
+    }
 }
 
 /// Whole runs, each as one call of the first region.
