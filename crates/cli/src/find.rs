@@ -111,7 +111,7 @@ pub(crate) struct Wanted {
 }
 
 /// Memory for windows of the run when nothing else is asked for, in MiB.
-pub(crate) const WINDOW_MIB: u64 = 32;
+pub(crate) const WINDOW_MIB: u64 = 16;
 
 /// Runs `lineup find`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {

@@ -81,6 +81,22 @@ fn found(options: &[&str]) -> (Value, String) {
     found
 }
 
+/// Held against these findings, the program with the counters apart has its waits no more.
+fn assert_parted(old: &Value) {
+    let place = Place::new(COUNTERS, &["-pthread", "-DAPART"]);
+    let file = place.root.path().join("old.json");
+    std::fs::write(&file, old.to_string()).expect("a file");
+    let file = file.to_str().expect("a name");
+    let output = place.lineup(&["find", "--no-clock", "--diff", file, "--", "./program"]).output();
+    let said = String::from_utf8(output.expect("lineup runs").stdout).expect("text");
+    let line = said.lines().find(|line| line.starts_with("waits of threads for lines alone: ")).expect(&said);
+    let figures = line.rsplit(": ").next().and_then(|figures| figures.split_once(" → ")).expect(line);
+    let figure = |text: &str| text.split(' ').next().map(|text| text.replace(',', "").parse::<f64>());
+    let (before, after) = (figure(figures.0), figure(figures.1));
+    let (before, after) = (before.expect(line).expect(line), after.expect(line).expect(line));
+    assert!(before > 100_000.0 && after < 1_000.0, "{said}");
+}
+
 /// The findings of lines that threads fight over.
 fn fights(found: &Value) -> Vec<&Value> {
     let all = found["findings"].as_array().expect("findings");
@@ -102,6 +118,7 @@ fn members_that_threads_fight_over_are_the_first_finding_with_the_study_that_par
     let next = first["next"].as_str().expect("a command");
     assert!(next.starts_with("lineup study --allow-growth --region count_"), "{next}");
     assert!(next.contains("count_first") && next.contains("count_second"), "{next}");
+    assert_parted(&found);
     // The type has the waits, half of them each member.
     let owner = found["owners"].as_array().expect("owners").iter().find(|owner| owner["name"] == "counters");
     let owner = owner.expect("the type that threads wait for");

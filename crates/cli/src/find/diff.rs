@@ -2,7 +2,7 @@
 
 use crate::figures::{change, grouped};
 use anyhow::{Context, Result, bail};
-use lineup_find::Findings;
+use lineup_find::{Findings, ThreadWaits};
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(super) struct Old {
     caches: Vec<String>,
     instructions: f64,
     cycles: f64,
+    /// Waits of threads, where there were several.
+    waits: Option<ThreadWaits>,
     data: BTreeMap<String, f64>,
     functions: BTreeMap<String, f64>,
 }
@@ -51,6 +53,7 @@ impl Old {
             caches: caches.collect::<Option<_>>()?,
             instructions: value["instructions"].as_f64()?,
             cycles: cycles(&value["stalls"])?,
+            waits: waits(&value["between_threads"]["waits"]),
             data,
             functions,
         })
@@ -66,6 +69,14 @@ pub(super) fn text(old: &Old, new: &Findings, top: usize, style: TextStyle) -> S
     let cycles = new.stalls.cycles() as f64;
     let _ = writeln!(out, "instructions: {}", from_to(old.instructions, new.instructions as f64));
     let _ = writeln!(out, "cycles of modelled stalls: {}", from_to(old.cycles, cycles));
+    let now = new.between_threads.map(|between| between.waits);
+    if old.waits.is_some() || now.is_some() {
+        let [before, after] = [old.waits, now].map(Option::unwrap_or_default);
+        let of_same_bytes = from_to(before.of_same_bytes, after.of_same_bytes);
+        let of_line_alone = from_to(before.of_line_alone, after.of_line_alone);
+        let _ = writeln!(out, "waits of threads for bytes of each other: {of_same_bytes}");
+        let _ = writeln!(out, "waits of threads for lines alone: {of_line_alone}");
+    }
     let mut data: BTreeMap<String, f64> = BTreeMap::new();
     for owner in &new.owners {
         *data.entry(owner.name.clone()).or_default() += owner.stall_cycles;
@@ -78,6 +89,11 @@ pub(super) fn text(old: &Old, new: &Findings, top: usize, style: TextStyle) -> S
         changes(&mut out, what, (before, after), old.cycles, top, style);
     }
     out
+}
+
+fn waits(value: &Value) -> Option<ThreadWaits> {
+    let of = |kind: &str| value[kind].as_f64();
+    Some(ThreadWaits { of_same_bytes: of("of_same_bytes")?, of_line_alone: of("of_line_alone")? })
 }
 
 fn from_to(before: f64, after: f64) -> String {
