@@ -72,6 +72,8 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     assert_eq!((&proposal["kind"], &proposal["target"]), (&"part".into(), &"counters".into()), "{report:#}");
     assert_eq!(fact(&report, "timed runs"), Some("each thread on a CPU of its own"));
     assert!(report["proof"].is_object(), "both variants did the same and were timed: {report:#}");
+    let waits = fact(&report, "waits between threads").expect("both variants' waits");
+    assert!(waits.contains("before, 0.0 to 0.0 after"), "{waits}");
     // On one CPU, on two, and so on, both variants took turns.
     let points = report["contention"]["points"].as_array().expect("times by CPUs");
     let cpus: Vec<u64> = points.iter().filter_map(|point| point["cpus"].as_u64()).collect();
@@ -271,4 +273,15 @@ fn rust_is_told_how_and_not_edited() {
     let told = report["proposals"].as_array().expect("proposals").iter().find(|one| one["kind"] == "part");
     let summary = told.and_then(|told| told["summary"].as_str()).unwrap_or_else(|| panic!("{report:#}"));
     assert!(summary.contains("(sent) and (received)") && summary.contains("#[repr(align(64))]"), "{summary}");
+}
+
+#[test]
+fn a_counter_that_all_threads_need_is_not_parted() {
+    let declared = "static volatile long total __attribute__((aligned(64)));";
+    let shared =
+        place("c", declared, &format!("{COUNT} __atomic_fetch_add(&total, 1, __ATOMIC_SEQ_CST);"), &[]);
+    let (report, patch) = study_in(&shared, "work", &["--allow-growth"], 0);
+    assert_eq!(patch, "");
+    let proposals = report["proposals"].as_array().expect("proposals");
+    assert!(proposals.iter().all(|one| one["kind"] != "part"), "{proposals:#?}");
 }

@@ -85,7 +85,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut report = StudyReport::of_found(Found {
         title: before.program().display().to_string(),
         commands: outputs::commands(plan, before.program(), after.is_some()),
-        setting: setting(plan, scratch, &before, audited.as_ref(), why_found),
+        setting: setting(plan, scratch, &before, audited.as_ref(), why_found)
+            .into_iter()
+            .chain(waits([Some(&before), after.as_ref()]))
+            .collect(),
         machine: machine::facts(),
         line: plan.line(),
         built_in: scratch.built_in(before.tree()),
@@ -117,6 +120,21 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             Ok(Outcome::Finding)
         }
     }
+}
+
+/// What the coherence model counts of waits for lines alone in both variants, where threads were parted.
+fn waits(variants: [Option<&Variant>; 2]) -> Option<Fact> {
+    let [before, after] = variants.map(|variant| variant?.recorded.explanation.between.as_ref());
+    let (before, after) = (before.filter(|between| !between.false_sharing.is_empty())?, after?);
+    let [before, after] = [before, after].map(|between| {
+        let per_thousand = |waits: u64| 1000.0 * waits as f64 / between.accesses.max(1) as f64;
+        let most = between.waits.of_line_alone_at_most();
+        format!("{:.1} to {:.1}", per_thousand(between.waits.recorded.of_line_alone), per_thousand(most))
+    });
+    let value = format!(
+        "for lines alone, modelled: {before} in a thousand accesses before, {after} after (as recorded, and in the order with most)"
+    );
+    Some(Fact { name: "waits between threads".into(), value })
 }
 
 /// How the program was built.
