@@ -491,4 +491,17 @@ mod tests {
         let tight = whole(&bytes, 16, 7, &[element(0, 0x1009), element(1, 0x100d)]);
         assert_eq!(tight.plan(), Err(Refusal::Ends));
     }
+
+    #[test]
+    fn a_table_of_labels_is_one_of_two_or_more_addresses() {
+        // lea rdx, [rip + 0x100]; jmp rax; xor eax, eax; xor ecx, ecx; xor edx, edx; ret
+        let bytes =
+            [&[0x48, 0x8d, 0x15, 0, 1, 0, 0][..], &[0xff, 0xe0], &[0x31, 0xc0, 0x31, 0xc9, 0x31, 0xd2, 0xc3]]
+                .concat();
+        let label = |number: u64, to: u64| (0x1007 + 0x100 + 8 * number, to);
+        let labels = whole(&bytes, 16, 7, &[label(0, 0x1009), label(1, 0x100b)]);
+        assert_eq!(labels.plan().unwrap().windows[0].at, 0x100b);
+        // A pointer to the function itself tells nothing of where it jumps.
+        assert_eq!(whole(&bytes, 16, 7, &[label(0, 0x1000), label(1, 0x2000)]).plan(), Err(Refusal::Unclear));
+    }
 }
