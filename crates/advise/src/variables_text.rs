@@ -75,6 +75,10 @@ pub(crate) fn edit(
         changes.entry(definition.path.clone()).or_default().push((definition.behind, aligned));
     }
     if let Edit::Spread { per_line, .. } = edit {
+        let is_of_assembly = |path: &&str| sources.language(path) == SourceLanguage::Assembly;
+        if let Some(path) = sources.that_may_name(name).map(|(path, _)| path).find(is_of_assembly) {
+            return Err(Binding::new(Constraint::Assembly).on([name]).at(path, 1));
+        }
         let is_local = definition.is_static && !is_header(&definition.path);
         let is_meant = |path: &str| !is_local || path == definition.path;
         for one in all.iter().filter(|one| is_meant(&one.path)) {
@@ -421,6 +425,10 @@ mod tests {
             let refusal = edited(&[("a.c", &text)], "x", Edit::Spread { bytes: 64, per_line: 8 });
             assert!(refusal.is_err(), "{uses}: {refusal:?}");
         }
+        let by_assembly =
+            [("a.c", "long x[2];\nlong f(int i) { return x[i]; }\n"), ("b.S", "\tmovq x+8(%rip), %rax\n")];
+        let refusal = edited(&by_assembly, "x", Edit::Spread { bytes: 64, per_line: 8 });
+        assert!(refusal.expect_err("assembly").contains("assembly"));
         let valued = "static long x[2] = { 1, 2 };\nlong f(int i) { return x[i]; }\n";
         let refusal = edited(&[("a.c", valued)], "x", Edit::Spread { bytes: 64, per_line: 8 });
         assert!(refusal.expect_err("values").contains("by position"));
