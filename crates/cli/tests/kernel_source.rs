@@ -216,4 +216,10 @@ fn what_was_built_in_the_tree_is_not_used() {
         assert!(!tree.path(&format!("out/build/source/{name}")).exists(), "{name}");
         assert!(tree.path(&format!("linux/{name}")).exists(), "{name}");
     }
+
+    // Where nothing changes there is nothing to read with clang, and no patch.
+    let (code, said) = tree.study(&["--region", "walk_devices", "--keep", "device"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("not checked with clang: no type changes that a unit names"), "{said}");
+    assert!(!tree.path("out/fix.patch").exists() && !tree.path("out/rejected.patch").exists());
 }

@@ -4,7 +4,7 @@
 use crate::error::{Doing, Result};
 use crate::files::{Entry, each_file};
 use crate::progress::Progress;
-use crate::source::meaning::{Parts, Reading, Units, by_text, read_listed, read_with};
+use crate::source::meaning::{Parts, Reading, Units, by_text, read_listed, read_with, unread};
 use lineup_advise::sources::{Sources, has_word};
 use lineup_sources::{CompileCommand, FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
 use std::collections::BTreeSet;
@@ -90,6 +90,10 @@ impl Kbuild {
             Units::Built => {}
         }
         let chosen = self.naming(sources, types);
+        if chosen.is_empty() {
+            let why = format!("no type changes that a unit names; {} were built", self.units.len());
+            return Ok(unread(why));
+        }
         let definers = |functions: &BTreeSet<String>| self.defining(sources, functions);
         let parts = Parts { types, definers: &definers, in_program: BTreeSet::new() };
         let mut reading = read_with(chosen, &self.root, parts, progress);
