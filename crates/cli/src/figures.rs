@@ -22,11 +22,6 @@ pub(crate) fn change(ratio: f64) -> String {
     format!("{percent:+.digits$} %")
 }
 
-/// A count with its digits in groups: `1,234,567`.
-pub(crate) fn count(count: u64) -> String {
-    grouped(count as f64, 0)
-}
-
 /// A number with its thousands apart.
 pub(crate) fn grouped(value: f64, digits: usize) -> String {
     let plain = format!("{:.digits$}", value.abs());

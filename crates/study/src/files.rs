@@ -40,11 +40,19 @@ pub(crate) fn each_file(
     leaves_out: &dyn Fn(&Entry) -> bool,
     visit: &mut dyn FnMut(&Entry) -> Result<()>,
 ) -> Result<()> {
+    each_entry(folder, leaves_out, &mut |entry| if entry.about.is_file() { visit(entry) } else { Ok(()) })
+}
+
+/// Visits whatever lies below a folder and is no folder: links, too, which are not followed, and devices.
+pub(crate) fn each_entry(
+    folder: &Path,
+    leaves_out: &dyn Fn(&Entry) -> bool,
+    visit: &mut dyn FnMut(&Entry) -> Result<()>,
+) -> Result<()> {
     for entry in entries(folder)?.iter().filter(|entry| !leaves_out(entry)) {
-        if entry.about.is_dir() {
-            each_file(&entry.path, leaves_out, visit)?;
-        } else if entry.about.is_file() {
-            visit(entry)?;
+        match entry.about.is_dir() {
+            true => each_entry(&entry.path, leaves_out, visit)?,
+            false => visit(entry)?,
         }
     }
     Ok(())

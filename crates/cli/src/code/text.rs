@@ -1,7 +1,8 @@
 //! Executed code for people.
 
-use crate::figures::{count, percent};
+use crate::figures::percent;
 use lineup_codelayout::Summary;
+use lineup_report::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::fmt::Write;
@@ -14,23 +15,23 @@ pub(super) fn text(summary: &Summary, top: usize, style: TextStyle) -> String {
         out,
         "{}: {} instructions in {} functions",
         one_line(&summary.file),
-        count(summary.instructions),
-        count(summary.functions.len() as u64)
+        whole(summary.instructions),
+        whole(summary.functions.len() as u64)
     );
     let _ = writeln!(
         out,
         "{} bytes of code were executed, on {} lines of 64 bytes and {} pages; without a gap they would fill {} lines",
-        count(code.executed_bytes),
-        count(code.lines),
-        count(code.pages),
-        count(summary.least_lines)
+        whole(code.executed_bytes),
+        whole(code.lines),
+        whole(code.pages),
+        whole(summary.least_lines)
     );
     let estimated = summary.estimated_times as f64 / summary.times.max(1) as f64;
     let _ = writeln!(
         out,
         "{} ways between blocks have exact counts; {} are estimated, with {} of all passages\n",
-        count(summary.edges_exact),
-        count(summary.edges_estimated),
+        whole(summary.edges_exact),
+        whole(summary.edges_estimated),
         percent(estimated)
     );
     let columns = [
@@ -47,13 +48,13 @@ pub(super) fn text(summary: &Summary, top: usize, style: TextStyle) -> String {
     for function in summary.functions.iter().take(top) {
         table.row([
             one_line(&function.name).into_owned(),
-            count(function.instructions),
+            whole(function.instructions),
             percent(function.instructions as f64 / summary.instructions.max(1) as f64),
-            count(function.entries),
-            count(function.size_bytes),
-            count(function.code.executed_bytes),
-            count(function.code.lines),
-            count(function.code.cold_bytes()),
+            whole(function.entries),
+            whole(function.size_bytes),
+            whole(function.code.executed_bytes),
+            whole(function.code.lines),
+            whole(function.code.cold_bytes()),
         ]);
     }
     out += &table.render(style);

@@ -4,6 +4,7 @@ use super::allocations::allocations_text;
 use super::contexts::contexts_text;
 use crate::figures::{grouped, percent};
 use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_report::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
@@ -57,8 +58,8 @@ fn head(out: &mut String, findings: &Findings) {
     let _ = writeln!(
         out,
         "{} instructions; {} cycles of modelled stalls, {} of them for data and {} for code",
-        count(findings.instructions),
-        count(all),
+        whole(findings.instructions),
+        whole(all),
         percent(share(stalls.data_cycles, all)),
         percent(share(stalls.code_cycles, all)),
     );
@@ -79,9 +80,9 @@ fn head(out: &mut String, findings: &Findings) {
     let _ = writeln!(
         out,
         "{named}; gains are of {} windows of the run with {} of its {} accesses",
-        count(sample.windows),
-        count(sample.accesses),
-        count(sample.of_accesses)
+        whole(sample.windows),
+        whole(sample.accesses),
+        whole(sample.of_accesses)
     );
     if let Some(between) = findings.between_threads.filter(|between| between.waits.all() >= 1.0) {
         let _ = writeln!(out, "{}", words::between_threads(&between));
@@ -178,7 +179,7 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
             percent(function.share),
             percent(share(function.stalls.data_cycles, all)),
             percent(share(function.stalls.code_cycles, all)),
-            count(function.instructions),
+            whole(function.instructions),
         ];
         let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);
         let names = [&function.name, &function.image].map(|name| one_line(name).into_owned());
@@ -204,7 +205,7 @@ fn clock_text(out: &mut String, findings: &Findings) {
     let _ = writeln!(
         out,
         "\nclock: {} samples at its own speed; the model, with a cycle for each instruction, explains {}",
-        count(samples),
+        whole(samples),
         if differing.is_empty() { "all that takes time".to_owned() } else { "all but these:".to_owned() }
     );
     for (_, function, clock) in differing.iter().take(DIFFERING) {
@@ -225,8 +226,4 @@ pub(super) fn more(out: &mut String, all: usize, top: usize) {
     if all > top {
         let _ = writeln!(out, "{} more; --top shows more, --json all", all - top);
     }
-}
-
-fn count(value: u64) -> String {
-    grouped(value as f64, 0)
 }

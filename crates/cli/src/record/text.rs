@@ -6,6 +6,7 @@ use crate::figures::grouped;
 use lineup_explain::process_summary::ProcessSummary;
 use lineup_explain::quantiles::Quantiles;
 use lineup_explain::region_summary::RegionSummary;
+use lineup_report::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
         let _ = writeln!(out, "caches: {}", report.caches.join(" "));
     }
     if let Some(instructions) = report.total_instructions {
-        let _ = writeln!(out, "instructions of the whole program: {}", count(instructions));
+        let _ = writeln!(out, "instructions of the whole program: {}", whole(instructions));
     }
     let forks = match report.functions.is_empty() {
         true => "processes forked off, recorded as well",
@@ -28,7 +29,7 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     };
     for (number, what) in [(report.threads, "threads"), (report.forks, forks)] {
         if number > 0 {
-            let _ = writeln!(out, "{what}: {}", count(number));
+            let _ = writeln!(out, "{what}: {}", whole(number));
         }
     }
     processes_text(&mut out, &report.processes, style);
@@ -47,8 +48,8 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
 }
 
 fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style: TextStyle) {
-    let made = region.seen.map_or_else(|| "an unknown number".to_owned(), count);
-    let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, count(region.recorded));
+    let made = region.seen.map_or_else(|| "an unknown number".to_owned(), whole);
+    let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, whole(region.recorded));
     let notes = [
         (Some(region.abandoned), "left by longjmp or an exception"),
         (Some(region.thread_ended), "ended with their thread inside them"),
@@ -60,11 +61,11 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
     ];
     for (number, what) in notes {
         if let Some(number) = number.filter(|number| *number > 0) {
-            let _ = writeln!(out, "  {} {what}", count(number));
+            let _ = writeln!(out, "  {} {what}", whole(number));
         }
     }
     if region.binding_calls > 0 {
-        let (calls, instructions) = (count(region.binding_calls), count(region.binding_instructions));
+        let (calls, instructions) = (whole(region.binding_calls), whole(region.binding_instructions));
         let what = if region.binding_calls == 1 { "call includes" } else { "calls include" };
         let _ = writeln!(
             out,
@@ -80,17 +81,17 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
     ];
     for (name, spread) in rows {
         if let Some(Quantiles { min, median, p99, max, .. }) = spread {
-            table.row([name, count(min), count(median), count(p99), count(max)]);
+            table.row([name, whole(min), whole(median), whole(p99), whole(max)]);
         }
     }
     if !table.is_empty() {
         out.push_str(&table.render(style));
     }
     if let Some(all) = &region.all_calls {
-        let (calls, median, mean) = (count(all.calls), count(all.median), grouped(all.mean, 0));
+        let (calls, median, mean) = (whole(all.calls), whole(all.median), grouped(all.mean, 0));
         let _ = writeln!(out, "  over all {calls} calls: median {median} instructions, mean {mean}");
         if let Some(kept) = region.instructions.filter(|_| all.differs) {
-            let (median, mean) = (count(kept.median), grouped(kept.mean, 0));
+            let (median, mean) = (whole(kept.median), grouped(kept.mean, 0));
             let _ = writeln!(
                 out,
                 "  warning: the recorded calls are not like the rest: median {median}, mean {mean}; record more of them"
@@ -118,8 +119,8 @@ fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextSty
                 process.number.to_string(),
                 process.pid.to_string(),
                 from.clone(),
-                region.seen.map_or("unknown".to_owned(), count),
-                count(region.recorded),
+                region.seen.map_or("unknown".to_owned(), whole),
+                whole(region.recorded),
                 region.name.clone(),
                 process.program.clone(),
             ]);
@@ -130,7 +131,7 @@ fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextSty
     }
     let silent = processes.iter().filter(|process| !process.has_calls()).count() as u64;
     if silent > 0 {
-        let _ = writeln!(out, "processes without calls of these regions: {}", count(silent));
+        let _ = writeln!(out, "processes without calls of these regions: {}", whole(silent));
     }
 }
 
@@ -149,7 +150,7 @@ fn functions_text(out: &mut String, functions: &[FunctionProfile], top: usize, s
     let columns = names.map(|name| (name, Align::Right));
     let mut table = Table::new(columns.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
     for profile in std::iter::once(&total(functions)).chain(functions.iter().take(top)) {
-        let figures = figures(profile).map(count);
+        let figures = figures(profile).map(whole);
         let function = profile.function.as_deref().unwrap_or("(no symbol)");
         let image = profile.image.as_deref().unwrap_or("");
         table.row(figures.into_iter().chain([function.to_owned(), image.to_owned()]));
@@ -187,8 +188,4 @@ fn total(functions: &[FunctionProfile]) -> FunctionProfile {
         total.store_misses += profile.store_misses;
     }
     total
-}
-
-fn count(number: u64) -> String {
-    grouped(number as f64, 0)
 }

@@ -5,6 +5,7 @@ use crate::figures::grouped;
 use lineup_explain::threads::{
     BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, UseOf, WaitsByOrder,
 };
+use lineup_report::figure::whole;
 use lineup_report::text::{Align, Table, TextStyle};
 use lineup_report::visible::one_line;
 use std::collections::BTreeSet;
@@ -50,7 +51,7 @@ fn head(out: &mut String, page: &Page<'_>) {
         out,
         "{} with {} accesses in {}; {} of {} bytes that several use and one writes",
         counted(between.threads.len() as u64, between.of.one()),
-        count(between.accesses),
+        whole(between.accesses),
         counted(calls, if between.of == Of::Cpus { "piece" } else { "call" }),
         counted(between.lines.len() as u64, "line"),
         between.line_bytes
@@ -59,34 +60,30 @@ fn head(out: &mut String, page: &Page<'_>) {
     let _ = writeln!(
         out,
         "waits for lines in the recorded order: {} for bytes of another {}, {} for the line alone",
-        count(recorded.of_same_bytes),
+        whole(recorded.of_same_bytes),
         between.of.one(),
-        count(recorded.of_line_alone)
+        whole(recorded.of_line_alone)
     );
     let _ = writeln!(
         out,
         "in other orders that give every load what it found: {} to {} for the line alone",
-        count(fewest.of_line_alone.min(recorded.of_line_alone)),
-        count(most.of_line_alone.max(recorded.of_line_alone))
+        whole(fewest.of_line_alone.min(recorded.of_line_alone)),
+        whole(most.of_line_alone.max(recorded.of_line_alone))
     );
     let placed = between.placements.iter().map(|placement| placement.waits.of_line_alone);
     let (least, largest) = (placed.clone().min().unwrap_or(0), placed.max().unwrap_or(0));
     let _ = writeln!(
         out,
         "for the line alone, recorded order: {} to {} if everything lay 8 to {} bytes further up, {} with lines of 128 bytes\n",
-        count(least),
-        count(largest),
+        whole(least),
+        whole(largest),
         between.line_bytes - 8,
-        count(between.in_pairs_of_lines.of_line_alone)
+        whole(between.in_pairs_of_lines.of_line_alone)
     );
 }
 
-fn count(value: u64) -> String {
-    grouped(value as f64, 0)
-}
-
 fn counted(value: u64, what: &str) -> String {
-    format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
+    format!("{} {what}{}", whole(value), if value == 1 { "" } else { "s" })
 }
 
 fn finding(out: &mut String, number: usize, found: &FalseSharing, wait_cycles: u64) {
@@ -107,10 +104,10 @@ fn finding(out: &mut String, number: usize, found: &FalseSharing, wait_cycles: u
     let _ = writeln!(
         out,
         "   for the line alone: {} recorded, {} at fewest, {} at most; for the same bytes: {}",
-        count(recorded.of_line_alone),
-        count(fewest.of_line_alone),
-        count(most.of_line_alone),
-        count(recorded.of_same_bytes)
+        whole(recorded.of_line_alone),
+        whole(fewest.of_line_alone),
+        whole(most.of_line_alone),
+        whole(recorded.of_same_bytes)
     );
 }
 
@@ -208,11 +205,11 @@ fn lines(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
         names.dedup();
         table.row([
             format!("{:#x}", line.address),
-            count(line.waits.recorded.of_same_bytes),
-            count(line.waits.recorded.of_line_alone),
-            count(line.waits.fewest.of_line_alone),
-            count(line.waits.most.of_line_alone),
-            count(line.invalidations),
+            whole(line.waits.recorded.of_same_bytes),
+            whole(line.waits.recorded.of_line_alone),
+            whole(line.waits.fewest.of_line_alone),
+            whole(line.waits.most.of_line_alone),
+            whole(line.invalidations),
             shortened_list(&names),
         ]);
     }
@@ -234,8 +231,8 @@ fn matrix(out: &mut String, between: &BetweenThreads, style: TextStyle) {
         table.row([
             row.taken_by.to_string(),
             row.needed_by.to_string(),
-            count(row.waits.of_same_bytes),
-            count(row.waits.of_line_alone),
+            whole(row.waits.of_same_bytes),
+            whole(row.waits.of_line_alone),
         ]);
     }
     if !table.is_empty() {
@@ -270,13 +267,13 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
         });
         table.row([
             lock.name.clone(),
-            count(lock.taken),
-            count(lock.held_time),
-            count(lock.waited_time()),
-            count(lock.waits.iter().map(|wait| wait.longest_time).max().unwrap_or(0)),
+            whole(lock.taken),
+            whole(lock.held_time),
+            whole(lock.waited_time()),
+            whole(lock.waits.iter().map(|wait| wait.longest_time).max().unwrap_or(0)),
             waits.collect::<Vec<_>>().join(", "),
             section.unwrap_or_default(),
-            count(lock.line_waits.all()),
+            whole(lock.line_waits.all()),
             shortened_list(&lock.data_on_its_line),
         ]);
     }
@@ -310,12 +307,12 @@ fn needed(out: &mut String, between: &BetweenThreads, top: usize, style: TextSty
     for lock in locks.into_iter().take(top) {
         let all = lock.waits_while_held();
         let data = lock.needed_while_held.iter().take(MOST_LISTED);
-        let data = data.map(|needed| format!("{} ({})", needed.name, count(needed.waits.all())));
+        let data = data.map(|needed| format!("{} ({})", needed.name, whole(needed.waits.all())));
         table.row([
             lock.name.clone(),
             grouped(all.all() as f64 / lock.taken.max(1) as f64, 2),
-            count(all.of_same_bytes),
-            count(all.of_line_alone),
+            whole(all.of_same_bytes),
+            whole(all.of_line_alone),
             data.collect::<Vec<_>>().join(", "),
         ]);
     }
@@ -360,13 +357,13 @@ fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
         _ => "move it away from what lies beside it".to_owned(),
     };
     let together = beside.as_ref().map_or(String::new(), |(name, waits)| {
-        format!(", {} with it and {name} on a line of their own", count(*waits))
+        format!(", {} with it and {name} on a line of their own", whole(*waits))
     });
     format!(
         "{}: {} in all as it lies, {} with its word alone on a line{together}: {advice}.",
         one_line(&lock.name),
         counted(now, "wait"),
-        count(alone)
+        whole(alone)
     )
 }
 
@@ -398,7 +395,7 @@ pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
     }
     let left_out = page.between.not_seen.accesses_left_out;
     if left_out > 0 {
-        all.push(format!("{} more accesses were left out", count(left_out)));
+        all.push(format!("{} more accesses were left out", whole(left_out)));
     }
     all
 }

@@ -1,7 +1,7 @@
 //! The copy of a kernel's tree: what builds left in the tree is not in it, and what is as it was is not written again.
 
 use crate::error::{Doing, Result};
-use crate::files::{Entry, cannot_read, each_file, entries};
+use crate::files::{Entry, cannot_read, each_entry, each_file};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -30,7 +30,10 @@ pub(crate) fn refresh(tree: &Path, leave_out: &[PathBuf], copy: &Path) -> Result
     let is_new = !copy.exists();
     let leaves_out = |entry: &Entry| leave_out.contains(&entry.path) || is_built(entry, tree);
     let mut known = BTreeSet::new();
-    each_file_or_link(tree, &leaves_out, &mut |entry| {
+    each_entry(tree, &leaves_out, &mut |entry| {
+        if !(entry.about.is_file() || entry.about.is_symlink()) {
+            return Ok(());
+        }
         let inside = entry.path.strip_prefix(tree).unwrap_or(&entry.path).to_owned();
         let target = copy.join(&inside);
         known.insert(inside);
@@ -58,22 +61,6 @@ pub(crate) fn refresh(tree: &Path, leave_out: &[PathBuf], copy: &Path) -> Result
     })?;
     gone.iter()
         .try_for_each(|path| fs::remove_file(path).doing_with(|| format!("cannot remove {}", path.display())))
-}
-
-/// Visits files and links below a folder.
-fn each_file_or_link(
-    folder: &Path,
-    leaves_out: &dyn Fn(&Entry) -> bool,
-    visit: &mut dyn FnMut(&Entry) -> Result<()>,
-) -> Result<()> {
-    for entry in entries(folder)?.iter().filter(|entry| !leaves_out(entry)) {
-        if entry.about.is_dir() {
-            each_file_or_link(&entry.path, leaves_out, visit)?;
-        } else if entry.about.is_file() || entry.about.is_symlink() {
-            visit(entry)?;
-        }
-    }
-    Ok(())
 }
 
 /// A link as it is: those of a kernel's tree lead to places in it.
