@@ -22,10 +22,13 @@ const NO_MEMORY_FOR_CODE: &str =
 /// Held by a thread that is on the first stack.
 static FIRST_LOCK: AtomicU32 = AtomicU32::new(0);
 
+// Miri starts such functions without arguments, as no loader does that this runs under.
+#[cfg(not(miri))]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *mut *mut c_char) = construct;
 
+#[cfg_attr(miri, allow(dead_code))]
 extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environment: *mut *mut c_char) {
     if environment.is_null() {
         return;
