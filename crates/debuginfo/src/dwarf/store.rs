@@ -1,15 +1,16 @@
 //! The debug sections of a file and of its companions, and the list of their units.
 
+use super::catalog::die_of;
 use super::kind::type_kind;
 use super::name::is_merged;
 use super::reference::Die;
-use super::{Dwarf, Slice, Unit, Value};
+use super::{Dwarf, Slice, Unit};
 use crate::elf::Elf;
 use crate::{Bytes, Companion, Companions, Error};
 use gimli::{
     DebugInfoOffset, DwarfFileType, IndexSectionId, LittleEndian, Section as _, SectionId, UnitType,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 /// Sections that belong together: the file's own, its supplementary file's, or one split unit's.
@@ -453,20 +454,45 @@ impl<'a> View<'a> {
         (0..self.store.units.len() as u32).filter_map(file).collect()
     }
 
-    /// True when a unit describes a type, or refers to units that do, as those of code that was optimised at link time;
-    /// `None` when it cannot be read.
+    /// True when a unit describes a type, or refers to a unit that does, as those of code that was optimised at link
+    /// time; `None` when it cannot be read.
     pub(crate) fn has_types(&self, index: u32) -> Option<bool> {
+        if self.describes_types(index)? {
+            return Some(true);
+        }
+        let (mut seen, mut open) = (BTreeSet::from([index]), self.origins(index));
+        while let Some(unit) = open.pop_first() {
+            if self.describes_types(unit) == Some(true) {
+                return Some(true);
+            }
+            seen.insert(unit);
+            open.extend(self.origins(unit).difference(&seen));
+        }
+        Some(false)
+    }
+
+    fn describes_types(&self, index: u32) -> Option<bool> {
         let unit = self.unit(index).ok()?;
         let mut entries = unit.entries();
         while let Ok(Some(entry)) = entries.next_dfs() {
-            let origin = || entry.attr_value(gimli::DW_AT_abstract_origin);
-            let is_of_another_unit =
-                || matches!(origin(), Some(Value::DebugInfoRef(_) | Value::DebugInfoRefSup(_)));
-            if type_kind(entry.tag()).is_some() || is_of_another_unit() {
+            if type_kind(entry.tag()).is_some() {
                 return Some(true);
             }
         }
         Some(false)
+    }
+
+    /// The units that declare the functions and variables of which this one has the code.
+    fn origins(&self, index: u32) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let Ok(unit) = self.unit(index) else { return found };
+        let mut entries = unit.entries();
+        while let Ok(Some(entry)) = entries.next_dfs() {
+            let origin = entry.attr_value(gimli::DW_AT_abstract_origin);
+            found.extend(origin.and_then(|value| die_of(self, index, value)).map(|die| die.unit));
+        }
+        found.remove(&index);
+        found
     }
 
     /// The code ranges of all units, by start. A skeleton's ranges belong to its split unit.
