@@ -1,8 +1,8 @@
 //! The latch: two copies of the parameters and a sequence count on one line.
 
 use super::cold::Cold;
-use super::scale::Scale;
-use super::source::{SYSTEM, Source, read_source};
+use super::scale::{FAST_BITS, Scale};
+use super::source::{MACHINE, SYSTEM, Source, machine_counter_inline, read_source};
 use super::two_copies::{Bank as _, TwoCopies};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -30,53 +30,63 @@ pub struct Reading {
 }
 
 impl Parameters {
-    #[inline]
     pub(super) fn to_ns(self, cycles: u64) -> u64 {
         let unused = u32::from(64 - self.bits) & 63;
         let distance = (cycles.wrapping_sub(self.epoch_cycles) << unused) as i64 >> unused;
         self.epoch_ns.wrapping_add(self.scale.to_ns(distance) as u64)
     }
-}
 
-/// One copy of the parameters: 24 bytes.
-#[derive(Debug)]
-#[repr(C)]
-pub(super) struct Bank {
-    epoch_cycles: AtomicU64,
-    epoch_ns: AtomicU64,
-    mult: AtomicU32,
-    /// shift, bits, source, is_frozen: one byte each, low to high.
-    packed: AtomicU32,
-}
-
-impl Bank {
-    const fn new(parameters: &Parameters) -> Self {
-        Self {
-            epoch_cycles: AtomicU64::new(parameters.epoch_cycles),
-            epoch_ns: AtomicU64::new(parameters.epoch_ns),
-            mult: AtomicU32::new(parameters.scale.mult),
-            packed: AtomicU32::new(pack(parameters)),
+    const fn pack(&self) -> Packed {
+        let is_frozen = if self.is_frozen { 1 } else { 0 };
+        Packed {
+            epoch_cycles: self.epoch_cycles,
+            epoch_ns: self.epoch_ns,
+            mult: self.scale.mult,
+            rest: u32::from_le_bytes([self.scale.shift, self.bits, self.source, is_frozen]),
         }
     }
 }
 
-impl super::two_copies::Bank for Bank {
-    type Value = Parameters;
+/// Parameters as they are loaded and stored: 24 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Packed {
+    epoch_cycles: u64,
+    epoch_ns: u64,
+    mult: u32,
+    /// shift, bits, source, is_frozen: one byte each, low to high.
+    rest: u32,
+}
 
-    fn store(&self, parameters: &Parameters) {
-        self.epoch_cycles.store(parameters.epoch_cycles, Relaxed);
-        self.epoch_ns.store(parameters.epoch_ns, Relaxed);
-        self.mult.store(parameters.scale.mult, Relaxed);
-        self.packed.store(pack(parameters), Relaxed);
+impl Packed {
+    /// All of `rest` but the shift where the machine's own counter runs.
+    const USUAL: u32 = u32::from_le_bytes([0, 64, MACHINE, 0]);
+
+    /// The machine's counter, running, and read not before the epoch nor long after it: decided by two comparisons,
+    /// since each instruction shows beside a counter that is read in 20 cycles. All else is out of line, and gets
+    /// what is in registers: a pointer would have all of it stored before each read.
+    #[inline(always)]
+    fn read(self) -> Reading {
+        let Self { epoch_cycles, epoch_ns, mult, rest } = self;
+        if rest & !0xff != Self::USUAL {
+            let cycles = read_unusual(epoch_cycles, rest);
+            return Reading { cycles, ns: to_ns_anywhere(epoch_cycles, epoch_ns, mult, rest, cycles) };
+        }
+        let cycles = machine_counter_inline();
+        let distance = cycles.wrapping_sub(epoch_cycles);
+        let ns = if distance >> FAST_BITS == 0 {
+            epoch_ns.wrapping_add(distance.wrapping_mul(u64::from(mult)) >> (rest & 63))
+        } else {
+            to_ns_anywhere(epoch_cycles, epoch_ns, mult, rest, cycles)
+        };
+        Reading { cycles, ns }
     }
 
-    #[inline(always)]
-    fn load(&self) -> Parameters {
-        let [shift, bits, source, is_frozen] = self.packed.load(Relaxed).to_le_bytes();
+    fn unpack(self) -> Parameters {
+        let [shift, bits, source, is_frozen] = self.rest.to_le_bytes();
         Parameters {
-            epoch_cycles: self.epoch_cycles.load(Relaxed),
-            epoch_ns: self.epoch_ns.load(Relaxed),
-            scale: Scale { mult: self.mult.load(Relaxed), shift: shift & 63 },
+            epoch_cycles: self.epoch_cycles,
+            epoch_ns: self.epoch_ns,
+            scale: Scale { mult: self.mult, shift: shift & 63 },
             bits,
             source,
             is_frozen: is_frozen != 0,
@@ -84,9 +94,59 @@ impl super::two_copies::Bank for Bank {
     }
 }
 
-const fn pack(parameters: &Parameters) -> u32 {
-    let is_frozen = if parameters.is_frozen { 1 } else { 0 };
-    u32::from_le_bytes([parameters.scale.shift, parameters.bits, parameters.source, is_frozen])
+#[cold]
+#[inline(never)]
+fn read_unusual(epoch_cycles: u64, rest: u32) -> u64 {
+    let [_, _, source, is_frozen] = rest.to_le_bytes();
+    if is_frozen != 0 { epoch_cycles } else { read_source(source) }
+}
+
+#[cold]
+#[inline(never)]
+fn to_ns_anywhere(epoch_cycles: u64, epoch_ns: u64, mult: u32, rest: u32, cycles: u64) -> u64 {
+    Packed { epoch_cycles, epoch_ns, mult, rest }.unpack().to_ns(cycles)
+}
+
+/// One copy of the parameters.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Bank {
+    epoch_cycles: AtomicU64,
+    epoch_ns: AtomicU64,
+    mult: AtomicU32,
+    rest: AtomicU32,
+}
+
+impl Bank {
+    const fn new(packed: Packed) -> Self {
+        Self {
+            epoch_cycles: AtomicU64::new(packed.epoch_cycles),
+            epoch_ns: AtomicU64::new(packed.epoch_ns),
+            mult: AtomicU32::new(packed.mult),
+            rest: AtomicU32::new(packed.rest),
+        }
+    }
+}
+
+impl super::two_copies::Bank for Bank {
+    type Value = Packed;
+
+    fn store(&self, packed: &Packed) {
+        self.epoch_cycles.store(packed.epoch_cycles, Relaxed);
+        self.epoch_ns.store(packed.epoch_ns, Relaxed);
+        self.mult.store(packed.mult, Relaxed);
+        self.rest.store(packed.rest, Relaxed);
+    }
+
+    #[inline(always)]
+    fn load(&self) -> Packed {
+        Packed {
+            epoch_cycles: self.epoch_cycles.load(Relaxed),
+            epoch_ns: self.epoch_ns.load(Relaxed),
+            mult: self.mult.load(Relaxed),
+            rest: self.rest.load(Relaxed),
+        }
+    }
 }
 
 /// What a read touches.
@@ -116,7 +176,7 @@ impl Clock {
         Self {
             hot: TwoCopies {
                 sequence: AtomicU64::new(0),
-                banks: [Bank::new(&parameters), Bank::new(&parameters)],
+                banks: [Bank::new(parameters.pack()), Bank::new(parameters.pack())],
             },
             cold: Cold::new(),
         }
@@ -138,11 +198,7 @@ impl Clock {
     /// The counter and the time made of it.
     #[inline]
     pub fn read(&self) -> Reading {
-        self.hot.read(|parameters| {
-            let cycles =
-                if parameters.is_frozen { parameters.epoch_cycles } else { read_source(parameters.source) };
-            Reading { cycles, ns: parameters.to_ns(cycles) }
-        })
+        self.hot.read(Packed::read)
     }
 
     /// The address of the line that a read touches, for studies of it.
@@ -151,7 +207,7 @@ impl Clock {
     }
 
     pub(super) fn parameters(&self) -> Parameters {
-        self.hot.banks[1].load()
+        self.hot.banks[1].load().unpack()
     }
 
     /// Publishes what `make` returns. One writer at a time: callers hold the cold part's lock. `between` runs where
@@ -170,14 +226,15 @@ impl Clock {
         let fill = |bank: &Bank| {
             let mut parameters = make();
             for _ in 0..TRIES {
-                bank.store(&parameters);
+                bank.store(&parameters.pack());
                 if is_fresh(&parameters) {
                     break;
                 }
                 parameters = make();
             }
-            bank.store(&parameters);
-            parameters
+            let packed = parameters.pack();
+            bank.store(&packed);
+            packed
         };
         self.hot.publish(fill, between);
     }

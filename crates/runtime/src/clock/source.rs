@@ -50,7 +50,7 @@ pub enum SourceError {
 /// Index of the system's clock.
 pub(super) const SYSTEM: u8 = 0;
 /// Index of the machine's counter.
-const MACHINE: u8 = 1;
+pub(super) const MACHINE: u8 = 1;
 /// Index of the first registered one.
 const REGISTERED: u8 = 2;
 const SLOTS: usize = 64;
@@ -120,7 +120,7 @@ pub(super) extern "C" fn machine_counter() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn machine_counter_inline() -> u64 {
+pub(super) fn machine_counter_inline() -> u64 {
     // SAFETY: every x86-64 has this counter, and Linux lets user code read it unless a process asked otherwise
     // (PR_SET_TSC), which then fails here as it would anywhere.
     unsafe { std::arch::x86_64::_rdtsc() }
@@ -128,7 +128,7 @@ fn machine_counter_inline() -> u64 {
 
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn machine_counter_inline() -> u64 {
+pub(super) fn machine_counter_inline() -> u64 {
     let value: u64;
     // SAFETY: reads the virtual counter, which Linux lets user code read.
     unsafe {
@@ -139,7 +139,7 @@ fn machine_counter_inline() -> u64 {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
-fn machine_counter_inline() -> u64 {
+pub(super) fn machine_counter_inline() -> u64 {
     system_reference()
 }
 
