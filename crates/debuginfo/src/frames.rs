@@ -6,6 +6,7 @@ use gimli::{
     BaseAddresses, CfaRule, CieOrFde, EhFrame, EndianSlice, LittleEndian, RegisterRule, UnwindContext,
     UnwindSection, X86_64,
 };
+use std::ops::Range;
 
 /// From this link address on, up to the next row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,14 +37,7 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub fn frame_rows(bytes: impl Into<Bytes>) -> Result<Vec<FrameRow>, Error> {
     let elf = Elf::parse(bytes.into())?;
     let section = elf.section(".eh_frame")?;
-    let start = |name: &str| {
-        let found = elf.sections.iter().find(|section| section.name == name);
-        found.map_or(0, |section| section.addresses.start)
-    };
-    let bases = BaseAddresses::default()
-        .set_eh_frame(start(".eh_frame"))
-        .set_text(start(".text"))
-        .set_got(start(".got"));
+    let bases = bases(&elf);
     let frames = EhFrame::new(&section, LittleEndian);
     let mut rows = Vec::new();
     let mut context = UnwindContext::new();
@@ -56,6 +50,32 @@ pub fn frame_rows(bytes: impl Into<Bytes>) -> Result<Vec<FrameRow>, Error> {
         }
     }
     Ok(in_order(rows))
+}
+
+/// Where the function lies that begins at a link address, as what unwinders read tells: that is there without symbols.
+pub fn function_range(bytes: impl Into<Bytes>, start: u64) -> Option<Range<u64>> {
+    let elf = Elf::parse(bytes.into()).ok()?;
+    let section = elf.section(".eh_frame").ok()?;
+    let bases = bases(&elf);
+    let mut entries = EhFrame::new(&section, LittleEndian).entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(function) = partial.parse(EhFrame::cie_from_offset)
+            && function.initial_address() == start
+        {
+            return Some(start..function.end_address());
+        }
+    }
+    None
+}
+
+/// What addresses in a file's `.eh_frame` are relative to.
+fn bases(elf: &Elf) -> BaseAddresses {
+    let start = |name: &str| {
+        let found = elf.sections.iter().find(|section| section.name == name);
+        found.map_or(0, |section| section.addresses.start)
+    };
+    BaseAddresses::default().set_eh_frame(start(".eh_frame")).set_text(start(".text")).set_got(start(".got"))
 }
 
 /// Adds a function's rows, and one for what comes after it.

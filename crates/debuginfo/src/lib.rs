@@ -30,7 +30,7 @@ pub use elf::{
     FileKind, Mapping, MappingSymbol, Region, Section, Segment, SlotValue, ThreadLocalSegment, ThreadSlot,
 };
 pub use error::Error;
-pub use frames::{CallerFrame, FrameRow, frame_rows};
+pub use frames::{CallerFrame, FrameRow, frame_rows, function_range};
 pub use info::DebugInfo;
 pub use names::{demangle, is_meant, nearest, spelled};
 pub use program::{FoundFunction, FoundFunctions};

@@ -138,4 +138,4 @@ fn map(engine: &Engine, registers: &mut Registers) {
 }
 
 /// Held while entries are looked for in new files.
-static LOOKING: Lock<()> = Lock::new(());
+pub(crate) static LOOKING: Lock<()> = Lock::new(());

@@ -4,6 +4,8 @@
 //! filler behind it; nothing may jump to the middle of these. What cannot be done so is refused.
 
 use crate::addresses::{Map, Set};
+use crate::choosers;
+use crate::displaced::{self, targets_around};
 use crate::engine::Engine;
 use crate::maps;
 use crate::patch::{self, JUMP_BYTES, Near};
@@ -21,9 +23,6 @@ use std::sync::atomic::Ordering;
 const MOST_ELEMENTS: u64 = 4096;
 /// Code that is looked through at most.
 const MOST_LOOKED_AT: u64 = 1 << 20;
-
-/// Code beside a function that is looked through for jumps into it: the C library's functions for memory share parts.
-const NEIGHBOUR_BYTES: u64 = 1 << 15;
 
 /// A part of a function.
 #[derive(Clone, Debug)]
@@ -216,7 +215,7 @@ pub(crate) fn all(engine: &Engine) {
         let (pc, region, size, room) =
             (read(entry::ADDRESS), read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
         let size = if size == 0 { room } else { size };
-        (read(entry::ANSWER) == 0 && pc != 0).then_some(Asked {
+        (read(entry::ANSWER) == 0 && pc != 0 && pc != read(entry::CHOOSER)).then_some(Asked {
             number,
             pc,
             region,
@@ -239,7 +238,7 @@ pub(crate) fn all(engine: &Engine) {
     }
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
     let near = engine.code.with(|code| std::mem::take(&mut code.near));
-    let mut writer = Writer { engine, memory, near, maps };
+    let mut writer = Writer { engine, memory, near };
     for (region, asked) in regions {
         let answer = match writer.watch(region, &asked) {
             Ok(()) => entry::PATCHED,
@@ -257,7 +256,7 @@ pub(crate) fn calibrate(engine: &Engine) -> bool {
     let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return false };
     let own = calibrate as *const () as u64;
     let near = engine.code.with(|code| std::mem::take(&mut code.near));
-    let mut writer = Writer { engine, memory, near, maps: Vec::new() };
+    let mut writer = Writer { engine, memory, near };
     let stamps = Stamps::new(engine, timed::STAMPS as u64);
     let returns = [0xc3];
     let code = [stamps.begin(), stamps.end(false), returns.to_vec()].concat();
@@ -272,24 +271,9 @@ struct Writer<'a> {
     engine: &'a Engine,
     memory: File,
     near: Vec<Near>,
-    maps: Vec<maps::Mapping>,
 }
 
 impl Writer<'_> {
-    /// Where code beside a part jumps.
-    fn neighbours_targets(&self, part: &Range<u64>) -> Vec<u64> {
-        let Some(mapping) = self.maps.iter().find(|mapping| mapping.range.contains(&part.start)) else {
-            return Vec::new();
-        };
-        let from = part.start.saturating_sub(NEIGHBOUR_BYTES).max(mapping.range.start);
-        let to = part.end.saturating_add(NEIGHBOUR_BYTES).min(mapping.range.end);
-        let mut bytes = vec![0; to.saturating_sub(from) as usize];
-        let read = system::read_memory(from, &mut bytes);
-        let code = Decoder::with_ip(64, &bytes[..read], from, DecoderOptions::NONE).into_iter();
-        let jumps = code.filter(|one| one.flow_control() != FlowControl::Call);
-        jumps.map(|one| one.near_branch_target()).filter(|target| *target != 0).collect()
-    }
-
     /// Patches all parts of one region's functions.
     fn watch(&mut self, region: u64, asked: &[Asked]) -> Result<(), Refusal> {
         let stamps = Stamps::new(self.engine, region);
@@ -298,11 +282,12 @@ impl Writer<'_> {
         for one in asked {
             let mut moved_end = one.pc;
             if one.region & timed::PART == 0 {
-                let moved = patch::moved(one.pc, one.size, one.room)?;
-                let own =
-                    moved.iter().filter(|moved| (one.pc..one.pc + 2 * JUMP_BYTES + 15).contains(&moved.ip()));
-                moved_end = own.map(Instruction::next_ip).max().unwrap_or(one.pc).max(one.pc + JUMP_BYTES);
-                entries.push((one.pc, moved));
+                let displaced = displaced::at(one.pc, one.size, one.room)?;
+                let is_own =
+                    |moved: &&Instruction| (one.pc..one.pc + 2 * JUMP_BYTES + 15).contains(&moved.ip());
+                let own = displaced.moved.iter().filter(is_own);
+                moved_end = own.map(Instruction::next_ip).max().unwrap_or(one.pc).max(displaced.end(one.pc));
+                entries.push((*one, displaced));
             }
             let room = one.room.min(one.size + 16).min(MOST_LOOKED_AT);
             let mut bytes = vec![0; room as usize];
@@ -317,7 +302,7 @@ impl Writer<'_> {
         };
         let ranges: Vec<Range<u64>> = parts.iter().map(|(part, _): &(Part, _)| part.range.clone()).collect();
         let mut whole = Whole::new(parts, read);
-        whole.targets.extend(ranges.iter().flat_map(|range| self.neighbours_targets(range)));
+        whole.targets.extend(ranges.iter().flat_map(targets_around));
         let ends = whole.plan()?;
         // What is unmapped is forgotten by these.
         self.engine.code.with(|code| code.entries.extend(asked.iter().map(|one| one.pc)));
@@ -330,17 +315,21 @@ impl Writer<'_> {
         for jump in &ends.jumps {
             distances.push((jump.next_ip(), self.end(&stamps, &[], jump, jump.ip())?));
         }
-        for (pc, moved) in &entries {
-            jumps.push((*pc, self.entry(&stamps, &whole, *pc, moved)?));
+        let mut ways_in = Vec::new();
+        for (one, displaced) in &entries {
+            let begin = choosers::code_before(self.engine, one.number, stamps.begin());
+            let to = self.entry((&stamps, begin), &whole, one.pc, &displaced.moved)?;
+            ways_in.extend(displaced::jumps(one.pc, displaced.beside, to));
         }
         let change = |at: u64, bytes: &[u8]| patch::change(self.engine, &self.memory, at, bytes);
         let is_written = distances
             .iter()
             .all(|(next, to)| change(next - 4, &(to.wrapping_sub(*next) as u32).to_le_bytes()))
-            && jumps.iter().all(|(at, to)| {
-                let distance = (to.wrapping_sub(at + JUMP_BYTES) as u32).to_le_bytes();
-                change(*at, &[&[0xe9], &distance[..]].concat())
-            });
+            && jumps
+                .iter()
+                .flat_map(|(at, to)| displaced::jumps(*at, None, *to))
+                .all(|(at, bytes)| change(at, &bytes))
+            && ways_in.iter().all(|(at, bytes)| change(*at, bytes));
         if is_written { Ok(()) } else { Err(Refusal::NoRoom) }
     }
 
@@ -364,7 +353,7 @@ impl Writer<'_> {
     /// Code for an entry: the stamp, and what was there, with ends among it led to their own code.
     fn entry(
         &mut self,
-        stamps: &Stamps,
+        (stamps, begin): (&Stamps, Vec<u8>),
         whole: &Whole,
         pc: u64,
         moved: &[Instruction],
@@ -386,7 +375,7 @@ impl Writer<'_> {
                 }
             });
         }
-        self.put(pc, &[Piece::Own(stamps.begin()), Piece::Moved(&changed)])
+        self.put(pc, &[Piece::Own(begin), Piece::Moved(&changed)])
     }
 
     /// Puts pieces one behind the other into memory near a place; where they begin.

@@ -2,6 +2,7 @@
 
 use crate::attach;
 use crate::blocks::Blocks;
+use crate::choosers;
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
 use crate::restore;
@@ -141,6 +142,7 @@ impl Engine {
         if pc == signals::after_handler() {
             return self.leave(slots, pc);
         }
+        choosers::notice(self, pc);
         let link = std::mem::take(&mut slots.link);
         let signals = system::block_signals();
         let found = self.code.with(|code| {

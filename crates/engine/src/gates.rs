@@ -4,6 +4,7 @@
 use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::slots::{BYTES, Slots, at, reason};
 use std::arch::global_asm;
+use std::ops::Range;
 
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
@@ -411,6 +412,35 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
 
 fn restore(code: &mut Code) {
     code.put(&[0x58, 0x04, 0x7f, 0x9e, 0x5a, 0x59]); // pop rax; add al, 127; sahf; pop rdx; pop rcx
+}
+
+/// Code, but that it is passed over when a range holds the return address: before an entry of the C library's that the
+/// engine itself calls. Takes `r11` and the flags, which are no function's that is called through the loader.
+pub(crate) fn unless_called_from(range: &Range<u64>, code: Vec<u8>) -> Vec<u8> {
+    let mut all = Code::default();
+    all.put(&[0xeb, 16]); // over the constants
+    all.put(&range.start.to_le_bytes());
+    all.put(&(range.end - range.start).to_le_bytes());
+    all.put(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
+    all.put(&[0x4c, 0x2b, 0x1d, 0xe5, 0xff, 0xff, 0xff]); // sub r11, [rip - 27]: the first
+    all.put(&[0x4c, 0x3b, 0x1d, 0xe6, 0xff, 0xff, 0xff]); // cmp r11, [rip - 26]: the second
+    let over = all.jump_if(2);
+    all.put(&code);
+    all.land(over);
+    all.bytes
+}
+
+/// What the entry of a function jumps to that chooses another: a function is called with a number in `rax`, and all
+/// registers are as they were; what was there follows it.
+pub(crate) fn before_choosing(function: u64, number: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.lea_plus(RSP, RSP, -128);
+    code.push(RAX);
+    code.move_value(RAX, number);
+    code.put(&calls(function).bytes);
+    code.put(&[0x58]); // pop rax
+    code.lea_plus(RSP, RSP, 128);
+    code.bytes
 }
 
 /// What a patched entry jumps to; what was there follows it.

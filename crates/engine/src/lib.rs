@@ -24,6 +24,8 @@ mod attach;
 mod blocks;
 mod cache;
 mod calls;
+mod choosers;
+mod displaced;
 mod ends;
 mod engine;
 mod gates;

@@ -1,16 +1,14 @@
 //! Entries of watched functions: five bytes are replaced by a jump.
 
+use crate::displaced::{self, Displaced};
 use crate::engine::Engine;
 use crate::gates::{self, Entry};
 use crate::lock::Lock;
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{attach, calls, ends, processes, signals};
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
-    MemoryOperand, Mnemonic, Register,
-};
+use crate::{attach, calls, choosers, ends, processes, signals};
+use iced_x86::{BlockEncoder, BlockEncoderOptions, InstructionBlock};
 use lineup_recording::native::{Refusal, entry, state, timed, word};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +19,6 @@ pub(crate) const JUMP_BYTES: u64 = 5;
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
 const MOST_BYTES: u64 = 640;
-/// Functions are looked through up to here for jumps to their beginning.
-const MOST_LOOKED_AT: u64 = 1 << 20;
 
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
 /// file.
@@ -53,6 +49,7 @@ pub(crate) fn more(engine: &Engine) {
     shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
     if shared.wait_for_answer() {
         watch_allocators(engine);
+        choosers::wait_for_all(engine);
         all(engine);
     }
     shared.word(word::STATE).store(state::RUNS, Ordering::Release);
@@ -86,15 +83,18 @@ pub(crate) fn all(engine: &Engine) {
     let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
     for number in 0..entries {
         let read = |field| shared.entry(number, field).load(Ordering::Acquire);
+        if read(entry::CHOOSER) != 0 && read(entry::CHOOSER) == read(entry::ADDRESS) {
+            continue;
+        }
         let pc = read(entry::ADDRESS);
         let about = (read(entry::REGION), read(entry::SIZE), read(entry::ROOM));
         let range = pc..pc.saturating_add(about.1.max(JUMP_BYTES.min(about.2)).max(1));
         if read(entry::ANSWER) != 0 || !is_code(&range) {
             continue;
         }
-        let prepared = prepare(engine, (&memory, &mut near), pc, about, common, multiplier);
+        let prepared = prepare(engine, (&memory, &mut near), (number, pc), about, common, multiplier);
         let answer = match prepared {
-            Ok((target, moved)) if write(engine, &memory, pc, target, &moved) => entry::PATCHED,
+            Ok(led) if write(engine, &memory, pc, &led.jumps, &led.moved) => entry::PATCHED,
             // Other threads map and unmap meanwhile. It is tried again when something is mapped next.
             Ok(_) | Err(Refusal::NoRoom) if has_begun => continue,
             Ok(_) => Refusal::NoRoom.answer(),
@@ -200,30 +200,32 @@ fn lead(
     let code = gates::in_place_of_call(*function, goes_on.then_some(*number as u32), site + JUMP_BYTES + 2);
     let Ok(place) = place_near(near, &(site..site + JUMP_BYTES)) else { return };
     if let Some(at) = place.put(memory, &code) {
-        write(engine, memory, site, at, &[]);
+        write(engine, memory, site, &displaced::jumps(site, None, at), &[]);
     }
 }
 
-/// Writes a jump; for an entry, with where its instructions went. What is kept of it goes again when it cannot be
-/// written.
-fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u64)]) -> bool {
-    let mut original = [0; JUMP_BYTES as usize];
-    if system::read_memory(pc, &mut original) != original.len() {
-        return false;
+/// Writes jumps that lead away from a place; for an entry, with where its instructions went. What is kept of it goes again
+/// when it cannot be written.
+fn write(engine: &Engine, memory: &File, pc: u64, jumps: &[(u64, Vec<u8>)], moved: &[(u64, u64)]) -> bool {
+    let mut patches = Vec::new();
+    for (at, _) in jumps {
+        let mut original = [0; JUMP_BYTES as usize];
+        if system::read_memory(*at, &mut original) != original.len() {
+            return false;
+        }
+        patches.push(Patch { pc: *at, original });
     }
-    let mut jump = [0xe9; JUMP_BYTES as usize];
-    jump[1..].copy_from_slice(&(target.wrapping_sub(pc + JUMP_BYTES) as u32).to_le_bytes());
     engine.code.with(|code| {
-        code.patches.push(Patch { pc, original });
+        code.patches.append(&mut patches);
         if !moved.is_empty() {
             code.entries.insert(pc);
         }
         code.moved.extend(moved.iter().copied());
     });
-    let is_written = change(engine, memory, pc, &jump);
+    let is_written = jumps.iter().all(|(at, bytes)| change(engine, memory, *at, bytes));
     if !is_written {
         engine.code.with(|code| {
-            code.patches.retain(|patch| patch.pc != pc);
+            code.patches.retain(|patch| jumps.iter().all(|(at, _)| patch.pc != *at));
             if !moved.is_empty() {
                 code.entries.remove(&pc);
             }
@@ -235,33 +237,71 @@ fn write(engine: &Engine, memory: &File, pc: u64, target: u64, moved: &[(u64, u6
     is_written
 }
 
-/// Writes the code that the entry is to jump to; where it is, and in it the instructions that the jump replaces.
+/// Code that an entry is led to.
+struct WayIn {
+    /// What is written to lead there.
+    jumps: Vec<(u64, Vec<u8>)>,
+    /// Where the instructions went that this replaces.
+    moved: Vec<(u64, u64)>,
+}
+
+/// Writes the code that the entry is to jump to.
 fn prepare(
     engine: &Engine,
-    (memory, near): (&File, &mut Vec<Near>),
-    pc: u64,
+    near: (&File, &mut Vec<Near>),
+    (number, pc): (usize, u64),
     (region, size, room): (u64, u64, u64),
     common: u64,
     multiplier: u64,
-) -> Result<(u64, Vec<(u64, u64)>), Refusal> {
-    let moved = moved(pc, size, room)?;
+) -> Result<WayIn, Refusal> {
+    let displaced = displaced::at(pc, size, room)?;
     let words = engine.shared.region(region).ok_or(Refusal::CannotMove)?;
     let entry =
         Box::leak(Box::new(Entry { region: words.as_ptr() as u64, multiplier, pc, region_number: region }));
+    let thunk = choosers::code_before(engine, number, gates::thunk(&raw const *entry as u64, common));
+    place_before(near, pc, thunk, &displaced)
+}
+
+/// Writes code, and behind it what is moved from an entry, that the entry is to lead to.
+fn place_before(
+    (memory, near): (&File, &mut Vec<Near>),
+    pc: u64,
+    mut code: Vec<u8>,
+    displaced: &Displaced,
+) -> Result<WayIn, Refusal> {
     let place = place_near(near, &(pc..pc + JUMP_BYTES))?;
     let at = place.next();
-    let mut code = gates::thunk(&raw const *entry as u64, common);
     let moved_to = at + code.len() as u64;
-    let encoded = InstructionBlock::new(&moved, moved_to);
+    let encoded = InstructionBlock::new(&displaced.moved, moved_to);
     let encoded = BlockEncoder::encode(64, encoded, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)
         .map_err(|_| Refusal::CannotMove)?;
     // Those that were added have no address in the program.
-    let places = moved.iter().zip(&encoded.new_instruction_offsets).filter(|(moved, _)| moved.ip() != 0);
     let places =
+        displaced.moved.iter().zip(&encoded.new_instruction_offsets).filter(|(moved, _)| moved.ip() != 0);
+    let moved =
         places.map(|(instruction, offset)| (instruction.ip(), moved_to + u64::from(*offset))).collect();
     code.extend(encoded.code_buffer);
     place.put(memory, &code).ok_or(Refusal::NoRoom)?;
-    Ok((at, places))
+    Ok(WayIn { jumps: displaced::jumps(pc, displaced.beside, at), moved })
+}
+
+/// Leads an entry of this size, with this room, to code that goes on with what was there.
+pub(crate) fn lead_entry(
+    engine: &Engine,
+    memory: &File,
+    pc: u64,
+    (size, room): (u64, u64),
+    before: Vec<u8>,
+) -> Result<(), Refusal> {
+    let displaced = displaced::at(pc, size, room)?;
+    let mut near = engine.code.with(|code| std::mem::take(&mut code.near));
+    let led = place_before((memory, &mut near), pc, before, &displaced);
+    engine.code.with(|code| code.near = near);
+    let led = led?;
+    match write(engine, memory, pc, &led.jumps, &led.moved) {
+        true => Ok(()),
+        false => Err(Refusal::NoRoom),
+    }
 }
 
 /// Memory with room for an entry's code that a jump from there reaches.
@@ -292,122 +332,9 @@ fn memory_near(range: &Range<u64>, bytes: usize) -> Option<(u64, *mut u8)> {
     })
 }
 
-/// The instructions that the jump replaces, and how control goes on behind them.
-pub(crate) fn moved(pc: u64, size: u64, room: u64) -> Result<Vec<Instruction>, Refusal> {
-    // Without a size the function reaches as far as there is room.
-    let size = if size == 0 { room } else { size };
-    // An instruction has 15 bytes at most.
-    let bytes = size.max((JUMP_BYTES + 15).min(room)).clamp(1, MOST_LOOKED_AT);
-    let mut code = vec![0; bytes as usize];
-    // Another thread may unmap it meanwhile.
-    match system::read_memory(pc, &mut code) == code.len() {
-        true => displaced(&code, pc, size),
-        false => Err(Refusal::NoRoom),
-    }
-}
-
-/// As [`moved`], with the bytes of the function, and what follows it where that is shorter than a jump.
-fn displaced(bytes: &[u8], pc: u64, size: u64) -> Result<Vec<Instruction>, Refusal> {
-    let code = || Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
-    let mut moved = Vec::new();
-    let mut goes_on = true;
-    let mut ends_early = false;
-    let mut end = pc;
-    for instruction in &mut code() {
-        end = instruction.next_ip();
-        match instruction.flow_control() {
-            _ if instruction.is_invalid() => return Err(Refusal::CannotMove),
-            // Behind the function's end only what fills up to the next may be overwritten.
-            _ if instruction.ip() >= pc + size => {
-                let is_filler = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
-                if goes_on || !is_filler {
-                    return Err(Refusal::TooShort);
-                }
-            }
-            // Reached by jumps alone, which are looked for below.
-            _ if !goes_on => ends_early = true,
-            FlowControl::Call | FlowControl::IndirectCall => {
-                moved.extend(call(&instruction, pc)?);
-                goes_on = false;
-            }
-            FlowControl::Interrupt | FlowControl::XbeginXabortXend => return Err(Refusal::CannotMove),
-            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
-                moved.push(instruction);
-                goes_on = false;
-            }
-            _ => moved.push(instruction),
-        }
-        if end - pc >= JUMP_BYTES {
-            break;
-        }
-    }
-    if end - pc < JUMP_BYTES {
-        return Err(Refusal::TooShort);
-    }
-    let is_target = |instruction: &Instruction| {
-        let target = instruction.near_branch_target();
-        instruction.flow_control() != FlowControl::Call
-            && target != 0
-            && (pc..pc + JUMP_BYTES).contains(&target)
-    };
-    let own = usize::try_from(size).unwrap_or(usize::MAX).min(bytes.len());
-    let own = || Decoder::with_ip(64, &bytes[..own], pc, DecoderOptions::NONE);
-    // What stands behind an end so early may be reached through a table of addresses.
-    let is_way = |instruction: &Instruction| {
-        is_target(instruction) || ends_early && instruction.flow_control() == FlowControl::IndirectBranch
-    };
-    if own().iter().any(|instruction| is_way(&instruction)) {
-        return Err(Refusal::JumpedTo);
-    }
-    if goes_on {
-        moved.push(
-            Instruction::with_branch(iced_x86::Code::Jmp_rel32_64, end).map_err(|_| Refusal::CannotMove)?,
-        );
-    }
-    Ok(moved)
-}
-
-/// A call from somewhere else that returns to where it returned before: what unwinds the stack knows that place.
-fn call(instruction: &Instruction, pc: u64) -> Result<Vec<Instruction>, Refusal> {
-    use iced_x86::Code::{Call_rel32_64, Call_rm64, Jmp_rel32_64, Jmp_rm64, Lea_r64_m, Mov_rm32_imm32};
-    let next = instruction.next_ip();
-    let cannot = |_| Refusal::CannotMove;
-    let jump = match instruction.code() {
-        // It returns behind what is overwritten.
-        _ if next < pc + JUMP_BYTES => return Err(Refusal::CannotMove),
-        Call_rel32_64 => Instruction::with_branch(Jmp_rel32_64, instruction.near_branch_target()),
-        Call_rm64 if instruction.is_ip_rel_memory_operand() => {
-            let mut jump = *instruction;
-            jump.set_code(Jmp_rm64);
-            jump.set_ip(0);
-            Ok(jump)
-        }
-        _ => return Err(Refusal::CannotMove),
-    };
-    let at = |distance| MemoryOperand::with_base_displ(Register::RSP, distance);
-    let half = |distance, half: u64| Instruction::with2(Mov_rm32_imm32, at(distance), half as u32);
-    let mut push = Instruction::with2(Lea_r64_m, Register::RSP, at(-8)).map_err(cannot)?;
-    push.set_ip(instruction.ip());
-    Ok(vec![
-        push,
-        half(0, next & 0xffff_ffff).map_err(cannot)?,
-        half(4, next >> 32).map_err(cannot)?,
-        jump.map_err(cannot)?,
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use iced_x86::Code::{
-        Jmp_rel32_64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_r32, Push_r64, Retnq, Test_rm32_r32, Xor_rm32_r32,
-    };
-
-    /// What is moved of a function of these bytes, of which the first `size` are its own.
-    fn codes(bytes: &[u8], size: u64) -> Result<Vec<iced_x86::Code>, Refusal> {
-        Ok(displaced(bytes, 0x1000, size)?.iter().map(|instruction| instruction.code()).collect())
-    }
 
     #[test]
     fn the_engines_own_system_calls_are_let_be() {
@@ -437,45 +364,5 @@ mod tests {
         ];
         let code = code.concat();
         assert_eq!(sites(&code, &led).collect::<Vec<_>>(), [(8, &led[0])]);
-    }
-
-    #[test]
-    fn a_short_function_is_moved_when_only_filler_follows() {
-        let short = [0x89, 0xf8, 0xc3, 0x66, 0x90, 0x90]; // mov eax, edi; ret; nop
-        assert_eq!(codes(&short, 3).unwrap(), [Mov_rm32_r32, Retnq]);
-        assert_eq!(codes(&[0xc3, 0xcc, 0xcc, 0xcc, 0xcc], 1).unwrap(), [Retnq]);
-        assert_eq!(codes(&[0x89, 0xf8, 0xc3, 0x31, 0xc0, 0xc3], 3), Err(Refusal::TooShort));
-        assert_eq!(codes(&[0x89, 0xf8, 0xc3], 3), Err(Refusal::TooShort));
-        // It goes on behind its end.
-        assert_eq!(codes(&[0x89, 0xf8, 0x90, 0x90, 0x90, 0x90], 2), Err(Refusal::TooShort));
-    }
-
-    #[test]
-    fn an_early_return_is_moved_when_nothing_leads_behind_it() {
-        let early = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xc3]; // test edi, edi; ret; xor eax, eax; ret
-        assert_eq!(codes(&early, 6).unwrap(), [Test_rm32_r32, Retnq]);
-        let led_to = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xeb, 0xfc]; // … jmp to the xor
-        assert_eq!(codes(&led_to, 7), Err(Refusal::JumpedTo));
-        let table = [0x85, 0xff, 0xc3, 0x31, 0xc0, 0xff, 0xe0]; // … jmp rax
-        assert_eq!(codes(&table, 7), Err(Refusal::JumpedTo));
-    }
-
-    #[test]
-    fn a_call_among_the_first_bytes_returns_to_where_it_did() {
-        let calls = [0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0x5b, 0xc3]; // push rbx; call 0x2000; pop rbx; ret
-        let moved = displaced(&calls, 0x1000, 8).unwrap();
-        let codes_of = |moved: &[Instruction]| moved.iter().map(Instruction::code).collect::<Vec<_>>();
-        assert_eq!(codes_of(&moved), [Push_r64, Lea_r64_m, Mov_rm32_imm32, Mov_rm32_imm32, Jmp_rel32_64]);
-        assert_eq!((moved[2].immediate32(), moved[4].near_branch_target()), (0x1006, 0x2000));
-        let indirect = [0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3]; // call rax returns into what is overwritten
-        assert_eq!(codes(&indirect, 6), Err(Refusal::CannotMove));
-    }
-
-    #[test]
-    fn what_its_own_code_jumps_to_is_refused() {
-        let round = [0xff, 0xcf, 0x90, 0x90, 0x90, 0x75, 0xf9, 0xc3]; // dec edi; …; jne to the beginning
-        assert_eq!(codes(&round, 8), Err(Refusal::JumpedTo));
-        let plain = [0x31, 0xc0, 0x31, 0xd2, 0x31, 0xff, 0xc3]; // three times xor, ret
-        assert_eq!(codes(&plain, 7).unwrap(), [Xor_rm32_r32, Xor_rm32_r32, Xor_rm32_r32, Jmp_rel32_64]);
     }
 }

@@ -9,6 +9,7 @@ use crate::maps::{self, Mapping};
 use crate::patch::{self, JUMP_BYTES};
 use crate::system::{self, File};
 use lineup_recording::native::{entry, region, word};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +52,8 @@ fn take_out(engine: &Engine, number: u64) -> bool {
         read(entry::REGION) == number && read(entry::ANSWER) == entry::PATCHED
     };
     let address = |entry: usize| shared.entry(entry, entry::ADDRESS).load(Ordering::Relaxed);
-    let own: Vec<u64> = (0..entries).filter(is_own).map(address).filter(|pc| *pc != 0).collect();
+    // The loader may have chosen the same code for two.
+    let own: BTreeSet<u64> = (0..entries).filter(is_own).map(address).filter(|pc| *pc != 0).collect();
     let maps = maps::read();
     let is_out = |pc: &u64| {
         engine.code.with(|code| {

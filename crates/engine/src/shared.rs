@@ -104,9 +104,10 @@ impl Shared {
     /// Entries in this range are no more.
     pub(crate) fn forget_entries(&self, range: &Range<u64>) {
         let entries = (self.word(word::ENTRIES).load(Ordering::Relaxed) as usize).min(entry::MOST);
-        for address in (0..entries).map(|number| self.entry(number, entry::ADDRESS)) {
-            if range.contains(&address.load(Ordering::Relaxed)) {
-                address.store(0, Ordering::Release);
+        for number in 0..entries {
+            let holds = |field| range.contains(&self.entry(number, field).load(Ordering::Relaxed));
+            if holds(entry::ADDRESS) || holds(entry::CHOOSER) {
+                self.entry(number, entry::ADDRESS).store(0, Ordering::Release);
             }
         }
     }

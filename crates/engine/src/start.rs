@@ -8,7 +8,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
-use crate::{ends, lock, patch, stamps, system, threads};
+use crate::{choosers, ends, lock, patch, stamps, system, threads};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -204,6 +204,9 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
         if !ends::calibrate(engine) {
             return give_up(&engine.shared, "there is no room for the code that stamps calls");
         }
+    }
+    if !choosers::call_all(engine) {
+        return give_up(&engine.shared, "the command did not answer");
     }
     patch::watch_allocators(engine);
     patch::all(engine);

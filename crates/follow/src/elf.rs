@@ -45,6 +45,8 @@ pub(crate) struct FunctionSymbol {
     pub(crate) name: String,
     pub(crate) address: u64,
     pub(crate) size_bytes: u64,
+    /// It is called by the loader, and returns the function that the name then means (IFUNC).
+    pub(crate) is_chooser: bool,
 }
 
 /// The machine that a file is for and the bytes of a pointer, where the machine is known; `None` when it is no ELF
@@ -192,6 +194,7 @@ impl<'a, S: Source + ?Sized> Elf<'a, S> {
                 name: String::from_utf8_lossy(name).into_owned(),
                 address: if self.is_arm { address & !1 } else { address },
                 size_bytes: self.field(entry, (16, 8), (8, 4))?,
+                is_chooser: kind == STT_GNU_IFUNC,
             })
         };
         Some(table.chunks_exact(entry_bytes).filter_map(symbol).collect())
@@ -243,7 +246,8 @@ mod tests {
         let elf = Elf::open(&file[..]).unwrap();
         assert_eq!(elf.segments(), [Segment { offset: 0, address: 0x1_0000, memory_bytes: 400 }]);
         assert_eq!(elf.build_id(), Some(vec![0xaa, 0xbb, 0xcc, 0xdd]));
-        let free = FunctionSymbol { name: "free".into(), address: 0x1_0100, size_bytes: 8 };
+        let free =
+            FunctionSymbol { name: "free".into(), address: 0x1_0100, size_bytes: 8, is_chooser: false };
         assert_eq!(elf.functions(), [free]);
     }
 

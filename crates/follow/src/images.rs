@@ -7,7 +7,7 @@ use crate::tracker::Leaving;
 use lineup_model::image::LoadedImage;
 use lineup_model::region::RegionId;
 use lineup_recording::plan::{BlockRoles, Plan};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -86,6 +86,10 @@ pub struct Images {
     all: Vec<GuestImage>,
     specials: HashMap<u64, Special>,
     entries: HashMap<u64, u16>,
+    /// Entries of functions that choose those that are meant.
+    choosers: HashSet<u64>,
+    /// Entries that were chosen: another time another function may be.
+    chosen: HashSet<u64>,
     roles: HashMap<u64, BlockRoles>,
     /// Functions that an earlier run saw inside regions, by where they start: all their blocks are watched, since
     /// another run may take other ways through them.
@@ -108,6 +112,8 @@ pub struct EntryPlace {
     pub size_bytes: u64,
     /// Bytes from there on up to the next function.
     pub room_bytes: u64,
+    /// The loader calls it, and the region's name means the function that it returns (IFUNC).
+    pub is_chooser: bool,
 }
 
 /// What a look at the maps brought.
@@ -162,12 +168,77 @@ impl Images {
         }
     }
 
+    /// Notes which entries are functions that the loader calls to choose those that are meant (IFUNC). What chooses may
+    /// have a name of its own: whoever asks for that one means it. `is_meant` as in [`Images::look_for_names`].
+    pub fn note_choosers(
+        &mut self,
+        fresh: &[LoadedImage],
+        plan: &Plan,
+        is_meant: &dyn Fn(&str, &str) -> bool,
+    ) {
+        for image in self.all.iter().filter(|image| fresh.contains(&image.loaded)) {
+            for (pc, index) in self.entries.iter().filter(|(pc, _)| image.loaded.contains(**pc)) {
+                let Some((_, region)) = plan.header.regions.iter().find(|(id, _)| id.0 == *index) else {
+                    continue;
+                };
+                let link = image.loaded.to_link(*pc);
+                let here = image.functions.iter().filter(|symbol| symbol.address == link);
+                let is_named = |name: &str| name == region.name || is_meant(name, &region.name);
+                let named: Vec<bool> =
+                    here.filter(|symbol| is_named(&symbol.name)).map(|symbol| symbol.is_chooser).collect();
+                if named.contains(&true) {
+                    self.choosers.insert(*pc);
+                }
+            }
+        }
+    }
+
+    /// Numbers of regions with entries that choose others.
+    pub fn chosen_regions(&self) -> BTreeSet<u16> {
+        self.choosers.iter().filter_map(|pc| self.entries.get(pc)).copied().collect()
+    }
+
+    /// A function that was chosen is an entry from now on. Its size is what its symbol says, or else `range`: where the
+    /// function lies, in link addresses of this file, that begins at a link address.
+    pub fn add_chosen(
+        &mut self,
+        pc: u64,
+        region: u16,
+        range: impl FnOnce(&LoadedImage, u64) -> Option<Range<u64>>,
+    ) -> EntryPlace {
+        if self.entries.insert(pc, region).is_none() {
+            self.chosen.insert(pc);
+        }
+        let image = self.all.iter().find(|image| image.loaded.contains(pc));
+        let size = image.and_then(|image| {
+            let link = image.loaded.to_link(pc);
+            let own = image.functions.iter().find(|symbol| symbol.address == link && symbol.size_bytes > 0);
+            let told = || range(&image.loaded, link).map(|range| range.end - range.start);
+            own.map(|symbol| symbol.size_bytes).or_else(told)
+        });
+        let room = self.next_function(pc).map_or(0, |next| next - pc);
+        let size_bytes = size.unwrap_or(0);
+        // What has no symbol may lie right behind it.
+        let room_bytes = if size_bytes > 0 { size_bytes } else { room }.max(1);
+        EntryPlace { pc, region, size_bytes, room_bytes, is_chooser: false }
+    }
+
+    /// What a function that begins at an address is called, or else its address in its file, and that file.
+    pub fn name_at(&self, pc: u64) -> Option<(String, &LoadedImage)> {
+        let image = self.all.iter().find(|image| image.loaded.contains(pc))?;
+        let link = image.loaded.to_link(pc);
+        let symbol = image.functions.iter().find(|symbol| symbol.address == link && !symbol.is_chooser);
+        Some((symbol.map_or_else(|| format!("{link:#x}"), |symbol| symbol.name.clone()), &image.loaded))
+    }
+
     /// A file that was unmapped since has its addresses reused.
     fn forget_overlapping(&mut self, new: &LoadedImage) {
         let range = new.start..new.end;
         self.all.retain(|image| image.loaded.end <= new.start || image.loaded.start >= new.end);
         self.specials.retain(|pc, _| !range.contains(pc));
         self.entries.retain(|pc, _| !range.contains(pc));
+        self.choosers.retain(|pc| !range.contains(pc));
+        self.chosen.retain(|pc| !range.contains(pc));
         self.roles.retain(|pc, _| !range.contains(pc));
         self.inside.retain(|start, _| !range.contains(start));
         self.stubs.retain(|stubs| !range.contains(&stubs.start));
@@ -241,7 +312,7 @@ impl Images {
         self.entries.get(&pc).copied()
     }
 
-    /// Every entry in these files, which are mapped now, in order of address.
+    /// Every entry in these files, which are mapped now, in order of address, but for those that were chosen.
     pub fn entries(&self, files: &[GuestFile]) -> Vec<EntryPlace> {
         let is_mapped = |pc: u64| {
             self.image_at(pc).is_some_and(|image| {
@@ -254,8 +325,10 @@ impl Images {
             region: *region,
             size_bytes: size(*pc),
             room_bytes: self.next_function(*pc).map_or(size(*pc), |next| next - *pc),
+            is_chooser: self.choosers.contains(pc),
         };
-        let mapped = self.entries.iter().filter(|(pc, _)| is_mapped(**pc));
+        let own = self.entries.iter().filter(|(pc, _)| !self.chosen.contains(pc));
+        let mapped = own.filter(|(pc, _)| is_mapped(**pc));
         let mut entries: Vec<_> = mapped.map(place).collect();
         entries.sort_unstable_by_key(|entry| entry.pc);
         entries
@@ -273,7 +346,13 @@ impl Images {
         let place = |part: &FunctionSymbol| {
             let pc = image.loaded.to_runtime(part.address);
             let room = self.next_function(pc).map_or(part.size_bytes, |next| next - pc);
-            EntryPlace { pc, region: entry.region, size_bytes: part.size_bytes, room_bytes: room }
+            EntryPlace {
+                pc,
+                region: entry.region,
+                size_bytes: part.size_bytes,
+                room_bytes: room,
+                is_chooser: false,
+            }
         };
         image.functions.iter().filter(|part| is_part(&part.name)).map(place).collect()
     }

@@ -37,6 +37,8 @@ impl Recorder {
                 Ok(())
             });
         }
+        let mut notes = self.notes();
+        notes.extend(self.notes_of_chosen());
         encoder.summary(&Summary {
             process,
             regions: self.regions.iter().map(counts).collect(),
@@ -52,7 +54,7 @@ impl Recorder {
                 false if process.0 == 0 => self.plan.discovery.sizes.clone(),
                 false => Vec::new(),
             },
-            notes: self.notes(),
+            notes,
         });
         self.write(&mut encoder);
     }
@@ -62,6 +64,7 @@ impl Recorder {
     }
 
     fn discovery(&self) -> Discovery {
+        let notes = self.notes();
         let translation = self.translation();
         Discovery {
             entries: translation.found_entries.clone(),
@@ -72,7 +75,7 @@ impl Recorder {
             instructions: self.instructions.load(Ordering::Relaxed),
             threads: self.threads_begun.load(Ordering::Relaxed),
             forks: self.forks.load(Ordering::Relaxed),
-            notes: self.notes(),
+            notes,
             complete: true,
             ..Discovery::default()
         }
@@ -104,5 +107,17 @@ impl Recorder {
             notes.push(format!("{lost} threads were not recorded: more than {MAX_THREADS} lived at once"));
         }
         notes
+    }
+
+    /// Of regions whose name the native engine takes for another function.
+    fn notes_of_chosen(&self) -> Vec<String> {
+        let chosen = self.translation().images.chosen_regions();
+        let regions = self.plan.header.regions.iter().filter(|(id, _)| chosen.contains(&id.0));
+        let note = |name: &str| {
+            format!(
+                "{name} is chosen by the loader: under the emulator its name means the function that chooses"
+            )
+        };
+        regions.map(|(_, region)| note(&region.name)).collect()
     }
 }

@@ -39,6 +39,7 @@ impl Recorder {
         }
         let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
         let fresh = translation.images.refresh(&guest_files(&maps), guest_base, &self.plan);
+        translation.images.note_choosers(&fresh.images, &self.plan, &|_, _| false);
         translation.found_entries.extend(fresh.entries);
         let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));

@@ -290,19 +290,25 @@ pub mod chunk {
 /// Words of an entry that is to be watched.
 pub mod entry {
     /// Words of each.
-    pub const WORDS: usize = 5;
-    /// Where it lies; 0 when its file was unmapped.
+    pub const WORDS: usize = 6;
+    /// Where it lies; 0 when its file was unmapped. Of a function that the loader chooses at first where the one lies that
+    /// chooses, then, from the engine, where the chosen one does.
     pub const ADDRESS: usize = 0;
     /// The region's number.
     pub const REGION: usize = 1;
     /// Bytes of the function from there on.
     pub const SIZE: usize = 2;
     /// Bytes from there on up to the next function.
+    /// 0 of a chosen one until the command looks for it.
     pub const ROOM: usize = 4;
+    /// Of a function that the loader chooses: where the one lies that chooses; else 0.
+    pub const CHOOSER: usize = 5;
     /// 0 until the engine answers, then one of [`super::Refusal`] or [`PATCHED`].
     pub const ANSWER: usize = 3;
     /// It is watched.
     pub const PATCHED: u64 = 1;
+    /// Nothing was chosen yet: its library is just being loaded.
+    pub const WAITS: u64 = u64::MAX;
     /// Entries at most.
     pub const MOST: usize = 1408;
 }
@@ -440,18 +446,21 @@ pub enum Refusal {
     Ends,
     /// It may end anywhere, when its calls are timed.
     Unclear,
+    /// The loader chose code that lies in no file.
+    Elsewhere,
+    /// The loader chose the code of another function that is watched.
+    Shared,
 }
 
-const REFUSALS: [(Refusal, &str); 6] = [
+const REFUSALS: [(Refusal, &str); 8] = [
     (Refusal::TooShort, "it is shorter than the five bytes of a jump, and other code follows at once"),
     (Refusal::CannotMove, "its first instructions cannot be moved"),
-    (
-        Refusal::JumpedTo,
-        "its own code jumps to its first instructions, so that calls cannot be told from rounds",
-    ),
+    (Refusal::JumpedTo, "code jumps to its first instructions, so that calls cannot be told from rounds"),
     (Refusal::NoRoom, "there is no free memory near it"),
     (Refusal::Ends, "one of its returns lies too close to code that something jumps to"),
     (Refusal::Unclear, "it jumps to where only the running program knows, and may end with that"),
+    (Refusal::Elsewhere, "the loader chose code for it that lies in no file"),
+    (Refusal::Shared, "the loader chose the code for it that is another watched function's, too"),
 ];
 
 impl Refusal {

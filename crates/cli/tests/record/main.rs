@@ -5,6 +5,8 @@
 #[cfg(target_arch = "x86_64")]
 mod attached;
 mod cachegrind;
+#[cfg(target_arch = "x86_64")]
+mod chosen;
 mod control;
 mod counts;
 mod durability;

@@ -1,5 +1,6 @@
 //! The engine's log → calls in a recording.
 
+mod entries;
 mod finish;
 
 use super::memory::{Chunk, Memory};
@@ -9,7 +10,6 @@ use super::process_files::ProcessFiles;
 use crate::error::Result;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
-use lineup_follow::images::EntryPlace;
 use lineup_follow::maps;
 use lineup_follow::selection::Picker;
 use lineup_follow::thread::{Entry, Manner, Thread};
@@ -19,7 +19,7 @@ use lineup_model::access::{
 };
 use lineup_model::process::Origin;
 use lineup_recording::RegionCounts;
-use lineup_recording::native::{Definition, Form, entry, record, region, state, word};
+use lineup_recording::native::{Definition, Form, record, region, state, word};
 use lineup_recording::plan::Plan;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -146,47 +146,6 @@ impl<'a> Follower<'a> {
             self.read(chunk)?;
         }
         Ok(!chunks.is_empty())
-    }
-
-    /// Tells the engine where the entries are.
-    fn answer(&mut self) -> Result<()> {
-        let files = self.process.look_at_images()?;
-        let mut known = self.memory.word(word::ENTRIES) as usize;
-        let addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
-        let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
-        let mut places: Vec<(EntryPlace, bool)> = Vec::new();
-        for place in self.process.images.entries(&files) {
-            self.found.insert(place.region);
-            let parts = if self.is_timed { self.process.images.parts(&place) } else { Vec::new() };
-            places.push((place, false));
-            places.extend(parts.into_iter().map(|part| (part, true)));
-        }
-        for (place, is_part) in places {
-            let is_known = addresses.contains(&place.pc);
-            match unused.pop().or((known < entry::MOST).then_some(known)) {
-                Some(number) if !is_known => {
-                    self.memory.set_entry(number, &place, is_part);
-                    known = known.max(number + 1);
-                }
-                Some(number) if number < known => unused.push(number),
-                _ => {}
-            }
-        }
-        self.memory.set(word::ENTRIES, known as u64);
-        let lacks_some = self.found.len() < self.pickers.len();
-        let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
-        self.memory.set(word::STATE, if is_refused { state::REFUSED } else { state::ANSWERED });
-        Ok(())
-    }
-
-    /// Looks at a process before the engine is in it. False when it lacks a function.
-    pub(super) fn know(&mut self, process: u32) -> Result<bool> {
-        self.memory.set(word::PROCESS, u64::from(process));
-        self.process.note_process()?;
-        let files = self.process.look_at_images()?;
-        let regions: BTreeSet<u16> =
-            self.process.images.entries(&files).iter().map(|place| place.region).collect();
-        Ok(regions.len() == self.pickers.len())
     }
 
     /// A thread's number in the recording: no other process's has it.

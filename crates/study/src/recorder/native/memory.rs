@@ -129,6 +129,26 @@ impl Memory {
         self.set(first + entry::REGION, u64::from(place.region) | part);
         self.set(first + entry::SIZE, place.size_bytes);
         self.set(first + entry::ROOM, place.room_bytes);
+        self.set(first + entry::CHOOSER, if place.is_chooser { place.pc } else { 0 });
+    }
+
+    /// Where the function lies that chooses an entry's; 0 where there is none.
+    pub(super) fn chooser_of(&self, number: usize) -> u64 {
+        self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::CHOOSER)
+    }
+
+    /// Whether an entry was chosen, and its code is still to be looked for.
+    pub(super) fn is_just_chosen(&self, number: usize) -> bool {
+        let chooser = self.chooser_of(number);
+        let is_chosen = chooser != 0 && ![0, chooser].contains(&self.address_of(number));
+        is_chosen && self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::ROOM) == 0
+    }
+
+    /// Tells how large a chosen function is.
+    pub(super) fn set_chosen(&self, number: usize, place: &EntryPlace) {
+        let first = word::FIRST_ENTRY + number * entry::WORDS;
+        self.set(first + entry::SIZE, place.size_bytes);
+        self.set(first + entry::ROOM, place.room_bytes);
     }
 
     /// Where an entry lies; 0 when its file was unmapped.

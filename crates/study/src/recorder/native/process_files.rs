@@ -3,11 +3,13 @@
 use super::ENGINE;
 use super::memory::Memory;
 use super::output::Output;
+use crate::companions;
 use crate::error::Result;
-use lineup_debuginfo::{demangle, is_meant};
-use lineup_follow::images::Images;
+use lineup_debuginfo::{demangle, function_range, is_meant};
+use lineup_follow::images::{EntryPlace, Images};
 use lineup_follow::maps::{self, GuestFile};
 use lineup_model::access::ProcessId;
+use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_recording::native::{note, word};
 use lineup_recording::plan::Plan;
@@ -101,10 +103,25 @@ impl<'a> ProcessFiles<'a> {
         files.retain(|file| Path::new(&file.path).file_name().is_none_or(|name| name != ENGINE));
         let fresh = self.images.refresh(&files, 0, self.plan);
         self.images.look_for_names(&fresh.images, self.plan, &is_spelled);
+        self.images.note_choosers(&fresh.images, self.plan, &is_spelled);
         let mut encoder = self.encoder();
         fresh.images.iter().for_each(|image| encoder.image(image));
         self.write(&mut encoder)?;
         Ok(files)
+    }
+
+    /// A function that the loader chose for a region: where it is entered, and what it is called.
+    pub(super) fn take_chosen(&mut self, pc: u64, region: u16) -> (EntryPlace, String) {
+        let range = |image: &LoadedImage, link: u64| {
+            function_range(companions::read(Path::new(&image.path)).ok()?, link)
+        };
+        let place = self.images.add_chosen(pc, region, range);
+        let of_file = |(name, image): (String, &LoadedImage)| {
+            let file = Path::new(&image.path).file_name().unwrap_or_default().display();
+            format!("{name} of {file}")
+        };
+        let name = self.images.name_at(pc).map_or_else(|| format!("{pc:#x}"), of_file);
+        (place, name)
     }
 
     /// As [`ProcessFiles::look_at_images`], when code at this address may be of a new file.

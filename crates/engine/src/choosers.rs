@@ -1,0 +1,175 @@
+//! Functions that the loader chooses (IFUNC): the function of the name is called once, and returns the one that is meant.
+//!
+//! In files that the program begins with, and in a program that is attached to, the loader has called it: it is called
+//! again. Of a library that is loaded later nothing may be called before the loader does: so its first call is waited
+//! for, natively or in the cache.
+
+use crate::engine::{self, Engine};
+use crate::gates::{self, Registers};
+use crate::maps;
+use crate::patch;
+use crate::system::{self, File};
+use lineup_recording::native::{Refusal, entry, state, word};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Set when something is waited for.
+static WAITS: AtomicBool = AtomicBool::new(false);
+
+/// Code for before an entry: of one that was chosen, calls of the engine's own code are passed over, which uses the C
+/// library's functions for memory.
+pub(crate) fn code_before(engine: &Engine, number: usize, code: Vec<u8>) -> Vec<u8> {
+    let is_chosen = engine.shared.entry(number, entry::CHOOSER).load(Ordering::Acquire) != 0;
+    let own = code_before as *const () as u64;
+    let holds_own = || maps::read().into_iter().map(|one| one.range).find(|range| range.contains(&own));
+    match is_chosen.then(holds_own).flatten() {
+        Some(range) => gates::unless_called_from(&range, code),
+        None => code,
+    }
+}
+
+/// An entry of which nothing was chosen yet.
+#[derive(Clone, Copy)]
+struct Chooser {
+    number: usize,
+    pc: u64,
+}
+
+impl Engine {
+    fn choosers(&self, answer: u64) -> Vec<Chooser> {
+        let shared = &self.shared;
+        let read = |number, field| shared.entry(number, field).load(Ordering::Acquire);
+        let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
+        let of = |number| Chooser { number, pc: read(number, entry::CHOOSER) };
+        let is_one = |own: &Chooser| {
+            own.pc != 0
+                && read(own.number, entry::ADDRESS) == own.pc
+                && read(own.number, entry::ANSWER) == answer
+        };
+        (0..entries).map(of).filter(is_one).collect()
+    }
+
+    /// Notes what was chosen, unless that is watched already or cannot be. Whether the command is to look for it.
+    fn is_chosen(&self, chooser: Chooser, chosen: u64) -> bool {
+        let shared = &self.shared;
+        let word = |number, field| shared.entry(number, field);
+        let read = |number, field| word(number, field).load(Ordering::Acquire);
+        let entries = (shared.word(word::ENTRIES).load(Ordering::Acquire) as usize).min(entry::MOST);
+        let is_other = |number: &usize| *number != chooser.number && read(*number, entry::ADDRESS) == chosen;
+        let is_code = || {
+            maps::read().iter().any(|own| own.is_fixed_code && own.is_of_file && own.range.contains(&chosen))
+        };
+        let set = |number, field, value| word(number, field).store(value, Ordering::Release);
+        let set_chosen = |number| {
+            set(number, entry::CHOOSER, chooser.pc);
+            set(number, entry::SIZE, 0);
+            set(number, entry::ROOM, 0);
+            set(number, entry::ADDRESS, chosen);
+        };
+        let answer = match (0..entries).find(is_other) {
+            Some(other) if read(other, entry::REGION) == read(chooser.number, entry::REGION) => {
+                // Its name may be that of another version of the function.
+                if read(other, entry::ANSWER) == 0 {
+                    set_chosen(other);
+                }
+                set(chooser.number, entry::ADDRESS, chosen);
+                entry::PATCHED
+            }
+            Some(_) => Refusal::Shared.answer(),
+            None if chosen == 0 || !is_code() => Refusal::Elsewhere.answer(),
+            None => {
+                set_chosen(chooser.number);
+                0
+            }
+        };
+        set(chooser.number, entry::ANSWER, answer);
+        answer == 0 || answer == entry::PATCHED
+    }
+}
+
+/// Calls what chooses in files that the loader has seen to, before the program's own code runs, or beside it. False when
+/// the command does not answer.
+pub(crate) fn call_all(engine: &Engine) -> bool {
+    let mut was_any = false;
+    for chooser in engine.choosers(0) {
+        // SAFETY: a function that takes nothing and returns an address; the loader has called it before, in the same way.
+        let chosen = unsafe { call(chooser.pc) };
+        was_any |= engine.is_chosen(chooser, chosen);
+    }
+    let shared = &engine.shared;
+    if was_any {
+        shared.word(word::STATE).store(state::ASKS_AGAIN, Ordering::Release);
+    }
+    !was_any || shared.wait_for_answer()
+}
+
+/// Waits for what chooses in files that were mapped just now.
+pub(crate) fn wait_for_all(engine: &Engine) {
+    let choosers = engine.choosers(0);
+    if choosers.is_empty() {
+        return;
+    }
+    let Some(memory) = File::open(b"/proc/self/mem\0", libc::O_RDWR) else { return };
+    for chooser in choosers {
+        let read = |field| engine.shared.entry(chooser.number, field).load(Ordering::Acquire);
+        let before = gates::before_choosing(from_site as *const () as u64, chooser.number as u64);
+        let led =
+            patch::lead_entry(engine, &memory, chooser.pc, (read(entry::SIZE), read(entry::ROOM)), before);
+        let answer = match led {
+            Ok(()) => entry::WAITS,
+            Err(Refusal::NoRoom) => continue,
+            Err(refusal) => refusal.answer(),
+        };
+        engine.shared.entry(chooser.number, entry::ANSWER).store(answer, Ordering::Release);
+        WAITS.store(true, Ordering::Release);
+    }
+}
+
+/// Code at an address is about to run in the cache for the first time: it may be what chooses.
+pub(crate) fn notice(engine: &Engine, pc: u64) {
+    if WAITS.load(Ordering::Acquire)
+        && let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.pc == pc)
+    {
+        choose(engine, chooser);
+    }
+}
+
+/// From what chooses, before it does.
+///
+/// # Safety
+/// Only from [`gates::before_choosing`].
+unsafe extern "C" fn from_site(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    let number = unsafe { (*registers).rax } as usize;
+    let Some(engine) = engine::get().filter(|engine| engine.is_on()) else { return };
+    if let Some(chooser) = engine.choosers(entry::WAITS).into_iter().find(|chooser| chooser.number == number)
+    {
+        choose(engine, chooser);
+    }
+}
+
+/// Calls what chooses, which the loader is about to call, and watches what it chooses.
+fn choose(engine: &Engine, chooser: Chooser) {
+    let signals = system::block_signals();
+    let moved = engine.code.with(|code| code.moved.get(&chooser.pc).copied());
+    if let Some(moved) = moved {
+        // SAFETY: as in `call_all`; the loader calls it next. It begins with what was moved from there.
+        let chosen = unsafe { call(moved) };
+        crate::calls::LOOKING.with(|()| {
+            // Another thread may have been here meanwhile.
+            let waits = |other: &Chooser| other.number == chooser.number && other.pc == chooser.pc;
+            if engine.choosers(entry::WAITS).iter().any(waits) && engine.is_chosen(chooser, chosen) {
+                engine.code.with(|code| code.watch(engine, chosen));
+                patch::more(engine);
+            }
+        });
+    }
+    system::restore_signals(signals);
+}
+
+/// # Safety
+/// At the address must be a function that takes nothing.
+unsafe fn call(pc: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    let function: extern "C" fn() -> u64 = unsafe { std::mem::transmute(pc as *const ()) };
+    function()
+}

@@ -1,0 +1,77 @@
+//! Where functions begin that are watched: told to the engine as files are mapped.
+
+use super::Follower;
+use crate::error::Result;
+use lineup_follow::images::EntryPlace;
+use lineup_recording::native::{entry, state, word};
+use std::collections::BTreeSet;
+
+impl Follower<'_> {
+    /// Tells the engine where the entries are.
+    pub(super) fn answer(&mut self) -> Result<()> {
+        let files = self.process.look_at_images()?;
+        let mut known = self.memory.word(word::ENTRIES) as usize;
+        let chosen: Vec<EntryPlace> = (0..known).filter_map(|number| self.take_chosen(number)).collect();
+        let mut addresses: Vec<u64> = (0..known).map(|number| self.memory.address_of(number)).collect();
+        let mut unused = (0..known).filter(|number| addresses[*number] == 0).collect::<Vec<_>>();
+        // What chose one is not asked for again.
+        let used = (0..known).filter(|number| addresses[*number] != 0);
+        let choosers: Vec<u64> = used.map(|number| self.memory.chooser_of(number)).collect();
+        addresses.extend(choosers);
+        let mut places: Vec<(EntryPlace, bool)> = Vec::new();
+        for place in self.process.images.entries(&files) {
+            self.found.insert(place.region);
+            places.push((place, false));
+        }
+        if self.is_timed {
+            let whole =
+                places.iter().map(|(place, _)| place).filter(|place| !place.is_chooser).chain(&chosen);
+            let parts: Vec<_> = whole.flat_map(|place| self.process.images.parts(place)).collect();
+            places.extend(parts.into_iter().map(|part| (part, true)));
+        }
+        for (place, is_part) in places {
+            let is_known = addresses.contains(&place.pc);
+            match unused.pop().or((known < entry::MOST).then_some(known)) {
+                Some(number) if !is_known => {
+                    self.memory.set_entry(number, &place, is_part);
+                    known = known.max(number + 1);
+                }
+                Some(number) if number < known => unused.push(number),
+                _ => {}
+            }
+        }
+        self.memory.set(word::ENTRIES, known as u64);
+        let lacks_some = self.found.len() < self.pickers.len();
+        let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
+        self.memory.set(word::STATE, if is_refused { state::REFUSED } else { state::ANSWERED });
+        Ok(())
+    }
+
+    /// Tells the engine of an entry that was chosen how large the function is, and the user what it is.
+    fn take_chosen(&mut self, number: usize) -> Option<EntryPlace> {
+        if !self.memory.is_just_chosen(number) {
+            return None;
+        }
+        let region = self.memory.region_of(number) as u16;
+        let (place, name) = self.process.take_chosen(self.memory.address_of(number), region);
+        self.memory.set_chosen(number, &place);
+        if let Some((_, own)) = self.plan.header.regions.iter().find(|(id, _)| id.0 == region) {
+            let note =
+                format!("{} (chosen: {name}), with all calls of that code, whatever it is called", own.name);
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        Some(place)
+    }
+
+    /// Looks at a process before the engine is in it. False when it lacks a function.
+    pub(in crate::recorder::native) fn know(&mut self, process: u32) -> Result<bool> {
+        self.memory.set(word::PROCESS, u64::from(process));
+        self.process.note_process()?;
+        let files = self.process.look_at_images()?;
+        let regions: BTreeSet<u16> =
+            self.process.images.entries(&files).iter().map(|place| place.region).collect();
+        Ok(regions.len() == self.pickers.len())
+    }
+}
