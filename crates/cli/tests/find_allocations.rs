@@ -191,3 +191,51 @@ fn allocations_that_were_not_seen_are_told_to_be_unknown() {
     let notes = found["notes"].to_string();
     assert!(notes.contains("where objects were allocated is not known"), "{notes}");
 }
+
+/// Code that the program writes, and changes each time before it calls it: it allocates as many bytes as it holds in one
+/// instruction, and where the allocator comes back to it returns the number that it holds in another.
+const WRITTEN: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static const unsigned char code[] = {
+	0x48, 0x83, 0xec, 0x08, 0xbf, 0, 0, 0, 0,        /* sub rsp, 8; mov edi, bytes */
+	0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0,  /* mov rax, malloc; call rax */
+	0xb8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08, 0xc3,  /* mov eax, number; add rsp, 8; ret */
+};
+int main(void)
+{
+	unsigned char *written = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (written == MAP_FAILED) return 1;
+	void *(*allocate)(size_t) = malloc;
+	long sum = 0;
+	memcpy(written, code, sizeof code);
+	memcpy(written + 11, &allocate, 8);
+	for (int number = 1; number <= 50; number++) {
+		int bytes = 100 + number;
+		memcpy(written + 5, &bytes, 4);
+		memcpy(written + 22, &number, 4);
+		sum = sum * 31 % 1000003 + ((int (*)(void))written)();
+	}
+	printf("%ld\n", sum);
+	return 0;
+}
+"#;
+
+#[test]
+fn what_code_allocates_that_changes_between_is_counted_and_that_code_runs_as_it_is() {
+    let place = Place::new(WRITTEN, &[]);
+    let alone = Command::new("./program").current_dir(place.source()).output().expect("it runs");
+    let recorded = place.lineup(&["find", "--no-clock", "--", "./program"]).output().expect("lineup runs");
+    let printed = String::from_utf8_lossy(&recorded.stdout).into_owned();
+    let sum = String::from_utf8_lossy(&alone.stdout).into_owned();
+    assert!(!sum.is_empty() && printed.starts_with(&sum), "{sum} {printed}");
+    let found = found(&place, &[]);
+    let all = found["allocation_sites"].as_array().expect("allocations");
+    let written = all.iter().find(|site| number(site, "/objects") == 50.0);
+    assert_eq!(
+        number(written.unwrap_or_else(|| panic!("{all:?}")), "/bytes"),
+        (101..=150).sum::<u64>() as f64
+    );
+}

@@ -229,6 +229,7 @@ impl Blocks {
             pc,
             slots: engine.slots,
             is_entry: !is_fixed || self.entries.contains(&pc),
+            is_changeable: !is_fixed,
             whole: engine.whole.as_ref().map(|whole| &whole.blocks),
         })
     }

@@ -296,9 +296,12 @@ impl Engine {
             }
             is_written
         });
-        match is_written {
-            true => self.go_into(slots, slots.pc),
-            false => self.leave(slots, slots.pc),
+        // SAFETY: all bits are words.
+        let back = unsafe { slots.own.sieve.back };
+        match (is_written, back) {
+            (true, 0) => self.go_into(slots, slots.pc),
+            (true, back) => back,
+            (false, _) => self.leave(slots, slots.pc),
         }
     }
 

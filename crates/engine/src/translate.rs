@@ -142,6 +142,8 @@ pub struct Task<'a> {
     pub slots: i32,
     /// The block hands over to the engine first: a watched function begins there, or the program may change its code.
     pub is_entry: bool,
+    /// The program may change its code.
+    pub is_changeable: bool,
     /// When the whole program is recorded: then blocks count themselves, and no call ends.
     pub whole: Option<&'a Whole>,
 }
@@ -249,9 +251,10 @@ impl Block<'_> {
         self.out.definition.lengths = self.steps.iter().map(|step| step.instruction.len() as u8).collect();
         let length = usize::try_from(self.end - self.task.pc).unwrap_or(0);
         self.out.definition.code = self.task.bytes[..length].to_vec();
-        if self.task.is_entry {
-            let is_whole = self.task.whole.is_some();
-            self.leave_for(if is_whole { reason::ALLOCATION } else { reason::INNER }, self.task.pc);
+        match (self.task.is_entry, self.task.whole.is_some()) {
+            (true, true) => self.hand_over_and_back(),
+            (true, false) => self.leave_for(reason::INNER, self.task.pc),
+            (false, _) => {}
         }
         self.out.body = self.code.here();
         if self.ending == Ending::Lost {
@@ -299,6 +302,25 @@ impl Block<'_> {
         self.code.store_slot_value(pc_slot, pc);
         self.code.store_slot_value(reason_slot, reason);
         self.code.jump_to_slot(gate);
+    }
+
+    /// An allocator may be called here, or its call come back. The engine is told where the block goes on, so that it need not
+    /// look for it; what the program may have changed is looked for.
+    fn hand_over_and_back(&mut self) {
+        let (counter, back) = (self.slot(at!(counter)), self.slot(at!(own.sieve.back)));
+        if self.task.is_changeable {
+            self.code.store_slot_value(back, 0);
+            self.leave_for(reason::ALLOCATION, self.task.pc);
+            return;
+        }
+        self.code.store_slot(counter, RCX);
+        self.mark(Some(self.task.pc), Held::Counter);
+        let body = self.code.lea_hole(RCX);
+        self.code.store_slot(back, RCX);
+        self.code.load_slot(RCX, counter);
+        self.mark(Some(self.task.pc), Held::Nothing);
+        self.leave_for(reason::ALLOCATION, self.task.pc);
+        self.code.land(body);
     }
 
     /// Sees to room in the log, borrows the registers and logs that the block runs.
@@ -424,8 +446,14 @@ mod tests {
     fn what_needs_other_registers_than_its_block_leaves_is_a_block_of_its_own() {
         // sbb dh, [rip + 0x100]; cmp esi, edi; or ebx, ebp; add ecx, eax; ret: no register is free that goes with dh.
         let bytes = [0x1a, 0x35, 0, 1, 0, 0, 0x39, 0xfe, 0x09, 0xeb, 0x01, 0xc1, 0xc3];
-        let translated =
-            translate(&Task { bytes: &bytes, pc: 0x1000, slots: -512, is_entry: false, whole: None });
+        let translated = translate(&Task {
+            bytes: &bytes,
+            pc: 0x1000,
+            slots: -512,
+            is_entry: false,
+            is_changeable: false,
+            whole: None,
+        });
         assert_eq!(translated.definition.lengths, [6]);
         assert_eq!(translated.links.iter().map(|link| link.target).collect::<Vec<_>>(), [0x1006]);
         assert_eq!(translated.unlogged, []);

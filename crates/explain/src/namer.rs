@@ -1,5 +1,6 @@
 //! Names accesses: static analysis of the code first, then what was learned of the memory.
 
+mod behind;
 mod code;
 mod learning;
 mod places;
@@ -21,6 +22,7 @@ use crate::name::{Evidence, Name, Named, VariableId};
 use crate::objects::Objects;
 use crate::percpu::PerCpu;
 use crate::thread_block::ThreadBlocks;
+use behind::Behind;
 use foldhash::{HashMap, HashSet};
 use lineup_model::access::{Access, MemoryEvent, StackRange};
 use lineup_model::process::Process;
@@ -61,6 +63,7 @@ pub struct Namer<'a> {
     objects: Objects,
     used_as: HashMap<Ty, BTreeSet<Ty>>,
     library: LibraryCode,
+    behind: Behind,
 }
 
 /// An access with what the code around it says of it.
@@ -105,6 +108,7 @@ impl<'a> Namer<'a> {
             objects: Objects::default(),
             used_as: HashMap::default(),
             library: LibraryCode::default(),
+            behind: Behind::default(),
         }
     }
 
@@ -274,6 +278,7 @@ impl<'a> Namer<'a> {
     /// Between the passes: decides which objects lay where.
     pub fn settle(&mut self) {
         self.objects.settle(&mut self.catalog);
+        self.settle_behind();
     }
 
     /// Second pass: the name of one access of a call that began at `at`.

@@ -469,3 +469,42 @@ fn objects_of_forked_processes_at_one_address_keep_their_types_and_those_from_be
     assert_eq!(named(two, 14, SAME), "beta");
     assert_eq!(named(one, 15, BEFORE), "alpha");
 }
+
+const HEADERS: &str = "
+    struct object { long count; void *type; };
+    struct list { long count; void *type; long length; };
+    struct header { struct header *next; long marks; };
+    long f(struct header *h) { return ((struct object *)(h + 1))->count; }
+    long of_object(struct object *o) { return (long)o->type; }
+    long of_list(struct list *l) { return l->length; }
+    long beyond(struct header *h) { return ((long *)(h + 1))[2]; }
+";
+
+/// Objects behind headers, some of which are seen through their types, and one of which nothing else is known.
+fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, others: u64) -> String {
+    let end = |number: u64| 0x10_0010 + 0x100 * number;
+    let all = objects + lists + others;
+    let seen = (0..all).map(|number| match number {
+        number if number < objects => snippet.access("of_object", 0, end(number) + 8, None),
+        number if number < objects + lists => snippet.access("of_list", 0, end(number) + 16, None),
+        // What lies there begins before the end of the header.
+        number => snippet.access("of_list", 0, end(number) + 8, None),
+    });
+    let reached = (0..=all).map(|number| snippet.access("f", 0, end(number), None));
+    let accesses: Vec<(u64, Access)> = (1..).zip(seen.chain(reached)).collect();
+    let last = snippet.access(function, 0, end(all) + if function == "f" { 0 } else { 16 }, None);
+    let accesses = [accesses, vec![(1000, last)]].concat();
+    snippet.name(&accesses, &[]).1
+}
+
+#[test]
+fn what_lies_behind_a_header_is_what_lies_behind_nearly_all_others() {
+    let snippet = Snippet::new(HEADERS);
+    assert_eq!(behind_headers(&snippet, "f", 6, 4, 0), "object.count");
+    assert_eq!(behind_headers(&snippet, "f", 0, 9, 0), "list.count");
+    // Beyond what they have in common.
+    assert_eq!(behind_headers(&snippet, "beyond", 6, 4, 0), "Unknown");
+    assert_eq!(behind_headers(&snippet, "f", 6, 1, 0), "Unknown", "too few are known");
+    assert_eq!(behind_headers(&snippet, "f", 6, 4, 2), "Unknown", "of some it is not so");
+    assert_eq!(behind_headers(&snippet, "f", 60, 40, 2), "object.count");
+}

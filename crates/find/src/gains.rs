@@ -64,6 +64,24 @@ pub(crate) enum Subject {
     Function(Option<usize>),
 }
 
+/// From shares of the stalls in the windows to shares of all stalls.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Scale {
+    /// The subject's share of the stalls in the windows.
+    in_windows: f64,
+    /// How many times as large its share of all stalls is.
+    factor: f64,
+}
+
+impl Scale {
+    /// A gain in the windows, of the run. How much the subject stalls is known of the whole run, and what part of that is saved,
+    /// of the windows. What is saved beyond that is what others stall for, to whom it leaves room.
+    pub(crate) fn of_run(self, gain: f64) -> f64 {
+        let own = gain.min(self.in_windows);
+        own * self.factor + (gain - own)
+    }
+}
+
 /// What layouts are tried on.
 pub(crate) struct Bench<'b> {
     pub(crate) windows: &'b [Window],
@@ -108,11 +126,11 @@ impl<'b> Bench<'b> {
         }
     }
 
-    /// What a share of the stalls in the windows is of all stalls of the run, for a subject that stalls for so many cycles: how
-    /// much it stalls is known of the whole run, and what part of that is saved, of the windows.
-    pub(crate) fn scale(&self, subject_cycles: f64, window_cycles: u64) -> f64 {
+    /// How what a subject saves in the windows is told of the run, in which it stalls for so many cycles.
+    pub(crate) fn scale(&self, subject_cycles: f64, window_cycles: u64) -> Scale {
         let in_windows = window_cycles as f64 / self.base.max(1) as f64;
-        if in_windows > 0.0 { subject_cycles / self.all_cycles / in_windows } else { 1.0 }
+        let of_run = subject_cycles / self.all_cycles;
+        Scale { in_windows, factor: if in_windows > 0.0 { of_run / in_windows } else { 1.0 } }
     }
 
     fn stalls(&self, configuration: &Configuration, layout: &Layout) -> u64 {
@@ -125,8 +143,8 @@ impl<'b> Bench<'b> {
     }
 
     /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration, where it is
-    /// told; gains are told times `scale`.
-    fn best(&self, layouts: Vec<(Kind, Layout)>, scale: f64) -> Option<Best> {
+    /// told; `scale` says how.
+    fn best(&self, layouts: Vec<(Kind, Layout)>, scale: Scale) -> Option<Best> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let base = self.base;
@@ -146,7 +164,7 @@ impl<'b> Bench<'b> {
         let best = preferred(&trials)?;
         trials[..=best].rotate_right(1);
         let (_, best) = tried.iter().find(|(trial, _)| *trial == trials[0])?;
-        let gains = match trials[0].gain * scale >= self.least_gain {
+        let gains = match scale.of_run(trials[0].gain) >= self.least_gain {
             true => {
                 let bases = self.bases.get_or_init(|| self.under_each(&Layout::AsIs));
                 let gains = bases.iter().zip(self.under_each(best));
@@ -365,4 +383,23 @@ fn fetched(windows: &[Window]) -> BTreeMap<u64, u64> {
         }
     }
     fetched
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A subject that stalls for seven hundredths of the run, and hardly in the windows, does not save all that others stall
+    /// for there many times over.
+    #[test]
+    fn no_more_of_a_subject_is_saved_than_it_stalls_for() {
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-12, "{one} {other}");
+        let rare = Scale { in_windows: 0.005, factor: 14.0 };
+        close(rare.of_run(0.0025), 0.035);
+        close(rare.of_run(0.005), 0.07);
+        close(rare.of_run(0.02), 0.085);
+        close(rare.of_run(-0.01), -0.14);
+        let not_seen = Scale { in_windows: 0.0, factor: 1.0 };
+        close(not_seen.of_run(0.02), 0.02);
+    }
 }

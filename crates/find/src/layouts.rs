@@ -3,6 +3,7 @@
 use crate::naming::Point;
 use crate::pieces::{Piece, closely, put_in_order};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Room in which objects are laid apart: above all addresses of programs.
 const APART: u64 = 1 << 60;
@@ -73,6 +74,12 @@ impl Objects {
     fn pitch(&self) -> u64 {
         let gaps = self.bases.windows(2).map(|pair| pair[1] - pair[0]);
         gaps.filter(|gap| *gap >= self.size_bytes).min().unwrap_or(self.size_bytes).max(1)
+    }
+
+    /// From the first object to the end of the last.
+    fn room(&self) -> Range<u64> {
+        let (first, last) = (self.bases.first().copied(), self.bases.last().copied());
+        first.unwrap_or_default()..last.unwrap_or_default().saturating_add(self.size_bytes)
     }
 
     /// The share of objects that lie in arrays: that have another of the type right behind them. Of an array that is used here
@@ -164,6 +171,7 @@ impl Objects {
     fn relaid(&self, places: BTreeMap<usize, Place>) -> Relaid {
         Relaid {
             pitch: self.pitch(),
+            room: self.room(),
             places: (0..self.pieces.len()).map(|index| places[&index]).collect(),
             objects: self.clone(),
         }
@@ -202,6 +210,8 @@ pub(crate) struct Relaid {
     /// By piece.
     places: Vec<Place>,
     pitch: u64,
+    /// Where objects are: most of what caches hold is elsewhere.
+    room: Range<u64>,
 }
 
 impl Relaid {
@@ -250,8 +260,11 @@ impl Relaid {
     /// A line held parts of objects: each of its pieces that is used at all is held where it goes.
     fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
         let Objects { bases, size_bytes, pieces, heat, .. } = &self.objects;
-        let first = bases.partition_point(|base| base.saturating_add(*size_bytes) <= line);
         let end = line.saturating_add(LINE_BYTES);
+        if line >= self.room.end || end <= self.room.start {
+            return pass_on(line);
+        }
+        let first = bases.partition_point(|base| base.saturating_add(*size_bytes) <= line);
         let mut is_known = false;
         for base in bases[first..].iter().take_while(|base| **base < end) {
             is_known = true;
@@ -275,6 +288,8 @@ const LINE_BYTES: u64 = 64;
 pub(crate) struct Packed {
     /// First and last byte of each run of executed bytes, and where it goes.
     runs: BTreeMap<u64, (u64, u64)>,
+    /// From the first of these bytes to the last.
+    room: Range<u64>,
 }
 
 impl Packed {
@@ -309,7 +324,9 @@ impl Packed {
             };
         }
         close(last);
-        Packed { runs }
+        let start = runs.keys().next().copied().unwrap_or_default();
+        let end = runs.values().next_back().map_or(start, |(end, _)| *end);
+        Packed { runs, room: start..end }
     }
 
     /// Bytes that are moved.
@@ -327,6 +344,9 @@ impl Packed {
     /// A line held parts of runs: each is held where it goes.
     fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
         let end = line.saturating_add(LINE_BYTES);
+        if line >= self.room.end || end <= self.room.start {
+            return pass_on(line);
+        }
         let inside = self.runs.range(..end).rev().take_while(|(_, (until, _))| *until > line);
         let mut is_known = false;
         for (start, _) in inside {

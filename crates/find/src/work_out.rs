@@ -240,7 +240,7 @@ impl Work<'_, '_> {
             }
             _ => f64::INFINITY,
         };
-        let scaled = |gain: f64| (gain * scale).min(most);
+        let scaled = |gain: f64| scale.of_run(gain).min(most);
         let trials = gain.trials.iter().map(|trial| Trial { gain: scaled(trial.gain), ..*trial }).collect();
         let map = match gain.subject {
             Subject::Type(ty) => member_map(&mut self.naming, &self.attribution, ty, &gain, bench.line_bytes),

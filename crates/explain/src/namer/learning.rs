@@ -55,7 +55,10 @@ impl Namer<'_> {
     fn see_object(&mut self, access: &Access, pointer: Pointer, into: u64, at: Moment) {
         let distance = pointer.offset.plus(Congruence::exactly(into as i64));
         let size = u64::from(access.size_bytes);
-        let Some(spot) = self.catalog.spot(pointer.target, distance, size) else { return };
+        let Some(spot) = self.catalog.spot(pointer.target, distance, size) else {
+            self.see_behind(pointer.target, distance, access.address, at);
+            return;
+        };
         let is_on_stack = self.is_on_stack(access.address);
         if !self.catalog.is_aggregate(pointer.target) {
             if !is_on_stack {

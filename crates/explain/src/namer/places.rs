@@ -178,7 +178,11 @@ impl Namer<'_> {
                 let name = Name::Member { ty: pointer.target, base: start, offset: spot.offset, is_on_stack };
                 Named::new(name, evidence)
             }
-            None => self.untyped(access, at, library),
+            None => {
+                let behind = || self.named_behind(pointer.target, distance, access.address, size);
+                let behind = if is_on_stack { None } else { behind() };
+                behind.unwrap_or_else(|| self.untyped(access, at, library))
+            }
         }
     }
 
