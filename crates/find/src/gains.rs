@@ -17,7 +17,7 @@ use lineup_model::image::LoadedImage;
 use lineup_model::types::Language;
 use lineup_recording::{Latency, Window, WindowStep};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// Types for which layouts are tried: those with most stalls.
@@ -28,6 +28,8 @@ const MOST_FUNCTIONS: usize = 3;
 const GOOD_ENOUGH: f64 = 0.8;
 /// A member is used much when it is accessed at least once for so many accesses of the most used one.
 const MUCH: u64 = 8;
+/// Or once for so few visits of it.
+const MORE: u64 = 3;
 /// What lies in arrays to at least this share can be laid by columns.
 const LEAST_IN_ARRAYS: f64 = 0.5;
 
@@ -218,9 +220,7 @@ pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty,
 
 /// Layouts for the objects of a type.
 fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
-    let most = objects.heat.iter().copied().max().unwrap_or(0);
     let as_layout = |kind, relaid: Option<Relaid>| relaid.map(|relaid| (kind, Layout::Objects(relaid)));
-    let is_much = |piece: usize| objects.heat[piece] * MUCH > most;
     let columns = (objects.share_in_arrays() >= LEAST_IN_ARRAYS).then(|| objects.by_columns());
     if let Nature::Enum(_) = nature {
         // The room for the address is in what stays.
@@ -231,15 +231,22 @@ fn layouts(objects: &Objects, nature: &Nature) -> Vec<(Kind, Layout)> {
         Nature::Rust => (Kind::ReprC, Kind::Boxed, LINK_BYTES),
         Nature::Other | Nature::Enum(_) => (Kind::Order, Kind::Split, objects.link_bytes()),
     };
-    [
-        as_layout(order, objects.in_order_of_use()),
-        as_layout(apart, objects.split_linked(|piece| objects.heat[piece] > 0, link_bytes)),
-        as_layout(apart, objects.split_linked(is_much, link_bytes)),
-        as_layout(Kind::Columns, columns),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let orders = objects.in_orders_of_use().into_iter().map(|one| (order, Layout::Objects(one)));
+    let parts = hot_parts(objects).into_iter();
+    let splits =
+        parts.filter_map(|hot| as_layout(apart, objects.split_linked(|piece| hot[piece], link_bytes)));
+    orders.chain(splits).chain(as_layout(Kind::Columns, columns)).collect()
+}
+
+/// Ways to tell which pieces are used much: at all, and by accesses and visits.
+fn hot_parts(objects: &Objects) -> BTreeSet<Vec<bool>> {
+    let of = |uses: &[u64], times: u64| -> Vec<bool> {
+        let most = uses.iter().copied().max().unwrap_or(0);
+        uses.iter().map(|uses| *uses > 0 && uses * times > most).collect()
+    };
+    let at_all = objects.heat.iter().map(|heat| *heat > 0).collect();
+    let [by_heat, by_visits] = [of(&objects.heat, MUCH), of(&objects.visits, MUCH)];
+    [at_all, by_heat, by_visits, of(&objects.visits, MORE)].into()
 }
 
 /// Who lays the members of a type.
@@ -250,6 +257,25 @@ enum Nature {
     Rust,
     /// Rust's compiler, of an enum with a variant larger than all others.
     Enum(LargestVariant),
+}
+
+/// The object that was used last, and which pieces of it since then.
+struct Visit {
+    base: u64,
+    pieces: u128,
+}
+
+impl Visit {
+    /// Whether a piece was not used yet since this object is. Of pieces beyond the 127th each access counts.
+    fn is_first(&mut self, base: u64, piece: usize) -> bool {
+        if self.base != base {
+            *self = Visit { base, pieces: 0 };
+        }
+        let own = 1u128.checked_shl(piece as u32).unwrap_or(0);
+        let is_first = self.pieces & own == 0;
+        self.pieces |= own;
+        is_first
+    }
 }
 
 /// The objects of a type in the windows; `None` where its members cannot be moved, or none was seen.
@@ -275,8 +301,9 @@ fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Object
     if !places_object.contains(&true) {
         places_object.clone_from(&is_own);
     }
-    let heat = vec![0; pieces.len()];
-    let mut objects = Objects { is_own, size_bytes, pieces, heat, bases: Vec::new() };
+    let (heat, visits) = (vec![0; pieces.len()], vec![0; pieces.len()]);
+    let mut objects = Objects { is_own, size_bytes, pieces, heat, visits, bases: Vec::new() };
+    let mut visit = Visit { base: u64::MAX, pieces: 0 };
     for (window, points) in bench.windows.iter().zip(bench.points) {
         let addresses = window.steps.iter().filter_map(|step| match step {
             WindowStep::Access { address, .. } => Some(*address),
@@ -288,6 +315,7 @@ fn objects(bench: &Bench<'_>, naming: &mut Naming<'_>, ty: Ty) -> Option<(Object
             if let Some(piece) = objects.piece_at(offset) {
                 objects.heat[piece] += 1;
                 let base = address.wrapping_sub(offset);
+                objects.visits[piece] += u64::from(visit.is_first(base, piece));
                 objects.bases.extend(places_object[point.spot as usize].then_some(base));
             }
         }
@@ -388,6 +416,14 @@ fn fetched(windows: &[Window]) -> BTreeMap<u64, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_piece_counts_once_while_one_object_is_used() {
+        let mut visit = Visit { base: u64::MAX, pieces: 0 };
+        let uses = [(0x10, 0), (0x10, 3), (0x10, 0), (0x20, 0), (0x10, 3), (0x10, 200), (0x10, 200)];
+        let first = uses.map(|(base, piece)| visit.is_first(base, piece));
+        assert_eq!(first, [true, true, false, true, true, true, true]);
+    }
 
     /// A subject that stalls for seven hundredths of the run, and hardly in the windows, does not save all that others stall
     /// for there many times over.

@@ -65,6 +65,8 @@ pub(crate) struct Objects {
     pub(crate) pieces: Vec<Piece>,
     /// Accesses of each piece.
     pub(crate) heat: Vec<u64>,
+    /// How often each piece was used while one object was: what a constructor writes many times counts once.
+    pub(crate) visits: Vec<u64>,
     /// Where objects begin, sorted.
     pub(crate) bases: Vec<u64>,
 }
@@ -110,10 +112,19 @@ impl Objects {
         (offset < self.pieces[index].end).then_some(index)
     }
 
-    /// The most used pieces first, each object where it is; `None` when that does not fit into it.
-    pub(crate) fn in_order_of_use(&self) -> Option<Relaid> {
+    /// The most used pieces first, each object where it is, by accesses and by visits; less where they do not fit into it, or
+    /// both are the same.
+    pub(crate) fn in_orders_of_use(&self) -> Vec<Relaid> {
+        let (by_heat, by_visits) = (self.in_order_of(&self.heat), self.in_order_of(&self.visits));
+        let is_other = |other: &Relaid| by_heat.as_ref().is_none_or(|known| known.places != other.places);
+        let by_visits = by_visits.filter(is_other);
+        by_heat.into_iter().chain(by_visits).collect()
+    }
+
+    /// The pieces with most `uses` first.
+    fn in_order_of(&self, uses: &[u64]) -> Option<Relaid> {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(self.heat[*index]));
+        order.sort_by_key(|index| std::cmp::Reverse(uses[*index]));
         let is_used = |index: &usize| self.heat[*index] > 0;
         let (used, unused): (Vec<usize>, Vec<usize>) = order.iter().copied().partition(is_used);
         let close = |used: Vec<usize>| {
@@ -379,6 +390,7 @@ mod tests {
             size_bytes: 32,
             pieces: pieces.collect(),
             heat: vec![5, 0, 0, 9],
+            visits: vec![5, 0, 0, 9],
             bases: vec![0x1000, 0x1020, 0x1040, 0x1080],
         }
     }
@@ -389,12 +401,24 @@ mod tests {
 
     #[test]
     fn used_members_come_first() {
-        let layout = Layout::Objects(objects().in_order_of_use().expect("they fit"));
+        let orders = objects().in_orders_of_use();
+        assert_eq!(orders.len(), 1, "both are the same");
+        let layout = Layout::Objects(orders.into_iter().next().expect("they fit"));
         assert_eq!(layout.data(0x1018, point(24)), 0x1000);
         assert_eq!(layout.data(0x1020, point(0)), 0x1028);
         assert_eq!(layout.data(0x1024, point(4)), 0x102c);
         assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24, site: 0 }), 0x1018, "of another type");
         assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
+    }
+
+    #[test]
+    fn what_is_visited_most_comes_first_in_another_order() {
+        let all = Objects { heat: vec![7, 0, 9, 8], visits: vec![7, 0, 2, 7], ..objects() };
+        let places = all.in_orders_of_use().into_iter().map(|relaid| {
+            let layout = Layout::Objects(relaid);
+            [0, 8, 16, 24].map(|offset| layout.data(0x1000 + offset, point(offset as u32)) - 0x1000)
+        });
+        assert_eq!(places.collect::<Vec<_>>(), [[16, 24, 0, 8], [0, 24, 16, 8]]);
     }
 
     #[test]
