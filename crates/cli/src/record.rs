@@ -51,6 +51,10 @@ pub(crate) struct Options {
     /// goes on at nearly its own speed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "whole_program", "one_pass", "kernel"])]
     calls_per_second: Option<u64>,
+    /// Record at most this many calls of each region in each thread, natively: up to 32 in a row, at times that are the same for
+    /// all threads and spread over the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["calls", "calls_per_second", "warmup", "whole_program", "one_pass", "kernel"])]
+    calls_per_thread: Option<u64>,
     /// Leave out the first calls of each region
     #[arg(long, value_name = "N", default_value_t = 0)]
     warmup: u64,
@@ -200,8 +204,14 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// What only the native engine does.
+    fn is_native(&self) -> bool {
+        self.children || self.calls_per_second.is_some() || self.calls_per_thread.is_some()
+    }
+
     fn selection(&self) -> Selection {
         match (self.first, self.in_runs) {
+            _ if self.calls_per_thread.is_some() => Selection::Threads,
             (true, _) => Selection::First,
             (false, true) => Selection::Runs,
             (false, false) => Selection::Spread,
@@ -223,9 +233,12 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (Some(EngineName::Qemu), _) if options.calls_per_second.is_some() => {
                 bail!("--calls-per-second is the native engine's; leave --engine qemu out")
             }
+            (Some(EngineName::Qemu), _) if options.calls_per_thread.is_some() => {
+                bail!("--calls-per-thread is the native engine's; leave --engine qemu out")
+            }
             (Some(name), _) => name.into(),
             (None, Some(_)) => Engine::Native,
-            (None, None) if options.children || options.calls_per_second.is_some() => Engine::Native,
+            (None, None) if options.is_native() => Engine::Native,
             (None, None) => Engine::Fitting,
         },
         process: options.pid,
@@ -236,7 +249,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (false, true) => Mode::OnePass,
             (false, false) => Mode::TwoPass,
         },
-        max_calls: options.calls,
+        max_calls: options.calls.or(options.calls_per_thread),
         selection: options.selection(),
         calls_per_second: options.calls_per_second,
         // A process that is left running is left as soon as there is nothing more to record.

@@ -94,6 +94,7 @@ impl Engine {
                 is_first = slots.thread == 0;
                 let is_begun = self.is_within_pace(slots)
                     && (!is_first || self.begin_thread(slots))
+                    && self.is_within_budget(slots)
                     && self.has_chunk(slots)
                     && self.enter(slots);
                 match is_begun {
@@ -248,6 +249,7 @@ impl Engine {
         let region = self.regions_of(pc);
         if let Some((region, words)) = region.and_then(|region| Some((region, self.shared.region(region)?))) {
             let sequence = words.fetch_add(1, Ordering::Relaxed);
+            self.count_in_thread(slots, region);
             if !self.log_entry(slots, record::INNER, region, sequence) {
                 return self.leave(slots, pc);
             }

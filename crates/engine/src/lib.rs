@@ -22,6 +22,7 @@ pub mod translate;
 mod allocations;
 mod attach;
 mod blocks;
+mod budget;
 mod cache;
 mod calls;
 mod choosers;

@@ -4,8 +4,9 @@ use crate::allocations::rule_at;
 use crate::system::{self, File};
 use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, WRITES, child,
-    chunk, entry, heap, note, region, sieve, state, whole, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES,
+    THREAD_CALLS, WRITES, child, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word,
+    write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     /// Changes of the program's code, the engine's memory, and processes that ask.
     lists: *const AtomicU64,
     chunks: *mut u8,
+    /// Calls of threads.
+    thread_calls: *const AtomicU64,
     /// Null unless the whole program is recorded.
     sieves: *mut u8,
     /// As the sieves: how allocations are seen.
@@ -55,6 +58,7 @@ impl Shared {
         let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
         let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
         let lists = map(CHILDREN.end - WRITES, WRITES)?;
+        let thread_calls = map(FILE_BYTES - THREAD_CALLS, THREAD_CALLS)?;
         let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
         let chunks =
             addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
@@ -64,7 +68,8 @@ impl Shared {
         }
         let clock = head.wrapping_add(word::CLOCK);
         let (sieves, heap) = (std::ptr::null_mut(), std::ptr::null());
-        let mut shared = Shared { head, clock, definitions, notes, lists, chunks, sieves, heap };
+        let mut shared =
+            Shared { head, clock, definitions, notes, lists, chunks, thread_calls, sieves, heap };
         if shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE {
             shared.sieves = file.map(None, sieve::COUNT * sieve::BYTES as usize, both, SIEVES)?;
             shared.heap = map(heap::BYTES, HEAP)?;
@@ -94,6 +99,16 @@ impl Shared {
         let allowed = of(region::ALLOWED).load(Ordering::Relaxed);
         let next = |taken: u64| (taken < allowed).then_some(taken + 1);
         of(region::TAKEN).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// A thread makes a call of a region; nobody else counts there.
+    pub(crate) fn count_in_thread(&self, thread: u64, number: u64) {
+        let (thread, number) = (thread as usize, number as usize);
+        if thread < thread_calls::MOST && number < region::MOST {
+            // SAFETY: within the mapping, as checked.
+            let count = unsafe { &*self.thread_calls.add(thread * region::MOST + number) };
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
     }
 
     /// A word of an entry.

@@ -1,6 +1,7 @@
 //! What the engine keeps of each thread of the program.
 
 use crate::allocations::Allocations;
+use crate::budget::Taken;
 use crate::engine::{self, Engine, Whole};
 use crate::gates;
 use crate::sieve;
@@ -36,6 +37,8 @@ pub(crate) struct Thread {
     memory: ThreadMemory,
     /// When a whole program's allocations are noted.
     pub(crate) allocations: Option<Allocations>,
+    /// Where each thread has as many calls recorded: those of this one, by region.
+    pub(crate) taken: Vec<Taken>,
 }
 
 impl Whole {
@@ -57,7 +60,7 @@ impl Engine {
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
         let notes = self.whole.is_some() && self.shared.has_allocators();
         let allocations = notes.then(Allocations::new);
-        let thread = Thread { number, chunk: None, memory, allocations };
+        let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new() };
         if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }

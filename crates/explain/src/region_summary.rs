@@ -2,11 +2,11 @@
 
 use crate::quantiles::Quantiles;
 use lineup_debuginfo::spelled;
-use lineup_model::access::{Call, CallEnd};
+use lineup_model::access::{Call, CallEnd, ThreadId};
 use lineup_model::line::LineSize;
-use lineup_recording::{CallSizes, Event, Reader, Summary};
+use lineup_recording::{CallSizes, Event, Reader, Selection, Summary};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 /// One region's calls.
@@ -20,6 +20,8 @@ pub struct RegionSummary {
     pub seen: Option<u64>,
     /// Calls recorded.
     pub recorded: u64,
+    /// The same by thread, in the order of their numbers, where each thread has as many; else empty.
+    pub recorded_by_thread: Vec<u64>,
     /// Recorded calls that were left by `longjmp` or by an exception.
     pub abandoned: u64,
     /// Ended with their thread.
@@ -76,6 +78,7 @@ impl AllCalls {
 #[derive(Default)]
 struct Tally {
     recorded: u64,
+    by_thread: BTreeMap<ThreadId, u64>,
     abandoned: u64,
     thread_ended: u64,
     process_ended: u64,
@@ -91,6 +94,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, call: &Call, line: LineSize) {
         self.recorded += 1;
+        *self.by_thread.entry(call.thread).or_default() += 1;
         self.missed_blocks += call.missed_blocks;
         self.binding_calls += u64::from(call.binding_instructions > 0);
         self.binding_instructions += call.binding_instructions;
@@ -116,6 +120,7 @@ impl Tally {
 /// Reads a recording through; `line` is the size of the lines that are counted.
 pub fn summarise<R: Read>(mut reader: Reader<R>, line: LineSize) -> Vec<RegionSummary> {
     let regions = reader.header().regions.clone();
+    let is_by_thread = reader.header().selection == Selection::Threads;
     let mut tallies: Vec<Tally> = regions.iter().map(|_| Tally::default()).collect();
     let mut summary: Option<Summary> = None;
     for event in reader.by_ref() {
@@ -136,6 +141,11 @@ pub fn summarise<R: Read>(mut reader: Reader<R>, line: LineSize) -> Vec<RegionSu
             weight: region.weight,
             seen: counts(index).map(|counts| counts.seen),
             recorded: tally.recorded,
+            recorded_by_thread: if is_by_thread {
+                tally.by_thread.into_values().collect()
+            } else {
+                Vec::new()
+            },
             abandoned: tally.abandoned,
             thread_ended: tally.thread_ended,
             process_ended: tally.process_ended,

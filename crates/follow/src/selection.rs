@@ -26,12 +26,14 @@ pub type Taken = BinaryHeap<u64>;
 impl Picker {
     /// `expected` is how often an earlier run called the region, 0 when there was none.
     pub fn new(header: &Header, expected: u64) -> Self {
+        // The native engine, which knows the time, has chosen.
+        let most = header.max_calls.filter(|_| header.selection != Selection::Threads);
         let after_warmup = expected.saturating_sub(header.warmup_calls);
         Picker {
             warmup_calls: header.warmup_calls,
-            most: header.max_calls,
+            most,
             selection: header.selection,
-            bound: AtomicU64::new(header.max_calls.map_or(u64::MAX, |most| {
+            bound: AtomicU64::new(most.map_or(u64::MAX, |most| {
                 let at_once = if header.selection == Selection::Runs { CALLS_IN_RUN } else { 1 };
                 bound(most, after_warmup, at_once)
             })),

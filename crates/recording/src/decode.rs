@@ -76,6 +76,7 @@ pub(crate) fn header(cursor: &mut Cursor<'_>) -> Option<Header> {
             0 => Selection::Spread,
             1 => Selection::First,
             2 => Selection::Runs,
+            3 => Selection::Threads,
             _ => return None,
         },
         max_accesses: cursor.int()?,

@@ -408,6 +408,7 @@ impl Encoder {
             Selection::Spread => 0,
             Selection::First => 1,
             Selection::Runs => 2,
+            Selection::Threads => 3,
         });
         put(out, header.max_accesses);
         put_texts(out, &header.caches);

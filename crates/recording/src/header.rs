@@ -61,6 +61,9 @@ pub enum Selection {
     /// Runs of [`crate::CALLS_IN_RUN`] calls in a row, spread evenly over the run: those of threads that run at the same time
     /// overlap.
     Runs,
+    /// In each thread as many as the limit says: up to [`crate::CALLS_IN_RUN`] in a row at times that are the same for all
+    /// threads and spread evenly over the run, then more in a row at these, see [`crate::ThreadBudget`].
+    Threads,
 }
 
 impl Selection {
@@ -68,7 +71,8 @@ impl Selection {
     /// `number` counts the calls of a region after its warm-up, from 0.
     pub fn position(self, number: u64) -> u64 {
         match self {
-            Selection::First => number,
+            // Of threads the time tells.
+            Selection::First | Selection::Threads => number,
             Selection::Spread => spread_position(number),
             Selection::Runs => spread_position(number / CALLS_IN_RUN),
         }

@@ -32,6 +32,7 @@
 
 mod allocation;
 pub mod audit;
+mod budget;
 mod context;
 mod decode;
 mod encode;
@@ -52,6 +53,7 @@ mod window;
 mod writer;
 
 pub use allocation::AllocationSite;
+pub use budget::ThreadBudget;
 pub use context::{Context, ContextKind};
 pub use encode::{CallHead, Encoder};
 pub use error::{Damage, RecordingError};

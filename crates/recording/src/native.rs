@@ -122,6 +122,8 @@ pub mod word {
     pub const IS_PACED: usize = 44;
     /// A call's number is divided by two so often before it is multiplied: calls of one position follow each other.
     pub const RUN_SHIFT: usize = 45;
+    /// Calls that are recorded of each region in each thread at most; 0 when there is no such limit.
+    pub const CALLS_PER_THREAD: usize = 46;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -360,14 +362,22 @@ pub const NOTES: Range<u64> = 1 << 17..1 << 18;
 pub const DEFINITIONS: Range<u64> = 1 << 20..257 << 20;
 /// Where chunks lie in the file.
 pub const CHUNKS: u64 = DEFINITIONS.end;
+/// Where calls of threads are counted, see [`thread_calls`].
+pub const THREAD_CALLS: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
 /// Bytes of the file.
-pub const FILE_BYTES: u64 = CHUNKS + chunk::COUNT as u64 * chunk::BYTES;
+pub const FILE_BYTES: u64 = THREAD_CALLS + 8 * (thread_calls::MOST * region::MOST) as u64;
 /// Where sieves lie in the file, when the whole program is recorded.
 pub const SIEVES: u64 = FILE_BYTES;
 /// Where it is told how allocations are seen, see [`heap`], when the whole program is recorded.
 pub const HEAP: u64 = SIEVES + sieve::COUNT as u64 * sieve::BYTES;
 /// Bytes of the file then.
 pub const WHOLE_FILE_BYTES: u64 = HEAP + heap::BYTES;
+
+/// Where each thread has as many calls recorded: the calls that it made, a word for each region.
+pub mod thread_calls {
+    /// Threads at most; others are not counted.
+    pub const MOST: usize = 4096;
+}
 
 /// The environment variable that names the file to the engine.
 pub const VARIABLE: &str = "LINEUP_ENGINE";

@@ -192,8 +192,10 @@ fn header(request: &RecordRequest, subject: &Subject) -> Result<(Header, Vec<Str
     header.regions = regions::find(&request.regions, subject, &mut notes)?;
     header.warmup_calls = request.warmup_calls;
     (header.max_calls, header.selection) = match request.stop_after {
-        Some(calls) => (Some(first_calls(calls, request)), Selection::First),
-        None => (request.max_calls, request.selection),
+        Some(calls) if request.selection != Selection::Threads => {
+            (Some(first_calls(calls, request)), Selection::First)
+        }
+        _ => (request.max_calls, request.selection),
     };
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = request.caches.iter().map(ToString::to_string).collect();

@@ -50,6 +50,7 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
 fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style: TextStyle) {
     let made = region.seen.map_or_else(|| "an unknown number".to_owned(), whole);
     let _ = writeln!(out, "{}: {} calls recorded of {made} made", region.name, whole(region.recorded));
+    by_thread_text(out, &region.recorded_by_thread);
     let notes = [
         (Some(region.abandoned), "left by longjmp or an exception"),
         (Some(region.thread_ended), "ended with their thread inside them"),
@@ -98,6 +99,23 @@ fn region_text(out: &mut String, region: &RegionSummary, line_bytes: u64, style:
             );
         }
     }
+}
+
+/// Calls recorded by thread, where each has as many.
+fn by_thread_text(out: &mut String, calls: &[u64]) {
+    const MOST: usize = 16;
+    let Some((least, most)) = calls.iter().min().zip(calls.iter().max()) else { return };
+    let listed = || calls.iter().map(|calls| whole(*calls)).collect::<Vec<_>>().join(", ");
+    let _ = match calls.len() <= MOST {
+        true => writeln!(out, "  recorded by thread: {}", listed()),
+        false => writeln!(
+            out,
+            "  recorded by thread: {} to {} in each of {}",
+            whole(*least),
+            whole(*most),
+            calls.len()
+        ),
+    };
 }
 
 /// The processes with calls, when there is more than one process.

@@ -4,6 +4,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod attached;
+#[cfg(target_arch = "x86_64")]
+mod budgets;
 mod cachegrind;
 #[cfg(target_arch = "x86_64")]
 mod chosen;

@@ -128,12 +128,15 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     }
     let memory = Arc::new(Memory::new()?);
     let multiplier = match plan.header.selection {
-        Selection::First => 1,
+        Selection::First | Selection::Threads => 1,
         Selection::Spread | Selection::Runs => spread_position(0),
     };
     let shift = if plan.header.selection == Selection::Runs { CALLS_IN_RUN_SHIFT } else { 0 };
     memory.set(word::MULTIPLIER, multiplier);
     memory.set(word::RUN_SHIFT, shift.into());
+    if plan.header.selection == Selection::Threads {
+        memory.set(word::CALLS_PER_THREAD, plan.header.max_calls.unwrap_or_default());
+    }
     // Whoever waits for more calls has them counted.
     let is_enough = plan.header.selection == Selection::First
         && plan.header.max_calls.is_some()

@@ -1,6 +1,8 @@
 //! What is done to a recording when its program has ended: what the recorder could not write any more is added, calls
 //! that had to give way are left out, and the ending is noted.
 
+mod threads;
+
 use crate::error::{Doing, Result};
 use lineup_model::access::{Call, ProcessId};
 use lineup_model::process::Origin;
@@ -14,6 +16,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use threads::Threads;
 
 /// Records are gathered to blocks of so many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -37,9 +40,9 @@ pub(super) fn seal(path: &Path, journal: &Journal, plan: &Plan, ending: &Ending)
         events_of(&pending.records).for_each(|event| found.take(event, &plan.header));
     }
     let summary = found.summary(journal, plan);
-    let bounds = found.bounds(&plan.header);
-    if bounds.iter().any(Option::is_some) {
-        return thin(path, &plan.header, &bounds, summary, |encoder| encoder.ending(ending));
+    let left_out = found.left_out(&plan.header);
+    if !left_out.is_empty() {
+        return thin(path, &plan.header, &left_out, summary, |encoder| encoder.ending(ending));
     }
     let mut encoder = Encoder::new();
     let missing = found.missing(&summary);
@@ -61,10 +64,10 @@ pub fn thin_to_spread(path: &Path, header: &Header) -> Result<()> {
         return Ok(());
     }
     let Ok(mut found) = Found::read(path, header, &HashSet::new()) else { return Ok(()) };
-    let bounds = found.bounds(header);
+    let left_out = found.left_out(header);
     match found.counted {
-        Some(summary) if !found.is_damaged && bounds.iter().any(Option::is_some) => {
-            thin(path, header, &bounds, summary, |_| ()).map(drop)
+        Some(summary) if !found.is_damaged && !left_out.is_empty() => {
+            thin(path, header, &left_out, summary, |_| ()).map(drop)
         }
         _ => Ok(()),
     }
@@ -100,6 +103,8 @@ struct Found {
     forked: u64,
     /// Of the calls that were asked for, those that stand there.
     written: HashSet<u64>,
+    /// Where each thread has as many calls.
+    threads: Threads,
     good_bytes: u64,
     /// Something follows that cannot be read.
     is_damaged: bool,
@@ -136,8 +141,11 @@ impl Found {
             Event::Call(call) => {
                 let Some(region) = self.regions.get_mut(usize::from(call.region.0)) else { return };
                 region.counts.count_end(call.end);
-                if header.max_calls.is_some() && header.selection != Selection::First {
-                    region.positions.push(position(&call, header));
+                match header.selection {
+                    _ if header.max_calls.is_none() => {}
+                    Selection::First => {}
+                    Selection::Threads => self.threads.take(&call),
+                    Selection::Spread | Selection::Runs => region.positions.push(position(&call, header)),
                 }
             }
             Event::Process(process) => self.forked += u64::from(matches!(process.origin, Origin::Forked(_))),
@@ -147,6 +155,12 @@ impl Found {
             }
             _ => {}
         }
+    }
+
+    /// Which calls are left out.
+    fn left_out(&mut self, header: &Header) -> LeftOut {
+        let most = header.max_calls.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        LeftOut { bounds: self.bounds(header), calls: std::mem::take(&mut self.threads).left_out(most) }
     }
 
     /// For each region the last position that is kept; `None` when all are.
@@ -215,11 +229,30 @@ fn position(call: &Call, header: &Header) -> u64 {
     header.selection.position(call.sequence.wrapping_sub(header.warmup_calls))
 }
 
+/// Calls that had to give way to others.
+struct LeftOut {
+    /// For each region the last position that is kept; `None` when all are.
+    bounds: Vec<Option<u64>>,
+    /// And these, by their positions in the order of events.
+    calls: HashSet<u64>,
+}
+
+impl LeftOut {
+    fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.bounds.iter().all(Option::is_none)
+    }
+
+    fn has(&self, call: &Call, header: &Header) -> bool {
+        let bound = self.bounds.get(usize::from(call.region.0)).copied().flatten();
+        bound.is_some_and(|bound| position(call, header) > bound) || self.calls.contains(&call.entered_at)
+    }
+}
+
 /// Writes the recording anew without the calls beyond their region's bound, and with what stands after the counts.
 fn thin(
     path: &Path,
     header: &Header,
-    bounds: &[Option<u64>],
+    left_out: &LeftOut,
     mut summary: Summary,
     last_records: impl Fn(&mut Encoder),
 ) -> Result<Summary> {
@@ -235,8 +268,7 @@ fn thin(
             match &event {
                 Event::Call(call) => {
                     let region = usize::from(call.region.0);
-                    let bound = bounds.get(region).copied().flatten().unwrap_or(u64::MAX);
-                    if position(call, header) > bound {
+                    if left_out.has(call, header) {
                         continue;
                     }
                     kept.get_mut(region).into_iter().for_each(|counts| counts.count_end(call.end));

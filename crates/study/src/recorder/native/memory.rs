@@ -5,8 +5,9 @@ use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES,
-    WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, timed, whole, word, write,
+    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS,
+    WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, thread_calls, timed, whole, word,
+    write,
 };
 use rustix::fs::MemfdFlags;
 use std::fs::File;
@@ -67,8 +68,14 @@ impl Memory {
     /// Memory for another process, of which the same is wanted.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
         let memory = Memory::new()?;
-        let kept =
-            [word::MODE, word::MULTIPLIER, word::RUN_SHIFT, word::LEAVES_AFTER_LAST, word::LOOKS_FOR_MORE];
+        let kept = [
+            word::MODE,
+            word::MULTIPLIER,
+            word::RUN_SHIFT,
+            word::LEAVES_AFTER_LAST,
+            word::LOOKS_FOR_MORE,
+            word::CALLS_PER_THREAD,
+        ];
         for number in kept {
             memory.set(number, other.word(number));
         }
@@ -159,6 +166,13 @@ impl Memory {
     /// The region of an entry.
     pub(super) fn region_of(&self, number: usize) -> u64 {
         self.word(word::FIRST_ENTRY + number * entry::WORDS + entry::REGION)
+    }
+
+    /// Calls of a region that each thread made which made any, where they are counted.
+    pub(super) fn thread_calls(&self, region: usize) -> Vec<u64> {
+        let threads = self.word(word::NEXT_THREAD).min(thread_calls::MOST as u64);
+        let calls = |thread| self.at(THREAD_CALLS + 8 * (thread * region::MOST as u64 + region as u64));
+        (0..threads).map(calls).filter(|calls| *calls > 0).collect()
     }
 
     /// What the engine answered to an entry.

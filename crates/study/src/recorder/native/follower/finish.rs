@@ -2,7 +2,7 @@
 
 use super::Follower;
 use crate::error::Result;
-use lineup_model::region::RegionId;
+use lineup_model::region::{Region, RegionId};
 use lineup_recording::native::{region, word};
 use lineup_recording::{RegionCounts, Summary, Unfollowed};
 
@@ -53,9 +53,28 @@ impl Follower<'_> {
                 "{passed_over} calls were not recorded, since too many threads were inside calls"
             ));
         }
+        notes.extend(self.notes_of_threads());
         notes.extend(self.process.notes());
         notes.append(&mut self.notes);
         notes
+    }
+
+    /// How many calls each thread made, where each has as many recorded.
+    fn notes_of_threads(&self) -> Vec<String> {
+        const MOST: usize = 16;
+        let regions = self.plan.header.regions.iter();
+        let note = |(id, region): (RegionId, &Region)| {
+            let calls = self.memory.thread_calls(usize::from(id.0));
+            let range = calls.iter().min().zip(calls.iter().max());
+            let texts: Vec<String> = calls.iter().map(u64::to_string).collect();
+            range.map(|(least, most)| match calls.len() <= MOST {
+                true => format!("calls of {} that each thread made: {}", region.name, texts.join(", ")),
+                false => {
+                    format!("each of {} threads made {least} to {most} calls of {}", calls.len(), region.name)
+                }
+            })
+        };
+        regions.filter_map(note).collect()
     }
 
     fn note_of_forks(&self) -> Option<String> {
