@@ -3,9 +3,10 @@
 use crate::attribution::Attribution;
 use crate::configurations::Configuration;
 use crate::findings::{Evidence, Kind, LargestVariant, Sign, Trial};
-use crate::layouts::{LINK_BYTES, Layout, Moved, Objects, Packed, Relaid};
+use crate::layouts::{LINK_BYTES, Layout, Moved, Objects, Relaid};
 use crate::naming::{Naming, Point};
 use crate::owner::{self, Owner, Spot};
+use crate::packed::Packed;
 use crate::pieces::{Piece, largest_variant, pieces};
 use crate::replay::replay;
 use crate::watched::Watched;

@@ -1,6 +1,7 @@
 //! Layouts that are tried: where each address goes.
 
 use crate::naming::Point;
+use crate::packed::Packed;
 use crate::pieces::{Piece, closely, put_in_order};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +12,8 @@ const APART: u64 = 1 << 60;
 const APART_EACH: u64 = 1 << 56;
 /// Bytes of the address of the other part of an object.
 pub(crate) const LINK_BYTES: u64 = 8;
-/// Where code is laid anew.
-const CODE: u64 = 3 << 60;
+/// Of larger pieces it does not matter which of them is used more for each byte.
+const MOST_PIECE_BYTES: u64 = 1 << 12;
 /// Elements of an array that are used lie less than so many apart.
 const NEAR_OBJECTS: u64 = 256;
 
@@ -112,13 +113,20 @@ impl Objects {
         (offset < self.pieces[index].end).then_some(index)
     }
 
-    /// The most used pieces first, each object where it is, by accesses and by visits; less where they do not fit into it, or
-    /// both are the same.
+    /// The most used pieces first, each object where it is: by accesses, by visits and by visits for each byte. Fewer where they do
+    /// not fit into it, or are the same.
     pub(crate) fn in_orders_of_use(&self) -> Vec<Relaid> {
-        let (by_heat, by_visits) = (self.in_order_of(&self.heat), self.in_order_of(&self.visits));
-        let is_other = |other: &Relaid| by_heat.as_ref().is_none_or(|known| known.places != other.places);
-        let by_visits = by_visits.filter(is_other);
-        by_heat.into_iter().chain(by_visits).collect()
+        let of_byte = |(visits, piece): (&u64, &Piece)| visits * MOST_PIECE_BYTES / piece.size_bytes().max(1);
+        let by_byte: Vec<u64> = self.visits.iter().zip(&self.pieces).map(of_byte).collect();
+        let mut orders: Vec<Relaid> = Vec::new();
+        for order in
+            [&self.heat, &self.visits, &by_byte].into_iter().filter_map(|uses| self.in_order_of(uses))
+        {
+            if !orders.iter().any(|known| known.places == order.places) {
+                orders.push(order);
+            }
+        }
+        orders
     }
 
     /// The pieces with most `uses` first.
@@ -292,91 +300,7 @@ impl Relaid {
 }
 
 /// Bytes of a line that a cache held, as far as placing its contents goes.
-const LINE_BYTES: u64 = 64;
-
-/// Code laid without what was not executed.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Packed {
-    /// First and last byte of each run of executed bytes, and where it goes.
-    runs: BTreeMap<u64, (u64, u64)>,
-    /// From the first of these bytes to the last.
-    room: Range<u64>,
-}
-
-impl Packed {
-    /// Packs fetched code: first byte and size of each fetch.
-    pub(crate) fn new(fetched: &BTreeMap<u64, u64>) -> Packed {
-        Packed::at(CODE, fetched)
-    }
-
-    /// As [`Packed::new`], of one function, where its code begins now: with which other code it shares sets stays as it is.
-    pub(crate) fn in_place(fetched: &BTreeMap<u64, u64>) -> Packed {
-        Packed::at(fetched.keys().next().copied().unwrap_or(CODE), fetched)
-    }
-
-    fn at(to: u64, fetched: &BTreeMap<u64, u64>) -> Packed {
-        let mut runs: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        let mut last: Option<(u64, u64)> = None;
-        let mut next = to;
-        let mut close = |run: Option<(u64, u64)>| {
-            if let Some((start, end)) = run {
-                runs.insert(start, (end, next));
-                next += end - start;
-            }
-        };
-        for (start, size) in fetched {
-            let end = start + size;
-            last = match last {
-                Some((first, until)) if *start <= until => Some((first, until.max(end))),
-                other => {
-                    close(other);
-                    Some((*start, end))
-                }
-            };
-        }
-        close(last);
-        let start = runs.keys().next().copied().unwrap_or_default();
-        let end = runs.values().next_back().map_or(start, |(end, _)| *end);
-        Packed { runs, room: start..end }
-    }
-
-    /// Bytes that are moved.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.runs.iter().map(|(start, (end, _))| end - start).sum()
-    }
-
-    /// Lines that they lie on now.
-    pub(crate) fn lines_now(&self, line_bytes: u64) -> u64 {
-        let lines =
-            self.runs.iter().flat_map(|(start, (end, _))| start / line_bytes..=(end - 1) / line_bytes);
-        lines.collect::<std::collections::BTreeSet<u64>>().len() as u64
-    }
-
-    /// A line held parts of runs: each is held where it goes.
-    fn each_resident(&self, line: u64, mut pass_on: impl FnMut(u64)) {
-        let end = line.saturating_add(LINE_BYTES);
-        if line >= self.room.end || end <= self.room.start {
-            return pass_on(line);
-        }
-        let inside = self.runs.range(..end).rev().take_while(|(_, (until, _))| *until > line);
-        let mut is_known = false;
-        for (start, _) in inside {
-            is_known = true;
-            pass_on(self.place(line.max(*start)));
-        }
-        if !is_known {
-            pass_on(line);
-        }
-    }
-
-    #[inline]
-    fn place(&self, pc: u64) -> u64 {
-        match self.runs.range(..=pc).next_back() {
-            Some((start, (end, to))) if pc < *end => to + (pc - start),
-            _ => pc,
-        }
-    }
-}
+pub(crate) const LINE_BYTES: u64 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -414,11 +338,26 @@ mod tests {
     #[test]
     fn what_is_visited_most_comes_first_in_another_order() {
         let all = Objects { heat: vec![7, 0, 9, 8], visits: vec![7, 0, 2, 7], ..objects() };
+        assert_eq!(first_object(&all), [[16, 24, 0, 8], [0, 24, 16, 8]]);
+    }
+
+    #[test]
+    fn little_that_is_visited_comes_before_much_that_is_visited_as_often() {
+        let piece = |start, end| Piece { start, end, align: 8 };
+        let pieces = vec![piece(0, 8), piece(8, 16), piece(16, 48), piece(48, 56)];
+        let (heat, visits) = (vec![0, 0, 9, 5], vec![0, 0, 5, 5]);
+        let all = Objects { heat, visits, pieces, size_bytes: 56, ..objects() };
+        assert_eq!(first_object(&all), [[40, 48, 0, 32], [40, 48, 8, 0]]);
+    }
+
+    /// Where each order puts what begins at the offsets of the first object's pieces.
+    fn first_object(all: &Objects) -> Vec<[u64; 4]> {
         let places = all.in_orders_of_use().into_iter().map(|relaid| {
             let layout = Layout::Objects(relaid);
-            [0, 8, 16, 24].map(|offset| layout.data(0x1000 + offset, point(offset as u32)) - 0x1000)
+            let to = |piece: &Piece| layout.data(0x1000 + piece.start, point(piece.start as u32)) - 0x1000;
+            [0, 1, 2, 3].map(|index: usize| to(&all.pieces[index]))
         });
-        assert_eq!(places.collect::<Vec<_>>(), [[16, 24, 0, 8], [0, 24, 16, 8]]);
+        places.collect()
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod member_map;
 mod naming;
 mod notes;
 mod owner;
+mod packed;
 mod pieces;
 mod recorded;
 mod replay;
