@@ -98,11 +98,28 @@ impl Code {
         let high = |register: Option<Gpr>| register.map_or(0, Gpr::high);
         let index = address.index.map(|(index, _)| index);
         self.put(&[0x48 | (register >> 3) << 2 | high(index) << 1 | high(address.base), opcode]);
-        let scale = address.index.map_or(0, |(_, scale)| scale.trailing_zeros() as u8);
-        let sib = scale << 6 | index.map_or(4, Gpr::low) << 3 | address.base.map_or(5, Gpr::low);
-        let mode = if address.base.is_some() { 0x80 } else { 0 };
-        self.put(&[mode | (register & 7) << 3 | 4, sib]);
-        self.put_32(address.distance);
+        let register = (register & 7) << 3;
+        let base = address.base.map(Gpr::low);
+        // As few bytes as there can be: code is many times as long as the program's, and has to be fetched.
+        let near = i8::try_from(address.distance);
+        let mode = match (base, near) {
+            (None, _) | (Some(0..=4 | 6..), Ok(0)) => 0,
+            (Some(_), Ok(_)) => 0x40,
+            (Some(_), Err(_)) => 0x80,
+        };
+        match base.filter(|base| *base != RSP.0 && index.is_none()) {
+            Some(base) => self.put(&[mode | register | base]),
+            None => {
+                let scale = address.index.map_or(0, |(_, scale)| scale.trailing_zeros() as u8);
+                let sib = scale << 6 | index.map_or(4, Gpr::low) << 3 | base.unwrap_or(5);
+                self.put(&[mode | register | 4, sib]);
+            }
+        }
+        match (mode, near) {
+            (0x40, Ok(near)) => self.put(&near.to_le_bytes()),
+            (0, _) if base.is_some() => {}
+            _ => self.put_32(address.distance),
+        }
     }
 
     pub(crate) fn lea(&mut self, register: Gpr, address: Address) {

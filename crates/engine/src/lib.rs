@@ -32,6 +32,7 @@ mod engine;
 mod gates;
 mod heap;
 mod holdings;
+mod level;
 mod lock;
 mod maps;
 mod own_thread;
@@ -45,6 +46,7 @@ mod stamps;
 mod start;
 mod system;
 mod threads;
+mod uses;
 
 /// Nothing here takes memory from the program's allocator. Miri knows no system calls made by hand, and uses its own.
 #[cfg_attr(not(miri), global_allocator)]

@@ -107,9 +107,9 @@ pub(crate) struct Sieve {
     /// Where what uses data, and what uses code, leads.
     pub(crate) data: u64,
     pub(crate) code: u64,
-    /// The lines of the modelled caches, set after set, each set with the most recently used first.
-    pub(crate) data_lines: u64,
-    pub(crate) code_lines: u64,
+    /// The rows of the modelled caches, see [`crate::level`].
+    pub(crate) data_rows: u64,
+    pub(crate) code_rows: u64,
     /// The program's values of the registers that the code of the sieve uses.
     pub(crate) kept: [u64; 8],
     /// The record of a block that stands alone.
