@@ -21,8 +21,18 @@ pub struct BeyondFirst {
     shared: Arc<SharedCode>,
     code: Code,
     counts: Counts,
+    /// Of chains of one access, by chain: most misses are theirs, and nothing else of a chain is needed to count them.
+    lone: Vec<Lone>,
     sampler: Option<OfThread>,
     window: Option<Box<Under>>,
+}
+
+/// What missed of a chain of one access, and where the last that did went; 0 where none did.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Lone {
+    misses: Misses,
+    last: u64,
 }
 
 /// A window under way.
@@ -49,6 +59,7 @@ impl BeyondFirst {
             shared,
             code: Code::default(),
             counts: Counts::default(),
+            lone: Vec::new(),
             sampler,
             window: None,
         }
@@ -115,6 +126,7 @@ impl BeyondFirst {
         accesses.resize(counters, 0);
         access_misses.resize(counters, Misses::default());
         last_missed.resize(counters, 0);
+        self.lone.resize(self.code.chains.len(), Lone::default());
     }
 
     fn knows(&mut self, run: u32, counter: u32) -> bool {
@@ -166,6 +178,9 @@ impl BeyondFirst {
                 batch.put(address);
             }
         });
+        if let Some(size_shift) = chain.lone_size_shift() {
+            return self.lone_missed(heap, chain.chain(), address, size_shift, missed);
+        }
         let known = &self.code.chains[chain.chain() as usize];
         let line_of = |address: u64| address >> self.data_line_shift;
         let links = self.code.links_of(known);
@@ -179,6 +194,20 @@ impl BeyondFirst {
                 self.counts.access_misses[link.counter as usize].count(l2);
                 self.counts.last_missed[link.counter as usize] = place;
             }
+        }
+    }
+
+    /// As [`Self::chain_missed`], of a chain of one access.
+    fn lone_missed(&mut self, heap: &mut Heap, chain: u32, address: u64, size_shift: u8, missed: u32) {
+        let size_bytes = 1 << size_shift;
+        let line_of = |address: u64| address >> self.data_line_shift;
+        let last_line = line_of(address.wrapping_add(size_bytes - 1));
+        if (Missing { last_line, missed }).takes(line_of(address), last_line) {
+            let l2 = missed_by(&mut self.l2, address, size_bytes);
+            heap.missed(address, l2);
+            let lone = &mut self.lone[chain as usize];
+            lone.misses.count(l2);
+            lone.last = address;
         }
     }
 
@@ -219,6 +248,12 @@ impl BeyondFirst {
 
     pub(crate) fn into_counts(mut self) -> Counts {
         self.end_window();
+        for (chain, lone) in self.code.chains.iter().zip(&self.lone).filter(|(_, lone)| lone.last != 0) {
+            for link in self.code.links_of(chain) {
+                self.counts.access_misses[link.counter as usize] += lone.misses;
+                self.counts.last_missed[link.counter as usize] = lone.last;
+            }
+        }
         self.counts
     }
 }
@@ -243,9 +278,13 @@ struct Missing {
 impl Missing {
     /// Whether the first that uses these lines misses one of them.
     fn takes(&mut self, first: u64, last: u64) -> bool {
-        let bits = (first..=last)
-            .filter_map(|line| 1_u32.checked_shl(u32::try_from(self.last_line.checked_sub(line)?).ok()?))
-            .fold(0, |all, bit| all | bit);
+        let bits = match self.last_line.checked_sub(first) {
+            // One line, and the last of all: that is what most are.
+            Some(0) => 1,
+            _ => (first..=last)
+                .filter_map(|line| 1_u32.checked_shl(u32::try_from(self.last_line.checked_sub(line)?).ok()?))
+                .fold(0, |all, bit| all | bit),
+        };
         let is_missed = self.missed & bits != 0;
         self.missed &= !bits;
         is_missed

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// How long the log is left alone when there was nothing in it.
 const PAUSE: Duration = Duration::from_micros(300);
 
+/// Set in all that is known of blocks: neither a run's number nor a piece's handle reaches there.
+const KNOWN: u64 = 1 << 63;
+
 /// What is kept of a block of code.
 struct Known {
     /// Its first run.
@@ -61,6 +64,10 @@ pub(super) struct Counter<'a> {
     profile: Profile,
     /// By number, as the log names them.
     known: Vec<Option<Box<Known>>>,
+    /// What most records need of a block lies close together: at its number its first run, and behind that its pieces. That
+    /// is room enough, since a block's number is where its definition begins, which has a word for each access. 0 where
+    /// nothing is known.
+    places: Vec<u64>,
     threads: HashMap<u64, BeyondFirst>,
     /// What the engine was told to see allocations by; `None` when they are not wanted.
     told: Option<Told>,
@@ -83,6 +90,7 @@ impl<'a> Counter<'a> {
             process: ProcessFiles::new(memory.clone(), plan, output, (ProcessId(0), Origin::Started)),
             profile,
             known: Vec::new(),
+            places: Vec::new(),
             threads: HashMap::new(),
             told: (plan.window_bytes > 0).then(Told::default),
             heap: Heap::default(),
@@ -115,11 +123,37 @@ impl<'a> Counter<'a> {
                 _ => None,
             });
         }
-        if self.known.get(number as usize).is_none_or(Option::is_none) && !self.learn(number)? {
-            return Ok(None);
+        if let Some(used) = self.missed(thread, *head, &words[1..]) {
+            return Ok(Some(used));
+        }
+        if self.known.get(number as usize).is_none_or(Option::is_none) {
+            return match self.learn(number)? {
+                true => self.record(thread, words),
+                false => Ok(None),
+            };
         }
         let Some(Some(block)) = self.known.get_mut(number as usize) else { return Ok(None) };
-        Ok(block.take_in(thread, &mut self.heap, *head, &words[1..]))
+        let run = block.run;
+        let alone = block.alone.as_mut();
+        Ok(alone.and_then(|alone| alone.record(thread, &mut self.heap, run, *head, &words[1..])))
+    }
+
+    /// What missed of a block that does not stand alone, with the words that follow; how many words the record has, `None`
+    /// when it is of another kind, or of a block that is not known yet.
+    #[inline]
+    fn missed(&mut self, thread: &mut BeyondFirst, head: u64, words: &[u64]) -> Option<usize> {
+        let piece = (head >> 32) as u8;
+        let bits = (head >> noted::BITS_AT) as u32 & 0xffff;
+        let place = *self.places.get(head as u32 as usize + usize::from(piece))?;
+        if place & KNOWN == 0 || piece >= noted::ALONE_MISSED {
+            return None;
+        }
+        if piece == noted::FETCHED {
+            thread.fetch_missed(place as u32, bits);
+            return Some(1);
+        }
+        thread.chain_missed(&mut self.heap, Handle::from_data(place & !KNOWN), *words.first()?, bits);
+        Some(2)
     }
 
     /// Looks up what a block is made of; false when there is no such block.
@@ -130,7 +164,16 @@ impl<'a> Counter<'a> {
         if self.known.len() <= place {
             self.known.resize_with(place + 1, || None);
         }
-        self.known[place] = Some(Box::new(known(&self.profile, definition)));
+        let known = known(&self.profile, definition);
+        let end = place + 1 + known.pieces.len();
+        if self.places.len() < end {
+            self.places.resize(end, 0);
+        }
+        self.places[place] = KNOWN | u64::from(known.run);
+        for (place, piece) in self.places[place + 1..end].iter_mut().zip(&known.pieces) {
+            *place = KNOWN | piece.data();
+        }
+        self.known[place] = Some(Box::new(known));
         Ok(true)
     }
 
@@ -332,44 +375,34 @@ fn repetition(definition: &Definition) -> Repetition {
     }
 }
 
-impl Known {
-    /// What was noted of the block, with the words that follow; how many words the record has, `None` at the end.
-    fn take_in(
-        &mut self,
-        thread: &mut BeyondFirst,
-        heap: &mut Heap,
-        head: u64,
-        words: &[u64],
-    ) -> Option<usize> {
-        let bits = (head >> noted::BITS_AT) as u32 & 0xffff;
-        match (head >> 32) as u8 {
-            noted::FETCHED => {
-                thread.fetch_missed(self.run, bits);
-                Some(1)
-            }
-            noted::ALONE => {
-                let alone = self.alone.as_mut()?;
-                alone.take_in(thread, heap, self.run, words.get(..alone.words - 1)?);
-                Some(alone.words)
-            }
-            noted::ALONE_MISSED => {
-                let [address, bytes] = words.first_chunk()?;
-                let alone = self.alone.as_ref()?;
-                thread.access_missed(heap, alone.counter(bits as usize), *address, *bytes);
-                Some(3)
-            }
-            piece => {
-                thread.chain_missed(heap, *self.pieces.get(usize::from(piece) - 1)?, *words.first()?, bits);
-                Some(2)
-            }
-        }
-    }
-}
-
 impl Alone {
     /// What counts an access of its definition.
     fn counter(&self, access: usize) -> u32 {
         self.counters + u32::from(self.definition.accesses.get(access).is_some_and(|access| access.is_store))
+    }
+
+    /// What was noted of it, with the words that follow; how many words the record has, `None` at the end.
+    fn record(
+        &mut self,
+        thread: &mut BeyondFirst,
+        heap: &mut Heap,
+        run: u32,
+        head: u64,
+        words: &[u64],
+    ) -> Option<usize> {
+        match (head >> 32) as u8 {
+            noted::ALONE => {
+                self.take_in(thread, heap, run, words.get(..self.words - 1)?);
+                Some(self.words)
+            }
+            noted::ALONE_MISSED => {
+                let [address, bytes] = words.first_chunk()?;
+                let access = (head >> noted::BITS_AT) as usize & 0xffff;
+                thread.access_missed(heap, self.counter(access), *address, *bytes);
+                Some(3)
+            }
+            _ => None,
+        }
     }
 
     /// It was executed. Each repetition of a string instruction is an execution of the instruction, as under the emulator
