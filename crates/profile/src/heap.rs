@@ -118,10 +118,12 @@ impl Heap {
     }
 
     /// The site of the object that holds an address; 0 where none does.
+    #[inline]
     pub fn site_of(&mut self, address: u64) -> u32 {
-        if self.objects.is_empty() {
-            return 0;
-        }
+        if self.objects.is_empty() { 0 } else { self.known_site_of(address) }
+    }
+
+    fn known_site_of(&mut self, address: u64) -> u32 {
         let page = address >> PAGE_SHIFT;
         let table = match self.last {
             Some((last, table)) if last == page => Some(table),

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long the log is left alone when there was nothing in it.
-const PAUSE: Duration = Duration::from_micros(300);
+/// How long the log is left alone when there was nothing in it: some parts of 64 KB are filled meanwhile, of more than a
+/// hundred that there are.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Set in all that is known of blocks: neither a run's number nor a piece's handle reaches there.
 const KNOWN: u64 = 1 << 63;
