@@ -324,4 +324,24 @@ mod tests {
         assert_eq!(loads, [misses(1, 1), misses(2, 1), misses(0, 0)]);
         assert_eq!(counts.accesses, [5, 0, 5, 0, 5, 0]);
     }
+
+    #[test]
+    fn an_access_alone_is_counted_with_its_last_address() {
+        let profile = Profile::new(&["l2=1M,16,64".to_owned()], 0).unwrap();
+        let link = Link { insn: 1, slot: 0, distance: 0, is_store: true, size_shift: 3 };
+        let chain = Chain { links: vec![link], only: None };
+        let block =
+            profile.block(&[(0x100, 4), (0x104, 4)], &Chains { all: vec![chain], ..Chains::default() });
+        let (mut thread, heap) = (profile.beyond_first_level(), &mut Heap::default());
+        // The first of its two lines, the second, both, and what stands for neither.
+        for (address, missed) in
+            [(0x103c, 0b10), (0x107c, 0b01), (0x10bc, 0b11), (0x10fc, 0b100), (0x1100, 0)]
+        {
+            thread.chain_missed(heap, block.handles[0], address, missed);
+        }
+        let counts = thread.into_counts();
+        let misses = |l1, l2| Misses { l1, l2 };
+        assert_eq!(counts.access_misses, [misses(0, 0), misses(0, 0), misses(0, 0), misses(3, 3)]);
+        assert_eq!(counts.last_missed, [0, 0, 0, 0x10bc]);
+    }
 }
