@@ -252,6 +252,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         max_calls: options.calls.or(options.calls_per_thread),
         selection: options.selection(),
         calls_per_second: options.calls_per_second,
+        interventions: None,
         // A process that is left running is left as soon as there is nothing more to record.
         stop_after: options.limits.stop_after().or_else(|| {
             let first = options.calls.filter(|_| options.first && options.pid.is_some());

@@ -257,7 +257,7 @@ pub(crate) fn calibrate(engine: &Engine) -> bool {
     let own = calibrate as *const () as u64;
     let near = engine.code.with(|code| std::mem::take(&mut code.near));
     let mut writer = Writer { engine, memory, near };
-    let stamps = Stamps::new(engine, timed::STAMPS as u64);
+    let stamps = Stamps::new(engine, timed::STAMPS as u64, 0, &[]);
     let returns = [0xc3];
     let code = [stamps.begin(), stamps.end(false), returns.to_vec()].concat();
     let placed = writer.place(own, &code).and_then(|stamped| Ok((stamped, writer.place(own, &returns)?)));
@@ -276,7 +276,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Patches all parts of one region's functions.
     fn watch(&mut self, region: u64, asked: &[Asked]) -> Result<(), Refusal> {
-        let stamps = Stamps::new(self.engine, region);
+        let stamps = Stamps::new(self.engine, region, 0, &[]);
         let mut entries = Vec::new();
         let mut parts = Vec::new();
         for one in asked {
@@ -317,6 +317,7 @@ impl Writer<'_> {
         }
         let mut ways_in = Vec::new();
         for (one, displaced) in &entries {
+            let stamps = Stamps::new(self.engine, region, one.pc, &ranges);
             let begin = choosers::code_before(self.engine, one.number, stamps.begin());
             let to = self.entry((&stamps, begin), &whole, one.pc, &displaced.moved)?;
             ways_in.extend(displaced::jumps(one.pc, displaced.beside, to));

@@ -46,6 +46,7 @@ mod stamps;
 mod start;
 mod system;
 mod threads;
+mod trials;
 mod uses;
 
 /// Nothing here takes memory from the program's allocator. Miri knows no system calls made by hand, and uses its own.

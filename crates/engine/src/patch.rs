@@ -18,7 +18,7 @@ pub(crate) const JUMP_BYTES: u64 = 5;
 /// Memory near an entry, for as many as fit.
 const NEAR_BYTES: u64 = 1 << 16;
 /// Code of one entry at most.
-const MOST_BYTES: u64 = 640;
+const MOST_BYTES: u64 = 1024;
 
 /// Memory for code that jumps from some entries reach. It is never writable where it is executed: it is written as a
 /// file.

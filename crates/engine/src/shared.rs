@@ -3,6 +3,7 @@
 use crate::allocations::rule_at;
 use crate::system::{self, File};
 use lineup_recording::native::heap::{Allocator, FrameRule};
+use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES,
     THREAD_CALLS, WRITES, child, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word,
@@ -82,6 +83,11 @@ impl Shared {
         assert!(number < word::FIRST_ENTRY + entry::MOST * entry::WORDS);
         // SAFETY: within the mapping, as checked.
         unsafe { &*self.head.add(number) }
+    }
+
+    /// Where calls that were drawn are kept, when calls are timed.
+    pub(crate) fn trials(&self) -> *const AtomicU64 {
+        self.definitions.wrapping_add((trial::PLACE - DEFINITIONS.start) as usize / 8)
     }
 
     /// The words of a region.

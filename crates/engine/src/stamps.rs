@@ -8,8 +8,9 @@ use crate::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use crate::engine::{self, Engine};
 use crate::gates::{self, Registers};
 use crate::slots::at;
-use crate::system;
+use crate::{system, trials};
 use lineup_recording::native::{chunk, timed, word};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const RDX: Gpr = Gpr(2);
@@ -30,12 +31,16 @@ pub(crate) struct Stamps {
     slots: i32,
     is_on: u64,
     region: usize,
+    /// See [`trials::lots`].
+    lots: Option<u64>,
 }
 
 impl Stamps {
-    pub(crate) fn new(engine: &Engine, region: u64) -> Stamps {
+    /// Of a region, for an entry whose function has these parts.
+    pub(crate) fn new(engine: &Engine, region: u64, pc: u64, parts: &[Range<u64>]) -> Stamps {
         let region = usize::try_from(region).unwrap_or(usize::MAX).min(timed::STAMPS);
-        Stamps { slots: engine.slots, is_on: engine.is_on.as_ptr() as u64, region }
+        let lots = trials::lots(engine, region, pc, parts);
+        Stamps { slots: engine.slots, is_on: engine.is_on.as_ptr() as u64, region, lots }
     }
 
     fn table(&self) -> i32 {
@@ -75,6 +80,9 @@ impl Stamps {
         self.increment(&mut code, self.word(RAX, None, timed::LEFT));
         code.land(fresh);
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
+        if let Some(lots) = self.lots {
+            self.draw(&mut code, lots);
+        }
         code.store_slot(self.own(), RDX);
         read_counter(&mut code);
         code.store_slot(self.own() + 8, RAX);
@@ -86,6 +94,17 @@ impl Stamps {
         code.land(off);
         restore(&mut code);
         code.bytes
+    }
+
+    /// Counts the calls down to the next that is drawn; where the return address lies is in `rdx`. What a call that was
+    /// left has drawn is forgotten.
+    fn draw(&self, code: &mut Code, lots: u64) {
+        code.load_slot(RAX, self.table());
+        code.store_value(RAX, self.word(RAX, None, timed::TRIAL).distance, 0);
+        code.with_memory(0xff, 1, self.word(RAX, None, timed::COUNTDOWN)); // dec
+        let passed = code.jump_if(5);
+        trials::draw(code, self.region, lots);
+        code.land(passed);
     }
 
     /// Where a call ends, before it returns or jumps away.
@@ -102,6 +121,11 @@ impl Stamps {
         code.store_slot_value(self.own(), 0);
         let off = self.when_off(&mut code, RCX);
         code.load_slot(RDX, self.table());
+        let drawn = self.lots.map(|_| {
+            code.lea_plus(RCX, RSP, PUSHED_BYTES + 16);
+            code.with_memory(0x3b, RCX.0, self.word(RDX, None, timed::TRIAL)); // cmp
+            code.jump_if(4)
+        });
         code.with_memory(0x01, RAX.0, self.word(RDX, None, timed::SUM)); // add
         code.with_memory(0x3b, RAX.0, self.word(RDX, None, timed::MOST)); // cmp
         let longest = code.jump_if(7);
@@ -121,6 +145,10 @@ impl Stamps {
         self.mark(&mut code);
         let back = code.jump();
         code.land_at(back, counts);
+        if let Some((drawn, lots)) = drawn.zip(self.lots) {
+            code.land(drawn);
+            trials::note(&mut code, self.region, lots);
+        }
         code.land(over);
         code.land(off);
         code.put(&[0x5e, 0x59]); // pop rsi; pop rcx
@@ -187,7 +215,8 @@ unsafe extern "C" fn first_call(_registers: *mut Registers) {
     // SAFETY: this thread's own.
     let slots = unsafe { &mut *gates::slots() };
     match engine.shared.take_table() {
-        Some((_, table)) => {
+        Some((number, table)) => {
+            trials::begin(engine, number, table);
             slots.times = table as u64;
             // SAFETY: as in the recording of calls.
             unsafe { libc::pthread_setspecific(engine.thread_key, table.cast()) };
@@ -211,13 +240,13 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
 }
 
 /// Before the first call can be made. False when there is no memory.
-pub(crate) fn prepare() -> bool {
+pub(crate) fn prepare(engine: &Engine) -> bool {
     let spare = system::memory(chunk::BYTES as usize);
     SPARE.store(spare.map_or(0, |spare| spare as u64), Ordering::Relaxed);
-    spare.is_some()
+    spare.is_some() && trials::prepare(engine)
 }
 
-fn counter() -> u64 {
+pub(crate) fn counter() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { std::arch::x86_64::_rdtsc() }
 }

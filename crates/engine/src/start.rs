@@ -197,8 +197,8 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let engine = engine::set(engine)?;
     system::register_serializing();
     if mode == timed::MODE {
-        if !stamps::prepare() {
-            return give_up(&engine.shared, "there is no memory for tables of times");
+        if !stamps::prepare(engine) {
+            return give_up(&engine.shared, "there is no memory for what timing calls needs");
         }
         engine.is_on.store(1, Ordering::Release);
         if !ends::calibrate(engine) {

@@ -6,6 +6,7 @@
 
 mod definition;
 pub mod heap;
+pub mod timed;
 
 pub use definition::{DefinedAccess, Definition, Form};
 use std::ops::Range;
@@ -14,6 +15,7 @@ use std::ops::Range;
 /// that were not built from the same sources do not misunderstand each other.
 pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("native.rs"), 0);
+    let own = hashed(include_bytes!("native/timed.rs"), own);
     hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
 };
 
@@ -124,6 +126,18 @@ pub mod word {
     pub const RUN_SHIFT: usize = 45;
     /// Calls that are recorded of each region in each thread at most; 0 when there is no such limit.
     pub const CALLS_PER_THREAD: usize = 46;
+    /// What may be done before calls that are timed: the arms, see [`super::timed::Arm`], a bit for each; 0 when nothing.
+    pub const ARMS: usize = 47;
+    /// One of so many calls is drawn on average.
+    pub const DRAWN_EVERY: usize = 48;
+    /// Where the lots begin.
+    pub const SEED: usize = 49;
+    /// Bytes that are read to push other data out of the caches.
+    pub const SWEPT_BYTES: usize = 50;
+    /// A thread draws no call for so many times what was done before the last one took; 0 when it waits for nothing.
+    pub const REST: usize = 51;
+    /// Calls that were drawn and have ended.
+    pub const TRIALS: usize = 52;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -184,43 +198,6 @@ pub mod region {
     pub const ALLOWED: usize = 7;
     /// Regions at most.
     pub const MOST: usize = 64;
-}
-
-/// When calls are timed, chunks are tables of threads that were, which a thread takes over as they are: words of each
-/// region in it.
-pub mod timed {
-    /// What [`super::word::MODE`] holds.
-    pub const MODE: u64 = 1;
-    /// Regions in a table, the last one for the cost of the stamps themselves.
-    pub const REGIONS: usize = 8;
-    /// That one.
-    pub const STAMPS: usize = REGIONS - 1;
-    /// Words of each.
-    pub const WORDS: usize = 1984;
-    /// Cycles of all calls.
-    pub const SUM: usize = 0;
-    /// Cycles of the longest call.
-    pub const MOST: usize = 1;
-    /// Calls that were left by an exception or a jump, as the next call found out.
-    pub const LEFT: usize = 2;
-    /// Calls inside a call of the same region.
-    pub const INNER: usize = 3;
-    /// Calls that ended with a jump to another function.
-    pub const JUMPED: usize = 4;
-    /// How often there was a longest call.
-    pub const MARKS: usize = 5;
-    /// The latest of them: when it began, its cycles and its processor.
-    pub const FIRST_MARK: usize = 8;
-    /// Words of each.
-    pub const MARK_WORDS: usize = 3;
-    /// So many, one taking the place of another.
-    pub const MOST_MARKS: usize = 16;
-    /// Calls by cycles.
-    pub const FIRST_BUCKET: usize = 64;
-    /// As in a trace's histogram: 32 to an octave.
-    pub const BUCKETS: usize = 1920;
-    /// In the region of an entry: no function's beginning, but a part of it that lies elsewhere.
-    pub const PART: u64 = 1 << 32;
 }
 
 /// When the whole program is recorded, from where the engine has started.
@@ -486,9 +463,6 @@ impl Refusal {
 }
 
 const _: () = assert!(word::FIRST_REGION + region::MOST * region::WORDS <= word::FIRST_CHUNK);
-const _: () = assert!(8 * timed::REGIONS * timed::WORDS <= chunk::BYTES as usize);
-const _: () = assert!(timed::FIRST_BUCKET + timed::BUCKETS <= timed::WORDS);
-const _: () = assert!(timed::FIRST_MARK + timed::MARK_WORDS * timed::MOST_MARKS <= timed::FIRST_BUCKET);
 const _: () =
     assert!(WRITES < RANGES.start && RANGES.start < RANGES.end && CHILDREN.end <= DEFINITIONS.start);
 const _: () =

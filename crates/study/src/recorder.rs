@@ -14,8 +14,8 @@ mod subject;
 
 pub use audit::{AuditRequest, audit};
 pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
-pub use native::{Mark, TimedRegion, Times, command_of, time};
-pub use request::{Engine, RecordOutcome, RecordRequest};
+pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
+pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;
 pub use subject::Subject;
 

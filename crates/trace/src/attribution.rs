@@ -158,6 +158,16 @@ impl Attribution {
 /// The fewest calls of an arm from which a tail is estimated.
 pub const MIN_CALLS: usize = 100;
 
+/// By how much the median of calls that were treated lies above that of those that were not, drawn by lot; `None` for too
+/// few calls of either.
+pub fn raised_median(treated: &Sample, untreated: &Sample, level: Level) -> Option<IntervalEstimate> {
+    Some(difference(&median(treated)?, &median(untreated)?, 1.0, level))
+}
+
+fn median(sample: &Sample) -> Option<Moment> {
+    (sample.len() >= MIN_CALLS).then(|| sample.median()).flatten()
+}
+
 /// Explains the region called `name`: its median, and the time its calls spend in `tail`, with intervals of `level`.
 ///
 /// # Errors
@@ -233,8 +243,7 @@ impl Study<'_> {
     }
 
     fn median(&self, arm: Arm) -> Option<Moment> {
-        let sample = self.sample(arm);
-        (sample.len() >= MIN_CALLS).then(|| sample.median()).flatten()
+        median(self.sample(arm))
     }
 
     /// The share of the time beyond the threshold that `arm` leaves.
@@ -283,7 +292,7 @@ impl Study<'_> {
 
     /// How far a flush raises the median.
     fn raise(&self, arm: Arm) -> Option<IntervalEstimate> {
-        Some(difference(&self.median(arm)?, &self.median(Arm::None)?, 1.0, self.level))
+        raised_median(self.sample(arm), self.sample(Arm::None), self.level)
     }
 
     /// The time that calls would spend beyond the threshold if each executed its instructions at the median's rate.

@@ -1,5 +1,6 @@
 //! `lineup time`: how long calls of functions take, with the program at its own speed.
 
+mod interventions;
 mod text;
 
 use crate::files;
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    interventions: interventions::InterventionOptions,
+    #[command(flatten)]
     limits: Surroundings,
     /// The program and its arguments
     #[arg(last = true, required_unless_present = "pid", value_name = "PROGRAM")]
@@ -61,6 +64,8 @@ struct Report {
     stamp_ns: f64,
     /// How much longer a call takes the program.
     added_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interventions: Option<interventions::Plan>,
     regions: Vec<RegionTimes>,
     notes: Vec<String>,
 }
@@ -84,6 +89,8 @@ struct RegionTimes {
     max_ns: Option<f64>,
     high_water: Vec<HighWater>,
     buckets: Vec<Bucket>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interventions: Option<interventions::Drawn>,
 }
 
 /// A call that took longer than any before.
@@ -135,6 +142,7 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         selection: Selection::First,
         calls_per_second: None,
         children: options.children,
+        interventions: options.interventions.request(options.regions.len())?,
         stop_after: options.limits.stop_after(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)
@@ -159,6 +167,11 @@ fn report(request: &RecordRequest, times: &Times) -> Report {
     };
     let clock = Clock::of(times);
     let elapsed_ns = u64::try_from(times.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let region = |(position, region): (usize, &TimedRegion)| {
+        let intervened = request.interventions.as_ref();
+        let drawn = |request| interventions::drawn(request, times, (position, region), &clock);
+        RegionTimes { interventions: intervened.map(drawn), ..clock.region(region, elapsed_ns) }
+    };
     Report {
         schema: "lineup.time/1",
         command: request.run.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -169,7 +182,8 @@ fn report(request: &RecordRequest, times: &Times) -> Report {
         cycles_per_second: times.cycles_per_second,
         stamp_ns: clock.stamp_cycles * clock.cycles_ns,
         added_ns: times.added_cycles * clock.cycles_ns,
-        regions: times.regions.iter().map(|region| clock.region(region, elapsed_ns)).collect(),
+        interventions: request.interventions.as_ref().map(interventions::Plan::of),
+        regions: times.regions.iter().enumerate().map(region).collect(),
         notes: times.notes.clone(),
     }
 }
@@ -212,6 +226,11 @@ impl Clock {
         (region.sum as f64 - calls as f64 * self.stamp_cycles).max(0.0) * self.cycles_ns
     }
 
+    /// A span of the counter.
+    fn span_ns(&self, cycles: u64) -> f64 {
+        cycles as f64 * self.cycles_ns
+    }
+
     /// A call's time without that of the stamps.
     fn ns(&self, cycles: u64) -> f64 {
         (cycles as f64 - self.stamp_cycles).max(0.0) * self.cycles_ns
@@ -240,6 +259,7 @@ impl Clock {
             max_ns: (calls > 0).then(|| self.ns(region.most)),
             high_water: self.high_water(region),
             buckets: histogram.buckets().map(bucket).collect(),
+            interventions: None,
         }
     }
 

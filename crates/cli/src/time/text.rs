@@ -1,8 +1,10 @@
 //! Times for people.
 
+use super::interventions::{ArmTimes, Plan};
 use super::{RegionTimes, Report};
 use crate::figures::{duration, grouped, percent};
 use lineup_report::text::{Align, Table, TextStyle};
+use lineup_trace::attribution::MIN_CALLS;
 use std::fmt::Write;
 
 /// Marks shown of each region.
@@ -32,6 +34,9 @@ pub(super) fn text(report: &Report, style: TextStyle) -> String {
     }
     out.push_str(&table.render(style));
     report.regions.iter().for_each(|region| region_text(&mut out, region));
+    if let Some(plan) = &report.interventions {
+        out.push_str(&arms(report, plan, style));
+    }
     let _ = writeln!(
         out,
         "the program ran {}; of each time {} were the stamps' own and are left out; each call took {} longer",
@@ -65,5 +70,63 @@ fn region_text(out: &mut String, region: &RegionTimes) {
         let cpu = mark.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
         let (took, after) = (duration(mark.ns), duration(mark.after_ns));
         let _ = writeln!(out, "{}: longest until then {took}, {after} after the start{cpu}", region.name);
+    }
+}
+
+/// The calls that were drawn, by what was done before them.
+fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
+    let mut out = String::from("\n");
+    let level = percent(plan.level.fraction());
+    let effect = format!("raises the median by ({level} interval)");
+    let names = ["function", "before the call"].map(|name| (name, Align::Left));
+    let figures = ["calls", "min", "median", "p90", "p99", "max", "mean"].map(|name| (name, Align::Right));
+    let mut table = Table::new(names.into_iter().chain(figures).chain([(effect.as_str(), Align::Left)]));
+    let drawn = || report.regions.iter().filter_map(|region| Some((region, region.interventions.as_ref()?)));
+    for (region, drawn) in drawn() {
+        for arm in &drawn.arms {
+            let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), duration);
+            table.row([
+                region.name.clone(),
+                arm.arm.to_owned(),
+                grouped(arm.calls as f64, 0),
+                time(arm.min_ns),
+                time(arm.p50_ns),
+                time(arm.p90_ns),
+                time(arm.p99_ns),
+                time(arm.max_ns),
+                time(arm.mean_ns),
+                raised(arm),
+            ]);
+        }
+    }
+    out.push_str(&table.render(style));
+    for (region, drawn) in drawn() {
+        let timed: u64 = drawn.arms.iter().map(|arm| arm.calls).sum();
+        let without = drawn.drawn.saturating_sub(timed);
+        let without =
+            if without == 0 { String::new() } else { format!(", {without} of them without a time") };
+        let (calls, spent) = (grouped(drawn.drawn as f64, 0), duration(drawn.spent_ns));
+        let _ = writeln!(out, "{}: {calls} calls were drawn{without}; {spent} went before them", region.name);
+    }
+    let _ = writeln!(
+        out,
+        "calls that were drawn are in no other figure; one of {} on average, {}; the lots began at --seed {}",
+        plan.every,
+        match plan.rest {
+            0 => "whatever it took".to_owned(),
+            rest => format!("with rests of {rest} times what was done"),
+        },
+        plan.seed
+    );
+    out
+}
+
+fn raised(arm: &ArmTimes) -> String {
+    match (&arm.raises_median_ns, arm.arm) {
+        (Some(by), _) => {
+            format!("{} [{}, {}]", duration(by.value), duration(by.low), duration(by.high))
+        }
+        (None, "none") => String::new(),
+        (None, _) => format!("fewer than {MIN_CALLS} calls of one"),
     }
 }

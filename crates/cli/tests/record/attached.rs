@@ -65,9 +65,12 @@ fn nothing_is_lost_however_often_a_process_under_load_is_attached_to() {
     let mut recorded = 0;
     for round in 0..rounds {
         if round % 4 == 3 {
-            let timed =
-                report(&lineup(folder, "time", process, &["--region", "work", "--stop-after", "100"]));
-            assert!(timed["regions"][0]["calls"].as_u64() >= Some(100), "{timed}");
+            let drawn = ["--intervene", "flush_both", "--intervene-every", "3"];
+            let options = [&["--region", "work", "--stop-after", "100"][..], &drawn].concat();
+            let timed = report(&lineup(folder, "time", process, &options));
+            let region = &timed["regions"][0];
+            let (calls, drawn) = (region["calls"].as_u64(), region["interventions"]["drawn"].as_u64());
+            assert!(drawn > Some(0) && calls.zip(drawn).is_some_and(|(a, b)| a + b >= 100), "{timed}");
             continue;
         }
         let calls = ["--region", "work", "--region", "spin", "--calls", "50", "--first"];

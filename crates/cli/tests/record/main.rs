@@ -21,6 +21,7 @@ mod frames;
 mod generated;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
+mod interventions;
 #[cfg(target_arch = "x86_64")]
 mod native;
 mod program;

@@ -4,7 +4,7 @@ use crate::program::{Program, X86_64, build, c, cpp};
 use serde_json::Value;
 use std::process::{Command, Output};
 
-fn time(program: &Program, regions: &[&str], options: &[&str]) -> Output {
+pub(crate) fn time(program: &Program, regions: &[&str], options: &[&str]) -> Output {
     // Builds the engine.
     crate::program::lineup_record(program.folder.path(), &["--region", "main", "--", "./nothing"]);
     let regions: Vec<&str> = regions.iter().flat_map(|region| ["--region", region]).collect();
@@ -15,19 +15,23 @@ fn time(program: &Program, regions: &[&str], options: &[&str]) -> Output {
 
 /// The report, and what the program printed.
 fn timed(program: &Program, regions: &[&str]) -> (Value, String) {
-    let output = time(program, regions, &["--json"]);
+    timed_with(program, regions, &[])
+}
+
+pub(crate) fn timed_with(program: &Program, regions: &[&str], options: &[&str]) -> (Value, String) {
+    let output = time(program, regions, &[options, &["--json"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     (serde_json::from_slice(&output.stdout).expect("JSON"), said)
 }
 
-fn alone(program: &Program) -> String {
+pub(crate) fn alone(program: &Program) -> String {
     let output = Command::new(program.folder.path().join("program")).output().expect("the program");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Calls, those left, those inside others, and those that ended with a jump.
-fn counts(report: &Value, number: usize) -> [u64; 4] {
+pub(crate) fn counts(report: &Value, number: usize) -> [u64; 4] {
     let region = &report["regions"][number];
     let calls: u64 =
         region["buckets"].as_array().expect("buckets").iter().filter_map(|one| one["calls"].as_u64()).sum();
@@ -35,7 +39,7 @@ fn counts(report: &Value, number: usize) -> [u64; 4] {
     ["calls", "left", "inner", "jumped"].map(|name| region[name].as_u64().expect("a count"))
 }
 
-const WAYS: &str = r#"
+pub(crate) const WAYS: &str = r#"
 #include <csetjmp>
 #include <cstdio>
 #include <execinfo.h>
@@ -145,18 +149,24 @@ fn signals_forks_and_many_threads_change_nothing() {
     "#;
     let program = c(X86_64, source, &[]);
     let expected = alone(&program);
-    let (report, printed) = timed(&program, &["hot", "forks"]);
-    assert!(printed.contains(&expected), "{printed}");
+    counts_of_signals_forks_and_threads(&expected, &timed(&program, &["hot", "forks"]));
+    let drawing = ["--intervene", "flush_code,flush_data,flush_both", "--intervene-every", "10000"];
+    counts_of_signals_forks_and_threads(&expected, &timed_with(&program, &["hot", "forks"], &drawing));
+}
+
+fn counts_of_signals_forks_and_threads(expected: &str, (report, printed): &(Value, String)) {
+    assert!(printed.contains(expected), "{printed}");
     let ticks = printed.split("ticks ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let ticks: u64 = ticks.and_then(|ticks| ticks.parse().ok()).expect("how often it ticked");
-    let [calls, left, inner, _] = counts(&report, 0);
+    let [calls, left, inner, _] = counts(report, 0);
+    let calls = calls + report["regions"][0]["interventions"]["drawn"].as_u64().unwrap_or_default();
     let notes = report["notes"].to_string();
     // The main thread has a table; of the others 127 have one.
     let passed = notes.split("too many at a time: ").nth(1).and_then(|rest| rest.split('"').next());
     let passed: u64 = passed.and_then(|passed| passed.parse().ok()).expect("threads without a table");
     assert!(passed >= 23, "{notes}");
     assert_eq!((calls + inner, left), (3_000_000 + ticks + 51 * (150 - passed), 0), "{notes}");
-    assert_eq!(counts(&report, 1)[..2], [5, 0]);
+    assert_eq!(counts(report, 1)[..2], [5, 0]);
     assert!(notes.contains("forked off, whose calls are not timed: 5"), "{notes}");
 }
 

@@ -15,7 +15,7 @@ mod times;
 mod whole_program;
 
 pub(super) use conduct::Task;
-pub use times::{Mark, TimedRegion, Times, time};
+pub use times::{Mark, TimedRegion, Times, Trial, time};
 
 use super::runs::Recorded;
 use super::{Engine, RecordRequest, Subject, emulator, regions, rights};

@@ -5,6 +5,7 @@ use crate::recording_file::OutputError;
 use crate::run::Run;
 use lineup_cache::CacheSpec;
 use lineup_model::region::Regions;
+use lineup_recording::native::timed::Arm;
 use lineup_recording::{Ending, Mode, Selection, Summary};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,22 @@ pub enum Engine {
     Emulator,
     /// The native engine, in the program itself.
     Native,
+}
+
+/// What is done before some of the calls that are timed, drawn by lot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interventions {
+    /// Of these one is drawn, each with equal chance; nothing is among them.
+    pub arms: Vec<Arm>,
+    /// One of so many calls is drawn on average, on each thread.
+    pub every: u64,
+    /// After a call that was drawn the thread draws none for so many times what was done before it took; 0 when it does
+    /// not wait.
+    pub rest: u64,
+    /// Where the lots begin.
+    pub seed: u64,
+    /// Bytes that are read to push other data out of the caches.
+    pub swept_bytes: u64,
 }
 
 /// A recording to be made.
@@ -40,6 +57,8 @@ pub struct RecordRequest {
     pub selection: Selection,
     /// Calls recorded at most per region in a second, spread over all; the native engine's alone.
     pub calls_per_second: Option<u64>,
+    /// What is done before calls that are timed.
+    pub interventions: Option<Interventions>,
     /// The program is ended when each region was called so often; the recording is then made in one pass, since a first
     /// run of a program that is ended does not say what it executed.
     pub stop_after: Option<u64>,
@@ -72,6 +91,7 @@ impl RecordRequest {
             max_calls: None,
             selection: Selection::Spread,
             calls_per_second: None,
+            interventions: None,
             stop_after: None,
             warmup_calls: 0,
             caches: Vec::new(),

@@ -6,7 +6,7 @@ use super::memory::Memory;
 use super::output::Output;
 use super::pace;
 use super::refused;
-use super::times::{self, TimedRegion};
+use super::times::{self, TimedRegion, Trial};
 use crate::companions;
 use crate::error::Result;
 use crate::recorder::rights;
@@ -38,7 +38,9 @@ pub(super) struct Lives {
     threads: u64,
     /// Where calls are timed: their times by region.
     times: Option<Vec<TimedRegion>>,
-    /// And what of them is to be known.
+    /// Calls that were drawn,
+    trials: Vec<Trial>,
+    /// and what of all is to be known.
     said: Vec<String>,
 }
 
@@ -49,6 +51,12 @@ impl Lives {
         self.memories
             .iter()
             .fold(ended.unwrap_or_default(), |all, memory| all.and(times::sums(memory, number)))
+    }
+
+    /// Calls that were drawn until now, of all processes.
+    pub(super) fn trials(&self) -> Vec<Trial> {
+        let lives = self.memories.iter().flat_map(|memory| memory.trials());
+        self.trials.iter().copied().chain(lives).collect()
     }
 
     /// What is to be known of all processes whose calls were timed.
@@ -92,6 +100,7 @@ impl Lives {
                 *all = std::mem::take(all).and(times::sums(memory, number));
             }
             self.said.extend(times::said(memory));
+            self.trials.append(&mut memory.trials());
         }
         self.memories.retain(|other| !Arc::ptr_eq(other, memory));
     }
@@ -130,6 +139,7 @@ impl<'a> Followers<'a> {
             unwatched: none,
             threads: 0,
             times: None,
+            trials: Vec::new(),
             said: Vec::new(),
         };
         Followers {

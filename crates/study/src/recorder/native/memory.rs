@@ -1,9 +1,11 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
 use super::attach::Change;
+use super::times::Trial;
 use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
+use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS,
     WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, thread_calls, timed, whole, word,
@@ -68,6 +70,8 @@ impl Memory {
     /// Memory for another process, of which the same is wanted.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
         let memory = Memory::new()?;
+        const INTERVENTIONS: [usize; 5] =
+            [word::ARMS, word::DRAWN_EVERY, word::SEED, word::SWEPT_BYTES, word::REST];
         let kept = [
             word::MODE,
             word::MULTIPLIER,
@@ -76,7 +80,7 @@ impl Memory {
             word::LOOKS_FOR_MORE,
             word::CALLS_PER_THREAD,
         ];
-        for number in kept {
+        for number in kept.into_iter().chain(INTERVENTIONS) {
             memory.set(number, other.word(number));
         }
         Ok(memory)
@@ -244,6 +248,19 @@ impl Memory {
         let at = CHUNKS + number as u64 * chunk::BYTES + 8 * (region * timed::WORDS) as u64;
         let _ = self.0.read_exact_at(&mut bytes, at);
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// Calls that were drawn and have ended.
+    pub(super) fn trials(&self) -> Vec<Trial> {
+        let count = (self.word(word::TRIALS) as usize).min(trial::MOST);
+        let mut bytes = vec![0; 8 * trial::WORDS * count];
+        let _ = self.0.read_exact_at(&mut bytes, trial::PLACE);
+        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        // The last may have been cut off.
+        words
+            .chunks_exact(trial::WORDS)
+            .filter_map(|one| Trial::read(one[trial::TAG], one[trial::CYCLES]))
+            .collect()
     }
 
     /// What the engine wants changed of the program's code, or has changed.

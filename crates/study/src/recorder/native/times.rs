@@ -6,7 +6,8 @@ use super::{Task, find, refuse};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::Finished;
-use crate::recorder::{self, RecordRequest, Subject, regions};
+use crate::recorder::{self, Interventions, RecordRequest, Subject, regions};
+use lineup_recording::native::timed::{Arm, trial};
 use lineup_recording::native::{chunk, timed, word};
 use std::ops::Range;
 use std::path::Path;
@@ -32,6 +33,31 @@ pub struct TimedRegion {
     pub jumped: u64,
     /// Calls that took longer than any before them on their thread, in order.
     pub marks: Vec<Mark>,
+    /// Calls that were drawn, before which something may have been done. They are in none of the counts above but
+    /// `left`.
+    pub drawn: u64,
+    /// Cycles that what was done before them took.
+    pub spent: u64,
+}
+
+/// A call that was drawn, and returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// The position of its region.
+    pub region: usize,
+    /// What was done before it.
+    pub arm: Arm,
+    /// How long it took.
+    pub cycles: u64,
+}
+
+impl Trial {
+    /// From the engine's words; `None` when they are not whole.
+    pub(super) fn read(tag: u64, cycles: u64) -> Option<Trial> {
+        let arm = Arm::of_number(tag & 0xff)?;
+        let region = (tag & u64::from(u32::MAX)) >> trial::REGION_AT;
+        (tag >> trial::IS_WRITTEN_AT == 1).then_some(Trial { region: region as usize, arm, cycles })
+    }
 }
 
 /// A call that took longer than any before it on its thread.
@@ -49,6 +75,8 @@ pub struct Mark {
 pub struct Times {
     /// By region.
     pub regions: Vec<TimedRegion>,
+    /// Calls that were drawn.
+    pub trials: Vec<Trial>,
     /// Calls of a function that does nothing: what of each time is the stamps' own.
     pub stamps: TimedRegion,
     /// How much longer each call takes the program, in cycles.
@@ -89,6 +117,9 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let plan = recorder::plan(header, subject)?;
     let memory = Arc::new(Memory::new()?);
     memory.set(word::MODE, timed::MODE);
+    if let Some(interventions) = &request.interventions {
+        intervene(&memory, interventions);
+    }
     let is_elsewhere = plan.header.regions.iter().any(|(_, region)| region.entries.is_empty());
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
@@ -96,7 +127,10 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     followers.are_timed();
     let lives = followers.lives.clone();
     let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = |number: usize| lives().times(number).buckets.iter().sum();
+    let made = |number: usize| {
+        let times = lives().times(number);
+        times.buckets.iter().sum::<u64>() + times.drawn
+    };
     let begun = Instant::now();
     let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     let elapsed = begun.elapsed();
@@ -120,7 +154,8 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         ..lives().times(number)
     };
     let regions: Vec<TimedRegion> = plan.header.regions.iter().enumerate().map(named).collect();
-    if regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
+    let trials = lives().trials();
+    if trials.is_empty() && regions.iter().all(|region| region.buckets.iter().all(|count| *count == 0)) {
         return Err(regions::never_called(plan.header.regions.iter().map(|(_, region)| region)));
     }
     notes.extend(lives().said());
@@ -135,6 +170,7 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     }
     Ok(Times {
         regions,
+        trials,
         stamps: sums(&memory, timed::STAMPS),
         added_cycles: memory.word(word::CYCLES_ADDED) as f64 / 1000.0,
         cycles_per_second: memory.word(word::CYCLES) as f64 * 1e9
@@ -145,6 +181,16 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
         finished,
         notes,
     })
+}
+
+/// Tells the engine what is done before calls.
+fn intervene(memory: &Memory, interventions: &Interventions) {
+    let arms = interventions.arms.iter().fold(0, |arms, arm| arms | 1 << arm.number());
+    memory.set(word::ARMS, arms);
+    memory.set(word::DRAWN_EVERY, interventions.every);
+    memory.set(word::SEED, interventions.seed);
+    memory.set(word::SWEPT_BYTES, interventions.swept_bytes);
+    memory.set(word::REST, interventions.rest);
 }
 
 /// What the summary adds in words.
@@ -170,6 +216,8 @@ impl TimedRegion {
         self.jumped += other.jumped;
         self.marks.extend(other.marks);
         self.marks.sort_by_key(|mark| mark.begun_at);
+        self.drawn += other.drawn;
+        self.spent = self.spent.saturating_add(other.spent);
         self
     }
 }
@@ -191,6 +239,8 @@ pub(super) fn sums(memory: &Memory, region: usize) -> TimedRegion {
         sum.left += field(&table, timed::LEFT);
         sum.inner += field(&table, timed::INNER);
         sum.jumped += field(&table, timed::JUMPED);
+        sum.drawn += field(&table, timed::DRAWN);
+        sum.spent = sum.spent.saturating_add(field(&table, timed::SPENT));
         sum.marks.extend(latest(field(&table, timed::MARKS)).map(|mark| {
             let word = |number| field(&table, timed::FIRST_MARK + timed::MARK_WORDS * mark + number);
             // The system keeps the processor's number in the lower twelve bits.

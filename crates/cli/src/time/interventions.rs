@@ -1,0 +1,151 @@
+//! What is done before some of the calls, and what it makes of them.
+
+use super::Clock;
+use crate::record::host_caches;
+use anyhow::{Context, Result};
+use clap::Args;
+use lineup_cache::CacheLevel;
+use lineup_recording::native::timed::Arm;
+use lineup_stats::interval::IntervalEstimate;
+use lineup_stats::random::Seed;
+use lineup_study::recorder::{self, TimedRegion, Times};
+use lineup_trace::attribution::raised_median;
+use lineup_trace::estimate::Level;
+use lineup_trace::tail::Sample;
+use serde::Serialize;
+
+/// Calls of which one is drawn on average, unless told otherwise.
+const EVERY: u64 = 20;
+/// At most one part in so many of each thread's time goes to what is done before calls, unless told otherwise.
+const PARTS: u64 = 20;
+/// So many times the caches' size is read: what lies where in a cache is not known, and what is read once may take the place
+/// of what was read itself.
+const SWEEPS: u64 = 4;
+
+/// Arguments for it.
+#[derive(Args)]
+pub(super) struct InterventionOptions {
+    /// What is done before some calls, drawn by lot, beside nothing: flush_code (the lines of the function's code are flushed),
+    /// flush_data (the caches of the first two levels are filled with other data), flush_both
+    #[arg(long, value_name = "ARM,…", value_delimiter = ',', value_parser = arm)]
+    intervene: Vec<Arm>,
+    /// Draw one of N calls on average; else one of 20, and at most a twentieth of each thread's time is spent
+    #[arg(long, value_name = "N", requires = "intervene", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    intervene_every: Option<u64>,
+    /// Where the lots begin
+    #[arg(long, value_name = "N", requires = "intervene", default_value_t = Seed::default().0)]
+    seed: u64,
+}
+
+fn arm(name: &str) -> Result<Arm, String> {
+    let named = Arm::ALL.into_iter().find(|arm| arm.name() == name);
+    named.ok_or_else(|| format!("it is one of {}", Arm::ALL.map(Arm::name).join(", ")))
+}
+
+impl InterventionOptions {
+    /// What is asked of the engine for so many regions; `None` when nothing is to be done.
+    pub(super) fn request(&self, regions: usize) -> Result<Option<recorder::Interventions>> {
+        if self.intervene.is_empty() || regions == 0 {
+            return Ok(None);
+        }
+        let arms: Vec<Arm> =
+            Arm::ALL.into_iter().filter(|arm| *arm == Arm::None || self.intervene.contains(arm)).collect();
+        let swept_bytes = match arms.iter().any(|arm| arm.flushes_data()) {
+            true => swept_bytes()?,
+            false => 0,
+        };
+        Ok(Some(recorder::Interventions {
+            arms,
+            every: self.intervene_every.unwrap_or(EVERY),
+            rest: if self.intervene_every.is_some() { 0 } else { PARTS * regions as u64 - 1 },
+            seed: self.seed,
+            swept_bytes,
+        }))
+    }
+}
+
+/// How much is read to push other data out of the first two levels.
+fn swept_bytes() -> Result<u64> {
+    let specs = host_caches::read().context("what empties its caches of data is chosen by their sizes")?;
+    let holds_data = |level| matches!(level, CacheLevel::L1d | CacheLevel::L2);
+    let sizes = specs.iter().filter(|spec| holds_data(spec.level())).map(|spec| spec.size_bytes());
+    Ok(SWEEPS * sizes.sum::<u64>())
+}
+
+/// What was to be done.
+#[derive(Serialize)]
+pub(super) struct Plan {
+    pub(super) seed: u64,
+    pub(super) every: u64,
+    pub(super) rest: u64,
+    pub(super) swept_bytes: u64,
+    pub(super) level: Level,
+}
+
+impl Plan {
+    pub(super) fn of(request: &recorder::Interventions) -> Plan {
+        let recorder::Interventions { every, rest, seed, swept_bytes, .. } = *request;
+        Plan { seed, every, rest, swept_bytes, level: Level::default() }
+    }
+}
+
+/// What became of the calls of a region that were drawn.
+#[derive(Serialize)]
+pub(super) struct Drawn {
+    pub(super) drawn: u64,
+    pub(super) spent_ns: f64,
+    pub(super) arms: Vec<ArmTimes>,
+}
+
+/// The calls before which the same was done.
+#[derive(Serialize)]
+pub(super) struct ArmTimes {
+    pub(super) arm: &'static str,
+    pub(super) calls: u64,
+    pub(super) mean_ns: Option<f64>,
+    pub(super) min_ns: Option<f64>,
+    pub(super) p50_ns: Option<f64>,
+    pub(super) p90_ns: Option<f64>,
+    pub(super) p99_ns: Option<f64>,
+    pub(super) max_ns: Option<f64>,
+    /// By how much it raises the median of calls before which nothing was done.
+    pub(super) raises_median_ns: Option<IntervalEstimate>,
+}
+
+/// By arm, of the region at a position.
+pub(super) fn drawn(
+    request: &recorder::Interventions,
+    times: &Times,
+    (position, region): (usize, &TimedRegion),
+    clock: &Clock,
+) -> Drawn {
+    let sample = |arm: Arm| -> Sample {
+        let own = times.trials.iter().filter(|trial| trial.region == position && trial.arm == arm);
+        own.map(|trial| clock.ns(trial.cycles)).collect()
+    };
+    let base = sample(Arm::None);
+    let arms = request.arms.iter().map(|arm| {
+        let sample = sample(*arm);
+        let raises_median_ns = match arm {
+            Arm::None => None,
+            _ => raised_median(&sample, &base, Level::default()),
+        };
+        arm_times(*arm, &sample, raises_median_ns)
+    });
+    Drawn { drawn: region.drawn, spent_ns: clock.span_ns(region.spent), arms: arms.collect() }
+}
+
+fn arm_times(arm: Arm, sample: &Sample, raises_median_ns: Option<IntervalEstimate>) -> ArmTimes {
+    let mean = sample.values().sum::<f64>() / sample.len() as f64;
+    ArmTimes {
+        arm: arm.name(),
+        calls: sample.len() as u64,
+        mean_ns: (!sample.is_empty()).then_some(mean),
+        min_ns: sample.quantile(0.0),
+        p50_ns: sample.quantile(0.5),
+        p90_ns: sample.quantile(0.9),
+        p99_ns: sample.quantile(0.99),
+        max_ns: sample.quantile(1.0),
+        raises_median_ns,
+    }
+}
