@@ -78,6 +78,9 @@ impl Stamps {
         let inner = code.jump_if(2);
         code.load_slot(RAX, self.table());
         self.increment(&mut code, self.word(RAX, None, timed::LEFT));
+        if self.lots.is_some() {
+            code.store_value(RAX, self.word(RAX, None, timed::TRIAL).distance, 0);
+        }
         code.land(fresh);
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
         if let Some(lots) = self.lots {
@@ -96,14 +99,15 @@ impl Stamps {
         code.bytes
     }
 
-    /// Counts the calls down to the next that is drawn; where the return address lies is in `rdx`. What a call that was
-    /// left has drawn is forgotten.
+    /// Counts the calls down to the next that is drawn; where the return address lies is in `rdx`.
     fn draw(&self, code: &mut Code, lots: u64) {
         code.load_slot(RAX, self.table());
-        code.store_value(RAX, self.word(RAX, None, timed::TRIAL).distance, 0);
         code.with_memory(0xff, 1, self.word(RAX, None, timed::COUNTDOWN)); // dec
         let passed = code.jump_if(5);
         trials::draw(code, self.region, lots);
+        // What the stamps access is in the caches again before the time begins.
+        code.load_slot(RAX, self.own());
+        trials::serialize(code);
         code.land(passed);
     }
 
@@ -114,6 +118,10 @@ impl Stamps {
         code.lea_plus(RDX, RSP, PUSHED_BYTES);
         code.with_slot(0x3b, RDX, self.own()); // cmp
         let other = code.jump_if(5);
+        if self.lots.is_some() {
+            // A last load that misses is the call's.
+            code.put(&[0x0f, 0xae, 0xe8]); // lfence
+        }
         read_counter(&mut code);
         code.push(RCX);
         code.push(RSI);
@@ -236,6 +244,7 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
     let slots = unsafe { &mut *gates::slots() };
     slots.times = 0;
     slots.own.timed = [[0; 2]; timed::REGIONS];
+    trials::end(table.cast());
     engine.shared.leave_table(table as u64);
 }
 

@@ -70,6 +70,9 @@ global_asm!(
     "push r11",
     "mov rdi, rax",
     "mov r8, rdx",
+    // In a signal handler: the call that it has interrupted was drawn, and has begun or not ended quite.
+    "cmp qword ptr [rdi + 8 * {trial}], 0",
+    "jne 27f",
     "mov rsi, [rcx + {trials_word}]",
     "cmp qword ptr [rsi], {most}",
     "jae 28f",
@@ -106,28 +109,28 @@ global_asm!(
     "imul rsi, [rcx + {choices}]",
     "shr rsi, 32",
     "mov rsi, [rcx + 8 * rsi + {choice}]",
-    "mov [rdi + 8 * {arm}], rsi",
     "inc qword ptr [rdi + 8 * {drawn}]",
-    "test sil, {code}",
+    "test sil, {data}",
     "jz 23f",
+    "mov rax, [rcx + {swept}]",
+    "24: mov rdx, [rax]",
+    "add rax, {line}",
+    "cmp rax, [rcx + {swept_end}]",
+    "jb 24b",
+    "mfence",
+    // Code comes last: the processor fetches ahead along the branches that it foresees.
+    "23: test sil, {code}",
+    "jz 25f",
     "mov rdx, [rcx + {ranges}]",
     "21: mov rax, [rdx]",
     "test rax, rax",
-    "jz 23f",
+    "jz 25f",
     "22: clflush [rax]",
     "add rax, {line}",
     "cmp rax, [rdx + 8]",
     "jb 22b",
     "add rdx, 16",
     "jmp 21b",
-    "23: test sil, {data}",
-    "jz 25f",
-    "mov rax, [rcx + {swept}]",
-    "24: mov rdx, [rax]",
-    "add rax, {line}",
-    "cmp rax, [rcx + {swept_end}]",
-    "jb 24b",
-    // What was begun is over before the call's time begins: the code that follows fences its instructions.
     "25: mfence",
     "rdtsc",
     "shl rdx, 32",
@@ -142,7 +145,9 @@ global_asm!(
     "jz 26f",
     "add rdx, rax",
     "mov [rdi + 8 * {rest_until}], rdx",
+    // From here on no handler draws.
     "26: mov [rdi + 8 * {trial}], r8",
+    "mov [rdi + 8 * {arm}], rsi",
     "20: mov rdx, r8",
     "pop r11",
     "pop r8",
@@ -162,6 +167,8 @@ global_asm!(
     // rax: cycles; rcx: the region's `Lots`; rdx: its words of the thread. Takes these and rsi.
     "lineup_engine_note_trial:",
     "push rdi",
+    "push r8",
+    "mov r8, [rdx + 8 * {arm}]",
     "mov qword ptr [rdx + 8 * {trial}], 0",
     "mov rdi, [rcx + {trials_word}]",
     "mov esi, 1",
@@ -171,10 +178,10 @@ global_asm!(
     "shl rsi, 4",
     "add rsi, [rcx + {trials}]",
     "mov [rsi + 8], rax",
-    "mov rax, [rdx + 8 * {arm}]",
-    "or rax, [rcx + {tag}]",
-    "mov [rsi], rax",
-    "29: pop rdi",
+    "or r8, [rcx + {tag}]",
+    "mov [rsi], r8",
+    "29: pop r8",
+    "pop rdi",
     "ret",
     ".popsection",
     most = const trial::MOST,
@@ -304,6 +311,14 @@ pub(crate) fn begin(engine: &Engine, number: usize, table: *mut u8) {
     }
 }
 
+/// A thread leaves its table: the calls that it has not ended are left.
+pub(crate) fn end(table: *mut u8) {
+    for region in 0..timed::STAMPS {
+        // SAFETY: within the table, which is the thread's own.
+        unsafe { *table.cast::<u64>().add(region * timed::WORDS + timed::TRIAL) = 0 };
+    }
+}
+
 /// Code that calls one of the assembly's functions, with the region's words in `words` and the address of its lots.
 fn calls(code: &mut Code, words: Gpr, region: usize, lots: u64, function: unsafe extern "C" fn()) {
     let distance = (8 * region * timed::WORDS) as i32;
@@ -320,7 +335,26 @@ fn calls(code: &mut Code, words: Gpr, region: usize, lots: u64, function: unsafe
 pub(crate) fn draw(code: &mut Code, region: usize, lots: u64) {
     code.push(RCX);
     calls(code, RAX, region, lots, lineup_engine_draw);
-    code.put(&[0x59, 0x0f, 0xae, 0xe8]); // pop rcx; lfence
+    code.put(&[0x59]); // pop rcx
+}
+
+/// Code that begins anew: nothing behind it was fetched before all before it is over. A fence would let the processor fetch
+/// the function's first lines while what was done is still under way. Of what serializes, `cpuid` leaves a virtual
+/// machine, and `serialize` is in few processors; so it returns from an interrupt that was none. Nothing may do that
+/// while the flag of nested tasks is set, which programs can set. Takes `rax`.
+pub(crate) fn serialize(code: &mut Code) {
+    code.put(&[0x9c, 0x9c, 0x81, 0x24, 0x24, 0xff, 0xbf, 0xff, 0xff, 0x9d]); // pushfq; pushfq; and …, !NT; popfq
+    code.put(&[0x8c, 0xd0, 0x50]); // mov eax, ss; push rax
+    code.lea_plus(RAX, RSP, 8);
+    code.push(RAX);
+    code.put(&[0x9c, 0x8c, 0xc8, 0x50]); // pushfq; mov eax, cs; push rax
+    let behind = code.lea_hole(RAX);
+    code.push(RAX);
+    code.put(&[0x48, 0xcf]); // iretq
+    code.land(behind);
+    // As in `calls`: the address does not stay.
+    code.store_value(RSP, -40, 0);
+    code.put(&[0x9d]); // popfq
 }
 
 /// Code that keeps a call that was drawn: its cycles are in `rax`, the thread's table in `rdx`. Changes both, `rcx` and

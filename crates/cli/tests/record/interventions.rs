@@ -133,11 +133,11 @@ const REGISTERS: &str = r#"
             ".p2align 4\n.globl round_trip\n.type round_trip,@function\nround_trip:\n"
             "push %rbx\npush %rbp\npush %r12\npush %r13\npush %r14\npush %r15\nfxrstor given_vectors(%rip)\n"
             "pushq given+120(%rip)\npopfq\n" EACH(LOAD, given) "call echo\n" EACH(STORE, got)
-            "pushfq\npopq got+120(%rip)\ncld\nfxsave got_vectors(%rip)\n"
+            "pushfq\npopq got+120(%rip)\npushq $0x202\npopfq\nfxsave got_vectors(%rip)\n"
             "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbp\npop %rbx\nret\n.size round_trip,.-round_trip\n");
     int main(void) {
-        /* carry, parity, adjust, zero, sign, direction, overflow */
-        static const long bits[] = {1, 4, 16, 64, 128, 1024, 2048};
+        /* carry, parity, adjust, zero, sign, direction, overflow, nested task */
+        static const long bits[] = {1, 4, 16, 64, 128, 1024, 2048, 16384};
         long wrong = 0;
         unsigned long random = 1;
         double values[3] = {1.5, -2.25, 1e300};
@@ -148,7 +148,7 @@ const REGISTERS: &str = r#"
             for (int which = 0; which < 2; which++) {
                 for (int k = 0; k < 15; k++) both[which]->all[k] = (long)(random = random * 6364136223846793005UL + 1442695040888963407UL);
                 both[which]->flags = 0x202;
-                for (int k = 0; k < 7; k++) if (random >> (40 + k) & 1) both[which]->flags |= bits[k];
+                for (int k = 0; k < 8; k++) if (random >> (40 + k) & 1) both[which]->flags |= bits[k];
             }
             for (int k = 160; k < 416; k++) given_vectors[k] = (char)(random >> (k & 31));
             round_trip();

@@ -159,7 +159,11 @@ fn counts_of_signals_forks_and_threads(expected: &str, (report, printed): &(Valu
     let ticks = printed.split("ticks ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let ticks: u64 = ticks.and_then(|ticks| ticks.parse().ok()).expect("how often it ticked");
     let [calls, left, inner, _] = counts(report, 0);
-    let calls = calls + report["regions"][0]["interventions"]["drawn"].as_u64().unwrap_or_default();
+    let drawn = &report["regions"][0]["interventions"];
+    let timed = drawn["arms"].as_array().into_iter().flatten().filter_map(|arm| arm["calls"].as_u64());
+    let timed: u64 = timed.sum();
+    assert_eq!(drawn["drawn"].as_u64().unwrap_or_default(), timed, "{drawn}");
+    let calls = calls + timed;
     let notes = report["notes"].to_string();
     // The main thread has a table; of the others 127 have one.
     let passed = notes.split("too many at a time: ").nth(1).and_then(|rest| rest.split('"').next());
