@@ -36,6 +36,11 @@ impl Parameters {
         self.epoch_ns.wrapping_add(self.scale.to_ns(distance) as u64)
     }
 
+    fn read(self) -> Reading {
+        let cycles = if self.is_frozen { self.epoch_cycles } else { read_source(self.source) };
+        Reading { cycles, ns: self.to_ns(cycles) }
+    }
+
     const fn pack(&self) -> Packed {
         let is_frozen = if self.is_frozen { 1 } else { 0 };
         Packed {
@@ -61,24 +66,20 @@ impl Packed {
     /// All of `rest` but the shift where the machine's own counter runs.
     const USUAL: u32 = u32::from_le_bytes([0, 64, MACHINE, 0]);
 
-    /// The machine's counter, running, and read not before the epoch nor long after it: decided by two comparisons,
-    /// since each instruction shows beside a counter that is read in 20 cycles. All else is out of line, and gets
-    /// what is in registers: a pointer would have all of it stored before each read.
+    /// What the machine's counter says now, where that is what runs, and not before the epoch nor long after it. Two
+    /// comparisons decide that, since each instruction shows beside a counter that is read in 20 cycles.
     #[inline(always)]
-    fn read(self) -> Reading {
-        let Self { epoch_cycles, epoch_ns, mult, rest } = self;
-        if rest & !0xff != Self::USUAL {
-            let cycles = read_unusual(epoch_cycles, rest);
-            return Reading { cycles, ns: to_ns_anywhere(epoch_cycles, epoch_ns, mult, rest, cycles) };
+    fn read_usual(self) -> Option<Reading> {
+        if self.rest & !0xff != Self::USUAL {
+            return None;
         }
         let cycles = machine_counter_inline();
-        let distance = cycles.wrapping_sub(epoch_cycles);
-        let ns = if distance >> FAST_BITS == 0 {
-            epoch_ns.wrapping_add(distance.wrapping_mul(u64::from(mult)) >> (rest & 63))
-        } else {
-            to_ns_anywhere(epoch_cycles, epoch_ns, mult, rest, cycles)
-        };
-        Reading { cycles, ns }
+        let distance = cycles.wrapping_sub(self.epoch_cycles);
+        if distance >> FAST_BITS != 0 {
+            return None;
+        }
+        let ns = distance.wrapping_mul(u64::from(self.mult)) >> (self.rest & 63);
+        Some(Reading { cycles, ns: self.epoch_ns.wrapping_add(ns) })
     }
 
     fn unpack(self) -> Parameters {
@@ -92,19 +93,6 @@ impl Packed {
             is_frozen: is_frozen != 0,
         }
     }
-}
-
-#[cold]
-#[inline(never)]
-fn read_unusual(epoch_cycles: u64, rest: u32) -> u64 {
-    let [_, _, source, is_frozen] = rest.to_le_bytes();
-    if is_frozen != 0 { epoch_cycles } else { read_source(source) }
-}
-
-#[cold]
-#[inline(never)]
-fn to_ns_anywhere(epoch_cycles: u64, epoch_ns: u64, mult: u32, rest: u32, cycles: u64) -> u64 {
-    Packed { epoch_cycles, epoch_ns, mult, rest }.unpack().to_ns(cycles)
 }
 
 /// One copy of the parameters.
@@ -198,7 +186,19 @@ impl Clock {
     /// The counter and the time made of it.
     #[inline]
     pub fn read(&self) -> Reading {
-        self.hot.read(Packed::read)
+        self.read_usual().unwrap_or_else(|| self.read_otherwise())
+    }
+
+    /// The same without a call: `None` when it takes one.
+    #[inline(always)]
+    pub(crate) fn read_usual(&self) -> Option<Reading> {
+        self.hot.read(Packed::read_usual)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_otherwise(&self) -> Reading {
+        self.hot.read(|packed| packed.unpack().read())
     }
 
     /// The address of the line that a read touches, for studies of it.

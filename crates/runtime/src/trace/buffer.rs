@@ -36,6 +36,7 @@ pub(super) struct HeldLock {
 /// What goes into a record besides its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
+    pub(super) cpu: u16,
     pub(super) kind: Kind,
     pub(super) name: u16,
     pub(super) start_ns: u64,
@@ -146,6 +147,18 @@ impl Buffer {
         self.ring.next.get()
     }
 
+    /// True when an entry is written to the ring, which has room or begins anew, and nowhere else.
+    #[inline(always)]
+    pub(super) fn keeps_events_alone(&self) -> bool {
+        self.session.modes == mode::EVENTS && !self.session.stops_when_full
+    }
+
+    /// Writes `entry` to the ring.
+    #[inline(always)]
+    pub(super) fn push(&self, entry: &Entry) {
+        self.ring.push(|slot| fill(slot, entry));
+    }
+
     /// Records `entry` as the session's modes ask.
     #[inline(always)]
     pub(super) fn record(&self, entry: &Entry, first_inner: u64) {
@@ -154,7 +167,7 @@ impl Buffer {
             if self.session.stops_when_full && self.ring.next.get() > self.ring.mask {
                 self.count(thread::LOST_FULL);
             } else {
-                self.ring.push(|slot| fill(slot, entry));
+                self.push(entry);
             }
         }
         if modes & mode::HISTOGRAMS != 0 && entry.kind != Kind::Mark {
@@ -227,7 +240,7 @@ fn fill(slot: *mut u8, entry: &Entry) {
         put64(record::LOCK_WAIT_NS, entry.lock_wait_ns);
         put64(record::ARGUMENT, entry.argument);
         let codes = u64::from(entry.name)
-            | u64::from(super::cpu::current()) << 16
+            | u64::from(entry.cpu) << 16
             | u64::from(entry.kind.number()) << 32
             | u64::from(entry.arm) << 40
             | u64::from(entry.depth) << 48;

@@ -24,8 +24,17 @@ pub(super) fn find() {
 /// The CPU, or `0xffff` when it is unknown.
 #[inline]
 pub(super) fn current() -> u16 {
+    by_load().unwrap_or_else(|| number(from_system()))
+}
+
+/// The same where it takes no call.
+#[inline(always)]
+pub(super) fn by_load() -> Option<u16> {
     let offset = CPU_ID_OFFSET.load(Relaxed);
-    let cpu = if offset == ABSENT { from_system() } else { from_area(offset) };
+    (offset != ABSENT).then(|| number(from_area(offset)))
+}
+
+fn number(cpu: i32) -> u16 {
     u16::try_from(cpu).unwrap_or(u16::MAX)
 }
 

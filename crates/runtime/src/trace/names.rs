@@ -28,11 +28,17 @@ impl<N: PartialEq> Names<N> {
         name: impl FnOnce() -> N,
         enter: impl FnOnce(&N) -> Option<u16>,
     ) -> Option<u16> {
-        let seen = cached.load(Relaxed);
-        if seen >> 16 == self.session {
-            return Some(seen as u16).filter(|index| *index != u16::MAX);
+        match self.known_index(cached) {
+            Some(known) => known,
+            None => self.look_up(cached, name(), enter),
         }
-        self.look_up(cached, name(), enter)
+    }
+
+    /// The index where the cache has it; `Some(None)` when the table was full.
+    #[inline(always)]
+    pub(super) fn known_index(&self, cached: &AtomicU64) -> Option<Option<u16>> {
+        let seen = cached.load(Relaxed);
+        (seen >> 16 == self.session).then(|| Some(seen as u16).filter(|index| *index != u16::MAX))
     }
 
     #[cold]

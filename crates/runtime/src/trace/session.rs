@@ -141,6 +141,12 @@ impl Session {
         self.names.index_of(&region.cached, name, |(text, _)| self.enter(text, region))
     }
 
+    /// The same where it takes no look at the table.
+    #[inline(always)]
+    pub(super) fn known_index_of(&self, region: &Region) -> Option<u16> {
+        self.names.known_index(&region.cached).flatten()
+    }
+
     /// Claims the next entry of the table and fills it.
     fn enter(&self, text: &[u8], region: &Region) -> Option<u16> {
         let index = self.at32(header::NAMES_CLAIMED).fetch_add(1, Relaxed);
