@@ -107,6 +107,10 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
             if without == 0 { String::new() } else { format!(", {without} of them without a time") };
         let (calls, spent) = (grouped(drawn.drawn as f64, 0), duration(drawn.spent_ns));
         let _ = writeln!(out, "{}: {calls} calls were drawn{without}; {spent} went before them", region.name);
+        if drawn.arms.iter().any(|arm| arm.arm != "none" && arm.raises_median_ns.is_none()) {
+            let longer = "let the program run longer, or draw more often with --intervene-every";
+            let _ = writeln!(out, "{}: too few calls were drawn for an effect; {longer}", region.name);
+        }
     }
     let _ = writeln!(
         out,

@@ -95,6 +95,19 @@ fn unless_told_how_often_a_share_of_the_time_is_spent() {
 }
 
 #[test]
+fn with_few_draws_no_effect_is_told_but_what_to_do() {
+    let program = c(X86_64, LOOP, &[]);
+    let told = |every: &str| {
+        let text =
+            time(&program, &["step"], &["--intervene", "flush_code", "--intervene-every", every]).stdout;
+        String::from_utf8_lossy(&text).contains("too few calls were drawn for an effect")
+    };
+    // Some six calls of 6,000; and some 1,500 of each arm.
+    assert!(told("1000"));
+    assert!(!told("2"));
+}
+
+#[test]
 fn words_that_mean_nothing_are_refused() {
     let program = c(X86_64, LOOP, &[]);
     for (options, why) in [
