@@ -10,8 +10,8 @@
 //! the code cache, and what is printed is compared with what the program prints alone.
 
 use iced_x86::{
-    Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register,
+    Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, InstructionInfoFactory, MemoryOperand,
+    Mnemonic, OpAccess, OpKind, Register,
 };
 use std::arch::global_asm;
 use std::ffi::c_int;
@@ -19,6 +19,7 @@ use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Instructions of a sequence.
@@ -191,6 +192,53 @@ fn fitted(random: &mut Random, factory: &mut InstructionInfoFactory, ip: u64, da
     Some(encoder.take_buffer())
 }
 
+/// A gather or a scatter of some elements in the page at `rsi`.
+fn gathering(random: &mut Random) -> Option<Vec<u8>> {
+    static ALL: OnceLock<Vec<Code>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let is_one =
+            |name: &str| (name.contains("gather") || name.contains("scatter")) && !name.contains("erpf");
+        Code::values().filter(|code| is_one(&format!("{code:?}"))).collect()
+    });
+    let code = all[random.below(all.len() as u64) as usize];
+    let (is_old, is_store) =
+        (format!("{code:?}").starts_with("VEX"), format!("{code:?}").contains("scatter"));
+    let numbers = if is_old { 16 } else { 32 };
+    let mut vector = || {
+        let first = [Register::XMM0, Register::YMM0, Register::ZMM0][random.below(3) as usize];
+        first + random.below(numbers) as u32
+    };
+    let (data, index, mask) = (vector(), vector(), vector());
+    let (scale, at) = (1 + random.below(2) as u32, random.below(2000) as i64);
+    let place = MemoryOperand::new(Register::RSI, index, scale, at, 8, false, Register::None);
+    let mut one = match (is_old, is_store) {
+        (true, _) => Instruction::with3(code, data, place, mask),
+        (false, true) => Instruction::with2(code, place, data),
+        (false, false) => Instruction::with2(code, data, place),
+    }
+    .ok()?;
+    let number = index.number() as u32;
+    let is_wide = one.vsib()?;
+    // Indices below 1024.
+    let (shift, by) = match (is_old, is_wide) {
+        (true, false) => (Code::VEX_Vpsrld_ymm_ymm_imm8, 22),
+        (true, true) => (Code::VEX_Vpsrlq_ymm_ymm_imm8, 54),
+        (false, false) => (Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, 22),
+        (false, true) => (Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8, 54),
+    };
+    let index = if is_old { Register::YMM0 } else { Register::ZMM0 } + number;
+    let mut instructions = vec![Instruction::with3(shift, index, index, by).ok()?];
+    if !is_old {
+        let mask = Register::K1 + random.below(7) as u32;
+        let from = Register::EAX + random.below(4) as u32;
+        instructions.push(Instruction::with2(Code::VEX_Kmovw_kr_r32, mask, from).ok()?);
+        one.set_op_mask(mask);
+    }
+    instructions.push(one);
+    let mut encoder = Encoder::new(64);
+    instructions.iter().all(|one| encoder.encode(one, 0).is_ok()).then(|| encoder.take_buffer())
+}
+
 /// The code of a sequence, with jumps over parts of it.
 fn sequence(random: &mut Random, factory: &mut InstructionInfoFactory, start: u64, data: u64) -> Vec<u8> {
     let mut code = Vec::new();
@@ -204,7 +252,11 @@ fn sequence(random: &mut Random, factory: &mut InstructionInfoFactory, start: u6
         let count = if jumps { 1 + random.below(2) } else { 1 };
         for _ in 0..count {
             let ip = start + code.len() as u64;
-            let found = (0..100_000).find_map(|_| fitted(random, factory, ip, data));
+            let gathers = random.below(12) == 0;
+            let found = (0..100_000).find_map(|_| match gathers {
+                true => gathering(random),
+                false => fitted(random, factory, ip, data),
+            });
             code.extend(found.unwrap_or_else(|| vec![0x90]));
             made += 1;
         }

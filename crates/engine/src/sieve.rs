@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::slots::{RECORD_WORDS, Slots, at};
 use crate::system;
 use crate::uses::User;
-use lineup_recording::native::{Definition, noted, record, sieve, window, word};
+use lineup_recording::native::{DefinedAccess, Definition, noted, record, sieve, window, word};
 use std::sync::atomic::Ordering;
 
 /// What all threads' sieves have in common.
@@ -162,7 +162,7 @@ impl Sieves {
         let own = unsafe { slots.own.sieve };
         // SAFETY: the block has set it, to a definition that stays.
         let definition = unsafe { &*(own.definition as *const Definition) };
-        let words = 1 + definition.accesses.iter().map(|access| access.form.words()).sum::<usize>();
+        let words = 1 + definition.accesses.iter().map(DefinedAccess::words).sum::<usize>();
         let Some([head, words @ ..]) = own.record.get(..words) else { return };
         log(&own.record[..=words.len()]);
         definition.each_alone(words, |access, address, bytes| {

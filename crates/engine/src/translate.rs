@@ -6,6 +6,7 @@
 //! [`Slots`](crate::slots) meanwhile. Nothing that is added changes a flag or touches the program's stack.
 
 mod accesses;
+mod elements;
 mod logging;
 mod pieces;
 mod reading;

@@ -5,10 +5,12 @@
 //! stands once, as a [`Definition`], and is named by its place.
 
 mod definition;
+mod elements;
 pub mod heap;
 pub mod timed;
 
 pub use definition::{DefinedAccess, Definition, Form};
+pub use elements::Gather;
 use std::ops::Range;
 
 /// First word of the file: another one for each way that this memory was ever laid out, so that an engine and a command
@@ -16,6 +18,7 @@ use std::ops::Range;
 pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("native.rs"), 0);
     let own = hashed(include_bytes!("native/timed.rs"), own);
+    let own = hashed(include_bytes!("native/elements.rs"), own);
     hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
 };
 

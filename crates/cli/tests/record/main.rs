@@ -18,6 +18,7 @@ mod engines;
 mod equal;
 mod frames;
 #[cfg(target_arch = "x86_64")]
+mod gathers;
 mod generated;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;

@@ -82,7 +82,7 @@ impl Maker {
         let number = self.random.random_range(-100..100);
         let alu = self.one_of(&["add", "sub", "adc", "sbb", "and", "or", "xor", "cmp", "test"]);
         let shift = self.one_of(&["shl", "shr", "sar", "rol", "ror", "rcl", "rcr"]);
-        match self.random.random_range(0..34) {
+        match self.random.random_range(0..36) {
             0..=3 => format!("{alu} {one}, {other}"),
             4 => format!("{alu} {one}, {number}"),
             5..=6 => format!("{} {one}, {}", if alu == "test" { "add" } else { alu }, self.memory(size)),
@@ -165,6 +165,14 @@ impl Maker {
                 number & 127,
                 number & 7
             ),
+            33 => format!(
+                "vmovdqu ymm5, ymmword ptr [rsi + {}]\nvpsrld ymm6, ymm{}, 24\n\
+                 vpgatherdd ymm3, [rsi + ymm6 + {}], ymm5\nvmovdqu ymmword ptr [rsi + 128], ymm3",
+                number & 63,
+                number & 7,
+                number & 127
+            ),
+            34 => format!("vpmaskmovd ymmword ptr [rsi + {}], ymm{}, ymm7", number & 127, number & 7),
             _ => format!(
                 "vpaddd ymm1, ymm{}, ymmword ptr [rip + buffer + 32]\nvmovdqu ymmword ptr [rsi + 64], ymm1\nbswap {}",
                 number & 7,

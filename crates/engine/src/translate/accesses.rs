@@ -1,10 +1,12 @@
 //! Which memory an instruction accesses, and how its addresses are found.
 
+use super::elements::Elements;
 use super::gpr;
 use crate::assembly::{Address, Gpr, RSP};
 use iced_x86::{
     Code, CodeSize, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
 };
+use lineup_recording::native::DefinedAccess;
 
 /// How an address is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,50 +31,7 @@ pub(super) struct Planned {
     /// Its value is logged.
     pub(super) is_valued: bool,
     /// Which of its elements are accessed is logged.
-    pub(super) mask: Option<Mask>,
-}
-
-/// A register that tells which elements are accessed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Mask {
-    number: u8,
-    pub(super) element_bytes: u8,
-    /// There are more than 16 elements.
-    is_long: bool,
-}
-
-impl Mask {
-    /// Adds `kmovw` or `kmovq`.
-    pub(super) fn move_to(self, register: Gpr, code: &mut crate::assembly::Code) {
-        let high = if register.0 < 8 { 0x80 } else { 0 };
-        let (second, third) = if self.is_long { (0x61, 0x80 | 0x7b) } else { (0x61, 0x78) };
-        code.put(&[0xc4, second | high, third, 0x93, 0xc0 | (register.0 & 7) << 3 | self.number]);
-    }
-
-    fn of(instruction: &Instruction, size: MemorySize) -> Option<Mask> {
-        use Mnemonic::*;
-        // These put elements together.
-        let is_packing = matches!(
-            instruction.mnemonic(),
-            Vpcompressb
-                | Vpcompressw
-                | Vpcompressd
-                | Vpcompressq
-                | Vcompressps
-                | Vcompresspd
-                | Vpexpandb
-                | Vpexpandw
-                | Vpexpandd
-                | Vpexpandq
-                | Vexpandps
-                | Vexpandpd
-        );
-        let element_bytes =
-            u8::try_from(size.element_size()).ok().filter(|bytes| *bytes > 0 && !is_packing)?;
-        let number = (instruction.op_mask() as u32).checked_sub(Register::K0 as u32)? as u8;
-        let is_long = size.size() / usize::from(element_bytes) > 16;
-        Some(Mask { number, element_bytes, is_long })
-    }
+    pub(super) elements: Option<Elements>,
 }
 
 /// The accesses of an instruction.
@@ -88,11 +47,7 @@ pub(super) struct Plans {
 impl Plans {
     /// Words in the log.
     pub(super) fn words(&self) -> usize {
-        let words = |plan: &Planned| match plan.place {
-            Place::Repeated(_) => 2,
-            _ if plan.mask.is_some() => 2,
-            _ => 1 + usize::from(plan.is_valued) * (usize::from(plan.is_load) + usize::from(plan.is_store)),
-        };
+        let words = |plan: &Planned| plan.defined(0).iter().map(DefinedAccess::words).sum::<usize>();
         usize::from(self.is_timed) + self.all.iter().map(words).sum::<usize>()
     }
 }
@@ -148,8 +103,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
         OpAccess::Write | OpAccess::CondWrite => (false, true),
         OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
     };
-    let cannot_tell = is_masked_move(instruction) || is_bit_string(instruction);
-    if memory.vsib_size() != 0 || cannot_tell || memory.address_size() == CodeSize::Code32 {
+    if is_bit_string(instruction) || memory.address_size() == CodeSize::Code32 {
         return None;
     }
     let is_repeated = instruction.is_string_instruction()
@@ -172,28 +126,23 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
             is_load,
             is_store,
             is_valued: false,
-            mask: None,
+            elements: None,
         }));
     }
+    let elements = Elements::of(instruction, memory, size)?;
     let place = place(instruction, memory, of_thread)?;
-    if instruction.has_op_mask() {
-        let mask = Mask::of(instruction, size)?;
-        return Some(Some(Planned {
-            place,
-            size_bytes,
-            is_load,
-            is_store,
-            is_valued: false,
-            mask: Some(mask),
-        }));
-    }
-    Some(Some(Planned { place, size_bytes, is_load, is_store, is_valued: size_bytes == 8, mask: None }))
+    let is_valued = size_bytes == 8 && elements.is_none();
+    Some(Some(Planned { place, size_bytes, is_load, is_store, is_valued, elements }))
 }
 
 fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<Place> {
     let mut distance = memory.displacement() as i64;
     let base = register(memory.base())?;
-    let index = register(memory.index())?.map(|index| (index, memory.scale() as u8));
+    // A gather's indices are no part of the address that is logged.
+    let index = match memory.vsib_size() {
+        0 => register(memory.index())?.map(|index| (index, memory.scale() as u8)),
+        _ => None,
+    };
     // `pop` into memory computes its address with the stack pointer that it leaves.
     let is_written = memory.access() == OpAccess::Write;
     let pops = matches!(instruction.code(), Code::Pop_rm64 | Code::Pop_rm16) && is_written;
@@ -219,14 +168,6 @@ fn register(register: Register) -> Option<Option<Gpr>> {
     }
 }
 
-fn is_masked_move(instruction: &Instruction) -> bool {
-    use Mnemonic::*;
-    matches!(
-        instruction.mnemonic(),
-        Vmaskmovps | Vmaskmovpd | Vpmaskmovd | Vpmaskmovq | Maskmovq | Maskmovdqu | Vmaskmovdqu
-    )
-}
-
 /// The bit may lie in other memory than the operand names.
 fn is_bit_string(instruction: &Instruction) -> bool {
     use Mnemonic::*;
@@ -245,27 +186,4 @@ fn is_comparison(instruction: &Instruction) -> bool {
         instruction.code(),
         Code::Cmpsb_m8_m8 | Code::Cmpsw_m16_m16 | Code::Cmpsd_m32_m32 | Code::Cmpsq_m64_m64
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::assembly::Code;
-    use iced_x86::{Decoder, DecoderOptions};
-
-    #[test]
-    fn masks_are_moved_to_any_register() {
-        for (is_long, expected) in
-            [(false, iced_x86::Code::VEX_Kmovw_r32_kr), (true, iced_x86::Code::VEX_Kmovq_r64_kr)]
-        {
-            for register in (0..16).filter(|register| *register != 4) {
-                let mut code = Code::default();
-                Mask { number: 3, element_bytes: 1, is_long }.move_to(Gpr(register), &mut code);
-                let instruction = Decoder::new(64, &code.bytes, DecoderOptions::NONE).decode();
-                assert_eq!(instruction.code(), expected);
-                assert_eq!(gpr(instruction.op0_register()), Some(Gpr(register)));
-                assert_eq!(instruction.op1_register(), Register::K3);
-            }
-        }
-    }
 }

@@ -34,10 +34,8 @@ impl Block<'_> {
             self.address(plan.place, step.instruction.ip());
             let address = self.next_word();
             self.code.store(self.log, address, self.scratch);
-            if let Some(mask) = plan.mask {
-                mask.move_to(self.scratch, &mut self.code);
-                let elements = self.next_word();
-                self.code.store(self.log, elements, self.scratch);
+            if let Some(elements) = plan.elements {
+                self.log_elements(elements);
             }
             if plan.is_load && plan.is_valued {
                 self.code.load(self.scratch, self.scratch, 0);
@@ -137,15 +135,14 @@ impl Planned {
             is_store,
             form,
             size_bytes: self.size_bytes,
-            element_bytes: self.mask.map_or(0, |mask| mask.element_bytes),
+            element_bytes: self.elements.map_or(0, |elements| elements.element_bytes),
             is_timed: false,
             distance: 0,
         };
         let first = match (self.place, self.is_valued) {
             (Place::Repeated(_), _) => Form::Repeated,
-            _ if self.mask.is_some() => Form::Masked,
             (_, true) => Form::Valued,
-            (_, false) => Form::Address,
+            (_, false) => self.elements.map_or(Form::Address, |elements| elements.form),
         };
         let again = if self.is_valued { Form::AgainValued } else { Form::Again };
         match (self.is_load, self.is_store) {

@@ -33,7 +33,7 @@ pub(super) fn stands_alone(task: &Task<'_>, plans: &Plans) -> bool {
     let most = task.whole.map_or(0, |whole| most_bytes(&whole.sieves));
     let is_odd = |plan: &Planned| {
         matches!(plan.place, Place::Repeated(_))
-            || plan.mask.is_some()
+            || plan.elements.is_some()
             || !plan.size_bytes.is_power_of_two()
             || i64::from(plan.size_bytes) > most
     };

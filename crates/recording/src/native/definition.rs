@@ -1,5 +1,7 @@
 //! What a block of code is made of.
 
+use super::elements::{Gather, each_run, lowest, negative};
+
 /// What the log holds of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -13,23 +15,50 @@ pub enum Form {
     Again,
     /// Its value: it is where the access before was.
     AgainValued,
-    /// Its address, and which elements are accessed.
+    /// Its address, and which elements are accessed, a bit each.
     Masked,
+    /// Its address, and a bit for each element that it has: as many are accessed, one behind the other.
+    Packed,
+    /// Its address, and a bit for each of so many elements, all of which are the same in memory.
+    Spread(u8),
+    /// Its address, and so many words of a vector: the highest bit of an element tells that it is accessed.
+    Lanes(u8),
+    /// The address without an index, the indices and which elements are accessed.
+    Gather(Gather),
 }
 
 impl Form {
-    /// Words in the log.
-    pub fn words(self) -> usize {
+    fn to_bits(self) -> (u64, u64) {
         match self {
-            Form::Address | Form::AgainValued => 1,
-            Form::Valued | Form::Repeated | Form::Masked => 2,
-            Form::Again => 0,
+            Form::Address => (0, 0),
+            Form::Valued => (1, 0),
+            Form::Repeated => (2, 0),
+            Form::Again => (3, 0),
+            Form::AgainValued => (4, 0),
+            Form::Masked => (5, 0),
+            Form::Packed => (6, 0),
+            Form::Spread(elements) => (7, elements.into()),
+            Form::Lanes(words) => (8, words.into()),
+            Form::Gather(gather) => (9, gather.to_bits()),
         }
     }
-}
 
-const FORMS: [Form; 6] =
-    [Form::Address, Form::Valued, Form::Repeated, Form::Again, Form::AgainValued, Form::Masked];
+    fn of_bits(kind: u64, more: u64) -> Option<Form> {
+        Some(match kind {
+            0 => Form::Address,
+            1 => Form::Valued,
+            2 => Form::Repeated,
+            3 => Form::Again,
+            4 => Form::AgainValued,
+            5 => Form::Masked,
+            6 => Form::Packed,
+            7 => Form::Spread(more as u8),
+            8 => Form::Lanes(more as u8),
+            9 => Form::Gather(Gather::of_bits(more)),
+            _ => return None,
+        })
+    }
+}
 
 /// An access of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +69,9 @@ pub struct DefinedAccess {
     pub is_store: bool,
     /// What the log holds of it.
     pub form: Form,
-    /// Bytes; of each element of a repeated instruction.
+    /// Bytes; of each element of a repeated instruction, or of a gather.
     pub size_bytes: u32,
-    /// Bytes of an element, where elements are masked.
+    /// Bytes of an element, where not all elements are accessed.
     pub element_bytes: u8,
     /// Bytes from the last access that is logged to this, where it is one of [`Form::Again`].
     pub distance: i8,
@@ -82,14 +111,16 @@ impl Definition {
             | u64::from(self.stands_alone) << 33
             | (self.lengths.len() as u64) << 40;
         let access = |access: &DefinedAccess| {
-            let form = FORMS.iter().position(|form| *form == access.form).unwrap_or_default() as u64;
+            let (form, more) = access.form.to_bits();
+            // A distance is told of those that have nothing more to tell.
+            let more = if access.form == Form::Again { u64::from(access.distance as u8) } else { more };
             u64::from(access.instruction)
                 | u64::from(access.is_store) << 8
                 | u64::from(access.is_timed) << 9
                 | form << 16
                 | u64::from(access.element_bytes) << 24
                 | (u64::from(access.size_bytes) & 0xff_ffff) << 32
-                | u64::from(access.distance as u8) << 56
+                | more << 56
         };
         let mut words = vec![self.start, head, u64::from(self.count)];
         words.extend(self.accesses.iter().map(access));
@@ -109,13 +140,14 @@ impl Definition {
         let (code, accesses) = ((head & 0xffff) as usize, (head >> 16 & 0xffff) as usize);
         let access = |number| {
             let word: u64 = word(number)?;
+            let form = Form::of_bits(word >> 16 & 0xff, word >> 56)?;
             Some(DefinedAccess {
                 instruction: word as u8,
                 is_store: word >> 8 & 1 != 0,
-                form: *FORMS.get((word >> 16 & 0xff) as usize)?,
+                form,
                 size_bytes: (word >> 32) as u32 & 0xff_ffff,
                 element_bytes: (word >> 24) as u8,
-                distance: (word >> 56) as i8,
+                distance: if form == Form::Again { (word >> 56) as i8 } else { 0 },
                 is_timed: word >> 9 & 1 != 0,
             })
         };
@@ -148,15 +180,16 @@ impl Definition {
         }
         let mut last = 0;
         for (number, access) in self.accesses.iter().enumerate() {
-            let (own, rest) = words.split_at(access.form.words().min(words.len()));
+            let (own, rest) = words.split_at(access.form_words().min(words.len()));
             words = rest;
-            let (address, size_bytes) = match (access.form, own) {
-                (Form::Masked, [address, elements]) => access.masked(*address, *elements),
-                (_, [address, ..]) => (*address, access.size_bytes),
-                (_, []) => (last, access.size_bytes),
-            };
-            last = address;
-            each_piece(address, size_bytes, |address, bytes| pass_on(number, address, bytes));
+            if access.has_elements() {
+                access.each_element(own, |address, size_bytes| {
+                    each_piece(address, size_bytes, |address, bytes| pass_on(number, address, bytes));
+                });
+                continue;
+            }
+            last = own.first().copied().unwrap_or(last);
+            each_piece(last, access.size_bytes, |address, bytes| pass_on(number, address, bytes));
         }
     }
 
@@ -200,20 +233,46 @@ fn each_piece(mut address: u64, size_bytes: u32, mut pass_on: impl FnMut(u64, u3
 impl DefinedAccess {
     /// Words in the log.
     pub fn words(&self) -> usize {
-        usize::from(self.is_timed) + self.form.words()
+        usize::from(self.is_timed) + self.form_words()
     }
 
-    /// The bytes of a masked access: its address in the log, and the elements that are accessed, a bit each. What lies between
-    /// two of them counts as accessed.
-    pub fn masked(&self, address: u64, elements: u64) -> (u64, u32) {
-        let bytes = u32::from(self.element_bytes.max(1));
-        let all = self.size_bytes / bytes;
-        let elements = if all < 64 { elements & ((1 << all) - 1) } else { elements };
-        let (first, end) = (elements.trailing_zeros(), 64 - elements.leading_zeros());
-        match elements {
-            0 => (address, 0),
-            _ => (address + u64::from(first * bytes), (end - first) * bytes),
+    /// Words in the log, but for the time.
+    fn form_words(&self) -> usize {
+        match self.form {
+            Form::Again => 0,
+            Form::Address | Form::AgainValued => 1,
+            Form::Valued | Form::Repeated | Form::Masked | Form::Packed | Form::Spread(_) => 2,
+            Form::Lanes(words) => 1 + usize::from(words),
+            Form::Gather(gather) => 1 + gather.index_words() + gather.mask_words(self.element_bytes),
         }
+    }
+
+    /// Some of its elements may not be accessed: the log tells which are, see [`DefinedAccess::each_element`].
+    pub fn has_elements(&self) -> bool {
+        matches!(self.form, Form::Masked | Form::Packed | Form::Spread(_) | Form::Lanes(_) | Form::Gather(_))
+    }
+
+    /// Passes on the addresses and bytes of what is accessed, given the words in the log: each element of a gather, and
+    /// else each run of elements that follow each other.
+    pub fn each_element(&self, words: &[u64], mut pass_on: impl FnMut(u64, u32)) {
+        let bytes = u32::from(self.element_bytes.max(1));
+        let all = lowest(self.size_bytes / bytes);
+        let (address, elements) = match (self.form, words) {
+            (Form::Gather(gather), words) => {
+                return gather.each(words, self.element_bytes, |address| pass_on(address, bytes));
+            }
+            (Form::Masked, [address, elements]) => (*address, elements & all),
+            (Form::Packed, [address, elements]) => (*address, lowest((elements & all).count_ones())),
+            (Form::Spread(count), [address, elements]) => match elements & lowest(count.into()) {
+                0 => return,
+                _ => return pass_on(*address, self.size_bytes),
+            },
+            (Form::Lanes(_), [address, mask @ ..]) => (*address, negative(mask, self.element_bytes) & all),
+            _ => return,
+        };
+        each_run(elements, |first, count| {
+            pass_on(address.wrapping_add(u64::from(first * bytes)), count * bytes);
+        });
     }
 }
 
@@ -229,14 +288,27 @@ mod tests {
             form,
             size_bytes: 512,
             element_bytes: 4,
-            distance: -64,
+            distance: if form == Form::Again { -64 } else { 0 },
             is_timed: form == Form::Valued,
         };
+        let gather = Gather { elements: 16, index_bytes: 4, scale: 8, is_masked_by_vector: true };
+        let forms = [
+            Form::Address,
+            Form::Repeated,
+            Form::Again,
+            Form::Valued,
+            Form::AgainValued,
+            Form::Masked,
+            Form::Packed,
+            Form::Spread(16),
+            Form::Lanes(4),
+            Form::Gather(gather),
+        ];
         let definition = Definition {
             start: 0x7fff_1234_5678,
             code: (0..21).collect(),
             lengths: vec![3; 7],
-            accesses: vec![access(0, Form::Repeated), access(3, Form::Again), access(63, Form::Valued)],
+            accesses: forms.iter().zip(0..).map(|(form, number)| access(number, *form)).collect(),
             misses_accesses: true,
             stands_alone: true,
             count: u32::MAX,
@@ -266,21 +338,38 @@ mod tests {
         assert_eq!(all, [(0, 0x100, 8), (1, 0x200, 8), (0, 0xf8, 8), (1, 0x1f8, 8)]);
     }
 
-    #[test]
-    fn a_masked_access_is_as_long_as_its_elements_reach() {
+    /// What an access of elements of four bytes accesses, given its words.
+    fn accessed(form: Form, size_bytes: u32, words: &[u64]) -> Vec<(u64, u32)> {
         let access = DefinedAccess {
             instruction: 0,
             is_store: false,
-            form: Form::Masked,
-            size_bytes: 64,
+            form,
+            size_bytes,
             element_bytes: 4,
             distance: 0,
             is_timed: false,
         };
         let definition = Definition { accesses: vec![access], ..Definition::default() };
         let mut all = Vec::new();
-        definition.each_alone(&[0x1000, 0b1010], |number, address, bytes| all.push((number, address, bytes)));
-        definition.each_alone(&[0x1000, 0], |_, _, _| panic!("nothing is accessed"));
-        assert_eq!(all, [(0, 0x1004, 8), (0, 0x100c, 4)]);
+        definition.each_alone(words, |_, address, bytes| all.push((address, bytes)));
+        assert_eq!(access.words(), words.len());
+        all
+    }
+
+    #[test]
+    fn of_elements_those_alone_are_accessed_that_the_log_names() {
+        let masked = |elements| accessed(Form::Masked, 64, &[0x1000, elements]);
+        assert_eq!(masked(0b1010), [(0x1004, 4), (0x100c, 4)]);
+        assert_eq!(masked(0xffff), [(0x1000, 64)]);
+        assert_eq!(masked(0xffff_0000), []);
+        assert_eq!(accessed(Form::Packed, 32, &[0x1000, 0xff10]), [(0x1000, 4)]);
+        assert_eq!(accessed(Form::Packed, 32, &[0x1000, 0x51]), [(0x1000, 8), (0x1008, 4)]);
+        assert_eq!(accessed(Form::Spread(8), 4, &[0x1000, 0x80]), [(0x1000, 4)]);
+        assert_eq!(accessed(Form::Spread(8), 4, &[0x1000, 0x100]), []);
+        let lanes = [0x1000, 1 << 63, 0x7fff_ffff_8000_0000];
+        assert_eq!(accessed(Form::Lanes(2), 16, &lanes), [(0x1004, 8)]);
+        let gather = Gather { elements: 2, index_bytes: 8, scale: 4, is_masked_by_vector: false };
+        let words = [0x1000, 2, 2, 0b11];
+        assert_eq!(accessed(Form::Gather(gather), 4, &words), [(0x1008, 4), (0x1008, 4)]);
     }
 }

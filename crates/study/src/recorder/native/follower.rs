@@ -301,12 +301,15 @@ impl<'a> Follower<'a> {
                 own => own,
             };
             let Some(site) = known.sites.get(usize::from(access.instruction)) else { continue };
+            let kind = if access.is_store { AccessKind::Store } else { AccessKind::Load };
+            if access.has_elements() {
+                access.each_element(own, |address, size_bytes| {
+                    self.access(thread, site, block, (address, size_bytes), kind, None);
+                });
+                continue;
+            }
             let (address, size_bytes, value) = match (access.form, own) {
                 (Form::Repeated, [from, to]) => repeated(*from, *to, access.size_bytes),
-                (Form::Masked, [address, elements]) => {
-                    let (address, size_bytes) = access.masked(*address, *elements);
-                    (address, size_bytes, None)
-                }
                 (Form::Valued, [address, value]) => (*address, access.size_bytes, Some(*value)),
                 (Form::AgainValued, [value]) => (last_address, access.size_bytes, Some(*value)),
                 (Form::Address, [address]) => (*address, access.size_bytes, None),
@@ -314,7 +317,6 @@ impl<'a> Follower<'a> {
             };
             last_address = address;
             if size_bytes > 0 {
-                let kind = if access.is_store { AccessKind::Store } else { AccessKind::Load };
                 self.access(thread, site, block, (address, size_bytes), kind, value);
             }
         }

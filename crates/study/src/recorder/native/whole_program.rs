@@ -10,7 +10,7 @@ use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_profile::{BeyondFirst, Chain, Chains, Handle, Heap, Link, Profile};
 use lineup_recording::Summary;
-use lineup_recording::native::{Definition, Form, noted, record, state, word};
+use lineup_recording::native::{DefinedAccess, Definition, Form, noted, record, state, word};
 use lineup_recording::plan::Plan;
 use std::collections::HashMap;
 use std::path::Path;
@@ -338,7 +338,7 @@ fn known(profile: &Profile, definition: Definition) -> Known {
     let alone = definition.stands_alone.then(|| Alone {
         counters: block.counters,
         repetition: repetition(&definition),
-        words: 1 + definition.accesses.iter().map(|access| access.form.words()).sum::<usize>(),
+        words: 1 + definition.accesses.iter().map(DefinedAccess::words).sum::<usize>(),
         repeated: 0,
         definition,
     });
