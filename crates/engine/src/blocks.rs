@@ -10,6 +10,7 @@ use crate::patch;
 use crate::restore::Patch;
 use crate::system;
 use crate::translate::{Task, Translated, Ways, translate};
+use crate::within::Functions;
 use lineup_recording::native::{Definition, note, sieve};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,6 +50,8 @@ pub(crate) struct Blocks {
     pub(crate) cache: Cache,
     blocks: BTreeMap<u64, Block>,
     pub(crate) links: Vec<u64>,
+    /// Those of them that lead past an entry.
+    past: Set,
     /// Other blocks of code that the program has changed, as it was at other times.
     versions: Map<Vec<Block>>,
     /// Addresses of blocks in the program, by where they begin in the cache.
@@ -60,6 +63,8 @@ pub(crate) struct Blocks {
     pub(crate) entries: Set,
     /// Instructions that a jump stands in place of, and where they are now.
     pub(crate) moved: Map<u64>,
+    /// Functions that jump to each other without a call.
+    pub(crate) within: Functions,
     /// What stood where code is patched.
     pub(crate) patches: Vec<Patch>,
     mappings: Vec<Mapping>,
@@ -76,12 +81,14 @@ impl Blocks {
             blocks: BTreeMap::new(),
             versions: Map::default(),
             links: Vec::new(),
+            past: Set::default(),
             places: BTreeMap::new(),
             leaves: Map::default(),
             ways_in: Map::default(),
             calls: Map::default(),
             entries: Set::default(),
             moved: Map::default(),
+            within: Functions::default(),
             patches: Vec::new(),
             mappings: Vec::new(),
             near: Vec::new(),
@@ -111,6 +118,12 @@ impl Blocks {
         // SAFETY: mapped readable, as the kernel has just told or told before; programs that unmap code that they run
         // in a recorded call would have to be in it.
         let mut bytes = unsafe { std::slice::from_raw_parts(pc as *const u8, length) }.to_vec();
+        self.unpatch(pc, &mut bytes);
+        Some((bytes, true))
+    }
+
+    /// The code from `pc` on as it was before it was patched.
+    pub(crate) fn unpatch(&self, pc: u64, bytes: &mut [u8]) {
         for patch in &self.patches {
             for (offset, byte) in patch.original.iter().enumerate() {
                 let place = (patch.pc + offset as u64).wrapping_sub(pc) as usize;
@@ -119,7 +132,6 @@ impl Blocks {
                 }
             }
         }
-        Some((bytes, true))
     }
 
     /// The block at an address, made when there is none; `None` when it cannot be.
@@ -145,6 +157,15 @@ impl Blocks {
         let block = self.make(engine, pc)?;
         self.versions.entry(pc).or_default().push(block.clone());
         Some(block)
+    }
+
+    /// Where a link leads that leads to a block: past what notes that an entry was reached, where none was.
+    pub(crate) fn follow(&mut self, link: u64, block: &Block) -> u64 {
+        let hole = link.checked_sub(1).and_then(|link| self.links.get(link as usize).copied());
+        let Some(hole) = hole else { return block.start };
+        let to = if self.past.contains(&hole) { block.body } else { block.start };
+        self.cache.link(hole, to);
+        to
     }
 
     /// Makes a block.
@@ -177,7 +198,13 @@ impl Blocks {
             engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
             return None;
         };
-        self.links.extend(translated.links.iter().map(|link| start + link.hole as u64));
+        for link in &translated.links {
+            let hole = start + link.hole as u64;
+            self.links.push(hole);
+            if self.within.jumps_within(&translated.definition, link.target) {
+                self.past.insert(hole);
+            }
+        }
         if let Some(ways) = translated.system_call {
             let next = pc + translated.definition.code.len() as u64;
             self.calls.insert(next, ways.map(|place| start + place as u64));
@@ -264,6 +291,7 @@ impl Blocks {
         }
         self.entries.retain(|pc| !range.contains(pc));
         self.moved.retain(|pc, _| !range.contains(pc));
+        self.within.forget(range);
         self.patches.retain(|patch| !range.contains(&patch.pc));
         engine.shared.forget_entries(range);
     }

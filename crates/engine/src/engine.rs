@@ -148,22 +148,19 @@ impl Engine {
         let signals = system::block_signals();
         let found = self.code.with(|code| {
             let block = code.block(self, pc)?;
-            if let Some(hole) = link.checked_sub(1).and_then(|link| code.links.get(link as usize).copied()) {
-                code.cache.link(hole, block.start);
-            }
-            Some(block)
+            Some(code.follow(link, &block))
         });
         system::restore_signals(signals);
-        let Some(block) = found else { return self.lose(slots, pc) };
+        let Some(start) = found else { return self.lose(slots, pc) };
         if link == 0 && slots.reason == reason::GO {
             let place = slots.table + (pc & 0xffff) * 16;
             // SAFETY: within this thread's own table.
             unsafe {
                 (place as *mut u64).write(pc.wrapping_neg());
-                (place as *mut u64).add(1).write(block.start);
+                (place as *mut u64).add(1).write(start);
             }
         }
-        block.start
+        start
     }
 
     /// Where a block goes on when it has handed over before anything of it was done. The program may have changed its code.

@@ -48,6 +48,7 @@ mod system;
 mod threads;
 mod trials;
 mod uses;
+mod within;
 
 /// Nothing here takes memory from the program's allocator. Miri knows no system calls made by hand, and uses its own.
 #[cfg_attr(not(miri), global_allocator)]

@@ -7,7 +7,7 @@ use crate::lock::Lock;
 use crate::maps;
 use crate::restore::Patch;
 use crate::system::{self, File};
-use crate::{attach, calls, choosers, ends, processes, signals};
+use crate::{attach, calls, choosers, ends, processes, signals, within};
 use iced_x86::{BlockEncoder, BlockEncoderOptions, InstructionBlock};
 use lineup_recording::native::{Refusal, entry, state, timed, word};
 use std::ops::Range;
@@ -102,6 +102,7 @@ pub(crate) fn all(engine: &Engine) {
         };
         shared.entry(number, entry::ANSWER).store(answer, Ordering::Release);
     }
+    within::all(engine, &memory, &mut near);
     engine.code.with(|code| code.near = near);
 }
 

@@ -50,6 +50,10 @@ pub struct Thread<Own = ()> {
     pub last: Option<&'static Block>,
     /// Calls seen that have not returned, outermost first: kept where every block is watched, else only the last.
     sites: Vec<(CallSite, &'static Block)>,
+    /// Counts how often calls were seen to begin and to return.
+    site_changes: u64,
+    /// The region that was reached last outside of recorded calls, and what `site_changes` was then.
+    reached: Option<(u16, u64)>,
     /// The blocks left waiting by signal handlers that interrupted a recorded call.
     handlers: Vec<Option<&'static Block>>,
     open: Vec<OpenCall>,
@@ -116,6 +120,8 @@ impl<Own> Thread<Own> {
             tracker: Tracker::new(manner.uses_slots),
             last: None,
             sites: Vec::new(),
+            site_changes: 0,
+            reached: None,
             handlers: Vec::new(),
             open: Vec::new(),
             open_kept: 0,
@@ -174,6 +180,7 @@ impl<Own> Thread<Own> {
 
     /// A call instruction was executed.
     pub fn push_site(&mut self, site: CallSite, block: &'static Block) {
+        self.site_changes += 1;
         if !self.manner.keeps_all_sites {
             self.sites.clear();
         }
@@ -192,6 +199,7 @@ impl<Own> Thread<Own> {
 
     /// A return instruction loaded from `slot` (x86), or control came back to `return_pc` (Arm).
     pub fn pop_site(&mut self, slot: Option<u64>, return_pc: Option<u64>) {
+        self.site_changes += 1;
         let matches = |site: &CallSite| match slot {
             Some(slot) => site.slot == Some(slot),
             None => Some(site.return_pc) == return_pc,
@@ -201,6 +209,13 @@ impl<Own> Thread<Own> {
         if let Some(above) = near.filter(|_| self.manner.keeps_all_sites) {
             self.sites.truncate(self.sites.len() - above - 1);
         }
+    }
+
+    /// Whether the call that leads to a region's entry, outside of recorded calls, has led to one of the same region before:
+    /// then control jumped there, as from a function's beginning to the rest of it.
+    pub fn was_reached(&mut self, region: u16) -> bool {
+        let now = (region, self.site_changes);
+        !self.is_recording() && self.reached.replace(now) == Some(now)
     }
 
     /// A block begins. Control came from [`Thread::last`] when `is_next`; else blocks ran in between that have no

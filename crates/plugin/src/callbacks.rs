@@ -258,6 +258,9 @@ impl Recorder {
         if let Some((_, block)) = site {
             self.mark(block, BlockRoles::APPROACH);
         }
+        if site.is_some_and(|(site, _)| site.slot.is_some()) && thread.was_reached(region) {
+            return;
+        }
         thread.enter(region, site.map(|(site, _)| site), || self.admit(region));
     }
 

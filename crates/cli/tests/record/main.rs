@@ -19,6 +19,7 @@ mod equal;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod gathers;
+#[cfg(target_arch = "x86_64")]
 mod generated;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
@@ -32,6 +33,8 @@ mod sequences;
 mod several;
 #[path = "../small_folder/mod.rs"]
 mod small_folder;
+#[cfg(target_arch = "x86_64")]
+mod split;
 #[cfg(target_arch = "x86_64")]
 mod started;
 mod thread_local;
