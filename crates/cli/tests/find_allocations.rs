@@ -239,3 +239,48 @@ fn what_code_allocates_that_changes_between_is_counted_and_that_code_runs_as_it_
         (101..=150).sum::<u64>() as f64
     );
 }
+
+/// A program whose allocator changes no vector register, as one may that the compiler knows: what the registers hold, up to
+/// their upper ends, is there after each call.
+const VECTORS: &str = r#"
+#include <immintrin.h>
+#include <stdio.h>
+#include <string.h>
+static char heap[1 << 20] __attribute__((aligned(64)));
+static unsigned long used;
+__attribute__((noinline, target("general-regs-only"))) void *malloc(unsigned long size) { void *one = heap + used; used = (used + size + 63) % (sizeof heap / 2) & -64ul; return one; }
+__attribute__((noinline, target("general-regs-only"))) void free(void *one) { (void)one; }
+static unsigned char before[32][64] __attribute__((aligned(64))), after[32][64] __attribute__((aligned(64)));
+#define EACH(do) do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11) do(12) do(13) do(14) do(15)
+#define HIGH(do) do(16) do(17) do(18) do(19) do(20) do(21) do(22) do(23) do(24) do(25) do(26) do(27) do(28) do(29) do(30) do(31)
+#define GET_YMM(n) "vmovdqu 64*" #n "(%0), %%ymm" #n "\n"
+#define PUT_YMM(n) "vmovdqu %%ymm" #n ", 64*" #n "(%1)\n"
+#define GET_ZMM(n) "vmovdqu64 64*" #n "(%0), %%zmm" #n "\n"
+#define PUT_ZMM(n) "vmovdqu64 %%zmm" #n ", 64*" #n "(%1)\n"
+#define ROUND(get, put) __asm__ volatile(get "push %0\npush %1\nsub $128, %%rsp\nmov $48, %%edi\ncall malloc\nmov %%rax, %%rdi\ncall free\nadd $128, %%rsp\npop %1\npop %0\n" put \
+    : "+b"(from), "+r"(to) : : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc", "memory")
+int main(void) {
+    unsigned long changed = 0;
+    int wide = __builtin_cpu_supports("avx512f"), some = __builtin_cpu_supports("avx");
+    unsigned long bytes = wide ? 64 : 32, registers = wide ? 32 : some ? 16 : 0;
+    for (unsigned round = 0; round < 3000; round++) {
+        for (unsigned at = 0; at < sizeof before; at++) ((unsigned char *)before)[at] = (unsigned char)(at * 7 + round * 13 + 1);
+        register unsigned char *from __asm__("rbx") = before[0];
+        register unsigned char *to __asm__("r12") = after[0];
+        if (wide) ROUND(EACH(GET_ZMM) HIGH(GET_ZMM), EACH(PUT_ZMM) HIGH(PUT_ZMM));
+        else if (some) ROUND(EACH(GET_YMM), EACH(PUT_YMM));
+        for (unsigned one = 0; one < registers; one++) changed += memcmp(before[one], after[one], bytes) != 0;
+    }
+    printf("%lu changed\n", changed);
+    return changed != 0;
+}
+"#;
+
+#[test]
+fn what_vector_registers_hold_stays_there_while_an_allocation_is_noted() {
+    let place = Place::new(VECTORS, &["-fno-builtin", "-fcf-protection=none"]);
+    let found = found(&place, &[]);
+    let objects: f64 =
+        found["allocation_sites"].as_array().expect("sites").iter().map(|one| number(one, "/objects")).sum();
+    assert!((3000.0..3100.0).contains(&objects), "{}", found["allocation_sites"]);
+}

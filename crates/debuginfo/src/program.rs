@@ -51,6 +51,7 @@ pub struct FoundFunction {
 pub(crate) struct Lazy {
     catalogs: Vec<OnceLock<Catalog>>,
     lines: Vec<OnceLock<Lines>>,
+    has_types: Vec<OnceLock<Option<bool>>>,
     code_ranges: OnceLock<Vec<(Range<u64>, u32)>>,
     globals: OnceLock<Vec<Variable>>,
 }
@@ -60,6 +61,7 @@ impl Lazy {
         Lazy {
             catalogs: (0..units).map(|_| OnceLock::new()).collect(),
             lines: (0..units).map(|_| OnceLock::new()).collect(),
+            has_types: (0..units).map(|_| OnceLock::new()).collect(),
             ..Lazy::default()
         }
     }
@@ -106,8 +108,11 @@ impl DebugInfo {
         if self.described.is_some() {
             return Some(true);
         }
-        let view = self.store.view();
-        self.units_at(pc).filter_map(|unit| view.has_types(unit)).reduce(|any, one| any || one)
+        let has_types = |unit: u32| {
+            let slot = self.lazy.has_types.get(unit as usize)?;
+            *slot.get_or_init(|| self.store.view().has_types(unit))
+        };
+        self.units_at(pc).filter_map(has_types).reduce(|any, one| any || one)
     }
 
     /// The functions whose code covers any of the link addresses, in full detail, by entry. Addresses

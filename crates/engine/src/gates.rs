@@ -69,6 +69,9 @@ const PUSHED: [u8; 15] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 const VECTOR_STATE: u32 = 0xff;
 /// Bytes of that state, rounded up.
 pub(crate) const VECTOR_BYTES: usize = 4096;
+/// Behind that state, where the lower parts of the first sixteen registers are kept while the engine notes an allocation.
+const LOWER_PARTS: i32 = 3072;
+const _: () = assert!(LOWER_PARTS as usize + 16 * 16 <= VECTOR_BYTES);
 
 /// What an entry's code needs to know of it.
 #[repr(C)]
@@ -102,10 +105,41 @@ fn vectors(code: &mut Code, instruction: &[u8]) {
     code.put(instruction);
 }
 
+/// Keeps the lower parts of the first sixteen vector registers, or puts them back.
+fn lower_parts(code: &mut Code, opcode: u8) {
+    for register in 0..16u8 {
+        if register >= 8 {
+            code.put(&[0x44]);
+        }
+        code.put(&[0x0f, opcode, 0x83 | (register & 7) << 3]); // movaps [rbx + distance], xmm, or the other way
+        code.put(&(LOWER_PARTS + 16 * i32::from(register)).to_le_bytes());
+    }
+}
+
+/// One of two pieces of code, by whether an allocator hands over.
+fn by_reason(
+    code: &mut Code,
+    slots: i32,
+    of_allocation: impl FnOnce(&mut Code),
+    other: impl FnOnce(&mut Code),
+) {
+    compare_slot_with(code, slots, at!(reason), reason::ALLOCATION as u8);
+    let differs = code.jump_short(&[0x75]);
+    of_allocation(code);
+    let over = code.jump_short(&[0xeb]);
+    code.land_short(differs);
+    other(code);
+    code.land_short(over);
+}
+
 pub(crate) fn compare_slot(code: &mut Code, slots: i32, distance: i32) {
-    code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[slot], 0
+    compare_slot_with(code, slots, distance, 0);
+}
+
+fn compare_slot_with(code: &mut Code, slots: i32, distance: i32, value: u8) {
+    code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[slot], value
     code.put(&(slots + distance).to_le_bytes());
-    code.put(&[0]);
+    code.put(&[value]);
 }
 
 /// The registers that [`unmask`] keeps, in the order of `kept`: what a system call takes and changes.
@@ -210,7 +244,13 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.put(&[0x9c]); // pushfq
     code.move_register(Gpr(7), RSP);
     code.load_slot(Gpr(3), slot(at!(vectors)));
-    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x23]); // xsave64 [rbx]
+    // Allocators are called often. What notes that is compiled without AVX, and copies by itself, so that it changes nothing
+    // but the lower parts of sixteen registers: all others stay as they are.
+    let (keep, keep_all): (fn(&mut Code), fn(&mut Code)) = (
+        |code| lower_parts(code, 0x29),
+        |code| vectors(code, &[0x48, 0x0f, 0xae, 0x23]), // xsave64 [rbx]
+    );
+    by_reason(&mut code, places.slots, keep, keep_all);
     code.put(&[0xfc]); // cld
     code.move_value(RAX, places.engine);
     code.put(&[0xff, 0xd0]); // call rax
@@ -222,7 +262,11 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.move_value(RAX, unmask);
     code.store_slot(slot(at!(resume)), RAX);
     code.land_short(none);
-    vectors(&mut code, &[0x48, 0x0f, 0xae, 0x2b]); // xrstor64 [rbx]
+    let (put_back, put_all_back): (fn(&mut Code), fn(&mut Code)) = (
+        |code| lower_parts(code, 0x28),
+        |code| vectors(code, &[0x48, 0x0f, 0xae, 0x2b]), // xrstor64 [rbx]
+    );
+    by_reason(&mut code, places.slots, put_back, put_all_back);
     code.put(&[0x9d]); // popfq
     for register in PUSHED.iter().rev() {
         code.put(&[0x40 | register >> 3, 0x58 | register & 7]); // pop

@@ -26,6 +26,8 @@ mod budget;
 mod cache;
 mod calls;
 mod choosers;
+#[cfg(not(miri))]
+mod copies;
 mod displaced;
 mod ends;
 mod engine;

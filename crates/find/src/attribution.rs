@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
-use lineup_recording::{Latency, Misses, WindowStep};
+use lineup_recording::{Latency, Misses, ProfileInstruction, WindowStep};
 use std::collections::BTreeMap;
 
 /// Accesses and their misses, where shares of counts are added up.
@@ -60,6 +60,9 @@ impl Observed {
         }
     }
 }
+
+/// Accesses that miss nothing, and that no window has, are not named up to this share of all.
+const NOT_LOOKED_AT: f64 = 0.0005;
 
 /// An address in no file.
 const NOWHERE: u64 = u64::MAX;
@@ -119,15 +122,15 @@ impl Attribution {
         let mut owners: HashMap<(Owner, FunctionNumber), Tally> = HashMap::default();
         let mut spots_in: BTreeMap<(u32, FunctionNumber), Tally> = BTreeMap::new();
         let mut sites: BTreeMap<(u32, Owner), Tally> = BTreeMap::new();
+        let seldom = seldom(recorded, observed);
         for counts in &recorded.instructions {
             let function = functions.number(counts.pc);
-            let sides = [
-                (false, counts.loads, counts.load_misses, counts.load_address),
-                (true, counts.stores, counts.store_misses, counts.store_address),
-            ];
-            for (is_store, accesses, misses, address) in sides.into_iter().filter(|side| side.1 > 0) {
+            for Side { is_store, accesses, misses, address } in sides(counts) {
                 for ((spot, site), tally) in match observed.0.get(&(counts.pc, is_store)) {
                     Some(seen) => divide(seen, accesses, misses, latency),
+                    None if misses == Misses::default() && accesses <= seldom => {
+                        vec![((naming.unnamed(), 0), whole(accesses, misses))]
+                    }
                     None => {
                         let spot = naming.by_code(counts.pc, is_store, address)?;
                         vec![((spot, 0), whole(accesses, misses))]
@@ -150,6 +153,45 @@ impl Attribution {
     pub(crate) fn function_of(&self, pc: u64) -> Option<&FunctionCounts> {
         self.functions.get(*self.by_pc.get(&pc)?)
     }
+}
+
+/// What an instruction loaded, or stored.
+struct Side {
+    is_store: bool,
+    accesses: u64,
+    misses: Misses,
+    /// The last that missed.
+    address: u64,
+}
+
+/// What an instruction did, of loads and stores those that it has.
+fn sides(counts: &ProfileInstruction) -> impl Iterator<Item = Side> {
+    let ProfileInstruction { loads, load_misses, load_address, .. } = *counts;
+    let ProfileInstruction { stores, store_misses, store_address, .. } = *counts;
+    let both = [
+        Side { is_store: false, accesses: loads, misses: load_misses, address: load_address },
+        Side { is_store: true, accesses: stores, misses: store_misses, address: store_address },
+    ];
+    both.into_iter().filter(|side| side.accesses > 0)
+}
+
+/// How often an instruction accesses memory, at most, that is not looked at when it missed nothing and no window has it:
+/// to say what it accesses its whole function would have to be analysed. All of those together make a share of
+/// [`NOT_LOOKED_AT`] of all accesses, at most.
+fn seldom(recorded: &Recorded, observed: &Observed) -> u64 {
+    let all = recorded.instructions.iter().map(|counts| counts.loads + counts.stores).sum::<u64>();
+    let mut counted: BTreeMap<u64, u64> = BTreeMap::new();
+    for counts in &recorded.instructions {
+        let unseen = |side: &Side| {
+            side.misses == Misses::default() && !observed.0.contains_key(&(counts.pc, side.is_store))
+        };
+        for side in sides(counts).filter(unseen) {
+            *counted.entry(side.accesses).or_default() += side.accesses;
+        }
+    }
+    let mut left = (all as f64 * NOT_LOOKED_AT) as u64;
+    let mut fits = |sum: u64| left.checked_sub(sum).map(|rest| left = rest).is_some();
+    counted.into_iter().take_while(|(_, sum)| fits(*sum)).last().map_or(0, |(accesses, _)| accesses)
 }
 
 fn whole(accesses: u64, misses: Misses) -> Tally {

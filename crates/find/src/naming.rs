@@ -81,6 +81,11 @@ impl<'a> Naming<'a> {
         number
     }
 
+    /// The spot of what has no name.
+    pub(crate) fn unnamed(&mut self) -> u32 {
+        self.number(Spot::UNNAMED)
+    }
+
     /// The spot that the code tells of an instruction of which no window has an access, and the address of one that missed.
     pub(crate) fn by_code(&mut self, pc: u64, is_store: bool, address: u64) -> Result<u32, FindError> {
         let access = Access { pc, address, size_bytes: 1, kind: kind(is_store), value: None };

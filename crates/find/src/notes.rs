@@ -16,12 +16,15 @@ impl Work<'_, '_> {
     pub(crate) fn notes(&self, all_cycles: f64) -> Vec<String> {
         let mut lacking: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for run in &self.recorded.runs {
+            let [loads, stores] = [run.load_misses, run.store_misses];
+            let of_data = cycles(loads, self.options.latency) + cycles(stores, self.options.latency);
+            if of_data == 0 {
+                continue;
+            }
             let image = self.recorded.images.iter().rfind(|image| image.contains(run.pc));
             let lack = self.naming.namer.lack_at(run.pc).map(|lack| lack.advice());
             if let (Some(image), Some(lack)) = (image, lack) {
-                let of_data = cycles(run.load_misses, self.options.latency);
-                *lacking.entry((&image.path, lack)).or_default() +=
-                    of_data + cycles(run.store_misses, self.options.latency);
+                *lacking.entry((&image.path, lack)).or_default() += of_data;
             }
         }
         let share = |cycles: u64| cycles as f64 / all_cycles;
