@@ -4,8 +4,8 @@
 use std::arch::global_asm;
 
 // What the compiler calls where it copies, moves, fills and compares. By the ABI: destination in `rdi`, source in `rsi`, or the
-// byte, and how many in `rdx`; the destination is returned, or how the bytes compare. `rax`, `rcx`, `rdx`, `rsi`, `rdi` and `r8`
-// may be changed.
+// byte, and how many in `rdx`; the destination is returned, or how the bytes compare. `rax`, `rcx`, `rdx`, `rsi`, `rdi`, `r8`
+// and `xmm0` may be changed.
 global_asm!(
     ".pushsection .text",
     ".globl memcpy, memmove, memset, memcmp, bcmp",
@@ -43,6 +43,15 @@ global_asm!(
     "mov rax, rdi",
     "cmp rdx, 256",
     "ja 4f",
+    "6:",
+    "cmp rdx, 16",
+    "jb 2f",
+    "movups xmm0, xmmword ptr [rsi]",
+    "movups xmmword ptr [rdi], xmm0",
+    "add rsi, 16",
+    "add rdi, 16",
+    "sub rdx, 16",
+    "jmp 6b",
     "2:",
     "cmp rdx, 8",
     "jb 3f",
