@@ -246,11 +246,12 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.load_slot(Gpr(3), slot(at!(vectors)));
     // Allocators are called often. What notes that is compiled without AVX, and copies by itself, so that it changes nothing
     // but the lower parts of sixteen registers: all others stay as they are.
-    let (keep, keep_all): (fn(&mut Code), fn(&mut Code)) = (
+    by_reason(
+        &mut code,
+        places.slots,
         |code| lower_parts(code, 0x29),
         |code| vectors(code, &[0x48, 0x0f, 0xae, 0x23]), // xsave64 [rbx]
     );
-    by_reason(&mut code, places.slots, keep, keep_all);
     code.put(&[0xfc]); // cld
     code.move_value(RAX, places.engine);
     code.put(&[0xff, 0xd0]); // call rax
@@ -262,11 +263,12 @@ pub(crate) fn gate(places: &Places, unmask: u64) -> (Vec<u8>, usize) {
     code.move_value(RAX, unmask);
     code.store_slot(slot(at!(resume)), RAX);
     code.land_short(none);
-    let (put_back, put_all_back): (fn(&mut Code), fn(&mut Code)) = (
+    by_reason(
+        &mut code,
+        places.slots,
         |code| lower_parts(code, 0x28),
         |code| vectors(code, &[0x48, 0x0f, 0xae, 0x2b]), // xrstor64 [rbx]
     );
-    by_reason(&mut code, places.slots, put_back, put_all_back);
     code.put(&[0x9d]); // popfq
     for register in PUSHED.iter().rev() {
         code.put(&[0x40 | register >> 3, 0x58 | register & 7]); // pop
