@@ -20,6 +20,7 @@ mod slots;
 pub mod translate;
 
 mod allocations;
+mod alone;
 mod attach;
 mod blocks;
 mod budget;

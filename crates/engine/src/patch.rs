@@ -151,6 +151,7 @@ pub(crate) fn system_calls(engine: &Engine) {
         (libc::SYS_mmap, calls::map_from_site as *const () as u64, false),
         (libc::SYS_munmap, calls::unmap_from_site as *const () as u64, false),
         (libc::SYS_clone, processes::before_clone as *const () as u64, true),
+        (libc::SYS_fork, processes::before_fork as *const () as u64, true),
         (libc::SYS_execve, processes::before_exec as *const () as u64, true),
         (libc::SYS_execveat, processes::before_exec_at as *const () as u64, true),
     ];

@@ -54,6 +54,15 @@ pub(crate) unsafe extern "C" fn before_clone(registers: *mut Registers) {
     unsafe { before(registers, libc::SYS_clone) };
 }
 
+/// As [`before_clone`], by the older call.
+///
+/// # Safety
+/// As for [`before_clone`].
+pub(crate) unsafe extern "C" fn before_fork(registers: *mut Registers) {
+    // SAFETY: the caller's promise.
+    unsafe { before(registers, libc::SYS_fork) };
+}
+
 /// Before the C library replaces the program.
 ///
 /// # Safety

@@ -1,6 +1,7 @@
 //! The engine's side of the memory that it shares with the command, see [`lineup_recording::native`].
 
 use crate::allocations::rule_at;
+use crate::alone;
 use crate::system::{self, File};
 use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::timed::trial;
@@ -354,7 +355,10 @@ impl Shared {
             if self.word(word::STATE).load(Ordering::Acquire) == state::ANSWERED {
                 return true;
             }
-            if !self.is_read() {
+            // Whoever brought the engine there ends the program, once it has come back.
+            let is_refused =
+                alone::is_alone() && self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED;
+            if is_refused || !self.is_read() {
                 return false;
             }
             system::sleep_ns(ROUND_NS);
@@ -421,8 +425,11 @@ impl Shared {
         refuses
     }
 
-    /// The engine gives up, and says why.
+    /// The engine gives up, and says why, unless the command has already refused.
     pub(crate) fn give_up(&self, why: &str) {
+        if self.word(word::STATE).load(Ordering::Acquire) == state::REFUSED {
+            return;
+        }
         self.note(why);
         self.word(word::STATE).store(state::GAVE_UP, Ordering::Release);
     }

@@ -4,6 +4,7 @@
 //! they were; return addresses stay where they are. A call inside a call of the same region is counted and not timed. One
 //! that was left by an exception or a jump is found out by the next: the stack pointer then lies no lower.
 
+use crate::alone::Owned;
 use crate::assembly::{Address, Code, Gpr, RAX, RCX, RSP};
 use crate::engine::{self, Engine};
 use crate::gates::{self, Registers};
@@ -213,6 +214,9 @@ fn knows_processor() -> bool {
     std::arch::x86_64::__cpuid(0x8000_0001).edx & 1 << 27 != 0
 }
 
+/// Tables of threads whose end nobody tells.
+static TABLES: Owned<u64> = Owned::new();
+
 /// A thread's first call that is timed: gives it a table.
 ///
 /// # Safety
@@ -222,9 +226,13 @@ unsafe extern "C" fn first_call(_registers: *mut Registers) {
     let blocked = system::block_signals();
     // SAFETY: this thread's own.
     let slots = unsafe { &mut *gates::slots() };
+    while let Some(table) = TABLES.take() {
+        give_back(engine, table);
+    }
     match engine.shared.take_table() {
         Some((number, table)) => {
             trials::begin(engine, number, table);
+            TABLES.keep(table as u64);
             slots.times = table as u64;
             // SAFETY: as in the recording of calls.
             unsafe { libc::pthread_setspecific(engine.thread_key, table.cast()) };
@@ -244,8 +252,12 @@ pub(crate) unsafe extern "C" fn end_thread(table: *mut libc::c_void) {
     let slots = unsafe { &mut *gates::slots() };
     slots.times = 0;
     slots.own.timed = [[0; 2]; timed::REGIONS];
-    trials::end(table.cast());
-    engine.shared.leave_table(table as u64);
+    give_back(engine, table as u64);
+}
+
+fn give_back(engine: &Engine, table: u64) {
+    trials::end(table as *mut u8);
+    engine.shared.leave_table(table);
 }
 
 /// Before the first call can be made. False when there is no memory.

@@ -36,7 +36,6 @@ extern "C" fn construct(_count: c_int, _arguments: *const *const c_char, environ
     // What follows runs in the cache, where nothing of the engine's own may be held or given back: so all of that is over.
     // SAFETY: the loader passes the environment: strings, and null at the end.
     if let Some(begins_here) = unsafe { start(environment) } {
-        FIRST_LOCK.store(1, Ordering::Relaxed);
         // SAFETY: made for this, by `gates::begin_here`: takes nothing, and changes what a function may.
         let begins_here: extern "C" fn() = unsafe { std::mem::transmute(begins_here as *const ()) };
         begins_here();
@@ -83,10 +82,17 @@ unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
 /// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into the
 /// cache.
 fn from_the_start(shared: Shared) -> Option<u64> {
-    let engine = prepare(shared).filter(|engine| !engine.shared.refuses())?;
+    begin_first(prepare(shared).filter(|engine| !engine.shared.refuses())?)
+}
+
+/// Calls are recorded, or timed, from now on, in a process that has one thread. As [`from_the_start`].
+pub(crate) fn begin_first(engine: &Engine) -> Option<u64> {
     patch::system_calls(engine);
     begin(engine);
-    engine.whole.as_ref().map(|whole| whole.begins_here)
+    let whole = engine.whole.as_ref()?;
+    // The thread goes into the cache on the first stack.
+    FIRST_LOCK.store(1, Ordering::Relaxed);
+    Some(whole.begins_here)
 }
 
 /// Calls are recorded, or timed, from now on.

@@ -1,6 +1,7 @@
 //! What the engine keeps of each thread of the program.
 
 use crate::allocations::Allocations;
+use crate::alone::Owned;
 use crate::budget::Taken;
 use crate::engine::{self, Engine, Whole};
 use crate::gates;
@@ -13,6 +14,9 @@ use std::sync::atomic::Ordering;
 /// Places of indirect jumps that a thread keeps: by the lower 16 bits of their address, two words each.
 const TABLE_BYTES: usize = (1 << 16) * 16;
 const STACK_BYTES: usize = 1 << 18;
+
+/// What threads have whose end nobody tells.
+static OWNED: Owned<ThreadMemory> = Owned::new();
 
 /// What a thread had, which another may have when it is gone.
 pub(crate) struct Retired {
@@ -83,7 +87,11 @@ impl Engine {
             let (stack, table) = (system::memory(STACK_BYTES)?, system::memory(TABLE_BYTES)?);
             Some(ThreadMemory { stack: stack as usize, table: table as usize, sieve })
         };
-        let Some(whole) = &self.whole else { return fresh(None) };
+        let Some(whole) = &self.whole else {
+            let memory = OWNED.take().or_else(|| fresh(None))?;
+            OWNED.keep(memory);
+            return Some(memory);
+        };
         if let Some(retired) = whole.take_retired() {
             return Some(retired.memory);
         }

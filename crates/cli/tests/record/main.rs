@@ -23,6 +23,7 @@ mod gathers;
 mod generated;
 #[cfg(target_arch = "x86_64")]
 mod hot_paths;
+mod injected;
 mod interventions;
 #[cfg(target_arch = "x86_64")]
 mod native;

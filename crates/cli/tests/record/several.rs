@@ -29,7 +29,7 @@ int main(void) {
 #[test]
 fn every_threads_calls_are_its_own() {
     for machine in MACHINES {
-        let recorded = c(machine, THREADS, &["-static"]).record(&["--region", "region"]);
+        let recorded = c(machine, THREADS, &["-static"]).record(&["--region", "region", "--engine", "qemu"]);
         let cell = recorded.value("cell");
         let mut calls: BTreeMap<u32, usize> = BTreeMap::new();
         for (index, call) in recorded.calls().iter().enumerate() {
@@ -227,7 +227,7 @@ int main(void) {
 fn ways_that_the_first_run_did_not_go_are_recorded_in_a_third() {
     for machine in MACHINES {
         let program = c(machine, FICKLE, &["-static"]);
-        let arguments = ["--region", "region", "--json", "--", "./program"];
+        let arguments = ["--engine", "qemu", "--region", "region", "--json", "--", "./program"];
         let output = lineup_record(program.folder.path(), &arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

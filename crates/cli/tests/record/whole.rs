@@ -29,7 +29,7 @@ pub(crate) fn by_address(recorded: &Recorded, range: Range<u64>) -> BTreeMap<u64
     places
 }
 
-fn whole(program: &Program, engine: &str, more: &[&str]) -> Recorded {
+pub(crate) fn whole(program: &Program, engine: &str, more: &[&str]) -> Recorded {
     let options = ["--whole-program", "--engine", engine, "--env", SAME_LIBRARY];
     let caches = ["--cache", "l1i=4K,2,64", "--cache", "l1d=4K,2,64", "--cache", "l2=64K,8,64"];
     program.record(&[&options[..], &caches, more].concat())

@@ -44,6 +44,9 @@ use whole_program::Counter;
 /// The file name of the engine.
 const ENGINE: &str = "liblineup_engine.so";
 
+/// What the Go linker writes into each program.
+const GO_PROGRAM: &[u8] = b"\xff Go buildinf:";
+
 /// What recordings say of what made them.
 pub(super) const NAME: &str = "native engine";
 
@@ -54,7 +57,12 @@ pub(super) fn is_for(abi: Abi, mode: Mode) -> bool {
     abi.machine.is_host() && abi.machine == Machine::X86_64 && can
 }
 
-/// Why a program cannot load the engine; `None` when it can.
+/// Whether the program is linked statically: it loads no library, and the engine is brought to it.
+fn is_static(subject: &Subject) -> bool {
+    companions::read(subject.program()).is_ok_and(|bytes| !names_loader(&bytes))
+}
+
+/// Why the engine cannot be in a program; `None` when it can.
 fn unfit(subject: &Subject) -> Option<String> {
     let program = subject.program();
     if rights::note(program).is_some() {
@@ -64,8 +72,17 @@ fn unfit(subject: &Subject) -> Option<String> {
         ));
     }
     let bytes = companions::read(program).ok()?;
-    (!names_loader(&bytes))
-        .then(|| format!("{} is linked statically, and loads no library", program.display()))
+    if names_loader(&bytes) {
+        return None;
+    }
+    let why = if subject.is_started_by_another() {
+        "is started by another program, so that the engine cannot be brought to it"
+    } else if memchr::memmem::find(&bytes, GO_PROGRAM).is_some() {
+        "is written in Go, whose threads have no room for the engine's words"
+    } else {
+        return None;
+    };
+    Some(format!("{} is linked statically, and {why}", program.display()))
 }
 
 /// The engine's file. What cannot work is found out now.
@@ -203,6 +220,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     // Files that are mapped later may have allocators, and callers of them.
     memory.set(word::LOOKS_FOR_MORE, u64::from(task.plan.window_bytes > 0));
     let mut counter = Counter::new(&memory, task.plan, task.output)?;
+    counter.is_static = is_static(task.subject);
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();
     let follow = &mut |is_over: &_| counter.follow(is_over);
@@ -244,8 +262,8 @@ impl Task<'_> {
             return Ok(());
         }
         refuse(format!(
-            "{} did not load the native engine: it was not started, is linked statically, gains rights when it starts, \
-             or the engine's library beside lineup was built from other sources than lineup",
+            "{} did not load the native engine: it was not started, gains rights when it starts, or the engine's library \
+             beside lineup was built from other sources than lineup",
             self.subject.program().display()
         ))
     }

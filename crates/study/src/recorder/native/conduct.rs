@@ -1,9 +1,9 @@
 //! Running a program with the engine in it, or bringing the engine to one that runs.
 
-use super::attach::Attached;
+use super::attach::{Attached, Starting};
 use super::followers::Followers;
 use super::memory::Memory;
-use super::{RecordRequest, Subject};
+use super::{RecordRequest, Subject, is_static};
 use crate::error::{Doing, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::process::{Finished, Waiting};
@@ -12,9 +12,11 @@ use lineup_prove::output::Output;
 use lineup_prove::run::{Ending, Usage};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, state, word};
 use lineup_recording::plan::Plan;
+use rustix::process::Pid;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, mpsc};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often a process is looked at that is attached to: ever less often, up to that.
@@ -67,13 +69,15 @@ impl Task<'_> {
     ) -> Result<(Result<Finished>, Result<()>)> {
         let waiting = Waiting::start(&self.run(memory)?, self.request.streams, interrupts)?;
         let is_over = AtomicBool::new(false);
-        Ok(std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let following = scope.spawn(|| {
                 let followed = follow(&is_over);
                 // Whoever would write more goes on without.
                 memory.set(word::IS_GONE, 1);
                 followed
             });
+            let bringing =
+                is_static(self.subject).then(|| bring(scope, (self.engine, memory), waiting.pid()));
             let finished = match self.request.stop_after {
                 Some(calls) => waiting.run_until(&|| is_refused() || self.is_enough(calls, made)),
                 None => waiting.run_if(&|| match memory.word(word::STATE) {
@@ -84,8 +88,11 @@ impl Task<'_> {
             };
             is_over.store(true, Ordering::Release);
             let failed = |_| Err(Error::Start("reading the engine's log failed".into()));
-            (finished, following.join().unwrap_or_else(failed))
-        }))
+            let followed = following.join().unwrap_or_else(failed);
+            let failed = |_| Err(Error::Start("bringing the engine to the program failed".into()));
+            bringing.map_or(Ok(()), |bringing| bringing.join().unwrap_or_else(failed))?;
+            Ok((finished, followed))
+        })
     }
 
     /// Whether every region was called so often.
@@ -152,6 +159,10 @@ impl Task<'_> {
     fn run(&self, memory: &Memory) -> Result<Run> {
         let command = self.subject.command.clone();
         let mut run = Run { command, ..self.request.run.clone() };
+        if is_static(self.subject) && !self.request.children {
+            // It loads nothing, and what it starts is left alone.
+            return Ok(run);
+        }
         let preload = std::ffi::OsString::from("LD_PRELOAD");
         let given = run.environment.iter().find(|(name, _)| *name == preload).map(|(_, value)| value.clone());
         let mut libraries = self.engine.as_os_str().to_owned();
@@ -174,6 +185,24 @@ impl Task<'_> {
         run.environment.push((VARIABLE.into(), named.into()));
         Ok(run)
     }
+}
+
+/// Has the engine brought to the program by another thread, which holds the process that is to become the program when this
+/// returns.
+fn bring<'s>(
+    scope: &'s Scope<'s, '_>,
+    (engine, memory): (&'s Path, &'s Memory),
+    process: Pid,
+) -> ScopedJoinHandle<'s, Result<()>> {
+    let (tell, is_held) = mpsc::channel();
+    let bringing = scope.spawn(move || {
+        let starting = Starting::hold(process);
+        // Whoever waits for it goes on when this thread ends as well.
+        let _ = tell.send(());
+        starting?.bring(engine, memory)
+    });
+    let _ = is_held.recv();
+    bringing
 }
 
 /// A process that was attached to at a time, and left running.

@@ -70,6 +70,8 @@ pub(super) struct Counter<'a> {
     /// nothing is known.
     places: Vec<u64>,
     threads: HashMap<u64, BeyondFirst>,
+    /// The program is linked statically: the engine comes when the C library in it has begun.
+    pub(super) is_static: bool,
     /// What the engine was told to see allocations by; `None` when they are not wanted.
     told: Option<Told>,
     heap: Heap,
@@ -93,6 +95,7 @@ impl<'a> Counter<'a> {
             known: Vec::new(),
             places: Vec::new(),
             threads: HashMap::new(),
+            is_static: false,
             told: (plan.window_bytes > 0).then(Told::default),
             heap: Heap::default(),
             begun: Instant::now(),
@@ -278,8 +281,8 @@ impl<'a> Counter<'a> {
         for site in self.heap.sites() {
             encoder.allocation_site(&site);
         }
-        let mut notes =
-            vec!["what the dynamic loader did before the engine was there is not counted".to_owned()];
+        let who = if self.is_static { "C library" } else { "dynamic loader" };
+        let mut notes = vec![format!("what the {who} did before the engine was there is not counted")];
         let passed_over = self.memory.word(word::PASSED_OVER);
         if passed_over > 0 {
             notes

@@ -35,6 +35,8 @@ const FUTEX_WAIT_BITSET: u64 = 9;
 const NOWHERE: u64 = 0;
 const MAP: u64 = 9;
 const UNMAP: u64 = 11;
+const OPEN: u64 = 2;
+const CLOSE: u64 = 3;
 const EXIT: u64 = 60;
 /// The direction flag and the one for single steps.
 const FLAGS_TO_CLEAR: u64 = 0x500;
@@ -103,6 +105,11 @@ fn maps_file(maps: &str, address: u64) -> bool {
             && mapping.path.starts_with('/')
             && !mapping.path.starts_with("/memfd:")
     })
+}
+
+/// A system call instruction of a program that has no C library beside it.
+pub(super) fn trap_of(process: &Process, memory: &File) -> Option<u64> {
+    code_of(&process.maps(), |_| true).iter().find_map(|range| trap_in(memory, range))
 }
 
 fn trap_in(memory: &File, range: &Range<u64>) -> Option<u64> {
@@ -184,20 +191,68 @@ impl Caller {
         }
     }
 
+    /// A thread that its tracer holds where it has just left a system call, and holds on after [`Caller::put_back`].
+    pub(super) fn held(tid: Tid, trap: u64, memory: File) -> Result<Caller> {
+        let registers = ptrace::registers(tid).doing("reading a thread's registers")?;
+        let (extended, blocked) = block(tid)?;
+        let mut caller = Caller { tid, registers, extended, blocked, trap, stack: 0, memory, standing: None };
+        caller.stack = caller.map(STACK_BYTES)?;
+        Ok(caller)
+    }
+
     fn new(still: Still, registers: Registers, libraries: &Libraries, memory: File) -> Result<Caller> {
         let tid = still.tid;
-        let known = ptrace::extended(tid).and_then(|extended| Ok((extended, ptrace::blocked(tid)?)));
-        let (extended, blocked) = known.doing("reading a thread's registers")?;
-        // Those that say that an instruction has failed stay: the kernel would take their handlers away.
-        let failures = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
-        let failures = failures.into_iter().fold(0, |all, signal| all | 1 << (signal - 1));
-        ptrace::set_blocked(tid, !failures).doing("blocking a thread's signals")?;
+        let (extended, blocked) = block(tid)?;
         // From here on it is let go by the caller.
         let standing = still.taken_over();
         let trap = libraries.trap;
         let mut caller = Caller { tid, registers, extended, blocked, trap, stack: 0, memory, standing };
         caller.stack = caller.map(STACK_BYTES)?;
         Ok(caller)
+    }
+
+    /// The thread stands still as before; its registers.
+    pub(super) fn put_back(mut self) -> Result<Registers> {
+        self.unmap(self.stack, STACK_BYTES)?;
+        self.stack = 0;
+        // No system call is to be made again.
+        let registers = Registers { system_call: u64::MAX, ..self.registers };
+        ptrace::set_extended(self.tid, &mut self.extended).doing("setting a thread's registers")?;
+        self.set(&registers)?;
+        ptrace::set_blocked(self.tid, self.blocked).doing("setting a thread's signals")?;
+        self.tid = 0;
+        Ok(registers)
+    }
+
+    /// Opens a file to read; `path` is a text of the process's.
+    pub(super) fn open(&mut self, path: u64) -> Result<u64> {
+        const FLAGS: u64 = (libc::O_RDONLY | libc::O_CLOEXEC) as u64;
+        let opened = self.system_call(OPEN, [path, FLAGS, 0], [0; 3])?;
+        match opened as i64 {
+            0.. => Ok(opened),
+            _ => Err(Error::Start("the program may not read the engine's file".into())),
+        }
+    }
+
+    /// Closes what [`Caller::open`] gave.
+    pub(super) fn close(&mut self, file: u64) -> Result<()> {
+        self.system_call(CLOSE, [file, 0, 0], [0; 3]).map(|_| ())
+    }
+
+    /// Maps so many bytes of a file over memory that was mapped for that.
+    pub(super) fn map_file(
+        &mut self,
+        at: u64,
+        bytes: u64,
+        protection: i32,
+        (file, offset): (u64, u64),
+    ) -> Result<()> {
+        let flags = (libc::MAP_PRIVATE | libc::MAP_FIXED) as u64;
+        let mapped = self.system_call(MAP, [at, bytes, protection as u64], [flags, file, offset])?;
+        match mapped == at {
+            true => Ok(()),
+            false => Err(Error::Start("the program cannot map the engine's file".into())),
+        }
     }
 
     /// Fresh memory of the process.
@@ -286,7 +341,7 @@ impl Caller {
                         "the engine's own code in the process met signal {signal}"
                     )));
                 }
-                Stop::Told | Stop::SystemCall | Stop::Gone => {}
+                Stop::Told | Stop::SystemCall | Stop::NewProgram | Stop::Gone => {}
             }
         }
     }
@@ -329,6 +384,17 @@ impl Caller {
         make_call_again(self.tid);
         ptrace::let_go(self.tid, 0)
     }
+}
+
+/// Blocks a thread's signals: its extended registers, and which were blocked before.
+fn block(tid: Tid) -> Result<(Vec<u8>, u64)> {
+    let known = ptrace::extended(tid).and_then(|extended| Ok((extended, ptrace::blocked(tid)?)));
+    let known = known.doing("reading a thread's registers")?;
+    // Those that say that an instruction has failed stay: the kernel would take their handlers away.
+    let failures = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+    let failures = failures.into_iter().fold(0, |all, signal| all | 1 << (signal - 1));
+    ptrace::set_blocked(tid, !failures).doing("blocking a thread's signals")?;
+    Ok(known)
 }
 
 impl Drop for Caller {

@@ -6,11 +6,13 @@
 
 mod caller;
 mod changes;
+mod inject;
 mod ptrace;
 mod refusals;
 mod threads;
 
 pub(super) use changes::Change;
+pub(super) use inject::Starting;
 
 use super::memory::Memory;
 use crate::error::{Doing as _, Error, Result};

@@ -17,6 +17,8 @@ pub(super) enum Stop {
     Signal(i32),
     /// It enters or leaves a system call.
     SystemCall,
+    /// It has become another program, which has not begun.
+    NewProgram,
     /// It does not exist any more.
     Gone,
 }
@@ -70,6 +72,12 @@ pub(super) fn seize(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, libc::PTRACE_O_TRACESYSGOOD as usize)
 }
 
+/// As [`seize`]; the thread stands still when it has become another program.
+pub(super) fn seize_to_exec(tid: Tid) -> io::Result<()> {
+    let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACEEXEC;
+    request(libc::PTRACE_SEIZE, tid, 0, options as usize)
+}
+
 /// Tells a thread to stand still.
 pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
@@ -77,12 +85,22 @@ pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
 
 /// Lets a thread run.
 pub(super) fn go_on(tid: Tid) -> io::Result<()> {
-    request(libc::PTRACE_CONT, tid, 0, 0)
+    go_on_with(tid, 0)
+}
+
+/// As [`go_on`], with a signal, or 0.
+pub(super) fn go_on_with(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
 /// Lets a thread run up to where it enters or leaves a system call.
 pub(super) fn to_system_call(tid: Tid) -> io::Result<()> {
-    request(libc::PTRACE_SYSCALL, tid, 0, 0)
+    to_system_call_with(tid, 0)
+}
+
+/// As [`to_system_call`], with a signal, or 0.
+pub(super) fn to_system_call_with(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_SYSCALL, tid, 0, signal as usize)
 }
 
 /// Lets a thread go, with the signal that it stands before, or 0.
@@ -158,6 +176,7 @@ fn stop_of(status: i32) -> Stop {
     match libc::WSTOPSIG(status) {
         _ if !libc::WIFSTOPPED(status) => Stop::Gone,
         _ if status >> 16 == EVENT_STOP => Stop::Told,
+        _ if status >> 16 == libc::PTRACE_EVENT_EXEC => Stop::NewProgram,
         SYSTEM_CALL_STOP => Stop::SystemCall,
         signal => Stop::Signal(signal),
     }
@@ -229,6 +248,7 @@ mod tests {
     fn stops_are_told_apart() {
         assert_eq!(stop_of(EVENT_STOP << 16 | libc::SIGTRAP << 8 | 0x7f), Stop::Told);
         assert_eq!(stop_of(SYSTEM_CALL_STOP << 8 | 0x7f), Stop::SystemCall);
+        assert_eq!(stop_of(libc::PTRACE_EVENT_EXEC << 16 | libc::SIGTRAP << 8 | 0x7f), Stop::NewProgram);
         assert_eq!(stop_of(libc::SIGUSR1 << 8 | 0x7f), Stop::Signal(libc::SIGUSR1));
         assert_eq!(stop_of(0), Stop::Gone);
     }

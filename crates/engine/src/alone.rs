@@ -1,0 +1,244 @@
+//! Without a loader and without a C library that could be called: in a program that is linked statically.
+//!
+//! The command lays the library's parts out itself and binds what they import to the functions here, which have the same
+//! names behind `lineup_alone_`. The engine's words of a thread lie in the program's own thread-local memory, for which the
+//! command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`] when the
+//! first thread's base has just been set.
+//!
+//! Little of what is imported is called: copying and filling memory, and thread-local variables. The rest belongs to
+//! panics, and ends the program as these do anyway.
+
+use crate::lock::Lock;
+use crate::shared::Shared;
+use crate::start;
+use crate::system;
+use lineup_recording::native::{state, word};
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// There is no C library that tells when a thread ends.
+static IS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is no C library that could be called.
+pub(crate) fn is_alone() -> bool {
+    IS_ALONE.load(Ordering::Relaxed)
+}
+
+/// What threads have and do not give back, when no thread's end is told: each with its owner's number in the system.
+pub(crate) struct Owned<T>(Lock<Vec<(u64, T)>>);
+
+impl<T> Owned<T> {
+    pub(crate) const fn new() -> Owned<T> {
+        Owned(Lock::new(Vec::new()))
+    }
+
+    /// It is this thread's, until that ends.
+    pub(crate) fn keep(&self, what: T) {
+        if is_alone() {
+            let signals = system::block_signals();
+            self.0.with(|all| all.push((system::thread(), what)));
+            system::restore_signals(signals);
+        }
+    }
+
+    /// What a thread had that has ended. Always `None` where ends are told.
+    pub(crate) fn take(&self) -> Option<T> {
+        if !is_alone() {
+            return None;
+        }
+        let signals = system::block_signals();
+        let is_left = |(owner, _): &(u64, T)| !system::is_thread(*owner);
+        let taken = self.0.with(|all| all.iter().position(is_left).map(|place| all.swap_remove(place).1));
+        system::restore_signals(signals);
+        taken
+    }
+}
+
+/// Starts the engine for the memory that a file names. 0 when it does not record: then a note says why, or the file cannot
+/// be opened. Else 1, or, when the whole program is to be recorded, the function that leads into the cache: to be jumped
+/// to, with the address to go on at on the stack.
+///
+/// # Safety
+/// `path` must be a terminated text, and no other thread must run.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
+    IS_ALONE.store(true, Ordering::Relaxed);
+    let Some(shared) = Shared::open(path).filter(Shared::is_first) else { return 0 };
+    let Some(engine) = start::prepare(shared) else { return 0 };
+    if engine.shared.has_refused() {
+        engine.shared.word(word::STATE).store(state::REFUSED, Ordering::Release);
+        return 0;
+    }
+    start::begin_first(engine).unwrap_or(1)
+}
+
+/// Copies bytes to where none of them lie.
+///
+/// # Safety
+/// As for `memcpy`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_memcpy(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+) -> *mut c_void {
+    naked_asm!("mov rax, rdi", "mov rcx, rdx", "rep movsb", "ret")
+}
+
+/// Copies bytes: from the last one on where they would be overwritten else.
+///
+/// # Safety
+/// As for `memmove`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_memmove(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+) -> *mut c_void {
+    naked_asm!(
+        "mov rax, rdi",
+        "mov rcx, rdx",
+        "mov r8, rdi",
+        "sub r8, rsi",
+        "cmp r8, rdx",
+        "jb 2f",
+        "rep movsb",
+        "ret",
+        "2:",
+        "lea rdi, [rdi + rdx - 1]",
+        "lea rsi, [rsi + rdx - 1]",
+        "std",
+        "rep movsb",
+        "cld",
+        "ret",
+    )
+}
+
+/// Fills bytes.
+///
+/// # Safety
+/// As for `memset`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_memset(to: *mut c_void, byte: c_int, bytes: usize) -> *mut c_void {
+    naked_asm!("mov r8, rdi", "mov eax, esi", "mov rcx, rdx", "rep stosb", "mov rax, r8", "ret")
+}
+
+/// Whether bytes differ.
+///
+/// # Safety
+/// As for `bcmp`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int {
+    // Without bytes the flags stay as `xor` leaves them: equal.
+    naked_asm!("mov rcx, rdx", "xor eax, eax", "repe cmpsb", "setne al", "ret")
+}
+
+/// Bytes before the one that is zero.
+///
+/// # Safety
+/// As for `strlen`.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_strlen(text: *const c_char) -> usize {
+    naked_asm!(
+        "lea rax, [rdi - 1]",
+        "2:",
+        "inc rax",
+        "cmp byte ptr [rax], 0",
+        "jne 2b",
+        "sub rax, rdi",
+        "ret"
+    )
+}
+
+/// A variable of this thread: the first word is the distance of the library's variables from the thread's base, the second
+/// that of the variable from these.
+///
+/// # Safety
+/// As for `__tls_get_addr`: it may change what a function may, and does not.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone___tls_get_addr(words: *const [u64; 2]) -> *mut c_void {
+    naked_asm!("mov rax, fs:[0]", "add rax, [rdi]", "add rax, [rdi + 8]", "ret")
+}
+
+/// No thread's end is told: see [`Owned`].
+///
+/// # Safety
+/// `key` must be writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lineup_alone_pthread_key_create(key: *mut u32, _end: *const c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { key.write(0) };
+    0
+}
+
+/// See [`lineup_alone_pthread_key_create`].
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_alone_pthread_setspecific(_key: u32, _value: *const c_void) -> c_int {
+    0
+}
+
+/// In place of all else that is imported: ends the program, by the signal that a panic ends it with.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub extern "C" fn lineup_alone_missing() {
+    naked_asm!(
+        "mov eax, {getpid}",
+        "syscall",
+        "mov edi, eax",
+        "mov esi, {abort}",
+        "mov eax, {kill}",
+        "syscall",
+        "mov edi, 134",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        getpid = const libc::SYS_getpid,
+        abort = const libc::SIGABRT,
+        kill = const libc::SYS_kill,
+        exit = const libc::SYS_exit_group,
+    )
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_copied_filled_and_compared_as_by_the_c_library() {
+        let fresh: Vec<u8> = (0..200).collect();
+        for (to, from, bytes) in [(0, 100, 50), (10, 13, 90), (13, 10, 90), (50, 50, 20), (7, 3, 0)] {
+            let (mut own, mut other) = (fresh.clone(), fresh.clone());
+            let at = own.as_mut_ptr();
+            // SAFETY: within the bytes.
+            let moved =
+                unsafe { lineup_alone_memmove(at.add(to).cast(), at.add(from).cast_const().cast(), bytes) };
+            assert_eq!(moved as usize, at as usize + to);
+            other.copy_within(from..from + bytes, to);
+            assert_eq!(own, other, "{to} {from} {bytes}");
+        }
+        let mut own = fresh.clone();
+        let at = own.as_mut_ptr();
+        // SAFETY: within the bytes.
+        unsafe {
+            lineup_alone_memcpy(at.cast(), fresh[100..].as_ptr().cast(), 30);
+            lineup_alone_memset(at.add(40).cast(), 0x1ff, 3);
+            let differ = |one: usize, other: usize, bytes| {
+                lineup_alone_bcmp(at.add(one).cast(), fresh[other..].as_ptr().cast(), bytes) != 0
+            };
+            assert!(!differ(0, 100, 30) && differ(0, 100, 31) && !differ(5, 90, 0));
+            assert_eq!(lineup_alone_strlen(c"some text".as_ptr()), 9);
+            assert_eq!(lineup_alone_strlen(c"".as_ptr()), 0);
+        }
+        assert_eq!(own[..30], fresh[100..130]);
+        assert_eq!(own[39..44], [39, 0xff, 0xff, 0xff, 43]);
+    }
+}
