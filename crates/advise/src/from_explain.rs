@@ -27,6 +27,8 @@ impl Usage {
             thread_uses: own.map(|own| own.thread_uses.clone()).unwrap_or_default(),
             fought_over: own.map(|own| own.fought_over.clone()).unwrap_or_default(),
             fought_variables: own.map(|own| own.fought_variables.clone()).unwrap_or_default(),
+            locks: own.map(|own| own.locks.clone()).unwrap_or_default(),
+            elsewhere: own.and_then(|own| own.elsewhere.clone()),
             variable_types: own.into_iter().flat_map(|own| &own.variable_types).map(typed).collect(),
             stack_types: explained.stack_types(),
             per_cpu: explained.per_cpu(),

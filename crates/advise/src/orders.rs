@@ -128,7 +128,8 @@ fn order_type(
             .usage
             .fought_over
             .iter()
-            .any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id));
+            .any(|one| task.types.aggregate(one.ty).map(|(id, _)| id) == Some(subject.id))
+        || advice.orders.iter().any(|parted| parted.type_name == spelling.name);
     let is_gathered = advice.gathers.iter().any(|gather| gather.reordered_types.contains(&spelling.name));
     let Some(foreseen) = foreseen.filter(|_| !is_gathered && !is_parted) else { return Ok(()) };
     advice.types_touched += 1;
@@ -174,6 +175,7 @@ fn describe(one: &OrderProposal) -> Description {
     let moved = one.moved.join(", ");
     let summary = match &one.parted {
         None => format!("Moved in {}: {moved} ({} bytes). {minimal}", one.path, one.moved_bytes),
+        Some(Parted { because, room_bytes: 0, .. }) => format!("Another order in {}. {because}", one.path),
         Some(Parted { because, room_bytes, .. }) => {
             format!(
                 "Room of {room_bytes} bytes in {} keeps them apart wherever an object begins. {because}",
@@ -191,6 +193,7 @@ fn describe(one: &OrderProposal) -> Description {
         sizes: one.sizes.clone(),
         obeyed: one.obeyed.clone(),
         check: Some(one.check),
+        predicted: one.parted.as_ref().and_then(|parted| parted.predicted),
         is_in_patch: !one.edited.is_empty(),
         ..Description::told(kind, &one.type_name, summary)
     }

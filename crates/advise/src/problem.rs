@@ -202,7 +202,7 @@ impl<'a> Subject<'a> {
         primary: LineSize,
         grow: bool,
     ) -> Problem {
-        let groups = crate::parting::groups(self);
+        let groups = crate::thread_groups::groups(self);
         Problem { units, models, traffic: self.traffic(), groups, primary, allow_growth: grow }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::asserted::Asserted;
 use crate::constraint::Binding;
+use lineup_explain::threads::WaitsByOrder;
 use lineup_model::region::RegionId;
 use lineup_model::types::Types;
 use serde::Serialize;
@@ -120,6 +121,49 @@ pub struct Parted {
     pub because: String,
     /// Bytes of the room in each object.
     pub room_bytes: u64,
+    /// What is foreseen of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<PredictedWaits>,
+}
+
+/// Waits of the recorded accesses as the coherence model counts them: a prediction, in which only what is proposed lies elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct PredictedWaits {
+    /// Accesses of all threads.
+    pub accesses: u64,
+    /// With data where they are.
+    pub before: WaitsByOrder,
+    /// With data where they would be.
+    pub after: WaitsByOrder,
+}
+
+impl PredictedWaits {
+    /// Whether fewer waits for the line alone are foreseen, as recorded or at most.
+    pub(crate) fn is_fewer(&self) -> bool {
+        let alone = |waits: &WaitsByOrder| (waits.recorded.of_line_alone, waits.of_line_alone_at_most());
+        let (before, after) = (alone(&self.before), alone(&self.after));
+        after.0 < before.0 || after.1 < before.1
+    }
+
+    /// In a sentence.
+    pub fn in_words(&self) -> String {
+        let per_thousand = |waits: u64| 1000.0 * waits as f64 / self.accesses.max(1) as f64;
+        let alone = |waits: &WaitsByOrder| {
+            let range = [waits.recorded, waits.fewest, waits.most].map(|order| order.of_line_alone);
+            let [recorded, least, most] =
+                [range[0], range.into_iter().min().unwrap_or(0), range.into_iter().max().unwrap_or(0)];
+            let [recorded, least, most] = [recorded, least, most].map(per_thousand);
+            format!("{recorded:.1} ({least:.1} to {most:.1} in other orders)")
+        };
+        let all = |waits: &WaitsByOrder| per_thousand(waits.recorded.all());
+        format!(
+            "Predicted, before any run of it: of a thousand accesses {} wait for the line alone, then {}; with waits for the same bytes it is {:.1}, then {:.1}.",
+            alone(&self.before),
+            alone(&self.after),
+            all(&self.before),
+            all(&self.after)
+        )
+    }
 }
 
 /// Variables gathered into one aligned struct.
@@ -164,6 +208,9 @@ pub struct VariablesProposal {
     pub lines: Vec<RegionLines>,
     /// Bytes of all of them, before and at most after, under the recorded data model.
     pub sizes: Vec<SizeChange>,
+    /// What is foreseen of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<PredictedWaits>,
     /// True when the compiler was asked for the alignment and the size; else it has taken the text.
     pub is_asserted: bool,
     /// Texts that change, whole, by path.
@@ -309,6 +356,8 @@ pub struct Description {
     pub summary: String,
     /// Why it helps, a sentence each.
     pub reasons: Vec<String>,
+    /// What waits of threads are foreseen, where data of different threads are parted.
+    pub predicted: Option<PredictedWaits>,
     /// What it saves of each region's lines, the greatest share first.
     pub worth: Vec<Worth>,
     /// Lines per call before and after.
@@ -331,6 +380,7 @@ impl Description {
             target: target.into(),
             summary: summary.into(),
             reasons: Vec::new(),
+            predicted: None,
             worth: Vec::new(),
             lines: Vec::new(),
             sizes: Vec::new(),

@@ -82,7 +82,7 @@ pub(crate) struct Problem {
     /// The recorded data model first.
     pub(crate) models: Vec<Model>,
     pub(crate) traffic: Vec<Traffic>,
-    /// Members by the threads that write them, see [`crate::parting::groups`].
+    /// Members by the threads that write them, see [`crate::thread_groups::groups`].
     pub(crate) groups: Vec<Option<usize>>,
     pub(crate) primary: LineSize,
     pub(crate) allow_growth: bool,

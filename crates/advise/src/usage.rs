@@ -1,11 +1,12 @@
 //! What advice is worked out from.
 
 use lineup_explain::stalls::RegionStalls;
+use lineup_explain::threads::Elsewhere;
 use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, LockUse, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -76,6 +77,10 @@ pub struct Usage {
     pub fought_over: Vec<FoughtOver>,
     /// Variables that threads fight over without need, worst first.
     pub fought_variables: Vec<FoughtVariables>,
+    /// Locks in objects, which several threads take.
+    pub locks: Vec<LockUse>,
+    /// What waits there would be with data elsewhere, when threads wait for each other.
+    pub elsewhere: Option<Elsewhere>,
     /// The types of the variables in `variables`, as far as known.
     pub variable_types: Vec<TypedVariable>,
     /// Types of which most objects seen lay on a stack.
@@ -98,6 +103,8 @@ impl Usage {
             thread_uses: Vec::new(),
             fought_over: Vec::new(),
             fought_variables: Vec::new(),
+            locks: Vec::new(),
+            elsewhere: None,
             variable_types: Vec::new(),
             stack_types: BTreeSet::new(),
             per_cpu: None,

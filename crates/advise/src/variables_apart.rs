@@ -11,12 +11,14 @@ use crate::judge::Judge;
 use crate::kind::{Description, FixKind, KindName, Task};
 use crate::options::Options;
 use crate::proposal::{
-    Advice, PART, Refusal, RegionLines, SizeChange, Suggestion, VariableLayout, VariablesProposal,
+    Advice, PART, PredictedWaits, Refusal, RegionLines, SizeChange, Suggestion, VariableLayout,
+    VariablesProposal,
 };
 use crate::score::Granules;
 use crate::sources::Sources;
 use crate::usage::Usage;
 use crate::variables_text::{self, Edit};
+use lineup_explain::threads::VariableElsewhere;
 use lineup_model::line::LineSize;
 use lineup_model::types::{TypeKind, Types};
 use lineup_model::usage::{FoughtVariables, VariableRef};
@@ -95,6 +97,7 @@ fn describe(one: &VariablesProposal) -> Description {
     let checked = "The compiler was asked for the alignment and the size.".to_owned();
     Description {
         reasons: price.into_iter().chain(one.is_asserted.then_some(checked)).collect(),
+        predicted: one.predicted,
         lines: one.lines.clone(),
         sizes: one.sizes.clone(),
         is_in_patch: !one.edited.is_empty(),
@@ -151,9 +154,25 @@ fn part(task: &mut Task<'_>, advice: &Advice, fought: &FoughtVariables, variable
         because: said(fought, options),
         lines: lines(usage, variables, layout, options.primary.bytes()),
         sizes: vec![size],
+        predicted: predict(usage, variables, layout, options.primary.bytes()),
         is_asserted,
         edited: written.texts,
     }))
+}
+
+fn predict(
+    usage: &Usage,
+    variables: &[VariableRef],
+    layout: VariableLayout,
+    line_bytes: u64,
+) -> Option<PredictedWaits> {
+    let strides = match layout {
+        VariableLayout::Aligned => None,
+        VariableLayout::Spread { element_bytes, .. } => Some((element_bytes, line_bytes)),
+    };
+    let one = |variable: &VariableRef| VariableElsewhere { variable: variable.clone(), strides };
+    let all: Vec<VariableElsewhere> = variables.iter().map(one).collect();
+    Some(PredictedWaits::from(usage.elsewhere.as_ref()?.variables(&all)))
 }
 
 /// What is to be done with the variables.

@@ -11,7 +11,7 @@ use lineup_model::abi::Abi;
 use lineup_model::access::ThreadId;
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_model::types::{TypeId, Types};
-use lineup_model::usage::{ByteUse, FoughtOver, ObjectPattern, ThreadUse, TypeUse};
+use lineup_model::usage::{ByteUse, FoughtOver, LockUse, ObjectPattern, ThreadUse, TypeUse};
 use pahole::Folder;
 use std::collections::BTreeSet;
 
@@ -57,13 +57,41 @@ fn usage(types: &Types, id: TypeId, used: &[Used<'_>], is_inside: Option<bool>) 
 }
 
 fn advice(text: &str, used: &[Used<'_>], is_inside: Option<bool>, allow_growth: bool) -> Advice {
+    advice_with(text, used, is_inside, allow_growth, &[])
+}
+
+/// A lock: the member that it is, and those that it guards.
+type Locks<'a> = &'a [(&'a str, &'a [&'a str])];
+
+fn advice_with(
+    text: &str,
+    used: &[Used<'_>],
+    is_inside: Option<bool>,
+    allow_growth: bool,
+    locks: Locks<'_>,
+) -> Advice {
     let mut folder = Folder::new(&[("a.c", text)], "a.c", &["rec"]);
     folder.write(&Default::default());
     let types = folder.types(Abi::X86_64).expect("compiles");
     let id = types.by_name()["rec"][0];
     let sources = Sources::new(folder.files.clone());
     let options = Options { allow_growth, ..Options::default() };
-    advise(&usage(&types, id, used, is_inside), &types, &sources, &options, &mut folder).expect("advice")
+    let (_, aggregate) = types.aggregate(id).expect("a struct");
+    let place = |name: &str| {
+        let found = aggregate.members.iter().find(|member| member.name.as_deref() == Some(name));
+        found.and_then(|member| member.offset_bytes()).expect("a member")
+    };
+    let lock = |(name, guards): &(&str, &[&str])| LockUse {
+        ty: id,
+        name: (*name).to_owned(),
+        offset: place(name),
+        guards: guards.iter().map(|guarded| (place(guarded), 8)).collect(),
+        waits: 1000,
+        is_better_elsewhere: false,
+    };
+    let locks = locks.iter().map(lock).collect();
+    let usage = Usage { locks, ..usage(&types, id, used, is_inside) };
+    advise(&usage, &types, &sources, &options, &mut folder).expect("advice")
 }
 
 fn parted(advice: &Advice) -> &OrderProposal {
@@ -145,4 +173,41 @@ fn a_size_that_the_program_asserts_refuses_the_room() {
     let text = "struct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n_Static_assert(sizeof(struct rec) == 16, \"\");\n";
     let advice = advice(text, &EACH_OWN, Some(true), true);
     assert!(advice.orders.is_empty() && advice.refusals[0].owner == "rec", "{:?}", advice.refusals);
+}
+
+#[test]
+fn an_order_that_packs_puts_nothing_of_another_owner_beside_a_lock() {
+    let text = "struct rec {\n\tlong lock;\n\tchar room[56];\n\tlong count;\n};\nstruct rec r;\n";
+    // Both threads write both: nothing but the lock tells the members apart.
+    let used: [Used<'_>; 2] = [("lock", &[0, 1], &[0, 1]), ("count", &[0, 1], &[0, 1])];
+    assert_eq!(advice(text, &used, None, false).orders.len(), 1, "without a lock they are packed");
+    let packed = advice_with(text, &used, None, false, &[("lock", &["count"])]);
+    assert_eq!(packed.orders.len(), 1, "so they are where it guards the other: {:?}", packed.refusals);
+    let apart = advice_with(text, &used, None, true, &[("lock", &[])]);
+    assert!(apart.orders.is_empty(), "{:?}", apart.orders);
+}
+
+#[test]
+fn what_was_parted_stays_parted_when_nobody_is_seen_to_fight_any_more() {
+    let parted = advice(
+        "struct rec {\n\tlong first;\n\tlong second;\n};\nstruct rec r;\n",
+        &EACH_OWN,
+        Some(true),
+        true,
+    );
+    for allow_growth in [false, true] {
+        let again = advice(&parted.edited["a.c"], &EACH_OWN, None, allow_growth);
+        assert!(again.orders.is_empty() && again.edited.is_empty(), "{:?}", again.orders);
+    }
+    // A lock that was put apart from what another thread only counts.
+    let text = "struct rec {\n\tlong lock, guarded;\n\tlong count;\n};\nstruct rec r;\n";
+    let both: &[u32] = &[0, 1];
+    let used: [Used<'_>; 3] = [("lock", both, both), ("guarded", both, both), ("count", both, both)];
+    let locks: Locks<'_> = &[("lock", &["guarded"])];
+    let parted = advice_with(text, &used, Some(true), true, locks);
+    let proposal = self::parted(&parted);
+    assert!(at(proposal, "guarded").abs_diff(at(proposal, "lock")) == 8, "{proposal:?}");
+    assert!(at(proposal, "count") >= 64 + 8, "{proposal:?}");
+    let again = advice_with(&parted.edited["a.c"], &used, None, false, locks);
+    assert!(again.orders.is_empty(), "{:?}", again.orders);
 }

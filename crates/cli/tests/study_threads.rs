@@ -245,6 +245,51 @@ fn atomics_of_cpp_are_parted_in_a_struct_and_in_an_array() {
 }
 
 #[test]
+fn a_lock_goes_to_what_it_guards_and_away_from_what_others_use() {
+    // Threads take turns, so that each has the line taken away between its count and the lock.
+    let declared = "#include <stdatomic.h>
+static _Atomic long turn __attribute__((aligned(256)));
+static struct account { pthread_mutex_t lock; atomic_long asked; long balance; } account __attribute__((aligned(64)));";
+    let body = "for (long i = 0; i < 200; i++) {
+        while ((turn & 1) != own) sched_yield();
+        account.asked++; turn++;
+        while ((turn & 1) != own) sched_yield();
+        pthread_mutex_lock(&account.lock); account.balance += i; pthread_mutex_unlock(&account.lock); turn++;
+    }";
+    let place = place("c", declared, body, &[]);
+    let lineup = |arguments: &str| {
+        let mut command = place.lineup(&arguments.split(' ').collect::<Vec<_>>());
+        let output = command.output().expect("lineup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    assert!(std::process::Command::new("make").arg("-s").current_dir(place.source()).status().is_ok());
+    lineup("record --region work --engine native --out x.rec -- ./program");
+    let advised = |more: &str| -> Value {
+        let told = lineup(&format!("advise x.rec --source . --no-clang --json{more}"));
+        serde_json::from_slice(&told).expect("JSON")
+    };
+    let advice = advised(" --allow-growth");
+    let orders = advice["orders"].as_array().expect("orders");
+    let order =
+        orders.iter().find(|order| order["type"] == "account").unwrap_or_else(|| panic!("{advice:#}"));
+    let offset = |member: &str| {
+        let place = order["new_order"].as_array()?.iter().position(|name| name == member)?;
+        Some(order["new_offsets_bits"][place].as_u64()? / 8)
+    };
+    assert_eq!(offset("lock").zip(offset("balance")), Some((0, 40)), "{order:#}");
+    assert!(offset("asked") >= Some(64), "{order:#}");
+    let predicted = &order["parted"]["predicted"];
+    let waits = |when: &str, of: &str| predicted[when]["recorded"][of].as_u64().expect("waits");
+    let all = |when: &str| waits(when, "of_same_bytes") + waits(when, "of_line_alone");
+    assert!(waits("after", "of_line_alone") < waits("before", "of_line_alone"), "{predicted:#}");
+    assert!(all("after") < all("before"), "{predicted:#}");
+    // What it would give is told where nothing may grow, too.
+    let told = advised("")["suggestions"].to_string();
+    assert!(told.contains("(lock balance) and (asked)") && told.contains("Predicted"), "{told}");
+}
+
+#[test]
 fn rust_is_told_how_and_not_edited() {
     let place = Place::new("int main(void) { return 0; }", &[]);
     let source = r#"

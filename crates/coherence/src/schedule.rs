@@ -44,6 +44,11 @@ pub struct Orders {
     after: HashMap<Place, Vec<Place>>,
 }
 
+/// Every address where it was recorded.
+fn as_it_lies(address: u64) -> u64 {
+    address
+}
+
 /// Who touched a byte last.
 #[derive(Default)]
 struct LastUses {
@@ -63,25 +68,25 @@ impl Orders {
 
     /// The recorded order.
     pub fn recorded(&self, lines: Lines) -> Outcome {
-        let mut model = self.model(lines);
-        for (thread, number) in self.by_time() {
-            model.access(&self.threads[usize::from(thread)][number].access);
-        }
-        model.finish()
+        self.recorded_at(lines, &as_it_lies)
     }
 
     /// The same with every access at another address: as if some data lay elsewhere.
     pub fn recorded_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
         let mut model = self.model(lines);
         for (thread, number) in self.by_time() {
-            let access = &self.threads[usize::from(thread)][number].access;
-            model.access(&Access { address: place(access.address), ..*access });
+            model.access(&self.placed(usize::from(thread), number, place));
         }
         model.finish()
     }
 
     /// An order with few changes between threads: each runs as far as it can.
     pub fn fewest(&self, lines: Lines) -> Outcome {
+        self.fewest_at(lines, &as_it_lies)
+    }
+
+    /// The same with every access at another address. What keeps the order are the bytes as they were recorded.
+    pub fn fewest_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
         let mut model = self.model(lines);
         let mut done = vec![0; self.threads.len()];
         let mut next = self.unfinished(&done);
@@ -89,7 +94,7 @@ impl Orders {
             match self.waits_for(thread, &done) {
                 Some(other) => next = Some(other),
                 None => {
-                    self.go_on(thread, &mut done, &mut model);
+                    self.go_on(thread, &mut done, (&mut model, place));
                     let is_over = done[usize::from(thread)] == self.threads[usize::from(thread)].len();
                     next = if is_over { self.unfinished(&done) } else { Some(thread) };
                 }
@@ -100,6 +105,11 @@ impl Orders {
 
     /// An order with many waits: whenever a thread can go on that has to wait for a line, it does.
     pub fn most(&self, lines: Lines) -> Outcome {
+        self.most_at(lines, &as_it_lies)
+    }
+
+    /// The same with every access at another address. What keeps the order are the bytes as they were recorded.
+    pub fn most_at(&self, lines: Lines, place: &dyn Fn(u64) -> u64) -> Outcome {
         let mut model = self.model(lines);
         let mut done = vec![0; self.threads.len()];
         let mut last = 0;
@@ -110,9 +120,9 @@ impl Orders {
             };
             let mut candidates = after_last.filter(can_go_on).peekable();
             let Some(first) = candidates.peek().copied() else { break };
-            let waits = |thread: &usize| model.would_wait(&self.threads[*thread][done[*thread]].access);
+            let waits = |thread: &usize| model.would_wait(&self.placed(*thread, done[*thread], place));
             last = candidates.find(waits).unwrap_or(first);
-            self.go_on(last as u16, &mut done, &mut model);
+            self.go_on(last as u16, &mut done, (&mut model, place));
         }
         model.finish()
     }
@@ -121,10 +131,16 @@ impl Orders {
         Model::new(lines, self.threads.len() as u16)
     }
 
-    fn go_on(&self, thread: u16, done: &mut [usize], model: &mut Model) {
+    fn go_on(&self, thread: u16, done: &mut [usize], (model, place): (&mut Model, &dyn Fn(u64) -> u64)) {
         let number = &mut done[usize::from(thread)];
-        model.access(&self.threads[usize::from(thread)][*number].access);
+        model.access(&self.placed(usize::from(thread), *number, place));
         *number += 1;
+    }
+
+    /// An access, where its first byte would lie.
+    fn placed(&self, thread: usize, number: usize, place: &dyn Fn(u64) -> u64) -> Access {
+        let access = self.threads[thread][number].access;
+        Access { address: place(access.address), ..access }
     }
 
     fn unfinished(&self, done: &[usize]) -> Option<u16> {

@@ -200,6 +200,7 @@ impl<'a> Explainer<'a> {
         let table = std::mem::take(&mut self.regions);
         let between = std::mem::replace(&mut self.between, Collector::new(self.tells.of));
         let between = between.work_out(&mut self.namer, &table, self.options.line_size);
+        let (between, replay) = between.unzip();
         let regions = table
             .iter()
             .map(|(id, region)| self.region(id, region, tallies.get(&id).unwrap_or(&none), &shared));
@@ -214,7 +215,7 @@ impl<'a> Explainer<'a> {
             threads: self.threads.len() as u64,
             // Advice on what a call uses together needs all that it uses.
             usage: if self.tells.whole_calls {
-                self.usage(&tallies, &shared, between.as_ref())
+                self.usage(&tallies, &shared, between.as_ref().zip(replay))
             } else {
                 Vec::new()
             },

@@ -2,12 +2,12 @@
 
 use crate::name::{Class, Evidence};
 use crate::quantiles::{Bar, Quantiles};
-use crate::threads::{BetweenThreads, Of};
+use crate::threads::{BetweenThreads, Elsewhere, Of};
 use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, LockUse, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -299,6 +299,10 @@ pub struct ImageUsage {
     pub fought_over: Vec<FoughtOver>,
     /// Variables that threads fight over without need, worst first.
     pub fought_variables: Vec<FoughtVariables>,
+    /// Locks in objects, which several threads take.
+    pub locks: Vec<LockUse>,
+    /// What waits there would be with data elsewhere; `None` where threads hardly wait.
+    pub elsewhere: Option<Elsewhere>,
     /// Types of the variables used.
     pub variable_types: Vec<(VariableRef, TypeId)>,
 }

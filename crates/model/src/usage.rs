@@ -128,6 +128,23 @@ pub struct FoughtOver {
     pub per_thousand_at_most: f64,
 }
 
+/// A lock in objects of a type, which several threads take.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockUse {
+    /// The type.
+    pub ty: TypeId,
+    /// What the lock is called.
+    pub name: String,
+    /// Where in an object its word is.
+    pub offset: u64,
+    /// What only those who have it use, for the most part: offset and size.
+    pub guards: Vec<(u64, u64)>,
+    /// Waits for the line of its word, and for what is needed while it is held, in the recorded order.
+    pub waits: u64,
+    /// With its word elsewhere, alone or next to what is needed while it is held, threads would wait less.
+    pub is_better_elsewhere: bool,
+}
+
 /// Variables that threads fight over without need.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FoughtVariables {

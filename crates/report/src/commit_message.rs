@@ -27,6 +27,9 @@ pub fn commit_message(report: &StudyReport) -> String {
             false => write!(text, "\n{heading}:\n{}", changes.concat()),
         };
     }
+    for (target, predicted) in in_patch().filter_map(|one| Some((&one.target, one.predicted?))) {
+        let _ = write!(text, "\nOf {target}: {}\n", predicted.in_words());
+    }
     text.push_str(&judged_by_hand(report));
     if let Some(proof) = &report.proof {
         let _ = write!(text, "\nAltogether: {}.\n", proof.conclusion);

@@ -116,6 +116,8 @@ fn usage(types: &Types, offset: u64) -> ImageUsage {
         thread_uses: vec![],
         fought_over: vec![],
         fought_variables: vec![],
+        locks: vec![],
+        elsewhere: None,
         variable_types: vec![],
     }
 }

@@ -74,6 +74,7 @@ fn between() -> BetweenThreads {
             line_waits: waits(4, 5),
             data_on_its_line: vec![HOSTILE.into()],
             needed_while_held: vec![Needed { name: HOSTILE.into(), waits: waits(6, 0) }],
+            within: None,
             places: Some(LockPlaces {
                 as_it_lies: waits(9, 9),
                 alone: waits(8, 8),

@@ -253,6 +253,7 @@ mod tests {
             row(0, 128, 2.0, 1.0),
         ]);
         let told = Description {
+            predicted: None,
             worth: vec![worth(0, 1.0, 0.1), worth(1, -0.5, -0.05)],
             ..Description::told(REORDER, "rq", "")
         };

@@ -4,6 +4,7 @@ use crate::explain;
 use crate::progress::Stages;
 use crate::study::plan::Plan;
 use anyhow::{Context, Result, bail};
+use lineup_explain::threads::{BetweenThreads, LockPlaces, LockReport};
 use lineup_explain::{Explained, Options, Survey};
 use lineup_prove::footprint::RegionFootprint;
 use lineup_prove::{Conduct, ConductEffects, RegionCalls};
@@ -323,7 +324,10 @@ pub(crate) fn runner(
 /// Whether a patch of this study may part data that threads fight over.
 pub(crate) fn parts_threads(plan: &Plan, before: &Variant) -> bool {
     let between = before.recorded.explanation.between.as_ref();
-    plan.advice.allow_growth && between.is_some_and(|between| !between.false_sharing.is_empty())
+    let moves_lock = |lock: &LockReport| lock.places.as_ref().is_some_and(LockPlaces::are_better);
+    let may_part =
+        |between: &BetweenThreads| !between.false_sharing.is_empty() || between.locks.iter().any(moves_lock);
+    plan.advice.allow_growth && between.is_some_and(may_part)
 }
 
 /// On which CPUs timed runs are. What threads do to each other's caches shows only where each has its own.

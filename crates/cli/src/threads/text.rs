@@ -347,10 +347,9 @@ pub(super) fn in_words(between: &BetweenThreads, top: usize) -> Vec<String> {
 fn lock_place(lock: &LockReport, places: &LockPlaces) -> String {
     let (now, alone) = (places.as_it_lies.all(), places.alone.all());
     let beside = places.beside.as_ref().map(|beside| (one_line(&beside.name), beside.waits.all()));
-    let best = beside.as_ref().map_or(alone, |(_, waits)| alone.min(*waits));
-    // A tenth less, or it lies well.
+    let best = places.best();
     let advice = match &beside {
-        _ if best + now / 10 >= now => "leave it where it lies".to_owned(),
+        _ if !places.are_better() => "leave it where it lies".to_owned(),
         Some((name, waits)) if *waits == best => {
             format!("move it next to {name}, away from what else is there")
         }

@@ -6,23 +6,26 @@ use crate::explanation::ImageUsage;
 use crate::owner::variable_ref;
 use crate::sharing::{Shared, SharedOwner};
 use crate::tally::RegionTally;
-use crate::threads::{BetweenThreads, ByBytes, Remedy};
+use crate::threads::{BetweenThreads, ByBytes, Elsewhere, LockPlaces, Remedy, Replay};
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern,
+    FoughtOver, FoughtVariables, LockUse, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern,
     VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 impl Explainer<'_> {
     pub(super) fn usage(
         &mut self,
         tallies: &BTreeMap<RegionId, RegionTally>,
         shared: &Shared,
-        between: Option<&BetweenThreads>,
+        between: Option<(&BetweenThreads, Replay)>,
     ) -> Vec<ImageUsage> {
         let mut all = Vec::new();
+        let (between, replay) = between.unzip();
+        let replay = replay.map(Arc::new);
         let owned = std::mem::take(&mut self.owned).by_type();
         for index in 0..self.namer.images().len() {
             let Some(image) = self.namer.images().get(index) else { continue };
@@ -38,12 +41,18 @@ impl Explainer<'_> {
                 thread_uses: self.thread_uses(index, &owned),
                 fought_over: self.fought_over(index, between),
                 fought_variables: fought_variables(index, between),
+                locks: self.locks(index, between),
+                elsewhere: None,
                 variable_types: Vec::new(),
             };
             for (region, tally) in tallies {
                 usage.types.extend(self.type_uses(index, *region, tally));
                 let variables = self.variable_use(index, *region, tally, &mut usage.variable_types);
                 usage.variables.extend(variables);
+            }
+            if !(usage.fought_over.is_empty() && usage.fought_variables.is_empty() && usage.locks.is_empty())
+            {
+                usage.elsewhere = replay.clone().map(|replay| self.elsewhere(index, replay));
             }
             if !usage.types.is_empty() || !usage.variables.is_empty() {
                 all.push(usage);
@@ -85,6 +94,36 @@ impl Explainer<'_> {
             }));
         }
         all
+    }
+
+    /// Locks in objects whose types an image describes, those of one member of one type together.
+    fn locks(&mut self, image: usize, between: Option<&BetweenThreads>) -> Vec<LockUse> {
+        let mut all: BTreeMap<(TypeId, u64), LockUse> = BTreeMap::new();
+        for lock in between.into_iter().flat_map(|between| &between.locks) {
+            let Some(within) = &lock.within else { continue };
+            let Some(ty) = self.id_in(image, within.ty) else { continue };
+            let new = LockUse {
+                ty,
+                name: lock.name.clone(),
+                offset: within.offset,
+                guards: Vec::new(),
+                waits: 0,
+                is_better_elsewhere: false,
+            };
+            let known = all.entry((ty, within.offset)).or_insert(new);
+            known.guards.extend(&within.guards);
+            known.guards.sort_unstable();
+            known.guards.dedup();
+            known.is_better_elsewhere |= lock.places.as_ref().is_some_and(LockPlaces::are_better);
+            known.waits += lock.line_waits.plus(lock.waits_while_held()).all();
+        }
+        all.into_values().collect()
+    }
+
+    fn elsewhere(&mut self, image: usize, replay: Arc<Replay>) -> Elsewhere {
+        let types = replay.types().into_iter();
+        let types = types.filter_map(|ty| Some((self.id_in(image, ty)?, ty))).collect();
+        Elsewhere::new(replay, image, types)
     }
 
     /// Where the objects lay whose types an image describes.

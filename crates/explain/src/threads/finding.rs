@@ -16,6 +16,9 @@ const LEAST_PER_THOUSAND: f64 = 1.0;
 /// Nor are fewer in all: data that is handed over once makes some.
 const LEAST_WAITS: u64 = 100;
 
+/// Objects in objects that are looked into.
+const MOST_DEPTH: usize = 8;
+
 /// What holds two uses of one line together.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Bond {
@@ -96,7 +99,9 @@ fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
         let is_array_of_system = start != other_start && is_of_system(ty, namer);
         match (variable(one), variable(other)) {
             (Some(one), Some(other)) if is_array_of_system && one == other => return Bond::Elements(one),
-            _ if start == other_start => return Bond::Members(ty),
+            _ if start == other_start => {
+                return Bond::Members(system_part([one, other], ty, namer).unwrap_or(ty));
+            }
             _ => return Bond::Objects(ty),
         }
     }
@@ -109,6 +114,28 @@ fn between([one, other]: [&Use; 2], namer: &mut Namer<'_>) -> Bond {
         }
         _ => Bond::Allocations,
     }
+}
+
+/// The type of the system's that holds both uses of an object of a type, such as that of a mutex in it.
+fn system_part(both: [&Use; 2], ty: Ty, namer: &mut Namer<'_>) -> Option<Ty> {
+    let offsets = both.map(|used| used.object.map_or(0, |object| object.offset));
+    let (mut ty, mut base) = (ty, 0);
+    for _ in 0..MOST_DEPTH {
+        if is_of_system(ty, namer) {
+            return Some(ty);
+        }
+        let (types, described) = namer.catalog().table(ty)?;
+        let (_, aggregate) = types.aggregate(described.id)?;
+        let (inner, start) = aggregate.members.iter().find_map(|member| {
+            let (start, size) = (base + member.offset_bytes()?, types.size_bytes(member.ty)?);
+            let holds_both = offsets.iter().all(|offset| (start..start + size).contains(offset));
+            (holds_both && types.aggregate(member.ty).is_some()).then_some((member.ty, start))
+        })?;
+        let image = described.image;
+        ty = namer.catalog().intern(image, inner)?;
+        base = start;
+    }
+    None
 }
 
 /// The variables that are used on these lines, by address.
@@ -144,11 +171,7 @@ fn finding(
     (uses, accesses): (&[Use], u64),
     (line, namer): (LineSize, &mut Namer<'_>),
 ) -> FalseSharing {
-    let waits = lines.iter().fold(WaitsByOrder::default(), |all, line| WaitsByOrder {
-        recorded: all.recorded.plus(line.waits.recorded),
-        fewest: all.fewest.plus(line.waits.fewest),
-        most: all.most.plus(line.waits.most),
-    });
+    let waits = lines.iter().fold(WaitsByOrder::default(), |all, line| all.plus(line.waits));
     let mut owners: Vec<String> = lines.iter().flat_map(|line| line.owners.clone()).collect();
     owners.sort();
     owners.dedup();

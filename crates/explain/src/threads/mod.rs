@@ -5,6 +5,7 @@
 //! times tell nothing of their order, and are counted as such.
 
 mod collect;
+mod elsewhere;
 mod finding;
 mod locks;
 mod naming;
@@ -15,11 +16,13 @@ mod told;
 mod work_out;
 
 pub use collect::Collector;
+pub(crate) use elsewhere::Replay;
+pub use elsewhere::{Elsewhere, ObjectsElsewhere, VariableElsewhere, WaitsElsewhere};
 pub use finding::is_of_system;
 pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
 pub use report::{
-    Beside, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, LockSection, LockWait, Matrix,
-    Needed, NotSeen, Of, PairBetween, PartBetween, Placement, Remedy, SharedCounter, ThreadSeen, UseOf,
-    Waits, WaitsByOrder,
+    Beside, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, LockSection, LockWait,
+    LockWithin, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Placement, Remedy, SharedCounter,
+    ThreadSeen, UseOf, Waits, WaitsByOrder,
 };

@@ -122,6 +122,16 @@ pub struct WaitsByOrder {
 }
 
 impl WaitsByOrder {
+    /// The sum, order by order.
+    #[must_use]
+    pub fn plus(self, other: WaitsByOrder) -> WaitsByOrder {
+        WaitsByOrder {
+            recorded: self.recorded.plus(other.recorded),
+            fewest: self.fewest.plus(other.fewest),
+            most: self.most.plus(other.most),
+        }
+    }
+
     /// Waits for the line alone in the order that has more of them.
     pub fn of_line_alone_at_most(&self) -> u64 {
         [self.recorded, self.fewest, self.most]
@@ -282,8 +292,22 @@ pub struct LockReport {
     pub data_on_its_line: Vec<String>,
     /// What came over from another thread's cache while it was held, most waits first: these data travel with the lock.
     pub needed_while_held: Vec<Needed>,
+    /// Where it lies in an object of a type.
+    #[serde(skip)]
+    pub within: Option<LockWithin>,
     /// What threads would wait if it lay elsewhere; `None` where they hardly wait for it and with it.
     pub places: Option<LockPlaces>,
+}
+
+/// A lock in an object of a type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LockWithin {
+    /// The type.
+    pub ty: Ty,
+    /// Where in it the lock's word is.
+    pub offset: u64,
+    /// What only those who have it use, for the most part: offset and size.
+    pub guards: Vec<(u64, u64)>,
 }
 
 /// A number that several threads add to by one instruction, and that none only reads or writes in the recorded calls.
@@ -306,6 +330,20 @@ pub struct LockPlaces {
     pub alone: Waits,
     /// With what is waited for most while it is held on a line with it, and nothing else.
     pub beside: Option<Beside>,
+}
+
+impl LockPlaces {
+    /// Fewest waits that there are with the lock elsewhere.
+    pub fn best(&self) -> u64 {
+        let beside = self.beside.as_ref().map(|beside| beside.waits.all());
+        beside.into_iter().fold(self.alone.all(), u64::min)
+    }
+
+    /// Whether that is a tenth less: else the lock lies well.
+    pub fn are_better(&self) -> bool {
+        let now = self.as_it_lies.all();
+        self.best() + now / 10 < now
+    }
 }
 
 /// A lock on a line with data.

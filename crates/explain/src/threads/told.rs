@@ -1,7 +1,9 @@
 //! What is told in words only: counters that threads could each have a copy of, and where a lock would lie better.
 
-use super::report::{Beside, LockPlaces, LockReport, SharedCounter, Waits};
+use super::collect::Use;
+use super::report::{Beside, LockPlaces, LockReport, LockWithin, SharedCounter, Waits};
 use super::work_out::{Process, all_waits};
+use crate::owner::OwnerKey;
 use lineup_coherence::Lines;
 use lineup_model::line::LineSize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,6 +103,35 @@ pub(super) fn lock_places(
         Beside { name: name(tag), waits }
     });
     Some(LockPlaces { as_it_lies: all_waits(recorded), alone: all_waits(&alone), beside })
+}
+
+/// The object that a lock lies in, and what of it those who have the lock use: four times as often as others do.
+pub(super) fn lock_within(process: &Process, uses: &[Use], (word, lock): (u64, u32)) -> Option<LockWithin> {
+    const TIMES_AS_OFTEN: u64 = 4;
+    let used = |tag: &u32| uses.get(*tag as usize).filter(|used| used.object.is_some());
+    let (ty, start, offset) = process.touched.iter().find_map(|(_, touched)| {
+        touched.keys().find_map(|(_, _, tag, _)| {
+            let object = used(tag)?.object?;
+            let OwnerKey::Object(ty, start) = object.owner else { return None };
+            let offset = word.checked_sub(start)?;
+            (object.offset..object.offset + object.size_bytes)
+                .contains(&offset)
+                .then_some((ty, start, offset))
+        })
+    })?;
+    let mut parts: BTreeMap<(u64, u64), [u64; 2]> = BTreeMap::new();
+    for (tag, count) in &process.counts {
+        let Some((object, under)) = used(tag).and_then(|used| Some((used.object?, used.under))) else {
+            continue;
+        };
+        if object.owner == OwnerKey::Object(ty, start) {
+            let counts = parts.entry((object.offset, object.size_bytes)).or_default();
+            counts[usize::from(under == Some(lock))] += count;
+        }
+    }
+    let is_guarded = |[outside, inside]: &[u64; 2]| *inside > 0 && *inside >= TIMES_AS_OFTEN * outside;
+    let guards = parts.into_iter().filter(|(_, counts)| is_guarded(counts)).map(|(bytes, _)| bytes).collect();
+    Some(LockWithin { ty, offset, guards })
 }
 
 /// The bytes that a use accessed, where they are on one line.

@@ -1,6 +1,7 @@
 //! Orders of the collected accesses through the model, and what comes out by line, code and thread.
 
 use super::collect::{Collector, Log, Use};
+use super::elsewhere::Replay;
 use super::finding::findings;
 use super::locks::{Lines as LinesOfLocks, Locks};
 use super::naming::{Names, owners};
@@ -8,7 +9,7 @@ use super::report::{
     BetweenThreads, LineBetween, LockReport, Matrix, Needed, NotSeen, PairBetween, PartBetween, Placement,
     ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
-use super::told::{lock_places, shared_counters};
+use super::told::{lock_places, lock_within, shared_counters};
 use crate::namer::Namer;
 use lineup_coherence::{Line, Lines, Orders, Outcome, PairCounts};
 use lineup_model::access::{ProcessId, ThreadId};
@@ -42,19 +43,22 @@ pub(super) struct Process {
     pub(super) outcomes: Outcomes,
     /// By line.
     pub(super) touched: BTreeMap<u64, Touched>,
+    /// Accesses by tag.
+    pub(super) counts: BTreeMap<u32, u64>,
     pub(super) orders: Orders,
     placements: Vec<Placement>,
     in_pairs: Waits,
 }
 
 impl Collector {
-    /// What threads did to each other's caches; `None` when fewer than two threads have calls with times.
+    /// What threads did to each other's caches, and what is needed to ask for other layouts; `None` when fewer than two threads
+    /// have calls with times.
     pub(crate) fn work_out(
         self,
         namer: &mut Namer<'_>,
         regions: &Regions,
         line: LineSize,
-    ) -> Option<BetweenThreads> {
+    ) -> Option<(BetweenThreads, Replay)> {
         let Collector { logs, uses, locks, calls_without_times, of, .. } = self;
         let threads: Vec<ThreadSeen> = logs
             .values()
@@ -91,7 +95,7 @@ impl Collector {
         let locks = told_of_locks(locks, &processes, &uses, line, namer);
         let mut name = |tag| names.part(tag, namer);
         let counters = shared_counters((&processes, line), accesses, &locks, &mut name);
-        Some(BetweenThreads {
+        let between = BetweenThreads {
             counters,
             line_bytes: line.bytes(),
             of,
@@ -120,7 +124,9 @@ impl Collector {
             },
             threads,
             lines,
-        })
+        };
+        let replay = Replay::new(processes, &uses, (between.waits, accesses), line, namer);
+        Some((between, replay))
     }
 }
 
@@ -176,8 +182,10 @@ pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSi
         all.push(log.accesses);
     }
     let mut touched: BTreeMap<u64, Touched> = BTreeMap::new();
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for timed in all.iter().flatten() {
         let access = timed.access;
+        *counts.entry(access.tag).or_default() += 1;
         let end = access.address.saturating_add(u64::from(access.size_bytes));
         for number in line.lines(access.address, u64::from(access.size_bytes)) {
             let (from, to) = (number * line.bytes(), (number + 1).saturating_mul(line.bytes()));
@@ -206,6 +214,7 @@ pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSi
             most: orders.most(shape),
         },
         touched,
+        counts,
         orders,
     }
 }
@@ -243,6 +252,7 @@ fn told_of_locks(
             let number = line.line_of(address);
             find(process).map_or_else(Waits::default, |known| line_waits(&known.outcomes.recorded, number))
         },
+        within: &|process, word, lock| lock_within(find(process)?, uses, (word, lock)),
         places: &|namer, (process, word), own_bytes, lock| {
             let waited = needed.get(&lock).map_or(&[][..], Vec::as_slice);
             let mut name = |tag| Names::new(uses).part(tag, namer);

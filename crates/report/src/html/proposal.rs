@@ -35,6 +35,7 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
             p { (sentence(&one.summary)) }
             @if !one.worth.is_empty() { (worth(&one.worth)) }
             @if !one.reasons.is_empty() { ul.plain { @for reason in &one.reasons { li { (sentence(reason)) } } } }
+            @if let Some(predicted) = &one.predicted { p { (predicted.in_words()) } }
             @if !one.gains.is_empty() { (gains(report, &one.gains, &one.sizes)) }
             @if let Some(check) = one.check { p.muted { "Checked: " (check.describe()) "." } }
             @if !one.constraints.is_empty() {

@@ -66,6 +66,7 @@ impl StudyReport {
             target: one.target.clone(),
             summary: one.summary.clone(),
             reasons: one.reasons.clone(),
+            predicted: one.predicted,
             worth: one.worth.iter().filter_map(|worth| self.worth(worth)).collect(),
             gains: self.gains(&one.lines),
             sizes: sizes(&one.sizes),

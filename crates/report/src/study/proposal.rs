@@ -1,7 +1,7 @@
 //! What is proposed, what is refused, and why.
 
 use crate::figure::{mean, share};
-use lineup_advise::proposal::{KindName, StallShare};
+use lineup_advise::proposal::{KindName, PredictedWaits, StallShare};
 use serde::Serialize;
 
 /// A change that was worked out.
@@ -15,6 +15,9 @@ pub struct Proposal {
     pub summary: String,
     /// Why it helps, a sentence each.
     pub reasons: Vec<String>,
+    /// What waits of threads are foreseen, where data of different threads are parted. Nothing was run for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<PredictedWaits>,
     /// What it saves of each region's lines, the greatest share first.
     pub worth: Vec<Worth>,
     /// Lines per call before and after, for each region, data model and line size.

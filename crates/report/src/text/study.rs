@@ -355,6 +355,7 @@ impl Writer {
             self.line(&one_line(&proposal.summary));
             self.worth(report, &proposal.worth);
             proposal.reasons.iter().for_each(|reason| self.line(&format!("- {}", one_line(reason))));
+            proposal.predicted.iter().for_each(|predicted| self.line(&format!("- {}", predicted.in_words())));
             self.gains(report, &proposal.gains);
             if let Some(check) = proposal.check {
                 self.line(&format!("  checked: {}", check.describe()));

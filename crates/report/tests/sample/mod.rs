@@ -179,6 +179,7 @@ fn proposals() -> Vec<Proposal> {
             "clockevents_adjust_all_freqs touches lines 0 and 2 of each of 64 devices per call.".into(),
             "60 bytes serve both regions; a line has 64.".into(),
         ],
+        predicted: None,
         worth: vec![Worth {
             region: 0,
             lines_saved: 64.0,

@@ -9,7 +9,7 @@ mod code;
 mod holds;
 mod spins;
 
-use super::report::{LockPlaces, LockReport, Needed, Of, Waits};
+use super::report::{LockPlaces, LockReport, LockWithin, Needed, Of, Waits};
 use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
@@ -158,6 +158,8 @@ pub(super) struct Lines<'l> {
     pub(super) waits: &'l dyn Fn(ProcessId, u64) -> Waits,
     /// What threads waited for while they had the lock of a number.
     pub(super) needed: &'l dyn Fn(&mut Namer<'_>, u32) -> Vec<Needed>,
+    /// Where the lock of a word and of a number lies in an object.
+    pub(super) within: &'l dyn Fn(ProcessId, u64, u32) -> Option<LockWithin>,
     /// What threads would wait if the lock of a word, with so many bytes of its own and this number, lay elsewhere.
     pub(super) places: &'l dyn Fn(&mut Namer<'_>, Word, u64, u32) -> Option<LockPlaces>,
 }
@@ -335,10 +337,35 @@ impl Locks {
         }
     }
 
+    /// Words that are another lock's own: where what is recorded begins while a thread takes a lock, the first word that it changes
+    /// may be one that counts, not the one that others wait for.
+    fn inside_others(&self) -> BTreeSet<Word> {
+        let kind = |word: &Word| {
+            let number = self.numbers.get(word).copied()?;
+            self.words.get(number as usize).map(|(_, kind)| *kind)
+        };
+        let mut inside = BTreeSet::new();
+        let mut last: Option<(Word, u64)> = None;
+        for word in self.holds.keys() {
+            let own_bytes = kind(word).map_or(0, LockKind::own_bytes);
+            match last {
+                Some(((process, before), bytes)) if process == word.0 && word.1 - before < bytes => {
+                    inside.insert(*word);
+                }
+                _ => last = Some((*word, own_bytes)),
+            }
+        }
+        inside
+    }
+
     /// What is known of each lock.
     pub(super) fn report(self, namer: &mut Namer<'_>, lines: &Lines<'_>) -> Vec<LockReport> {
         let mut all = Vec::new();
+        let inside: BTreeSet<Word> = self.inside_others();
         for ((process, word), mut holds) in self.holds {
+            if inside.contains(&(process, word)) {
+                continue;
+            }
             let Some(number) = self.numbers.get(&(process, word)).copied() else { continue };
             let Some((_, kind)) = self.words.get(number as usize).copied() else { continue };
             holds.sort_by_key(|hold| hold.got_at);
@@ -369,6 +396,7 @@ impl Locks {
                 line_waits: (lines.waits)(process, word),
                 data_on_its_line: beside.into_iter().collect(),
                 needed_while_held: needed,
+                within: (lines.within)(process, word, number),
                 places: (lines.places)(namer, (process, word), kind.own_bytes(), number),
             });
         }

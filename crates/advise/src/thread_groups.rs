@@ -1,0 +1,91 @@
+//! Members by the threads that use them.
+
+use crate::problem::{RecordedOffsets, Subject, members_in};
+use lineup_model::access::ThreadId;
+use lineup_model::usage::LockUse;
+use std::collections::BTreeSet;
+
+/// Members written less often than in one of so many accesses are as good as read only.
+const ACCESSES_PER_WRITE: u64 = 50;
+
+/// What holds members together.
+#[derive(PartialEq, Eq)]
+enum Key {
+    /// They are a lock and what those who have it use.
+    Lock(usize),
+    /// The same threads write them: none, where they are read only.
+    Writers(BTreeSet<ThreadId>),
+}
+
+/// The locks that several threads take in objects of the type.
+pub(crate) fn locks<'u>(subject: &Subject<'u>) -> Vec<&'u LockUse> {
+    let own = |lock: &&LockUse| subject.types.aggregate(lock.ty).map(|(id, _)| id) == Some(subject.id);
+    subject.usage.locks.iter().filter(own).collect()
+}
+
+/// The members that a lock's word is in, and those that only who has the lock uses.
+pub(crate) fn members_of(subject: &Subject<'_>, lock: &LockUse) -> (BTreeSet<usize>, BTreeSet<usize>) {
+    let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
+    let members = |(offset, size): (u64, u64)| {
+        let range = offset..offset.saturating_add(size);
+        members_in(subject.types, subject.aggregate, &offsets, &range).into_iter().map(|(field, _)| field)
+    };
+    let own: BTreeSet<usize> = members((lock.offset, 1)).collect();
+    let guards = lock.guards.iter().copied().flat_map(members).filter(|field| !own.contains(field)).collect();
+    (own, guards)
+}
+
+/// The members by lock, then by the threads that write them, and those that are only read; `None` for members that no thread
+/// shares.
+pub(crate) fn groups(subject: &Subject<'_>) -> Vec<Option<usize>> {
+    let mut of_lock = vec![None; subject.aggregate.members.len()];
+    let all: Vec<_> = locks(subject).into_iter().map(|lock| members_of(subject, lock)).collect();
+    // A lock's word is its own, whatever else is done with another lock. Several in one member stay together.
+    let words = all.iter().enumerate().map(|(number, (own, _))| (number, own));
+    for (number, own) in words.clone() {
+        own.iter().for_each(|field| of_lock[*field] = of_lock[*field].or(Some(number)));
+    }
+    for ((_, own), (_, guards)) in words.zip(&all) {
+        let number = own.first().and_then(|field| of_lock[*field]);
+        guards.iter().for_each(|field| of_lock[*field] = of_lock[*field].or(number));
+    }
+    let used = used(subject);
+    let accesses: u64 = used.iter().map(|(_, loads, stores)| loads + stores).sum();
+    let mut known: Vec<Key> = Vec::new();
+    let mut groups = Vec::new();
+    for ((writers, loads, stores), lock) in used.into_iter().zip(of_lock) {
+        if loads + stores == 0 {
+            groups.push(None);
+            continue;
+        }
+        let is_read = stores.saturating_mul(ACCESSES_PER_WRITE) < accesses;
+        let key = match lock {
+            Some(number) => Key::Lock(number),
+            None if is_read => Key::Writers(BTreeSet::new()),
+            None => Key::Writers(writers),
+        };
+        let number = known.iter().position(|one| *one == key).unwrap_or_else(|| {
+            known.push(key);
+            known.len() - 1
+        });
+        groups.push(Some(number));
+    }
+    groups
+}
+
+/// Of each member the threads that write it, and how often it is read and written where several threads use an object.
+fn used(subject: &Subject<'_>) -> Vec<(BTreeSet<ThreadId>, u64, u64)> {
+    let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
+    let mut all = vec![(BTreeSet::new(), 0_u64, 0_u64); subject.aggregate.members.len()];
+    let own = |ty| subject.types.aggregate(ty).map(|(id, _)| id) == Some(subject.id);
+    for used in subject.usage.thread_uses.iter().filter(|used| own(used.ty)) {
+        let range = used.offset..used.offset.saturating_add(used.size_bytes);
+        for (field, _) in members_in(subject.types, subject.aggregate, &offsets, &range) {
+            let (writers, loads, stores) = &mut all[field];
+            writers.extend(&used.writers);
+            *loads += used.loads;
+            *stores += used.stores;
+        }
+    }
+    all
+}
