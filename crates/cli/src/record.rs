@@ -86,6 +86,10 @@ pub(crate) struct Options {
     /// when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
     caches: Vec<CacheSpec>,
+    /// Model no caches: calls, instructions, lines and accesses are recorded near the guest's own speed; misses and stalls
+    /// are not known
+    #[arg(long, requires = "kernel", conflicts_with_all = ["caches", "latency", "stream", "intervene"])]
+    no_caches: bool,
     /// Add a variable to the program's environment
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable, conflicts_with = "kernel")]
     environment: Vec<(OsString, OsString)>,
@@ -198,7 +202,10 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
         warmup: options.warmup,
         caches: &options.caches,
         out: &options.out,
-        what: kernel::What::Calls,
+        what: match options.no_caches {
+            true => kernel::What::CallsWithoutCaches,
+            false => kernel::What::Calls,
+        },
     };
     kernel::run(&options.kernel, &wanted, options.json)
 }

@@ -66,6 +66,7 @@ impl Survey {
             stalls: Stalls::default(),
         };
         let mut spaces = BTreeSet::new();
+        let models = !survey.header.caches.is_empty();
         for event in reader.by_ref() {
             match event {
                 Event::Process(process) => survey.processes.push(process),
@@ -80,9 +81,11 @@ impl Survey {
                 Event::Memory(event) => survey.memory.push(event),
                 Event::Summary(summary) => Summary::add_to(&mut survey.summary, summary),
                 Event::Ending(ending) => survey.ending = Some(ending),
-                Event::Measured(call) => survey.stalls.add(&call),
-                Event::System(last_words) => survey.stalls.set_all(&last_words),
-                Event::Profile(_)
+                Event::Measured(call) if models => survey.stalls.add(&call),
+                Event::System(last_words) if models => survey.stalls.set_all(&last_words),
+                Event::Measured(_)
+                | Event::System(_)
+                | Event::Profile(_)
                 | Event::Instruction(_)
                 | Event::Window(_)
                 | Event::AllocationSite(_)

@@ -82,7 +82,7 @@ impl Recorder {
             !self.follows_all() && !watched && roles == BlockRoles::default() && block.is_ordinary();
         if is_quiet && !is_in_free {
             // SAFETY: the caller's promise; the recorder lives as long as the process.
-            unsafe { self.unwatched.count(tb) };
+            unsafe { self.unwatched.count(tb, 1) };
             return;
         }
         let data: *const Block = block;

@@ -1,4 +1,4 @@
-//! How often blocks ran that have no callback.
+//! Counts of blocks that have no callback.
 
 use crate::ffi::{Api, BlockCount, INLINE_ADD, PerCpu, Tb};
 use std::ffi::c_uint;
@@ -36,21 +36,26 @@ impl Unwatched {
         }
     }
 
-    /// Counts the executions of a block from now on.
+    /// Adds so much at each execution of a block from now on.
     ///
     /// # Safety
     /// `tb` must be the block under translation, and `self` live as long as the process.
-    pub(crate) unsafe fn count(&self, tb: *mut Tb) {
+    pub(crate) unsafe fn count(&self, tb: *mut Tb, much: u64) {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Unwatched::Shared { add, count } => add(tb, INLINE_ADD, count.as_ptr().cast(), 1),
-                Unwatched::PerCpu { add, counts, .. } => add(tb, INLINE_ADD, *counts, 1),
+                Unwatched::Shared { add, count } => add(tb, INLINE_ADD, count.as_ptr().cast(), much),
+                Unwatched::PerCpu { add, counts, .. } => add(tb, INLINE_ADD, *counts, much),
             }
         }
     }
 
-    /// How many ran: on this virtual CPU where the emulator counts for each, else on all.
+    /// True when each virtual CPU has a number of its own.
+    pub(crate) fn is_per_cpu(&self) -> bool {
+        matches!(self, Unwatched::PerCpu { .. })
+    }
+
+    /// What was added up: on this virtual CPU where the emulator counts for each, else on all.
     pub(crate) fn seen(&self, vcpu: c_uint) -> u64 {
         match self {
             Unwatched::Shared { count, .. } => count.load(Ordering::Relaxed),

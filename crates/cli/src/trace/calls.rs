@@ -86,6 +86,13 @@ fn read(path: &Path) -> Result<Recording> {
             path.display()
         );
     }
+    if recording.header.caches.is_empty() {
+        bail!(
+            "{} was recorded with --no-caches: what its calls stall for, which the report is about, was not modelled; \
+             `lineup explain` tells what they access",
+            path.display()
+        );
+    }
     if let Some(damage) = &recording.damage {
         eprintln!("lineup: {}: {damage}; what stands before is used", path.display());
     }

@@ -14,6 +14,7 @@ use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::limits::BLOCK_BYTES;
+use crate::unwatched::Unwatched;
 use lineup_model::access::{Access, CallEnd, StackRange, ThreadId, code_granules};
 use lineup_model::region::RegionId;
 use lineup_recording::{Arm, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
@@ -50,6 +51,8 @@ pub(crate) struct Cpu {
     salt: u64,
     last_repeated: u64,
     noted_stack: u64,
+    /// Instructions of programs that are in the totals, where they are counted apart.
+    of_programs: u64,
     counts: Vec<RegionCounts>,
     seen: SystemSummary,
     pub(crate) encoder: Encoder,
@@ -84,6 +87,7 @@ impl Cpu {
             salt: 0,
             last_repeated: 0,
             noted_stack: 0,
+            of_programs: 0,
             counts: vec![RegionCounts::default(); regions],
             seen: SystemSummary::default(),
             encoder: Encoder::new(),
@@ -123,6 +127,11 @@ impl Cpu {
             let ended = self.task.came_to(run.pc, &self.processor.totals);
             self.write(system, ended);
         }
+        if let (Role::Interrupt | Role::Exception | Role::SystemCall, Some(programs)) =
+            (run.role, &system.programs)
+        {
+            self.count_programs(programs);
+        }
         match run.role {
             Role::Plain | Role::Marker => {}
             Role::User => self.leave_kernel(system, run.pc),
@@ -146,13 +155,18 @@ impl Cpu {
     #[inline]
     pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
         let what = self.descriptions.of(info);
+        if !system.models() && !self.keeps && !self.awaits_push {
+            return what.is_store;
+        }
         let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
         let modelled = if site.is_user { address ^ self.salt } else { address };
         let is_foreign = system
             .directory
             .as_ref()
             .is_some_and(|directory| directory.access(self.index, modelled, is_store));
-        self.processor.data(modelled, u64::from(size_bytes), is_foreign);
+        if system.models() {
+            self.processor.data(modelled, u64::from(size_bytes), is_foreign);
+        }
         if let Some(stream) = &mut self.stream {
             stream.data(modelled, size_bytes);
             if stream.encoder.packed_bytes() >= BLOCK_BYTES / 2 {
@@ -267,9 +281,12 @@ impl Cpu {
                 }
                 self.turn_off(system, site.pc);
             }
-            Noted::Privileged(Privileged::InterruptsOn | Privileged::SystemCallReturn) => {
+            Noted::Privileged(what @ (Privileged::InterruptsOn | Privileged::SystemCallReturn)) => {
                 self.task.saves().unmask(&mut self.flag);
                 self.turn_on(system, site.pc);
+                if what == Privileged::SystemCallReturn {
+                    self.leave_kernel(system, site.pc);
+                }
             }
             Noted::Privileged(Privileged::InterruptReturn) if system.uses_slots() => self.awaits_frame = true,
             Noted::Privileged(Privileged::InterruptReturn) => self.interrupt_returns(system, site.pc, None),
@@ -328,15 +345,22 @@ impl Cpu {
         }
     }
 
+    /// Adds what programs have executed since they were counted last.
+    pub(super) fn count_programs(&mut self, programs: &Unwatched) {
+        let seen = programs.seen(u32::from(self.index));
+        self.processor.totals.instructions += seen.wrapping_sub(self.of_programs);
+        self.of_programs = seen;
+    }
+
     fn interrupt(&mut self, system: &System, run: &Run) {
-        self.in_kernel = true;
+        let was_program = !std::mem::replace(&mut self.in_kernel, true);
         if run.role == Role::Interrupt {
             self.seen.interrupts += 1;
             self.seen.interrupts_while_off += u64::from(self.flag.interrupted());
         } else {
             self.seen.exceptions += 1;
         }
-        self.task.interrupt(self.flag.is_on(), &self.processor.totals);
+        self.task.interrupt(self.flag.is_on(), was_program, &self.processor.totals);
         self.look_inside();
         self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
@@ -354,6 +378,11 @@ impl Cpu {
             }
         }
         self.write(system, returned.ended);
+        // With frames, a return that ends no interrupt is one from a system call as well.
+        let is_of_call = returned.interrupts_were_on.is_none() && frame.is_some();
+        if returned.to_program || is_of_call {
+            self.leave_kernel(system, pc);
+        }
     }
 
     fn switched(&mut self, system: &System, address: u64) {

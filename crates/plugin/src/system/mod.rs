@@ -34,6 +34,7 @@ use crate::ffi::{Api, PluginId};
 use crate::limits::BLOCK_BYTES;
 use crate::output::Output;
 use crate::recorder::profile_of;
+use crate::unwatched::Unwatched;
 use context::{Context, Suspended};
 use cpu::Cpu;
 use lineup_cache::CacheSpec;
@@ -95,6 +96,8 @@ pub(crate) struct System {
     caches: Vec<CacheSpec>,
     /// Runs of instructions are cut at lines of this size.
     line_bytes: u64,
+    /// Instructions of programs, where their code has no callbacks but for repeated instructions.
+    pub(crate) programs: Option<Unwatched>,
     /// Regions by the addresses of their entries.
     entries: HashMap<u64, u16>,
     /// Where the flag is saved and interrupts are turned off only if they are on: by the reading instruction, the one
@@ -157,7 +160,9 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         api,
         machine,
         line_bytes: caches.iter().map(|spec| spec.line().bytes()).min().unwrap_or(64),
+        programs: programs_apart(&api, &caches, kernel.cpus),
         entries: entries_of(&plan),
+        directory: (kernel.cpus > 1 && !caches.is_empty()).then(Directory::new),
         flag_saves: kernel.flag_saves.iter().copied().collect(),
         caches,
         output,
@@ -167,7 +172,6 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         tasks: Mutex::default(),
         contexts: (0..kernel.cpus.max(1)).map(|_| Mutex::default()).collect(),
         suspended: Mutex::default(),
-        directory: (kernel.cpus > 1).then(Directory::new),
         regions: plan.header.regions.iter().map(|_| Region::new(&plan.header)).collect(),
         windows: Windows::default(),
         clock: AtomicU64::new(0),
@@ -185,6 +189,12 @@ impl System {
     /// True where the return address of a call lies in memory.
     pub(crate) fn uses_slots(&self) -> bool {
         self.machine.description().return_address == ReturnAddress::OnStack
+    }
+
+    /// True when caches are modelled.
+    #[inline]
+    pub(crate) fn models(&self) -> bool {
+        !self.caches.is_empty()
     }
 
     /// True in the first call only.
@@ -337,6 +347,13 @@ impl System {
         });
         self.write(&mut encoder);
     }
+}
+
+/// Without caches, programs matter by the count of their instructions alone, which the emulator keeps by itself: for
+/// each virtual CPU, or where there is but one.
+fn programs_apart(api: &Api, caches: &[CacheSpec], cpus: u32) -> Option<Unwatched> {
+    let counts = caches.is_empty().then(|| Unwatched::new(api));
+    counts.filter(|counts| counts.is_per_cpu() || cpus <= 1)
 }
 
 /// Regions by the addresses of their entries.

@@ -45,6 +45,8 @@ impl Directory {
 pub(crate) struct Processor {
     caches: Hierarchy,
     has_l2: bool,
+    /// False when no caches are modelled: instructions are counted alone.
+    models: bool,
     latency: Latency,
     /// Everything since the recording began.
     pub(crate) totals: Counts,
@@ -53,13 +55,17 @@ pub(crate) struct Processor {
 impl Processor {
     pub(crate) fn new(specs: &[CacheSpec], latency: Latency) -> Self {
         let has_l2 = specs.iter().any(|spec| spec.level() == lineup_cache::CacheLevel::L2);
-        Processor { caches: Hierarchy::new(specs), has_l2, latency, totals: Counts::default() }
+        let models = !specs.is_empty();
+        Processor { caches: Hierarchy::new(specs), has_l2, models, latency, totals: Counts::default() }
     }
 
     /// Fetches a run of instructions.
     #[inline]
     pub(crate) fn fetch(&mut self, address: u64, size_bytes: u64, instructions: u64) {
         self.totals.instructions += instructions;
+        if !self.models {
+            return;
+        }
         let missed = self.caches.fetch(address, size_bytes);
         if missed != Missed::Nothing {
             let stall = self.stall(missed);

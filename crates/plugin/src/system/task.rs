@@ -60,6 +60,8 @@ pub(crate) struct Level {
     /// Where the interrupt's first push went: just below its frame. `None` until then, and for the task itself.
     first_push: Option<u64>,
     is_interrupt: bool,
+    /// True when it came while a program ran, not the kernel.
+    from_program: bool,
     interrupts_were_on: Option<bool>,
     /// Interrupt flags that its code saved.
     saves: Saves,
@@ -86,6 +88,8 @@ pub(crate) struct Returned {
     pub(crate) ended: Vec<Ended>,
     /// Whether interrupts were on when it came, if that was known; `None` when its entry was not seen.
     pub(crate) interrupts_were_on: Option<Option<bool>>,
+    /// True when the interrupt had come while a program ran.
+    pub(crate) to_program: bool,
 }
 
 impl Level {
@@ -268,13 +272,19 @@ impl Task {
         }
     }
 
-    /// An interrupt or exception begins.
-    pub(crate) fn interrupt(&mut self, interrupts_were_on: Option<bool>, totals: &Counts) {
+    /// An interrupt or exception begins, with interrupts on or not, while a program ran or the kernel.
+    pub(crate) fn interrupt(
+        &mut self,
+        interrupts_were_on: Option<bool>,
+        from_program: bool,
+        totals: &Counts,
+    ) {
         let level = self.top();
         level.settle(totals);
         level.open.iter_mut().for_each(|open| open.interrupts += 1);
         self.interrupts.push(Level {
             is_interrupt: true,
+            from_program,
             interrupts_were_on,
             since: *totals,
             ..Level::default()
@@ -310,6 +320,7 @@ impl Task {
             level.settle(totals);
             returned.ended.extend(level.end_from(0, CallEnd::Abandoned, totals));
             returned.interrupts_were_on = Some(level.interrupts_were_on);
+            returned.to_program = level.from_program;
             let below = self.top();
             below.since = *totals;
             below.spent += level.spent;
@@ -428,7 +439,7 @@ mod tests {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
         task.touch(access(1, 0x10, 8, false), 100);
-        task.interrupt(Some(true), &at(10));
+        task.interrupt(Some(true), false, &at(10));
         task.pushed(0x7f8);
         task.pushed(0x700);
         task.touch(access(2, 0x20, 8, false), 100);
@@ -443,7 +454,7 @@ mod tests {
     #[test]
     fn an_error_code_between_frame_and_push_is_allowed_for() {
         let mut task = Task::default();
-        task.interrupt(Some(false), &at(0));
+        task.interrupt(Some(false), false, &at(0));
         task.pushed(0x7f0);
         assert_eq!(task.interrupt_returns(Some(0x900), &at(1)).interrupts_were_on, None, "another frame");
         assert_eq!(task.interrupt_returns(Some(0x800), &at(1)).interrupts_were_on, Some(Some(false)));
@@ -464,7 +475,7 @@ mod tests {
     fn a_switch_inside_an_interrupt_is_one_of_the_calls_below_as_well() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        task.interrupt(Some(true), &at(10));
+        task.interrupt(Some(true), false, &at(10));
         task.enter(open(1, 0x700, 10), &at(10));
         task.suspend(&at(12));
         task.resume(&at(100));
@@ -496,7 +507,7 @@ mod tests {
     fn the_user_mode_ends_everything() {
         let mut task = Task::default();
         task.enter(open(0, 0x900, 0), &at(0));
-        task.interrupt(Some(true), &at(10));
+        task.interrupt(Some(true), false, &at(10));
         task.enter(open(1, 0x500, 10), &at(10));
         let ended = task.end_all(CallEnd::Abandoned, &at(30));
         let own: Vec<_> = ended.iter().map(|call| (call.open.region, call.open.own.instructions)).collect();

@@ -27,7 +27,16 @@ pub(crate) unsafe extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
     let Some(system) = get() else { return };
     // SAFETY: `tb` is valid for this callback.
     let insns = unsafe { system.insns(tb) };
-    for (index, run) in system.cut(&insns) {
+    let runs = system.cut(&insns);
+    if let (Some(programs), Some((_, first))) = (&system.programs, runs.first())
+        && first.is_user
+        && !first.repeats
+    {
+        let instructions = runs.iter().map(|(_, run)| run.instructions).sum();
+        // SAFETY: as above, and the recorder of the system is never freed.
+        return unsafe { programs.count(tb, instructions) };
+    }
+    for (index, run) in runs {
         // SAFETY: the handles are valid for this callback, and runs are never freed.
         unsafe { system.watch_run(&insns[index], run) };
     }

@@ -123,6 +123,8 @@ pub(crate) struct Wanted<'a> {
 pub(crate) enum What {
     /// Calls of the regions.
     Calls,
+    /// Calls of the regions; no caches are modelled.
+    CallsWithoutCaches,
     /// What is executed and accessed in all, with windows of the run of so many bytes.
     Whole {
         /// Memory for windows.
@@ -239,20 +241,27 @@ fn plan(
 ) -> Result<Plan> {
     let regions = region_sets::find(&wanted.regions, symbols, described)?;
     let system = system_plan(options, kernel, symbols, &regions)?;
+    if wanted.what == What::CallsWithoutCaches && system.windows.is_some() {
+        bail!("the region {KERNEL} keeps all that the kernel accesses, which --no-caches does not watch");
+    }
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
     header.emulator = find_emulator(kernel.machine)?.name;
     let window_bytes = match wanted.what {
-        What::Calls => 0,
+        What::Calls | What::CallsWithoutCaches => 0,
         What::Whole { window_bytes } => window_bytes,
     };
-    header.mode = if wanted.what == What::Calls { Mode::System } else { Mode::WholeProgram };
+    header.mode = match wanted.what {
+        What::Calls | What::CallsWithoutCaches => Mode::System,
+        What::Whole { .. } => Mode::WholeProgram,
+    };
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
     header.selection = wanted.selection;
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
+        _ if wanted.what == What::CallsWithoutCaches => Vec::new(),
         [] => usual_caches()?.iter().map(ToString::to_string).collect(),
         caches => caches.iter().map(ToString::to_string).collect(),
     };

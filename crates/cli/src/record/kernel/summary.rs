@@ -16,9 +16,9 @@ pub(crate) struct Report {
     pub(crate) guest: Guest,
     /// The caches modelled.
     pub(crate) caches: Vec<String>,
-    /// Cycles of a stall for the second level, and for memory.
-    pub(crate) l2_cycles: u32,
-    pub(crate) memory_cycles: u32,
+    /// Cycles of a stall for the second level, and for memory; `None` without caches.
+    pub(crate) l2_cycles: Option<u32>,
+    pub(crate) memory_cycles: Option<u32>,
     /// Instructions of all virtual CPUs between begin and end of the workload.
     pub(crate) total_instructions: u64,
     /// Hardware interrupts, and how many came while the tracked flag said off.
@@ -126,6 +126,7 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
         let all = all.map(|call| call.own.instructions);
         notes.extend(unlike_the_rest(&region.name, all, kept.map(|call| call.instructions)));
     }
+    let models = models_caches(recording);
     let shows_flag = system.flag.checks > 0;
     let names = recording.header.regions.iter().enumerate();
     Report {
@@ -134,8 +135,8 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
         emulator: recording.header.emulator.clone(),
         guest,
         caches: recording.header.caches.clone(),
-        l2_cycles: plan.latency.l2_cycles,
-        memory_cycles: plan.latency.memory_cycles,
+        l2_cycles: models.then_some(plan.latency.l2_cycles),
+        memory_cycles: models.then_some(plan.latency.memory_cycles),
         total_instructions: system.cpus.iter().map(|cpu| cpu.instructions).sum(),
         interrupts: system.interrupts,
         interrupts_while_off: system.interrupts_while_off,
@@ -154,7 +155,9 @@ pub(crate) fn summarise(file: &str, recording: &Recording, plan: &SystemPlan, gu
 fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
     let calls: Vec<&MeasuredCall> =
         recording.measured.iter().filter(|call| usize::from(call.region.0) == index).collect();
+    let models = models_caches(recording);
     let quantiles = |of: fn(&Counts) -> u64| Quantiles::of(calls.iter().map(|call| of(&call.own)));
+    let modelled = |of: fn(&Counts) -> u64| quantiles(of).filter(|_| models);
     RegionSummary {
         name: name.to_owned(),
         calls: calls.len() as u64,
@@ -162,14 +165,19 @@ fn of_region(recording: &Recording, index: usize, name: &str) -> RegionSummary {
         left: calls.iter().filter(|call| call.end != CallEnd::Returned).count() as u64,
         interrupts: calls.iter().map(|call| u64::from(call.interrupts)).sum(),
         instructions: quantiles(|own| own.instructions),
-        code_l1_misses: quantiles(|own| own.code_misses.l1),
-        code_l2_misses: quantiles(|own| own.code_misses.l2),
-        data_l1_misses: quantiles(|own| own.data_misses.l1),
-        data_l2_misses: quantiles(|own| own.data_misses.l2),
-        shared_misses: quantiles(|own| own.shared_misses),
+        code_l1_misses: modelled(|own| own.code_misses.l1),
+        code_l2_misses: modelled(|own| own.code_misses.l2),
+        data_l1_misses: modelled(|own| own.data_misses.l1),
+        data_l2_misses: modelled(|own| own.data_misses.l2),
+        shared_misses: modelled(|own| own.shared_misses),
         spin_instructions: quantiles(|own| own.spin_instructions),
-        cycles: Quantiles::of(calls.iter().map(|call| call.cycles())),
+        cycles: Quantiles::of(calls.iter().map(|call| call.cycles())).filter(|_| models),
     }
+}
+
+/// False when the recorder was told to model no caches: misses and stalls were not observed then.
+fn models_caches(recording: &Recording) -> bool {
+    !recording.header.caches.is_empty()
 }
 
 /// What is said of a region whose kept calls are not like all of its calls: what is explained of their

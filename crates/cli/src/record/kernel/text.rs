@@ -27,13 +27,7 @@ pub(crate) fn text(report: &Report) -> String {
         report.total_instructions, report.interrupts, report.exceptions, report.switches
     );
     let _ = writeln!(out, "  {}", flag(report));
-    let _ = writeln!(
-        out,
-        "  modelled: {}; a miss stalls {} cycles to the second level, {} to memory",
-        report.caches.join(" "),
-        report.l2_cycles,
-        report.memory_cycles
-    );
+    let _ = writeln!(out, "  {}", modelled(report));
     let _ = writeln!(
         out,
         "  {:.1} s in all{}",
@@ -45,6 +39,17 @@ pub(crate) fn text(report: &Report) -> String {
         let _ = writeln!(out, "note: {note}");
     });
     out
+}
+
+/// The caches, and what a miss costs.
+fn modelled(report: &Report) -> String {
+    match (report.l2_cycles, report.memory_cycles) {
+        (Some(l2), Some(memory)) => format!(
+            "modelled: {}; a miss stalls {l2} cycles to the second level, {memory} to memory",
+            report.caches.join(" ")
+        ),
+        _ => "no caches were modelled: misses and stalls are not observed".to_owned(),
+    }
 }
 
 /// How exact the tracked interrupt flag is.

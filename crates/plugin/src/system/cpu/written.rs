@@ -79,6 +79,9 @@ impl Cpu {
 
     /// Closes what is open and adds this CPU to the summary.
     pub(crate) fn finish(&mut self, system: &System, summary: &mut SystemSummary) {
+        if let Some(programs) = &system.programs {
+            self.count_programs(programs);
+        }
         let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
         self.write(system, ended);
         system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
