@@ -2,11 +2,43 @@
 
 use crate::engine::Engine;
 use crate::gates::Entry;
+use crate::shared::Shared;
 use crate::slots::Slots;
 use lineup_recording::ThreadBudget;
-use lineup_recording::native::word;
+use lineup_recording::native::{region, word};
 use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What an entry's code looks at before it hands over: a thread's own, for each region.
+#[repr(C)]
+pub(crate) struct Spent([RegionSpent; region::MOST]);
+
+/// Of a region.
+#[repr(C)]
+struct RegionSpent {
+    /// No call that begins before this cycle is recorded.
+    until: u64,
+    /// Where the thread's calls are counted.
+    count: *const AtomicU64,
+}
+
+/// Distances that the assembly knows.
+pub(crate) const SPENT_SHIFT: u8 = 4;
+pub(crate) const SPENT_COUNT: i32 = 8;
+const _: () = assert!(size_of::<RegionSpent>() == 1 << SPENT_SHIFT);
+const _: () = assert!(std::mem::offset_of!(RegionSpent, count) == SPENT_COUNT as usize);
+
+impl Spent {
+    /// Of a thread that has recorded nothing yet; `None` where its calls cannot be counted.
+    pub(crate) fn new(shared: &Shared, thread: u64) -> Option<Box<Spent>> {
+        shared.thread_count(thread, 0)?;
+        let count = |number| shared.thread_count(thread, number).map_or(std::ptr::null(), std::ptr::from_ref);
+        Some(Box::new(Spent(std::array::from_fn(|number| RegionSpent {
+            until: 0,
+            count: count(number as u64),
+        }))))
+    }
+}
 
 /// What a thread has recorded of a region.
 #[derive(Default)]
@@ -49,7 +81,14 @@ impl Engine {
         }
         // SAFETY: every x86-64 processor has the counter.
         let cycles = unsafe { std::arch::x86_64::_rdtsc() };
-        thread.taken[number].takes(cycles, most)
+        let is_taken = thread.taken[number].takes(cycles, most);
+        // Until the next stretch of time begins none has a lower position.
+        if let Some(spent) =
+            thread.spent.as_mut().filter(|_| !is_taken).and_then(|spent| spent.0.get_mut(number))
+        {
+            spent.until = ThreadBudget::end(cycles);
+        }
+        is_taken
     }
 
     /// Counts a call of a region in its thread, where that is wanted.

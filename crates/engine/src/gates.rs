@@ -2,6 +2,7 @@
 //! distance.
 
 use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
+use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::slots::{BYTES, Slots, at, reason};
 use std::arch::global_asm;
 use std::ops::Range;
@@ -391,6 +392,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.put(&[0x48, 0x0f, 0xaf, 0x41, 0x08]); // imul rax, [rcx + 8]
     code.put(&[0x48, 0x3b, 0x42, 0x08]); // cmp rax, [rdx + 8]: the bound
     let passed_over = code.jump_if(3);
+    let spent = unless_spent(&mut code, places.slots);
     // A handler that runs from here on finds the thread busy.
     code.store_slot_value(places.slots + at!(busy), 1);
     code.store_slot(places.slots + at!(entry), RCX);
@@ -442,6 +444,7 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     code.land(is_below);
     code.put(&[0xf0, 0x48, 0xff, 0x42, 0x18]); // lock inc qword ptr [rdx + 24]: calls in handlers
     let natively = code.jump();
+    code.land(spent);
     code.land(warms_up);
     code.land(passed_over);
     code.lea_plus(RSP, RSP, 8);
@@ -454,6 +457,29 @@ pub(crate) fn entry(places: &Places, gate: u64) -> Vec<u8> {
     restore(&mut code);
     code.put(&[0xc3]);
     code.bytes
+}
+
+/// Counts the call in its thread and takes the jump that is returned, where none is recorded of the thread for a while; the
+/// [`Entry`] is in `rcx`, and stays there else.
+fn unless_spent(code: &mut Code, slots: i32) -> usize {
+    const RDX: Gpr = Gpr(2);
+    code.load_slot(RAX, slots + at!(own.spent));
+    code.put(&[0x48, 0x85, 0xc0]); // test rax, rax
+    let has_none = code.jump_if(4);
+    code.put(&[0x48, 0x8b, 0x51, std::mem::offset_of!(Entry, region_number) as u8]); // mov rdx, [rcx + …]
+    code.put(&[0x48, 0xc1, 0xe2, SPENT_SHIFT]); // shl rdx, SPENT_SHIFT
+    code.put(&[0x48, 0x01, 0xd0]); // add rax, rdx
+    code.push(RAX);
+    code.read_time();
+    code.put(&[0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xc2]); // shl rdx, 32; or rdx, rax
+    code.put(&[0x58, 0x48, 0x3b, 0x10]); // pop rax; cmp rdx, [rax]
+    let is_late = code.jump_if(3);
+    code.load(RDX, RAX, SPENT_COUNT);
+    code.put(&[0x48, 0xff, 0x02]); // inc qword ptr [rdx]
+    let spent = code.jump();
+    code.land(has_none);
+    code.land(is_late);
+    spent
 }
 
 fn restore(code: &mut Code) {

@@ -108,12 +108,17 @@ impl Shared {
         of(region::TAKEN).fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// A thread makes a call of a region; nobody else counts there.
-    pub(crate) fn count_in_thread(&self, thread: u64, number: u64) {
+    /// Where a thread's calls of a region are counted; nobody else counts there.
+    pub(crate) fn thread_count(&self, thread: u64, number: u64) -> Option<&AtomicU64> {
         let (thread, number) = (thread as usize, number as usize);
-        if thread < thread_calls::MOST && number < region::MOST {
-            // SAFETY: within the mapping, as checked.
-            let count = unsafe { &*self.thread_calls.add(thread * region::MOST + number) };
+        let is_there = thread < thread_calls::MOST && number < region::MOST;
+        // SAFETY: within the mapping, as checked.
+        is_there.then(|| unsafe { &*self.thread_calls.add(thread * region::MOST + number) })
+    }
+
+    /// A thread makes a call of a region.
+    pub(crate) fn count_in_thread(&self, thread: u64, number: u64) {
+        if let Some(count) = self.thread_count(thread, number) {
             count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }

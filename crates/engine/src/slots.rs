@@ -78,6 +78,8 @@ pub(crate) union Own {
     pub(crate) timed: [[u64; 2]; 8],
     /// When the whole program is recorded.
     pub(crate) sieve: Sieve,
+    /// When each thread has as many calls recorded: the thread's [`crate::budget::Spent`], 0 before it is known.
+    pub(crate) spent: u64,
 }
 
 /// See [`crate::sieve`].

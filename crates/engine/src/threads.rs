@@ -2,7 +2,7 @@
 
 use crate::allocations::Allocations;
 use crate::alone::Owned;
-use crate::budget::Taken;
+use crate::budget::{Spent, Taken};
 use crate::engine::{self, Engine, Whole};
 use crate::gates;
 use crate::sieve;
@@ -43,6 +43,8 @@ pub(crate) struct Thread {
     pub(crate) allocations: Option<Allocations>,
     /// Where each thread has as many calls recorded: those of this one, by region.
     pub(crate) taken: Vec<Taken>,
+    /// When it need not be asked for more; entries' code looks there, too.
+    pub(crate) spent: Option<Box<Spent>>,
 }
 
 impl Whole {
@@ -64,7 +66,12 @@ impl Engine {
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
         let notes = self.whole.is_some() && self.shared.has_allocators();
         let allocations = notes.then(Allocations::new);
-        let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new() };
+        let has_budget = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0;
+        let spent = if has_budget { Spent::new(&self.shared, number) } else { None };
+        if let Some(spent) = &spent {
+            slots.own.spent = std::ptr::from_ref(&**spent) as u64;
+        }
+        let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new(), spent };
         if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }
@@ -131,6 +138,10 @@ pub(crate) unsafe extern "C" fn end_thread(thread: *mut libc::c_void) {
         return;
     }
     slots.busy = 1;
+    if engine.whole.is_none() {
+        // Nobody else uses it where calls are recorded.
+        slots.own.spent = 0;
+    }
     // SAFETY: made by `begin_thread`, and nobody else's.
     let thread = unsafe { Box::from_raw(thread.cast::<Thread>()) };
     if let Some((chunk, start)) = thread.chunk {

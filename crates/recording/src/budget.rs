@@ -28,6 +28,11 @@ impl ThreadBudget {
         run << 56 | spread_position(stretch) >> 8
     }
 
+    /// From which cycle on calls may have another position than those that begin at this one.
+    pub fn end(cycles: u64) -> u64 {
+        ((cycles >> STRETCH_SHIFT) + 1) << STRETCH_SHIFT
+    }
+
     /// That call is recorded.
     pub fn take(&mut self) {
         self.taken += 1;
@@ -48,6 +53,7 @@ mod tests {
             one.take();
             other.take();
         }
+        assert_eq!((one.position(ThreadBudget::end(at(5)) - 1) >> 56, at(6)), (3, ThreadBudget::end(at(5))));
         // A run that is the first of its stretch comes before any that is a later one.
         let later = one.position(at(5));
         assert!((6..100).all(|stretch| one.position(at(stretch)) < later));

@@ -2,7 +2,8 @@
 
 use crate::program::{Recorded, X86_64, c};
 use lineup_model::access::ThreadId;
-use std::collections::BTreeMap;
+use lineup_recording::ThreadBudget;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 fn by_thread(recorded: &Recorded, region: u16) -> Vec<u64> {
@@ -57,4 +58,73 @@ fn threads_that_begin_at_different_times_and_call_differently_often_have_as_many
     let threads = Command::new(env!("CARGO_BIN_EXE_lineup")).arg("threads").arg(recording).output();
     let said = String::from_utf8_lossy(&threads.expect("running lineup").stdout).into_owned();
     assert!(said.starts_with("4 threads with "), "{said}");
+}
+
+/// A call is recorded, or not, by the stretch of time in which it begins, which the program notes, too: of stretches in
+/// which two threads ran, both have recorded the same.
+#[test]
+fn threads_that_run_at_the_same_time_are_recorded_at_the_same_times() {
+    const THREADS: usize = 3;
+    let source = r#"
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <x86intrin.h>
+        enum { THREADS = 3, MOST = 200, SHIFT = 21 };
+        static struct { volatile long calls; char rest[56]; } own[THREADS] __attribute__((aligned(64)));
+        static unsigned long visited[THREADS][MOST];
+        static pthread_barrier_t begin;
+        __attribute__((noinline)) void work(int which) { own[which].calls++; }
+        static void *run(void *number) {
+            int which = (long)number, count = 0;
+            pthread_barrier_wait(&begin);
+            while (count < MOST) {
+                unsigned long before = __rdtsc() >> SHIFT;
+                work(which);
+                /* A call between two stretches may belong to either. */
+                if (__rdtsc() >> SHIFT == before && (count == 0 || visited[which][count - 1] != before))
+                    visited[which][count++] = before;
+            }
+            return 0;
+        }
+        int main(void) {
+            pthread_t threads[THREADS];
+            pthread_barrier_init(&begin, 0, THREADS);
+            for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, run, (void *)i);
+            for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+            printf("own %lx\n", (unsigned long)own);
+            for (int i = 0; i < THREADS; i++)
+                for (int k = 0; k < MOST; k++) printf("visited %d %lu\n", i, visited[i][k]);
+        }
+    "#;
+    let program = c(X86_64, source, &["-pthread"]);
+    let recorded = program.record(&["--region", "work", "--calls-per-thread", "2000"]);
+    assert_eq!(by_thread(&recorded, 0), [2000; THREADS]);
+    let mut visited: [BTreeSet<u64>; THREADS] = Default::default();
+    for line in recorded.said.lines().filter_map(|line| line.strip_prefix("visited ")) {
+        let (thread, stretch) = line.split_once(' ').expect("two numbers");
+        visited[thread.parse::<usize>().expect("a thread")].insert(stretch.parse().expect("a stretch"));
+    }
+    let mut taken: [BTreeMap<u64, u64>; THREADS] = Default::default();
+    for (number, call) in recorded.calls().iter().enumerate() {
+        let (at, ..) = recorded.touched(number, recorded.value("own"), 64 * THREADS as u64)[0];
+        let stretch = call.times.first().expect("a time").cycles >> 21;
+        *taken[at as usize / 64].entry(stretch).or_default() += 1;
+    }
+    let position = |stretch: &u64| ThreadBudget::default().position(stretch << 21);
+    // A thread has every stretch in front of its last. One that was interrupted in the middle of a beginning call has a time
+    // of another stretch there.
+    let last = taken.each_ref().map(|taken| {
+        let sure = taken.iter().filter(|(_, calls)| **calls > 1);
+        sure.map(|(stretch, _)| position(stretch)).max().expect("a stretch")
+    });
+    for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+        let bound = last[one].min(last[other]);
+        let both = visited[one].intersection(&visited[other]).filter(|stretch| position(stretch) < bound);
+        let common: Vec<u64> = both.copied().collect();
+        let is_in = |taken: &BTreeMap<u64, u64>| common.iter().all(|stretch| taken.contains_key(stretch));
+        assert!(is_in(&taken[one]) && is_in(&taken[other]), "{common:?} {taken:?}");
+        // On a machine that lets them run at the same time.
+        let chances = visited[one].intersection(&visited[other]).count();
+        assert!(chances < 80 || !common.is_empty(), "{chances}");
+    }
 }
