@@ -5,8 +5,8 @@
 //! command asks in the program's table of parts before the program begins. It calls [`lineup_engine_inject`] when the
 //! first thread's base has just been set.
 //!
-//! Little of what is imported is called: copying and filling memory, and thread-local variables. The rest belongs to
-//! panics, and ends the program as these do anyway.
+//! Little of what is imported is called: thread-local variables, and how long a text is; memory is copied by
+//! [`crate::copies`]. The rest belongs to panics, and ends the program as these do anyway.
 
 use crate::lock::Lock;
 use crate::shared::Shared;
@@ -73,71 +73,6 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
         return 0;
     }
     start::begin_first(engine).unwrap_or(1)
-}
-
-/// Copies bytes to where none of them lie.
-///
-/// # Safety
-/// As for `memcpy`.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone_memcpy(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-) -> *mut c_void {
-    naked_asm!("mov rax, rdi", "mov rcx, rdx", "rep movsb", "ret")
-}
-
-/// Copies bytes: from the last one on where they would be overwritten else.
-///
-/// # Safety
-/// As for `memmove`.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone_memmove(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-) -> *mut c_void {
-    naked_asm!(
-        "mov rax, rdi",
-        "mov rcx, rdx",
-        "mov r8, rdi",
-        "sub r8, rsi",
-        "cmp r8, rdx",
-        "jb 2f",
-        "rep movsb",
-        "ret",
-        "2:",
-        "lea rdi, [rdi + rdx - 1]",
-        "lea rsi, [rsi + rdx - 1]",
-        "std",
-        "rep movsb",
-        "cld",
-        "ret",
-    )
-}
-
-/// Fills bytes.
-///
-/// # Safety
-/// As for `memset`.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone_memset(to: *mut c_void, byte: c_int, bytes: usize) -> *mut c_void {
-    naked_asm!("mov r8, rdi", "mov eax, esi", "mov rcx, rdx", "rep stosb", "mov rax, r8", "ret")
-}
-
-/// Whether bytes differ.
-///
-/// # Safety
-/// As for `bcmp`.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lineup_alone_bcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int {
-    // Without bytes the flags stay as `xor` leaves them: equal.
-    naked_asm!("mov rcx, rdx", "xor eax, eax", "repe cmpsb", "setne al", "ret")
 }
 
 /// Bytes before the one that is zero.
@@ -213,32 +148,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_copied_filled_and_compared_as_by_the_c_library() {
-        let fresh: Vec<u8> = (0..200).collect();
-        for (to, from, bytes) in [(0, 100, 50), (10, 13, 90), (13, 10, 90), (50, 50, 20), (7, 3, 0)] {
-            let (mut own, mut other) = (fresh.clone(), fresh.clone());
-            let at = own.as_mut_ptr();
-            // SAFETY: within the bytes.
-            let moved =
-                unsafe { lineup_alone_memmove(at.add(to).cast(), at.add(from).cast_const().cast(), bytes) };
-            assert_eq!(moved as usize, at as usize + to);
-            other.copy_within(from..from + bytes, to);
-            assert_eq!(own, other, "{to} {from} {bytes}");
-        }
-        let mut own = fresh.clone();
-        let at = own.as_mut_ptr();
-        // SAFETY: within the bytes.
-        unsafe {
-            lineup_alone_memcpy(at.cast(), fresh[100..].as_ptr().cast(), 30);
-            lineup_alone_memset(at.add(40).cast(), 0x1ff, 3);
-            let differ = |one: usize, other: usize, bytes| {
-                lineup_alone_bcmp(at.add(one).cast(), fresh[other..].as_ptr().cast(), bytes) != 0
-            };
-            assert!(!differ(0, 100, 30) && differ(0, 100, 31) && !differ(5, 90, 0));
-            assert_eq!(lineup_alone_strlen(c"some text".as_ptr()), 9);
-            assert_eq!(lineup_alone_strlen(c"".as_ptr()), 0);
-        }
-        assert_eq!(own[..30], fresh[100..130]);
-        assert_eq!(own[39..44], [39, 0xff, 0xff, 0xff, 43]);
+    fn a_text_ends_at_its_first_zero() {
+        // SAFETY: terminated texts.
+        let lengths = [c"some text", c"", c"a"].map(|text| unsafe { lineup_alone_strlen(text.as_ptr()) });
+        assert_eq!(lengths, [9, 0, 1]);
     }
 }
