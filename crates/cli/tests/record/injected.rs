@@ -215,6 +215,13 @@ fn what_the_engine_cannot_be_brought_to_is_refused_before_it_does_anything() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with("said\n") && said.matches("said").count() == 1, "{said}");
     assert!(said.contains("recorded under the emulator: the program is linked statically"), "{said}");
+    let ignores = "trap '' SEGV; exec \"$0\" record --engine native --region hot -- ./program";
+    let output = Command::new("sh")
+        .current_dir(folder)
+        .args(["-c", ignores, env!("CARGO_BIN_EXE_lineup")])
+        .output()
+        .expect("running a shell");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it ignores SIGSEGV"), "{output:?}");
     std::fs::write(folder.join("start.sh"), "#!/bin/sh\n./program\n").expect("a script");
     let script = ["--engine", "native", "--program", "./program", "--", "/bin/sh", "start.sh"];
     refused(&script, "is started by another program");

@@ -12,6 +12,7 @@ mod thread_block;
 use super::super::memory::Memory;
 use super::caller::{Caller, trap_of};
 use super::ptrace::{self, Registers, Stop, Tid};
+use super::refusals;
 use super::threads::Process;
 use crate::error::{Doing, Error, Result};
 use layout::Library;
@@ -85,6 +86,9 @@ impl Starting {
         ptrace::to_system_call(self.tid).doing("letting the program run")?;
         if !self.reaches(Stop::SystemCall)? {
             return Ok(true);
+        }
+        if let Some(why) = refusals::of_start(self.tid) {
+            return Err(unfit(why.to_owned()));
         }
         let process = Process::new(self.tid);
         let own = process.memory().doing("opening the program's memory")?;

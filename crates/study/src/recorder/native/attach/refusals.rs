@@ -10,9 +10,17 @@ use std::path::Path;
 /// What the kernel tells of a process in `status`.
 struct Status(String);
 
+const IGNORES_FAULTS: &str =
+    "it ignores SIGSEGV, with which a thread that calls functions for lineup tells that it is done";
+
 impl Status {
     fn of(process: &str) -> Option<Status> {
         fs::read_to_string(format!("/proc/{process}/status")).ok().map(Status)
+    }
+
+    fn ignores_faults(&self) -> bool {
+        let ignored = u64::from_str_radix(self.field("SigIgn"), 16).unwrap_or_default();
+        ignored & 1 << (libc::SIGSEGV - 1) != 0
     }
 
     fn field(&self, name: &str) -> &str {
@@ -85,10 +93,8 @@ fn of_status(process: Tid, status: &Status, own: &Status) -> Option<String> {
             "it has forbidden itself system calls (seccomp), and may be ended for those of the engine".into(),
         );
     }
-    if u64::from_str_radix(status.field("SigIgn"), 16).unwrap_or_default() & 1 << (libc::SIGSEGV - 1) != 0 {
-        return Some(
-            "it ignores SIGSEGV, with which a thread that calls the loader tells that it is done".into(),
-        );
+    if status.ignores_faults() {
+        return Some(IGNORES_FAULTS.into());
     }
     if status.field("x86_Thread_features").contains("shstk") {
         return Some(
@@ -96,6 +102,11 @@ fn of_status(process: Tid, status: &Status, own: &Status) -> Option<String> {
         );
     }
     None
+}
+
+/// Why a process that has just become its program cannot be had to call functions; `None` when it can.
+pub(super) fn of_start(process: Tid) -> Option<&'static str> {
+    Status::of(&process.to_string()).filter(Status::ignores_faults).map(|_| IGNORES_FAULTS)
 }
 
 /// What of its program does not fit.
