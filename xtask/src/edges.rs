@@ -116,6 +116,7 @@ const HEAVY: &[(&str, &[&str])] = &[
     ("tree-sitter", &["lineup-advise"]),
     ("tree-sitter-c", &["lineup-advise"]),
     ("tree-sitter-cpp", &["lineup-advise"]),
+    ("tree-sitter-rust", &["lineup-advise"]),
     ("statrs", &["lineup-stats"]),
     ("zstd", &["lineup-recording", "lineup-kernel"]),
     ("lzma-rust2", &["lineup-kernel"]),

@@ -77,6 +77,8 @@ mod placement;
 mod plan_orders;
 mod problem;
 mod reasons;
+mod rust_parting;
+mod rust_text;
 mod score;
 mod search;
 mod shape_rules;

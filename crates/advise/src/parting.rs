@@ -15,7 +15,7 @@ use crate::score::Model;
 use crate::sources::Sources;
 use crate::spelling::{Spelling, spelling};
 use crate::verify::{self, Candidate, Verified};
-use crate::{asserted::Asserted, figures, parting_choice, reasons, thread_groups};
+use crate::{asserted::Asserted, figures, parting_choice, reasons, rust_parting, thread_groups};
 use lineup_model::types::Language;
 use lineup_model::usage::FoughtOver;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,14 +55,31 @@ fn propose_for(
     fought: Option<FoughtOver>,
 ) -> Result<(), AdviseError> {
     let options = task.options;
-    if subject.types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust) {
-        let told =
-            fought.map(|fought| format!("{} {}", said(subject, &fought, options), in_rust(&fought, options)));
-        advice.suggestions.extend(told.map(|told| Suggestion::new(PART, &spelling.name, told)));
+    let is_rust = subject.types.get(subject.id).is_some_and(|ty| ty.language == Language::Rust);
+    if let Some(fought) = fought.filter(|_| is_rust && !options.allow_growth) {
+        let told = format!("{} --allow-growth tries it.", said(subject, &fought, options));
+        advice.suggestions.push(Suggestion::new(PART, &spelling.name, told));
         return Ok(());
     }
     if let Some(refusal) = options.refusal_of(&spelling.name) {
         advice.refusals.push(refusal);
+        return Ok(());
+    }
+    if is_rust {
+        let Some(fought) = fought else { return Ok(()) };
+        let because = said(subject, &fought, options);
+        match rust_parting::part(task, advice, (subject, spelling), &fought, because.clone())? {
+            Ok(proposal) => {
+                advice.edited.extend(proposal.edited.clone());
+                advice.orders.push(proposal);
+            }
+            Err(binding) => {
+                let told = format!("{because} {}", in_rust(&fought, options));
+                advice.suggestions.push(Suggestion::new(PART, &spelling.name, told));
+                let (owner, constraints) = (spelling.name.clone(), vec![binding]);
+                advice.refusals.push(Refusal { owner, constraints, lines: Vec::new() });
+            }
+        }
         return Ok(());
     }
     match part(task, advice, subject, spelling, fought)? {
@@ -119,16 +136,16 @@ pub(crate) fn said(subject: &Subject<'_>, fought_over: &FoughtOver, options: &Op
     )
 }
 
-/// What to write in Rust, which is not edited.
+/// What to write in Rust, where it is not edited.
 fn in_rust(fought_over: &FoughtOver, options: &Options) -> String {
     let bytes = options.primary.bytes();
     match fought_over.is_inside {
         true => format!(
-            "Rust is not edited: give each of them a type with #[repr(align({bytes}))] around it, which parts them whether the \
-             struct is repr(C) or not."
+            "No edit was made: give each of them a type with #[repr(align({bytes}))] around it, which parts them whether the struct \
+             is repr(C) or not."
         ),
         false => format!(
-            "Rust is not edited: #[repr(align({bytes}))] on the type gives each object lines of its own."
+            "No edit was made: #[repr(align({bytes}))] on the type gives each object lines of its own."
         ),
     }
 }

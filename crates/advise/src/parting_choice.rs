@@ -77,11 +77,8 @@ pub(crate) fn choose(
             room_because: LOCK_APART,
         }),
         (Some(layout), None) => {
-            let predicted = predict(subject, plan, &layout);
-            if predicted.is_some_and(|predicted| !predicted.is_fewer()) {
-                return Err(Binding::new(Constraint::LayoutNotReproduced)
-                    .because("as many waits are predicted with its members apart: what threads fight over lies within one"));
-            }
+            let objects = objects(plan, &layout);
+            let predicted = objects.map_or(Ok(None), |objects| by_prediction(subject, &objects))?;
             Some(Choice {
                 because: fought.map(because).unwrap_or_default(),
                 predicted,
@@ -176,6 +173,24 @@ fn waits(subject: &Subject<'_>, plan: &Plan<'_>, layout: &Layout) -> Option<Wait
 fn predict(subject: &Subject<'_>, plan: &Plan<'_>, layout: &Layout) -> Option<PredictedWaits> {
     let waits = subject.usage.elsewhere.as_ref()?.objects(subject.id, &objects(plan, layout)?)?;
     Some(PredictedWaits::from(waits))
+}
+
+/// What is foreseen of objects, if anything can be.
+///
+/// # Errors
+/// When it is no better than what there is.
+pub(crate) fn by_prediction(
+    subject: &Subject<'_>,
+    objects: &ObjectsElsewhere,
+) -> Result<Option<PredictedWaits>, Binding> {
+    let foreseen = subject.usage.elsewhere.as_ref().and_then(|all| all.objects(subject.id, objects));
+    let predicted = foreseen.map(PredictedWaits::from);
+    match predicted.is_some_and(|predicted| !predicted.is_fewer()) {
+        true => Err(Binding::new(Constraint::LayoutNotReproduced).because(
+            "as many waits are predicted with its members apart: what threads fight over lies within one",
+        )),
+        false => Ok(predicted),
+    }
 }
 
 impl From<WaitsElsewhere> for PredictedWaits {

@@ -14,6 +14,8 @@ use tree_sitter::Tree;
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Sources {
     files: BTreeMap<String, Arc<Parsed>>,
+    /// Files of Rust, which nothing but the parting of data of threads looks at.
+    rust: BTreeMap<String, Arc<str>>,
     headers_are_cpp: bool,
     /// Headers that only C++ can read, in a folder that holds both languages.
     cpp_headers: BTreeSet<String>,
@@ -75,13 +77,18 @@ pub fn has_word(text: &str, name: &str) -> bool {
 }
 
 impl Sources {
-    /// Takes `(path, text)` pairs. Files whose extension is no C, C++ or assembly extension are left out, and so
+    /// Takes `(path, text)` pairs. Files whose extension is none of C, C++, assembly or Rust are left out, and so
     /// are those that [`is_hidden`].
     pub fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut sources = Sources::default();
         for (path, text) in files {
             let is_source = language_by_extension(&path).is_some() || path.ends_with(".h");
-            if is_source && !path.split('/').any(is_hidden) {
+            if path.split('/').any(is_hidden) {
+                continue;
+            }
+            if path.ends_with(".rs") {
+                sources.rust.insert(path, text.into());
+            } else if is_source {
                 sources.headers_are_cpp |= language_by_extension(&path) == Some(SourceLanguage::Cpp);
                 sources.files.insert(path, Arc::new(Parsed::new(text, sources.beside.room.clone())));
             }
@@ -125,7 +132,13 @@ impl Sources {
 
     /// The text of one file.
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.files.get(path).map(|file| file.text())
+        self.files.get(path).map(|file| file.text()).or_else(|| self.rust.get(path).map(|text| &**text))
+    }
+
+    /// The files of Rust that have this name as a word, with their texts, in order of path.
+    pub(crate) fn rust_that_names(&self, name: &str) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.rust.iter().map(|(path, text)| (path.as_str(), &**text));
+        files.filter(move |(_, text)| has_word(text, name))
     }
 
     /// One file with what was found out about it.
@@ -186,7 +199,12 @@ impl Sources {
         let room = &self.beside.room;
         copy.beside = Beside { room: room.clone(), ..Beside::default() };
         let parsed = |text: &String| Arc::new(Parsed::new(text.clone(), room.clone()));
-        copy.files.extend(edited.iter().map(|(path, text)| (path.clone(), parsed(text))));
+        for (path, text) in edited {
+            match path.ends_with(".rs") {
+                true => drop(copy.rust.insert(path.clone(), text.as_str().into())),
+                false => drop(copy.files.insert(path.clone(), parsed(text))),
+            }
+        }
         copy
     }
 

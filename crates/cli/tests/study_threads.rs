@@ -289,35 +289,70 @@ static struct account { pthread_mutex_t lock; atomic_long asked; long balance; }
     assert!(told.contains("(lock balance) and (asked)") && told.contains("Predicted"), "{told}");
 }
 
-#[test]
-fn rust_is_told_how_and_not_edited() {
+/// A program of Rust of which two threads, 0 and 1, add to what `mine` is.
+fn rust_place(declared: &str, mine: &str) -> Place {
     let place = Place::new("int main(void) { return 0; }", &[]);
-    let source = r#"
-        use std::sync::atomic::{AtomicU64, Ordering::{Relaxed, SeqCst}};
-        #[repr(align(256))] struct Meeting(AtomicU64);
-        static MEETING: Meeting = Meeting(AtomicU64::new(0));
-        #[repr(C, align(64))] struct Stats { sent: AtomicU64, received: AtomicU64 }
-        static STATS: Stats = Stats { sent: AtomicU64::new(0), received: AtomicU64::new(0) };
-        #[inline(never)] #[unsafe(no_mangle)]
-        extern "C" fn work(own: usize) {
-            MEETING.0.fetch_add(1, SeqCst);
-            while MEETING.0.load(SeqCst) < 2 { std::thread::yield_now(); }
-            let mine = if own == 0 { &STATS.sent } else { &STATS.received };
-            for _ in 0..20000 { mine.fetch_add(1, Relaxed); }
-        }
-        fn main() {
-            std::thread::scope(|scope| for own in 0..2 { scope.spawn(move || work(own)); });
-        }
-    "#;
+    let source = format!(
+        r#"
+use std::sync::atomic::{{AtomicU64, Ordering::{{Relaxed, SeqCst}}}};
+#[repr(align(256))] struct Meeting(AtomicU64);
+static MEETING: Meeting = Meeting(AtomicU64::new(0));
+{declared}
+#[inline(never)] #[unsafe(no_mangle)]
+extern "C" fn work(own: usize) {{
+    MEETING.0.fetch_add(1, SeqCst);
+    while MEETING.0.load(SeqCst) < 2 {{ std::thread::yield_now(); }}
+    let mine = {mine};
+    for _ in 0..20000 {{ mine.fetch_add(1, Relaxed); }}
+}}
+fn main() {{
+    std::thread::scope(|scope| for own in 0..2 {{ scope.spawn(move || work(own)); }});
+}}
+"#
+    );
     std::fs::write(place.source().join("main.rs"), source).expect("a file");
     let makefile = "program: main.rs\n\trustc -g -O --edition 2024 main.rs -o program\n";
     std::fs::write(place.source().join("Makefile"), makefile).expect("a file");
     std::fs::remove_file(place.source().join("program")).expect("a file to replace");
+    place
+}
+
+const STATS_OF_RUST: &str = "#[repr(C, align(64))]
+struct Stats {
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+static STATS: Stats = Stats { sent: AtomicU64::new(0), received: AtomicU64::new(0) };";
+
+#[test]
+fn fields_and_objects_of_rust_are_parted() {
+    let fields = rust_place(STATS_OF_RUST, "if own == 0 { &STATS.sent } else { &STATS.received }");
+    let (_, patch) = is_parted(&fields, "main::Stats");
+    assert!(patch.contains("+    pub(crate) _apart0: [u64; 7],"), "{patch}");
+    assert!(patch.contains("+static STATS: Stats = Stats { _apart0: [0; 7], sent:"), "{patch}");
+    let objects = rust_place(
+        "struct Own {
+    count: AtomicU64,
+}
+static ALL: std::sync::LazyLock<Vec<Own>> =
+    std::sync::LazyLock::new(|| (0..2).map(|_| Own { count: AtomicU64::new(0) }).collect());",
+        "&ALL[own].count",
+    );
+    let (_, patch) = is_parted(&objects, "main::Own");
+    assert!(patch.contains("+#[repr(align(64))]\n struct Own {"), "{patch}");
+}
+
+#[test]
+fn a_struct_of_rust_whose_bytes_are_looked_at_is_told_of_and_not_edited() {
+    let looks =
+        format!("{STATS_OF_RUST}\n#[allow(dead_code)] fn size() -> usize {{ std::mem::size_of::<Stats>() }}");
+    let place = rust_place(&looks, "if own == 0 { &STATS.sent } else { &STATS.received }");
     let (report, patch) = study_in(&place, "work", &["--allow-growth"], 0);
     assert_eq!(patch, "");
     let told = report["proposals"].as_array().expect("proposals").iter().find(|one| one["kind"] == "part");
     let summary = told.and_then(|told| told["summary"].as_str()).unwrap_or_else(|| panic!("{report:#}"));
     assert!(summary.contains("(sent) and (received)") && summary.contains("#[repr(align(64))]"), "{summary}");
+    assert!(report["refusals"].to_string().contains("may look at its layout"), "{:#}", report["refusals"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// All source files of a folder together may not be larger than this.
 const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
-/// Reads every C, C++ and assembly file below `folder`, but for the folders in `leave_out` and for what version
+/// Reads every C, C++, assembly and Rust file below `folder`, but for the folders in `leave_out` and for what version
 /// control, patch systems and editors keep. Files that are no UTF-8 are left out: an edit could not keep them as they
 /// are.
 pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
@@ -42,8 +42,8 @@ pub fn read(folder: &Path, leave_out: &[PathBuf]) -> Result<Sources> {
 }
 
 fn is_source(path: &Path) -> bool {
-    const EXTENSIONS: [&str; 14] =
-        ["c", "h", "cc", "cpp", "cxx", "C", "hh", "hpp", "hxx", "inl", "ipp", "S", "s", "asm"];
+    const EXTENSIONS: [&str; 15] =
+        ["c", "h", "cc", "cpp", "cxx", "C", "hh", "hpp", "hxx", "inl", "ipp", "S", "s", "asm", "rs"];
     path.extension().and_then(|extension| extension.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
 }
 
