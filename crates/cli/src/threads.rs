@@ -1,5 +1,6 @@
 //! `lineup threads`: what threads that ran together did to each other's caches.
 
+mod kernel;
 mod text;
 
 use crate::explain::{Surveyed, survey};
@@ -12,6 +13,7 @@ use lineup_explain::threads::{BetweenThreads, Of};
 use lineup_model::line::LineSize;
 use lineup_report::html::{ThreadsPage, threads_page};
 use lineup_study::companions::DebugInfos;
+use lineup_tail::second::unusual_above;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -96,8 +98,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 fn between(surveyed: &Surveyed, options: &Options, stages: &Stages) -> Result<BetweenThreads> {
     let debug = surveyed.debug_infos(&mut DebugInfos::default(), stages);
-    let wanted =
-        lineup_explain::Options { line_size: options.line_size, ..lineup_explain::Options::default() };
+    let unusual = surveyed.survey.instructions.iter();
+    let unusual = unusual.filter_map(|(region, counts)| Some((*region, unusual_above(counts)?)));
+    let wanted = lineup_explain::Options {
+        line_size: options.line_size,
+        unusual: unusual.collect(),
+        ..lineup_explain::Options::default()
+    };
     let explanation = surveyed.explain(&debug, wanted, stages)?;
     let name = || options.recording.display().to_string();
     if explanation.tells.of == Of::Cpus && explanation.between.is_none() {

@@ -5,11 +5,13 @@ use crate::explainer::{Explainer, Options};
 use crate::explanation::Explanation;
 pub use crate::explanation::Tells;
 use crate::image::{Image, Placed};
+use crate::threads::Tasks;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::Process;
 use lineup_model::region::Regions;
+use lineup_recording::Reach;
 use std::collections::BTreeSet;
 
 /// A source of evidence: calls of regions with their accesses, and what is known of the memory they went to.
@@ -117,6 +119,11 @@ pub trait EvidenceSource {
         Vec::new()
     }
 
+    /// Of a kernel on several CPUs: which tasks they worked for when, and where its calls lie in the order of all CPUs.
+    fn order(&self) -> (Tasks, Vec<Reach>) {
+        (Tasks::default(), Vec::new())
+    }
+
     /// Runtime addresses of the instructions that accessed data in any call.
     ///
     /// # Errors
@@ -158,6 +165,8 @@ pub fn explain(
     explainer.see_calls_made(source.calls_made());
     explainer.see_processes(source.processes());
     explainer.see_thread_bases(source.thread_bases());
+    let (tasks, reaches) = source.order();
+    explainer.see_tasks(tasks, reaches);
     for call in source.calls()? {
         explainer.observe(&call)?;
     }

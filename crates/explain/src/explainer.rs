@@ -14,7 +14,7 @@ use crate::owner::{OwnerKey, Part, part_name, parts, variable_ref};
 use crate::quantiles::Quantiles;
 use crate::sharing::{LineThreads, Shared, SharedUse, share};
 use crate::tally::{CallTally, RegionTally};
-use crate::threads::{Collector, Owned};
+use crate::threads::{Collector, Owned, Reaches, Tasks};
 use lineup_cache::{CacheLevel, CacheSpec, expected_misses};
 use lineup_debuginfo::spelled;
 use lineup_model::access::{
@@ -23,6 +23,7 @@ use lineup_model::access::{
 use lineup_model::line::LineSize;
 use lineup_model::process::Process;
 use lineup_model::region::{Region, RegionId, Regions};
+use lineup_recording::Reach;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is to be worked out.
@@ -38,6 +39,8 @@ pub struct Options {
     pub program_seconds: Option<f64>,
     /// How many functions with unnamed accesses are listed.
     pub unnamed_functions: usize,
+    /// For each region of a kernel, the count of instructions beyond which a call is of its tail: waits of either are told apart.
+    pub unusual: BTreeMap<RegionId, f64>,
 }
 
 impl Default for Options {
@@ -48,6 +51,7 @@ impl Default for Options {
             pressure_bytes: Vec::new(),
             program_seconds: None,
             unnamed_functions: 10,
+            unusual: BTreeMap::new(),
         }
     }
 }
@@ -88,7 +92,7 @@ impl<'a> Explainer<'a> {
             threads: BTreeSet::new(),
             lines: LineThreads::default(),
             shared: Vec::new(),
-            between: Collector::new(tells.of),
+            between: Collector::new(tells.of, Tasks::default(), Reaches::default()),
             owned: Owned::default(),
             options,
         }
@@ -107,6 +111,12 @@ impl<'a> Explainer<'a> {
     /// Before the first pass: bases that threads were given. Others are learned from the code.
     pub fn see_thread_bases(&mut self, bases: &[u64]) {
         self.namer.see_thread_bases(bases);
+    }
+
+    /// Before the first pass: for which tasks a kernel's CPUs worked when, and where its calls lie in the order of all.
+    pub fn see_tasks(&mut self, tasks: Tasks, reaches: Vec<Reach>) {
+        let reaches = Reaches::new(reaches, self.options.unusual.clone());
+        self.between = Collector::new(self.tells.of, tasks, reaches);
     }
 
     /// First pass: learns which objects lay where.
@@ -198,7 +208,10 @@ impl<'a> Explainer<'a> {
         }
         let none = RegionTally::default();
         let table = std::mem::take(&mut self.regions);
-        let between = std::mem::replace(&mut self.between, Collector::new(self.tells.of));
+        let between = std::mem::replace(
+            &mut self.between,
+            Collector::new(self.tells.of, Tasks::default(), Reaches::default()),
+        );
         let between = between.work_out(&mut self.namer, &table, self.options.line_size);
         let (between, replay) = between.unzip();
         let regions = table

@@ -6,14 +6,16 @@ use crate::explainer::Options;
 use crate::explanation::Explanation;
 use crate::image::Placed;
 use crate::stalls::Stalls;
-use crate::threads::Of;
+use crate::threads::{Of, Tasks};
 use lineup_debuginfo::DebugInfo;
-use lineup_model::access::{Call, MemoryEvent, StackRange};
+use lineup_model::access::{Call, CallEnd, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Process};
-use lineup_model::region::Regions;
-use lineup_recording::{Damage, Ending, Event, Header, Mode, Reader, RecordingError, Summary};
-use std::collections::BTreeSet;
+use lineup_model::region::{RegionId, Regions};
+use lineup_recording::{
+    Arm, Damage, Ending, Event, Header, KernelTask, Mode, Reach, Reader, RecordingError, Summary, Turn,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 /// Everything in a recording but its calls.
@@ -45,6 +47,14 @@ pub struct Survey {
     pub calls: u64,
     /// What the recorder's processor model stalled for.
     pub stalls: Stalls,
+    /// The tasks of a whole system.
+    pub tasks: Vec<KernelTask>,
+    /// Which of them its CPUs worked for when.
+    pub turns: Vec<Turn>,
+    /// Where its calls lie in the order of all CPUs.
+    pub reaches: Vec<Reach>,
+    /// Instructions of each of its measured calls that returned and before which nothing was done.
+    pub instructions: BTreeMap<RegionId, Vec<u64>>,
 }
 
 impl Survey {
@@ -64,6 +74,10 @@ impl Survey {
             damage: None,
             calls: 0,
             stalls: Stalls::default(),
+            tasks: Vec::new(),
+            turns: Vec::new(),
+            reaches: Vec::new(),
+            instructions: BTreeMap::new(),
         };
         let mut spaces = BTreeSet::new();
         let models = !survey.header.caches.is_empty();
@@ -81,10 +95,19 @@ impl Survey {
                 Event::Memory(event) => survey.memory.push(event),
                 Event::Summary(summary) => Summary::add_to(&mut survey.summary, summary),
                 Event::Ending(ending) => survey.ending = Some(ending),
-                Event::Measured(call) if models => survey.stalls.add(&call),
+                Event::Task(task) => survey.tasks.push(task),
+                Event::Turn(turn) => survey.turns.push(turn),
+                Event::Reach(reach) => survey.reaches.push(reach),
+                Event::Measured(call) => {
+                    if models {
+                        survey.stalls.add(&call);
+                    }
+                    if call.end == CallEnd::Returned && call.arm == Arm::Untouched {
+                        survey.instructions.entry(call.region).or_default().push(call.own.instructions);
+                    }
+                }
                 Event::System(last_words) if models => survey.stalls.set_all(&last_words),
-                Event::Measured(_)
-                | Event::System(_)
+                Event::System(_)
                 | Event::Profile(_)
                 | Event::Instruction(_)
                 | Event::Window(_)
@@ -182,6 +205,11 @@ impl<'s, R: Read + 's, Open: Fn() -> Result<Reader<R>, RecordingError>> Evidence
 
     fn thread_bases(&self) -> &[u64] {
         &self.survey.thread_bases
+    }
+
+    fn order(&self) -> (Tasks, Vec<Reach>) {
+        let Survey { tasks, turns, reaches, .. } = self.survey;
+        (Tasks::new(tasks.iter().cloned(), turns.clone()), reaches.clone())
     }
 
     fn calls_made(&self) -> Vec<u64> {

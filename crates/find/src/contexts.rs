@@ -5,7 +5,7 @@ use crate::findings::{ContextStalls, Stalls};
 use crate::recorded::Recorded;
 use crate::replay::cycles;
 use lineup_debuginfo::DebugInfo;
-use lineup_recording::{Context, ContextKind, Latency, Misses};
+use lineup_recording::{Context, ContextKind, KernelTask, Latency, Misses};
 use std::collections::BTreeMap;
 
 /// Functions told of each.
@@ -18,7 +18,9 @@ pub(crate) fn stalls(
     latency: Latency,
     all_cycles: f64,
 ) -> Option<Vec<ContextStalls>> {
+    let tasks: BTreeMap<u32, &KernelTask> = recorded.tasks.iter().map(|task| (task.number, task)).collect();
     let of = |context: &Context| {
+        let task = context.task.and_then(|number| tasks.get(&number));
         let mut functions: BTreeMap<String, Stalls> = BTreeMap::new();
         let mut add = |all: &[(u64, Misses)], is_code: bool| {
             for (pc, misses) in all {
@@ -37,7 +39,9 @@ pub(crate) fn stalls(
         ContextStalls {
             cpu: context.cpu,
             is_interrupt: context.kind == ContextKind::Interrupt,
-            stack: context.stack.map(|stack| format!("{stack:#x}")),
+            task: task.filter(|task| task.pid.is_some()).map(|task| task.name.clone()),
+            pid: task.and_then(|task| task.pid),
+            stack: task.map(|task| format!("{:#x}", task.stack)),
             stalls,
             share: stalls.cycles() as f64 / all_cycles,
             functions: most(functions, stalls.cycles()),
@@ -47,7 +51,7 @@ pub(crate) fn stalls(
     all.retain(|context| context.stalls.cycles() > 0);
     all.sort_by(|one, other| {
         let order = other.stalls.cycles().cmp(&one.stalls.cycles());
-        order.then_with(|| (one.cpu, &one.stack).cmp(&(other.cpu, &other.stack)))
+        order.then_with(|| (one.cpu, one.pid, &one.stack).cmp(&(other.cpu, other.pid, &other.stack)))
     });
     (!all.is_empty()).then_some(all)
 }

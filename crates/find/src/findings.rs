@@ -380,6 +380,10 @@ pub struct ContextStalls {
     pub cpu: u32,
     /// For interrupts, from entry to return, whomever they interrupted; else for a task.
     pub is_interrupt: bool,
+    /// The task's name, where it was read.
+    pub task: Option<String>,
+    /// The number that the kernel gives it.
+    pub pid: Option<u32>,
     /// The lowest address of the task's stack, in hexadecimal; `None` of interrupts, and before the first switch of tasks.
     pub stack: Option<String>,
     /// Modelled stalls.

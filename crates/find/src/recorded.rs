@@ -3,8 +3,8 @@
 use lineup_model::access::StackRange;
 use lineup_model::image::LoadedImage;
 use lineup_recording::{
-    AllocationSite, Context, Damage, Ending, Event, Header, ProfileInstruction, ProfileRun, Reader, Summary,
-    Window,
+    AllocationSite, Context, Damage, Ending, Event, Header, KernelTask, ProfileInstruction, ProfileRun,
+    Reader, Summary, Window,
 };
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -28,6 +28,8 @@ pub struct Recorded {
     pub sites: Vec<AllocationSite>,
     /// What a kernel missed, by what it worked for.
     pub contexts: Vec<Context>,
+    /// Its tasks.
+    pub tasks: Vec<KernelTask>,
     /// Windows of the run, whole, by when they began.
     pub windows: Vec<Window>,
     /// The recorder's counts.
@@ -60,6 +62,7 @@ impl Recorded {
             instructions: Vec::new(),
             sites: Vec::new(),
             contexts: Vec::new(),
+            tasks: Vec::new(),
             windows: Vec::new(),
             summary: None,
             ending: None,
@@ -82,6 +85,7 @@ impl Recorded {
                     window.sites.extend(part.sites);
                 }
                 Event::Context(context) => recorded.contexts.push(context),
+                Event::Task(task) => recorded.tasks.push(task),
                 Event::AllocationSite(site) => recorded.sites.push(site),
                 Event::Summary(summary) => Summary::add_to(&mut recorded.summary, summary),
                 Event::Ending(ending) => recorded.ending = Some(ending),

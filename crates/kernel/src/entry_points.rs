@@ -2,7 +2,8 @@
 
 use crate::{Error, KernelSymbols};
 use lineup_model::abi::Machine;
-use lineup_model::entry_points::EntryPoints;
+use lineup_model::entry_points::{EntryPoints, TaskStruct};
+use lineup_model::types::{TypeId, Types};
 use std::ops::Range;
 
 /// Names that matter on one machine. A name that ends in `*` stands for all that begin so.
@@ -15,6 +16,8 @@ struct Names {
     exceptions: &'static [&'static str],
     system_calls: &'static [&'static str],
     task_switch: &'static str,
+    /// The member of `thread_struct` that it stores of one task and loads of the other first; none where it begins elsewhere.
+    stack_pointer: Option<&'static str>,
     spins: &'static [&'static str],
 }
 
@@ -26,6 +29,7 @@ const X86_64: Names = Names {
     exceptions: &["asm_exc_*"],
     system_calls: &["entry_SYSCALL_64", "entry_SYSENTER_compat", "entry_SYSCALL_compat"],
     task_switch: "__switch_to_asm",
+    stack_pointer: Some("sp"),
     spins: &[
         "native_queued_spin_lock_slowpath",
         "__pv_queued_spin_lock_slowpath",
@@ -45,6 +49,7 @@ const AARCH64: Names = Names {
     exceptions: &["el1h_64_sync", "el0t_64_sync", "el0t_32_sync", "el1h_64_error", "el0t_64_error"],
     system_calls: &[],
     task_switch: "cpu_switch_to",
+    stack_pointer: Some("cpu_context"),
     spins: &[
         "queued_spin_lock_slowpath",
         "queued_read_lock_slowpath",
@@ -61,6 +66,7 @@ const ARM: Names = Names {
     exceptions: &["__dabt_svc", "__dabt_usr", "__pabt_svc", "__pabt_usr", "__und_svc", "__und_usr"],
     system_calls: &["vector_swi", "vector_bhb_loop8_swi", "vector_bhb_bpiall_swi"],
     task_switch: "__switch_to",
+    stack_pointer: None,
     spins: &["osq_lock", "mutex_spin_on_owner"],
 };
 
@@ -70,12 +76,7 @@ const ARM: Names = Names {
 /// When kernels for the machine are not recorded, or this kernel lacks a function without which nothing can be
 /// told apart.
 pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Error> {
-    let names = match machine {
-        Machine::X86_64 => &X86_64,
-        Machine::AArch64 => &AARCH64,
-        Machine::Arm => &ARM,
-        Machine::I386 => return Err(Error::NotRecordable { machine }),
-    };
+    let names = names(machine).ok_or(Error::NotRecordable { machine })?;
     let marker = names.markers.iter().find_map(|name| one(symbols, name));
     let marker = marker.ok_or_else(|| Error::NoMarker { names: names.markers.join(", ") })?;
     let task_switch =
@@ -89,6 +90,53 @@ pub fn find(machine: Machine, symbols: &KernelSymbols) -> Result<EntryPoints, Er
         system_calls: starts(symbols, names.system_calls),
         task_switch,
         spins: names.spins.iter().flat_map(|name| one(symbols, name)).collect(),
+    })
+}
+
+fn names(machine: Machine) -> Option<&'static Names> {
+    match machine {
+        Machine::X86_64 => Some(&X86_64),
+        Machine::AArch64 => Some(&AARCH64),
+        Machine::Arm => Some(&ARM),
+        Machine::I386 => None,
+    }
+}
+
+/// How the names of tasks are found, as a kernel's types tell; `None` where they do not.
+pub fn task_struct(machine: Machine, types: &Types) -> Option<TaskStruct> {
+    let stack_pointer = names(machine)?.stack_pointer?;
+    let named = types.by_name();
+    let of = |name: &str| {
+        named.get(name)?.iter().copied().find(|id| types.size_bytes(*id).is_some_and(|size| size > 0))
+    };
+    let task = of("task_struct")?;
+    Some(TaskStruct {
+        stack_pointer: offset_of(types, task, "thread")?.checked_add(offset_of(
+            types,
+            of("thread_struct")?,
+            stack_pointer,
+        )?)?,
+        pid: offset_of(types, task, "pid")?,
+        name: offset_of(types, task, "comm")?,
+        memory: machine.description().board?.memory.clone(),
+    })
+}
+
+/// Structs without names that may lie in each other.
+const MOST_NESTED: u32 = 8;
+
+/// Where a member of a struct is, also one of a struct without a name in it.
+fn offset_of(types: &Types, id: TypeId, member: &str) -> Option<u64> {
+    offset_within(types, id, member, MOST_NESTED)
+}
+
+fn offset_within(types: &Types, id: TypeId, member: &str, nested: u32) -> Option<u64> {
+    let (_, aggregate) = types.aggregate(id)?;
+    aggregate.members.iter().find_map(|one| match one.name.as_deref() {
+        Some(name) => one.offset_bytes().filter(|_| name == member),
+        None => {
+            one.offset_bytes()?.checked_add(offset_within(types, one.ty, member, nested.checked_sub(1)?)?)
+        }
     })
 }
 

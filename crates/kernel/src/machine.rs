@@ -12,6 +12,10 @@ pub const TIME_SHIFT: u32 = 1;
 /// The oldest emulator that knows every option used here: 7.1, which can keep random seeds out of the device tree.
 pub const OLDEST_EMULATOR: (u32, u32) = (7, 1);
 
+/// From this version on, the emulator tells plugins the processor for which code was translated, not the one that runs it,
+/// where one thread of the host runs all: with counted time.
+const MISTAKES_PROCESSORS_SINCE: (u32, u32) = (10, 0);
+
 /// Less memory is refused: no kernel that distributions ship unpacks into it.
 pub const MIN_MEMORY_MIB: u32 = 16;
 
@@ -32,6 +36,8 @@ pub struct GuestMachine {
     pub initramfs: String,
     /// Appended to the kernel's command line; may be empty.
     pub cmdline: String,
+    /// The guest's memory is a file of the emulator's, which its plugin can read.
+    pub shares_memory: bool,
     /// The emulator's `-plugin` argument, `FILE,KEY=VALUE…`.
     pub plugin: Option<String>,
 }
@@ -79,6 +85,10 @@ impl GuestMachine {
         }
         add("-smp", &self.cpus.to_string());
         add("-m", &format!("{}M", self.memory_mib));
+        if self.shares_memory {
+            add("-object", &format!("memory-backend-memfd,id=memory,size={}M", self.memory_mib));
+            add("-machine", "memory-backend=memory");
+        }
         if self.counts_time() {
             add("-icount", "shift=1,sleep=off");
         }
@@ -98,10 +108,13 @@ impl GuestMachine {
     }
 
     /// True when the guest's time is the count of its instructions, so that runs repeat to the bit. QEMU 7.2 does not bring up
-    /// a second x86 processor so; there several run on threads of their own, in real time.
+    /// a second x86 processor so, and newer ones mistake processors; there several run on threads of their own, in real time.
     pub fn counts_time(&self) -> bool {
         let board = self.machine.description().board;
-        self.cpus == 1 || board.is_some_and(|board| self.emulator >= board.counts_time_on_several_cpus_since)
+        let can_count = |board: &Board| {
+            (board.counts_time_on_several_cpus_since..MISTAKES_PROCESSORS_SINCE).contains(&self.emulator)
+        };
+        self.cpus == 1 || board.is_some_and(can_count)
     }
 
     /// The kernel's command line. A panic restarts the machine at once, which ends the emulator.
@@ -125,6 +138,7 @@ mod tests {
             kernel: "K".into(),
             initramfs: "I".into(),
             cmdline: String::new(),
+            shares_memory: false,
             plugin: None,
         }
     }
@@ -174,14 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn time_is_counted_but_for_several_x86_processors_of_older_emulators() {
+    fn time_is_counted_but_where_an_emulator_cannot_do_so_for_several_processors() {
         let counts = |machine, cpus, emulator| {
             let arguments = GuestMachine { cpus, emulator, ..guest(machine) }.arguments().unwrap();
             arguments.contains(&"-icount".to_owned())
         };
         assert!(counts(Machine::X86_64, 1, (7, 2)));
         assert!(!counts(Machine::X86_64, 2, (7, 2)));
-        assert!(counts(Machine::X86_64, 2, (10, 0)));
+        assert!(!counts(Machine::X86_64, 2, (10, 0)));
+        assert!(counts(Machine::X86_64, 1, (10, 0)));
+        assert!(!counts(Machine::AArch64, 2, (10, 0)));
         assert!(counts(Machine::AArch64, 2, (7, 2)));
     }
 

@@ -23,3 +23,16 @@ pub struct EntryPoints {
     /// Functions that wait for a lock by spinning.
     pub spins: Vec<Range<u64>>,
 }
+
+/// How the name of a task is found in a guest's memory: distances are from the beginning of a `task_struct`.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TaskStruct {
+    /// What the function that changes stacks loads first of the task that it changes to, and stores first of the other.
+    pub stack_pointer: u64,
+    /// The task's number.
+    pub pid: u64,
+    /// Its name, in 16 bytes.
+    pub name: u64,
+    /// Physical addresses of the guest that lie in the emulator's file of its memory, one behind the other from its start.
+    pub memory: Range<u64>,
+}

@@ -111,6 +111,8 @@ pub(crate) struct Api {
     pub(crate) mem_place: unsafe extern "C" fn(u32, u64) -> *mut MemPlace,
     /// Whether that is a device.
     pub(crate) is_device: unsafe extern "C" fn(*const MemPlace) -> bool,
+    /// Its physical address.
+    pub(crate) physical: unsafe extern "C" fn(*const MemPlace) -> u64,
 }
 
 /// The most bytes that an instruction has, on any machine.

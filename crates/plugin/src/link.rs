@@ -96,6 +96,7 @@ impl Api {
                 mem_size_shift: find(c"qemu_plugin_mem_size_shift")?,
                 mem_place: find(c"qemu_plugin_get_hwaddr")?,
                 is_device: find(c"qemu_plugin_hwaddr_is_io")?,
+                physical: find(c"qemu_plugin_hwaddr_phys_addr")?,
                 block_count,
                 insn_data,
             }

@@ -118,23 +118,23 @@ impl Profile {
         self.add(&counts)
     }
 
-    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0: the stack of
-    /// a task, and for whom.
+    /// As [`Profile::take`], of a CPU of a whole system, which worked for these contexts, by number but for number 0: the number
+    /// of a task, and for whom.
     pub fn take_of_cpu(
         &self,
         cpu: u32,
         thread: Option<Box<ThreadProfile>>,
-        numbers: &[(Option<u64>, ContextKind)],
+        numbers: &[(Option<u32>, ContextKind)],
     ) -> u64 {
         let Some(counts) = thread.and_then(ThreadProfile::finish) else { return 0 };
         let executed = self.add(&counts);
         let (code, mut all) = (self.code.whole(), lock(&self.contexts));
         let pcs = code.instructions();
-        for ((stack, kind), own) in numbers.iter().zip(&counts.contexts) {
+        for ((task, kind), own) in numbers.iter().zip(&counts.contexts) {
             let fetches = own.code.iter().map(|(run, misses)| (code.runs[*run as usize].pc, misses));
             let accesses = own.data.iter().map(|(counter, misses)| (pcs[*counter as usize / 2], misses));
             let (code, data) = (by_place(fetches), by_place(accesses));
-            all.push(Context { cpu, stack: *stack, kind: *kind, code, data });
+            all.push(Context { cpu, task: *task, kind: *kind, code, data });
         }
         executed
     }

@@ -1,6 +1,7 @@
 //! What code missed in one context of a whole system: a task on a CPU, or the interrupts of that CPU.
 
 use crate::header::Misses;
+use crate::tasks::optional;
 use crate::varint::{Cursor, put, put_delta};
 
 /// What the kernel did for whom.
@@ -17,8 +18,8 @@ pub enum ContextKind {
 pub struct Context {
     /// The CPU.
     pub cpu: u32,
-    /// The lowest address of the task's stack; `None` before the first switch of tasks, and of interrupts.
-    pub stack: Option<u64>,
+    /// The task's number; `None` before the first switch of tasks, and of interrupts.
+    pub task: Option<u32>,
     /// For whom.
     pub kind: ContextKind,
     /// Misses of fetches, by the runtime address of the first byte.
@@ -30,7 +31,7 @@ pub struct Context {
 /// Packs a context.
 pub(crate) fn put_context(out: &mut Vec<u8>, context: &Context) {
     put(out, u64::from(context.cpu));
-    put(out, context.stack.map_or(0, |stack| stack.wrapping_add(1)));
+    put(out, context.task.map_or(0, |task| u64::from(task) + 1));
     out.push(u8::from(context.kind == ContextKind::Interrupt));
     for all in [&context.code, &context.data] {
         put(out, all.len() as u64);
@@ -47,13 +48,13 @@ pub(crate) fn put_context(out: &mut Vec<u8>, context: &Context) {
 /// Reads [`put_context`] back.
 pub(crate) fn context(cursor: &mut Cursor<'_>) -> Option<Context> {
     let cpu = u32::try_from(cursor.int()?).ok()?;
-    let stack = cursor.int()?.checked_sub(1);
+    let task = optional(cursor)?;
     let kind = match cursor.byte()? {
         0 => ContextKind::Task,
         1 => ContextKind::Interrupt,
         _ => return None,
     };
-    Some(Context { cpu, stack, kind, code: misses(cursor)?, data: misses(cursor)? })
+    Some(Context { cpu, task, kind, code: misses(cursor)?, data: misses(cursor)? })
 }
 
 fn misses(cursor: &mut Cursor<'_>) -> Option<Vec<(u64, Misses)>> {
@@ -74,7 +75,7 @@ mod tests {
         let misses = |l1, l2| Misses { l1, l2 };
         let example = Context {
             cpu: 3,
-            stack: Some(0xffff_c900_0000_4000),
+            task: Some(u32::MAX),
             kind: ContextKind::Interrupt,
             code: vec![(u64::MAX, misses(5, 2)), (7, misses(1, 0))],
             data: vec![(0xffff_ffff_8100_0000, misses(9, 9))],
@@ -85,7 +86,7 @@ mod tests {
         for end in 0..out.len() {
             assert_eq!(context(&mut Cursor::new(&out[..end])), None, "{end}");
         }
-        let other = Context { stack: None, kind: ContextKind::Task, ..example };
+        let other = Context { task: None, kind: ContextKind::Task, ..example };
         let mut out = Vec::new();
         put_context(&mut out, &other);
         assert_eq!(context(&mut Cursor::new(&out)), Some(other));

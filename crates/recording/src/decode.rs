@@ -11,6 +11,7 @@ use crate::header::{
 use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
+use crate::tasks;
 use crate::varint::Cursor;
 use crate::window;
 use lineup_model::abi::{Abi, Machine};
@@ -39,6 +40,9 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::WINDOW => Event::Window(window::window(cursor)?),
         tag::ALLOCATION_SITE => Event::AllocationSite(allocation::site(cursor)?),
         tag::CONTEXT => Event::Context(context::context(cursor)?),
+        tag::TASK => Event::Task(tasks::task(cursor)?),
+        tag::TURN => Event::Turn(tasks::turn(cursor)?),
+        tag::REACH => Event::Reach(tasks::reach(cursor)?),
         tag::SUMMARY => Event::Summary(summary(cursor)?),
         tag::ENDING => Event::Ending(ending(cursor)?),
         tag::MEASURED => Event::Measured(measured(cursor)?),

@@ -9,6 +9,7 @@ use crate::header::{
 };
 use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
+use crate::tasks::{self, KernelTask, Reach, Turn};
 use crate::varint::{put, put_bytes, put_delta};
 use crate::window::{Window, put_window};
 use lineup_model::access::{
@@ -37,6 +38,9 @@ pub(crate) mod tag {
     pub(crate) const WINDOW: u8 = 14;
     pub(crate) const ALLOCATION_SITE: u8 = 15;
     pub(crate) const CONTEXT: u8 = 16;
+    pub(crate) const TASK: u8 = 17;
+    pub(crate) const TURN: u8 = 18;
+    pub(crate) const REACH: u8 = 19;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -328,6 +332,24 @@ impl Encoder {
     pub fn context(&mut self, context: &Context) {
         self.out.push(tag::CONTEXT);
         put_context(&mut self.out, context);
+    }
+
+    /// Packs a task of a whole system.
+    pub fn task(&mut self, task: &KernelTask) {
+        self.out.push(tag::TASK);
+        tasks::put_task(&mut self.out, task);
+    }
+
+    /// Packs for whom a CPU works from now on.
+    pub fn turn(&mut self, turn: &Turn) {
+        self.out.push(tag::TURN);
+        tasks::put_turn(&mut self.out, turn);
+    }
+
+    /// Packs where a call lies in the order of events.
+    pub fn reach(&mut self, reach: &Reach) {
+        self.out.push(tag::REACH);
+        tasks::put_reach(&mut self.out, reach);
     }
 
     /// Packs the recorder's counts.

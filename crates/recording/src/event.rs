@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
+use crate::tasks::{KernelTask, Reach, Turn};
 use crate::window::Window;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
@@ -35,6 +36,12 @@ pub enum Event {
     AllocationSite(AllocationSite),
     /// What code missed in one context of a whole system.
     Context(Context),
+    /// A task of a whole system.
+    Task(KernelTask),
+    /// A CPU of a whole system began to work for a task.
+    Turn(Turn),
+    /// Where a call on a whole system lies in the order of events.
+    Reach(Reach),
     /// The recorder of a process finished.
     Summary(Summary),
     /// The program ended.

@@ -48,6 +48,7 @@ mod sizes;
 pub mod stream;
 mod system;
 mod system_plan;
+mod tasks;
 mod varint;
 mod window;
 mod writer;
@@ -66,5 +67,6 @@ pub use header::{
 pub use reader::{Reader, Recording, events_of, read_all};
 pub use sizes::{CALLS_IN_RUN, CALLS_IN_RUN_SHIFT, CallSizes, spread_position};
 pub use system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemPlan, SystemSummary};
+pub use tasks::{KernelTask, Reach, Turn, window_of};
 pub use window::{Resident, Window, WindowStep};
 pub use writer::Writer;

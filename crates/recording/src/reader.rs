@@ -210,7 +210,10 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             | Event::Instruction(_)
             | Event::Window(_)
             | Event::AllocationSite(_)
-            | Event::Context(_) => {}
+            | Event::Context(_)
+            | Event::Task(_)
+            | Event::Turn(_)
+            | Event::Reach(_) => {}
         }
     }
     recording.damage = reader.damage;

@@ -2,7 +2,7 @@
 
 use crate::header::Misses;
 use lineup_model::access::CallEnd;
-use lineup_model::entry_points::EntryPoints;
+use lineup_model::entry_points::{EntryPoints, TaskStruct};
 use lineup_model::region::RegionId;
 
 /// What the recorder must know of the kernel it runs under. Addresses are runtime addresses.
@@ -10,6 +10,8 @@ use lineup_model::region::RegionId;
 pub struct SystemPlan {
     /// Where it is entered.
     pub entries: EntryPoints,
+    /// How the name of a task is found, where that is known.
+    pub task_struct: Option<TaskStruct>,
     /// Where the kernel saves its interrupt flag and turns interrupts off only if they are on: from the instruction that
     /// reads the flag to the one that turns them off, which may stand before it.
     pub flag_saves: Vec<(u64, u64)>,

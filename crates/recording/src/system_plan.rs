@@ -2,6 +2,7 @@
 
 use crate::plan::hex;
 use crate::system::{Arm, SystemPlan};
+use lineup_model::entry_points::TaskStruct;
 use lineup_model::region::RegionId;
 use std::ops::Range;
 
@@ -33,6 +34,12 @@ impl SystemPlan {
         );
         self.flag_saves.iter().for_each(|(read, mask)| put("flag-save", format!("{read:x}-{mask:x}")));
         self.entries.spins.iter().for_each(|spin| put("spin", format!("{:x}-{:x}", spin.start, spin.end)));
+        if let Some(task) = &self.task_struct {
+            put("task-memory", format!("{:x}-{:x}", task.memory.start, task.memory.end));
+            put("task-stack-pointer", task.stack_pointer.to_string());
+            put("task-pid", task.pid.to_string());
+            put("task-name", task.name.to_string());
+        }
         put("cpus", self.cpus.to_string());
         put("time-shift", self.time_shift.to_string());
         put("l2-cycles", self.latency.l2_cycles.to_string());
@@ -60,6 +67,10 @@ impl SystemPlan {
                 self.flag_saves.push((start, end));
             }
             "spin" => self.entries.spins.push(range(value)?),
+            "task-memory" => self.task().memory = range(value)?,
+            "task-stack-pointer" => self.task().stack_pointer = value.parse().ok()?,
+            "task-pid" => self.task().pid = value.parse().ok()?,
+            "task-name" => self.task().name = value.parse().ok()?,
             "cpus" => self.cpus = value.parse().ok()?,
             "time-shift" => self.time_shift = value.parse().ok()?,
             "l2-cycles" => self.latency.l2_cycles = value.parse().ok()?,
@@ -71,6 +82,10 @@ impl SystemPlan {
             _ => return None,
         }
         Some(())
+    }
+
+    fn task(&mut self) -> &mut TaskStruct {
+        self.task_struct.get_or_insert_default()
     }
 
     /// True for a key that belongs here.

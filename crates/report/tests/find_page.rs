@@ -135,6 +135,8 @@ fn findings() -> Findings {
         contexts: Some(vec![ContextStalls {
             cpu: 1,
             is_interrupt: false,
+            task: Some(HOSTILE.to_owned()),
+            pid: Some(7),
             stack: Some(HOSTILE.to_owned()),
             stalls: Stalls { code_cycles: 100, data_cycles: 900 },
             share: 1.0,

@@ -1,9 +1,9 @@
 //! The page of threads: who reads and writes each byte, in words and not by colour alone, and safe against hostile names.
 
 use lineup_explain::threads::{
-    Beside, BetweenThreads, FalseSharing, LineBetween, LockKind, LockPlaces, LockReport, LockSection,
-    LockWait, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Remedy, SharedCounter, ThreadSeen,
-    UseOf, Waits, WaitsByOrder,
+    Beside, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockKind, LockPlaces,
+    LockReport, LockSection, LockWait, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Remedy,
+    SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits, WaitsByOrder,
 };
 use lineup_report::html::{ThreadsPage, threads_page};
 use scraper::{Html, Selector};
@@ -61,6 +61,23 @@ fn between() -> BetweenThreads {
             pairs: vec![PairBetween { taken_by: of(0), needed_by: of(1), waits: waits(1, 2000) }],
         }],
         matrix: vec![Matrix { taken_by: 0, needed_by: 1, waits: waits(1, 2000) }],
+        tasks: vec![TaskBetween {
+            name: HOSTILE.into(),
+            pid: Some(3),
+            stack: Some(HOSTILE.into()),
+            cpus: vec![0, 1],
+            accesses_to_shared_lines: 9,
+            took: waits(1, 2000),
+            needed: waits(1, 2000),
+        }],
+        task_matrix: vec![TaskMatrix { taken_by: 0, needed_by: 0, waits: waits(1, 2000) }],
+        calls_in_windows: vec![CallsInWindows {
+            region: HOSTILE.into(),
+            above_instructions: 100.0,
+            usual: CallWaits { calls: 4, waits: by_order },
+            tail: CallWaits { calls: 2, waits: by_order },
+            data: vec![WaitedFor { name: HOSTILE.into(), usual: waits(2, 2), tail: waits(3, 3) }],
+        }],
         counters: vec![SharedCounter { name: HOSTILE.into(), threads: 2, waits: 6 }],
         locks: vec![LockReport {
             name: HOSTILE.into(),

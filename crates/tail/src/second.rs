@@ -82,6 +82,14 @@ pub struct InnerRegion {
 /// Fewest calls among which any can be told to be unusual.
 const LEAST_CALLS: usize = 20;
 
+/// The count of instructions beyond which a call is unusual among these; `None` with fewer than 20 calls.
+pub fn unusual_above(instructions: &[u64]) -> Option<f64> {
+    if instructions.len() < LEAST_CALLS {
+        return None;
+    }
+    fence(&instructions.iter().map(|count| *count as f64).collect::<Vec<f64>>())
+}
+
 /// The second tail of a region; `None` with fewer than 20 calls.
 pub fn second_tail(run: &Run, region: RegionId) -> Option<SecondTail> {
     let calls = of_arm(run, region, Arm::Untouched);

@@ -54,6 +54,10 @@ pub(super) fn contexts_text(out: &mut String, findings: &Findings, top: usize, s
 fn whom(one: &ContextStalls) -> String {
     match &one.stack {
         _ if one.is_interrupt => "interrupts".to_owned(),
+        _ if one.task.is_some() => {
+            let name = one.task.as_deref().map(one_line).unwrap_or_default();
+            format!("{name}{}", one.pid.map_or(String::new(), |pid| format!(" ({pid})")))
+        }
         Some(stack) => format!("task at {stack}"),
         None => "task before the first switch".to_owned(),
     }

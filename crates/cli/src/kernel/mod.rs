@@ -209,6 +209,7 @@ fn request<'a>(
         workload,
         busybox: options.busybox.as_deref(),
         symbols,
+        shares_memory: false,
         plugin: None,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,

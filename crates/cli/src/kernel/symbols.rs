@@ -117,7 +117,8 @@ pub(crate) fn own_info(kernel: KernelImage) -> Result<DebugInfo> {
     Ok(DebugInfo::with_btf(file, described.collect(), types)?)
 }
 
-fn own_types(kernel: &KernelImage) -> Result<Btf> {
+/// The types that an image itself describes.
+pub(crate) fn own_types(kernel: &KernelImage) -> Result<Btf> {
     btf::parse(lineup_kernel::btf::find(kernel)?, None).context("the image's BTF")
 }
 

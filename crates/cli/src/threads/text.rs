@@ -1,6 +1,7 @@
 //! What threads did to each other's caches, for people.
 
 use super::Page;
+use super::kernel::{calls, tasks};
 use crate::figures::grouped;
 use lineup_explain::threads::{
     BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, Of, Remedy, UseOf, WaitsByOrder,
@@ -34,6 +35,8 @@ pub(super) fn text(page: &Page<'_>, top: usize, style: TextStyle) -> String {
     }
     lines(&mut out, between, top, style);
     matrix(&mut out, between, style);
+    tasks(&mut out, between, top, style);
+    calls(&mut out, between, page.wait_cycles, style);
     locks(&mut out, between, top, style);
     for sentence in in_words(between, top) {
         let _ = writeln!(out, "{sentence}");
@@ -82,7 +85,7 @@ fn head(out: &mut String, page: &Page<'_>) {
     );
 }
 
-fn counted(value: u64, what: &str) -> String {
+pub(super) fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", whole(value), if value == 1 { "" } else { "s" })
 }
 
@@ -256,11 +259,10 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
         ("data on its line", Align::Left),
     ]);
     for lock in between.locks.iter().take(top) {
-        let waits = lock
-            .waits
-            .iter()
-            .take(MOST_LISTED)
-            .map(|wait| format!("{} {} ({})", wait.thread, wait.waits_for, counted(wait.times, "time")));
+        let waits = lock.waits.iter().take(MOST_LISTED).map(|wait| {
+            let named = |number| holder(between, lock, number);
+            format!("{} {} ({})", named(wait.thread), named(wait.waits_for), counted(wait.times, "time"))
+        });
         let section = lock.sections.first().map(|section| {
             let place = section.place.as_deref().map(|place| format!(" ({place})")).unwrap_or_default();
             format!("{}{place}", section.function)
@@ -285,7 +287,13 @@ fn locks(out: &mut String, between: &BetweenThreads, top: usize, style: TextStyl
     needed(out, between, top, style);
 }
 
-fn shortened_list(names: &[String]) -> String {
+/// Who has or wants a lock: a thread by its number, a task by its name.
+fn holder(between: &BetweenThreads, lock: &LockReport, number: u32) -> String {
+    let task = between.tasks.get(number as usize).filter(|_| lock.kind.is_of_tasks());
+    task.map_or_else(|| number.to_string(), |task| one_line(&task.name).into_owned())
+}
+
+pub(super) fn shortened_list(names: &[String]) -> String {
     let more = names.len().saturating_sub(MOST_LISTED);
     let listed = names.iter().take(MOST_LISTED).cloned();
     listed.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")

@@ -1,7 +1,9 @@
 //! From calls to accesses of threads in an order, two passes.
 
 use super::locks::Locks;
+use super::reaches::{Reaches, Within};
 use super::report::Of;
+use super::tasks::{Tasks, Whom};
 use super::times::times;
 use crate::access_context::AccessContext;
 use crate::error::ExplainError;
@@ -36,6 +38,10 @@ pub(super) struct Use {
     pub(super) label: Option<&'static str>,
     /// The number of the lock that the thread took last and has.
     pub(super) under: Option<u32>,
+    /// For whom a CPU of a kernel did it.
+    pub(super) whom: Option<Whom>,
+    /// The kind of recorded call that it is in, of a kernel's CPUs.
+    pub(super) within: Option<Within>,
 }
 
 /// What a thread did on lines that others use.
@@ -60,14 +66,25 @@ pub struct Collector {
     pub(super) locks: Locks,
     pub(super) calls_without_times: u64,
     pub(super) of: Of,
+    pub(super) tasks: Tasks,
+    pub(super) reaches: Reaches,
 }
 
-/// An access as it is named once in a call: pc, address, size and kind, and the lock under which it is made.
-type Known = HashMap<((u64, u64, u32, AccessKind), Option<u32>), Vec<(u64, u32, u32)>>;
+/// What an access is done for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Cause {
+    /// The lock under which it is done.
+    under: Option<u32>,
+    whom: Option<Whom>,
+    within: Option<Within>,
+}
+
+/// An access as it is named once in a call: pc, address, size and kind, and what it is done for.
+type Known = HashMap<((u64, u64, u32, AccessKind), Cause), Vec<(u64, u32, u32)>>;
 
 impl Collector {
     /// Nothing yet.
-    pub(crate) fn new(of: Of) -> Collector {
+    pub(crate) fn new(of: Of, tasks: Tasks, reaches: Reaches) -> Collector {
         Collector {
             lines: LineThreads::default(),
             logs: BTreeMap::new(),
@@ -76,6 +93,8 @@ impl Collector {
             locks: Locks::new(of),
             calls_without_times: 0,
             of,
+            tasks,
+            reaches,
         }
     }
 
@@ -85,7 +104,10 @@ impl Collector {
             self.calls_without_times += 1;
             return;
         }
-        self.locks.observe(call, namer);
+        self.locks.observe(call, self.task_of(call), namer);
+        if self.of == Of::Cpus {
+            self.reaches.see_window(call.sequence);
+        }
         let mut last = None;
         for access in &call.accesses {
             let is_store = access.kind == AccessKind::Store;
@@ -101,6 +123,8 @@ impl Collector {
     /// Between the passes.
     pub fn settle(&mut self) {
         self.lines.settle();
+        self.locks.settle();
+        self.reaches.settle();
     }
 
     /// Second pass: keeps and names what goes to these lines.
@@ -110,10 +134,12 @@ impl Collector {
     pub fn add(&mut self, call: &Call, namer: &mut Namer<'_>) -> Result<(), ExplainError> {
         let Some((times, ended_at)) = times(&call.times, call.accesses.len()) else { return Ok(()) };
         let began_at = call.times.first().map_or(0, |mark| mark.cycles);
-        let under = self.locks.see(call, &times, namer);
+        let under = self.locks.see(call, &times, self.task_of(call), namer);
         let mut log = self.take_log(call);
         let first = log.accesses.len();
         let thread = 0;
+        let cpu = call.thread.0;
+        let whom = self.tasks.at(cpu, began_at).filter(|_| self.of == Of::Cpus);
         let (mut context, mut known) = (AccessContext::of(call.process), Known::new());
         let mut all = call.accesses.iter().zip(times.iter().zip(&under)).peekable();
         while let Some((access, (at, under))) = all.next() {
@@ -125,7 +151,9 @@ impl Collector {
             let is_updated = access.kind == AccessKind::Load
                 && all.next_if(|(next, _)| is_store_of(access, next)).is_some();
             let at_moment = (&mut context, call.entered_at);
-            let named = self.named((access, *under), at_moment, &mut known, namer)?;
+            let within = self.reaches.at(cpu, call.depth, *at);
+            let cause = Cause { under: *under, whom, within };
+            let named = self.named((access, cause), at_moment, &mut known, namer)?;
             if is_updated {
                 context.next(call.entered_at);
             }
@@ -170,6 +198,14 @@ impl Collector {
         })
     }
 
+    /// The task that a CPU works for in a piece, no interrupt.
+    fn task_of(&self, call: &Call) -> Option<u32> {
+        match self.tasks.at(call.thread.0, call.times.first()?.cycles)? {
+            Whom::Task(number) if self.of == Of::Cpus => Some(number),
+            _ => None,
+        }
+    }
+
     fn take_log(&mut self, call: &Call) -> Log {
         let of_process = self.logs.entry(call.process).or_default();
         of_process.get_mut(&call.thread).map(std::mem::take).unwrap_or_default()
@@ -179,12 +215,12 @@ impl Collector {
     /// call has the same name.
     fn named(
         &mut self,
-        (access, under): (&access::Access, Option<u32>),
+        (access, cause): (&access::Access, Cause),
         (context, entered_at): (&mut AccessContext, u64),
         known: &mut Known,
         namer: &mut Namer<'_>,
     ) -> Result<Vec<(u64, u32, u32)>, ExplainError> {
-        let key = ((access.pc, access.address, access.size_bytes, access.kind), under);
+        let key = ((access.pc, access.address, access.size_bytes, access.kind), cause);
         if let Some(named) = known.get(&key) {
             context.next(entered_at);
             return Ok(named.clone());
@@ -198,7 +234,8 @@ impl Collector {
             let is_object = |part: &Part| matches!(part.owner, OwnerKey::Object(..));
             let object = inside.first().copied().or(part.filter(is_object));
             let label = if part.is_none() { Some(label(range.named.name)) } else { None };
-            let tag = self.tag(Use { pc: access.pc, part, object, label, under });
+            let Cause { under, whom, within } = cause;
+            let tag = self.tag(Use { pc: access.pc, part, object, label, under, whom, within });
             named.push((range.address, range.size_bytes, tag));
         }
         known.insert(key, named.clone());

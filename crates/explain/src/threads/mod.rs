@@ -10,7 +10,9 @@ mod finding;
 mod locks;
 mod naming;
 mod owned;
+mod reaches;
 mod report;
+mod tasks;
 mod times;
 mod told;
 mod work_out;
@@ -21,8 +23,10 @@ pub use elsewhere::{Elsewhere, ObjectsElsewhere, VariableElsewhere, WaitsElsewhe
 pub use finding::is_of_system;
 pub use locks::LockKind;
 pub(crate) use owned::{ByBytes, Owned};
+pub(crate) use reaches::Reaches;
 pub use report::{
-    Beside, BetweenThreads, FalseSharing, LineBetween, LockPlaces, LockReport, LockSection, LockWait,
-    LockWithin, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Placement, Remedy, SharedCounter,
-    ThreadSeen, UseOf, Waits, WaitsByOrder,
+    Beside, BetweenThreads, CallWaits, CallsInWindows, FalseSharing, LineBetween, LockPlaces, LockReport,
+    LockSection, LockWait, LockWithin, Matrix, Needed, NotSeen, Of, PairBetween, PartBetween, Placement,
+    Remedy, SharedCounter, TaskBetween, TaskMatrix, ThreadSeen, UseOf, WaitedFor, Waits, WaitsByOrder,
 };
+pub use tasks::{Tasks, name_of};

@@ -26,6 +26,12 @@ pub struct BetweenThreads {
     pub lines: Vec<LineBetween>,
     /// Who made whom wait.
     pub matrix: Vec<Matrix>,
+    /// The tasks of a kernel, and its interrupts, as far as they are known: those that wait and make wait most first.
+    pub tasks: Vec<TaskBetween>,
+    /// Who of these made whom wait, most waits first.
+    pub task_matrix: Vec<TaskMatrix>,
+    /// What calls of a kernel's functions waited for, where they were recorded beside all that the CPUs access.
+    pub calls_in_windows: Vec<CallsInWindows>,
     /// Locks, the one first for which threads waited longest.
     pub locks: Vec<LockReport>,
     /// What would be if everything lay some bytes further up, as after another header of the heap or another order of the
@@ -415,6 +421,71 @@ pub struct Matrix {
     pub needed_by: u32,
     /// How often, in the recorded order.
     pub waits: Waits,
+}
+
+/// A task of a kernel, or the interrupts of a CPU.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskBetween {
+    /// Its name, with its number where that is known.
+    pub name: String,
+    /// The number that the kernel gives it.
+    pub pid: Option<u32>,
+    /// The lowest address of its stack; `None` for interrupts.
+    pub stack: Option<String>,
+    /// The CPUs that worked for it.
+    pub cpus: Vec<u32>,
+    /// Accesses to lines that several CPUs use.
+    pub accesses_to_shared_lines: u64,
+    /// Waits of others, and of itself on another CPU, for lines that it took.
+    pub took: Waits,
+    /// Its own waits for lines that were taken.
+    pub needed: Waits,
+}
+
+/// Waits of a task because of another, or because it ran on another CPU before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct TaskMatrix {
+    /// The task whose stores took lines, by its place in [`BetweenThreads::tasks`].
+    pub taken_by: usize,
+    /// The one that needed them.
+    pub needed_by: usize,
+    /// How often, in the recorded order.
+    pub waits: Waits,
+}
+
+/// Calls of one function that lie wholly in windows, by whether they execute more instructions than usual.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CallsInWindows {
+    /// The function.
+    pub region: String,
+    /// Calls with more instructions are its tail.
+    pub above_instructions: f64,
+    /// Calls that are not.
+    pub usual: CallWaits,
+    /// Those that are.
+    pub tail: CallWaits,
+    /// What was waited for in either, in the recorded order, that first which the tail's calls wait for more often.
+    pub data: Vec<WaitedFor>,
+}
+
+/// Waits in some calls.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct CallWaits {
+    /// How many calls.
+    pub calls: u64,
+    /// Waits in all of them.
+    pub waits: WaitsByOrder,
+}
+
+/// Data that calls waited for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct WaitedFor {
+    /// What it is.
+    pub name: String,
+    /// Waits of usual calls.
+    pub usual: Waits,
+    /// Waits of the tail's.
+    pub tail: Waits,
 }
 
 /// Waits if everything lay elsewhere.

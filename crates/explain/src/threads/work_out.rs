@@ -9,6 +9,7 @@ use super::report::{
     BetweenThreads, LineBetween, LockReport, Matrix, Needed, NotSeen, PairBetween, PartBetween, Placement,
     ThreadSeen, UseOf, Waits, WaitsByOrder,
 };
+use super::tasks::between_tasks;
 use super::told::{lock_places, lock_within, shared_counters};
 use crate::namer::Namer;
 use lineup_coherence::{Line, Lines, Orders, Outcome, PairCounts};
@@ -48,6 +49,15 @@ pub(super) struct Process {
     pub(super) orders: Orders,
     placements: Vec<Placement>,
     in_pairs: Waits,
+    /// How often each thread uses lines of several, by tag.
+    by_thread: BTreeMap<(u32, u32), u64>,
+}
+
+impl Process {
+    /// Accesses to lines of several threads: the thread, how many, and their tag.
+    pub(super) fn accesses_by_tag(&self) -> impl Iterator<Item = (u32, u64, u32)> {
+        self.by_thread.iter().map(|((thread, tag), count)| (*thread, *count, *tag))
+    }
 }
 
 impl Collector {
@@ -59,7 +69,7 @@ impl Collector {
         regions: &Regions,
         line: LineSize,
     ) -> Option<(BetweenThreads, Replay)> {
-        let Collector { logs, uses, locks, calls_without_times, of, .. } = self;
+        let Collector { logs, uses, locks, calls_without_times, of, tasks, reaches, .. } = self;
         let threads: Vec<ThreadSeen> = logs
             .values()
             .flat_map(|of_process| {
@@ -92,7 +102,10 @@ impl Collector {
             let WaitsByOrder { recorded, most, .. } = line.waits;
             (std::cmp::Reverse((recorded.all().max(most.all()), recorded.all())), line.process, line.address)
         });
-        let locks = told_of_locks(locks, &processes, &uses, line, namer);
+        let (tasks, task_matrix, places) = between_tasks(&processes, &uses, &tasks);
+        let calls_in_windows = reaches.told(&processes, &uses, regions, namer);
+        let mut locks = told_of_locks(locks, &processes, &uses, line, namer);
+        by_places_of_tasks(&mut locks, &places);
         let mut name = |tag| names.part(tag, namer);
         let counters = shared_counters((&processes, line), accesses, &locks, &mut name);
         let between = BetweenThreads {
@@ -106,6 +119,9 @@ impl Collector {
                 most: total(|of| &of.most),
             },
             false_sharing,
+            tasks,
+            task_matrix,
+            calls_in_windows,
             locks,
             matrix: matrix(&processes),
             placements: placements(&processes),
@@ -183,9 +199,12 @@ pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSi
     }
     let mut touched: BTreeMap<u64, Touched> = BTreeMap::new();
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut by_thread: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for timed in all.iter().flatten() {
         let access = timed.access;
         *counts.entry(access.tag).or_default() += 1;
+        let thread = threads.get(usize::from(access.thread)).map_or(0, |thread| thread.0);
+        *by_thread.entry((thread, access.tag)).or_default() += 1;
         let end = access.address.saturating_add(u64::from(access.size_bytes));
         for number in line.lines(access.address, u64::from(access.size_bytes)) {
             let (from, to) = (number * line.bytes(), (number + 1).saturating_mul(line.bytes()));
@@ -215,8 +234,17 @@ pub(super) fn process(id: ProcessId, logs: BTreeMap<ThreadId, Log>, line: LineSi
         },
         touched,
         counts,
+        by_thread,
         orders,
     }
+}
+
+/// Waits by the tag of the access that waited, of all processes in an order.
+pub(super) fn all_tags(
+    processes: &[Process],
+    order: fn(&Process) -> &Outcome,
+) -> impl Iterator<Item = (&u32, &PairCounts)> {
+    processes.iter().flat_map(move |process| &order(process).waits)
 }
 
 pub(super) fn all_waits(outcome: &Outcome) -> Waits {
@@ -227,6 +255,21 @@ pub(super) fn all_waits(outcome: &Outcome) -> Waits {
 fn line_waits(outcome: &Outcome, line: u64) -> Waits {
     let (of_same_bytes, of_line_alone) = outcome.lines.get(&line).map(Line::events).unwrap_or_default();
     Waits { of_same_bytes, of_line_alone }
+}
+
+/// Waits for locks that tasks have are told by the tasks' places.
+fn by_places_of_tasks(locks: &mut [LockReport], places: &BTreeMap<u32, usize>) {
+    let place = |number: u32| places.get(&number).and_then(|place| u32::try_from(*place).ok());
+    for lock in locks.iter_mut().filter(|lock| lock.kind.is_of_tasks()) {
+        lock.waits.retain_mut(|wait| match (place(wait.thread), place(wait.waits_for)) {
+            (Some(thread), Some(waits_for)) => {
+                (wait.thread, wait.waits_for) = (thread, waits_for);
+                true
+            }
+            // Such a task used no line that another CPU used.
+            _ => false,
+        });
+    }
 }
 
 fn told_of_locks(
@@ -348,7 +391,7 @@ fn of_line(
     }
 }
 
-fn waits_of(counts: &PairCounts) -> Waits {
+pub(super) fn waits_of(counts: &PairCounts) -> Waits {
     Waits { of_same_bytes: counts.of_same_bytes, of_line_alone: counts.of_line_alone }
 }
 

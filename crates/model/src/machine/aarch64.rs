@@ -33,6 +33,7 @@ pub(super) const DESCRIPTION: Description = Description {
         console: "ttyAMA0",
         cmdline: "",
         max_memory_mib: 65_536,
+        memory: 1 << 30..256 << 30,
         counts_time_on_several_cpus_since: (7, 1),
     }),
 };

@@ -119,6 +119,8 @@ pub struct Board {
     pub cmdline: &'static str,
     /// Memory in MiB that the board can have at most.
     pub max_memory_mib: u32,
+    /// Physical addresses at which its memory begins and that are certain to follow each other.
+    pub memory: std::ops::Range<u64>,
     /// The emulator's first version, major and minor, under which several processors share one clock that counts instructions,
     /// so that runs repeat to the bit.
     pub counts_time_on_several_cpus_since: (u32, u32),

@@ -35,6 +35,7 @@ pub(super) const DESCRIPTION: Description = Description {
         console: "ttyS0",
         cmdline: "tsc=reliable",
         max_memory_mib: 65_536,
+        memory: 0..2 << 30,
         // QEMU 7.2 does not bring up a second processor so, 10.0 does; those between were not tried.
         counts_time_on_several_cpus_since: (10, 0),
     }),

@@ -48,7 +48,7 @@ pub(crate) unsafe extern "C" fn on_transfer(vcpu: c_uint, info: u32, address: u6
     // SAFETY: as in `on_data`.
     let Some(cpu) = (unsafe { current(vcpu) }) else { return };
     let is_store = cpu.access(system, site, address, info);
-    cpu.transfer(system, site, address, is_store);
+    cpu.transfer(system, site, (address, info), is_store);
 }
 
 /// An instruction of note is about to be executed.

@@ -5,11 +5,12 @@
 //! an entry interrupted is gone back to by the return. A task that is switched away keeps what it was in.
 
 use super::sites::Role;
+use super::tasks::{Running, Tasks};
 use lineup_recording::ContextKind;
 use std::collections::HashMap;
 
-/// Numbers of contexts, by CPU: 0 stands for programs.
-pub(super) type Numbers = Vec<(Option<u64>, ContextKind)>;
+/// Contexts of a CPU by number, each with its task's number: 0 stands for programs, and the first here is 1.
+pub(super) type Numbers = Vec<(Option<u32>, ContextKind)>;
 
 /// What a task was in when it was switched away.
 #[derive(Default, Debug)]
@@ -27,6 +28,7 @@ pub(super) struct Context {
     /// The stack of the task, once a switch told it.
     stack: Option<u64>,
     is_switching: bool,
+    running: Running,
     pub(super) numbers: Numbers,
 }
 
@@ -48,7 +50,10 @@ impl Context {
                 let is_interrupt = role == Role::Interrupt || self.now == Some(ContextKind::Interrupt);
                 self.now = Some(if is_interrupt { ContextKind::Interrupt } else { ContextKind::Task });
             }
-            Role::Switch => self.is_switching = true,
+            Role::Switch => {
+                self.is_switching = true;
+                self.running.begins_switch();
+            }
             Role::Plain | Role::Marker | Role::User => {}
         }
     }
@@ -61,18 +66,31 @@ impl Context {
         self.now = self.interrupted.pop().flatten();
     }
 
+    /// The function that changes stacks loads of the description of the next task, which lies at a physical address.
+    pub(super) fn use_description(&mut self, used: Option<u64>, tasks: &Tasks) {
+        if self.is_switching {
+            self.running.uses(used, None, tasks);
+        }
+    }
+
+    /// Takes the name of the task as it is at the end.
+    pub(super) fn end(&self, tasks: &Tasks) {
+        self.running.look_again(tasks);
+    }
+
     /// The stack is used in the function that changes it.
-    pub(super) fn use_stack(&mut self, stack: u64, tasks: &mut HashMap<u64, Suspended>) {
+    pub(super) fn use_stack(&mut self, stack: u64, away: &mut HashMap<u64, Suspended>, tasks: &Tasks) {
         if !self.is_switching || self.stack == Some(stack) {
             return;
         }
         self.is_switching = false;
+        self.running.switched(stack, tasks);
         if let Some(old) = self.stack.replace(stack) {
             let interrupted = std::mem::take(&mut self.interrupted);
-            tasks.insert(old, Suspended { now: self.now, interrupted });
+            away.insert(old, Suspended { now: self.now, interrupted });
         }
         // One that was not seen before begins in the kernel.
-        let known = tasks.remove(&stack);
+        let known = away.remove(&stack);
         let known = known.unwrap_or(Suspended { now: Some(ContextKind::Task), interrupted: Vec::new() });
         (self.now, self.interrupted) = (known.now, known.interrupted);
     }
@@ -80,10 +98,10 @@ impl Context {
     /// The number of what it works for now.
     pub(super) fn number(&mut self) -> u32 {
         let Some(kind) = self.now else { return 0 };
-        let stack = self.stack.filter(|_| kind == ContextKind::Task);
-        let known = self.numbers.iter().position(|one| *one == (stack, kind));
+        let task = self.running.number().filter(|_| kind == ContextKind::Task);
+        let known = self.numbers.iter().position(|one| *one == (task, kind));
         let place = known.unwrap_or_else(|| {
-            self.numbers.push((stack, kind));
+            self.numbers.push((task, kind));
             self.numbers.len() - 1
         });
         place as u32 + 1
@@ -96,7 +114,7 @@ mod tests {
 
     #[test]
     fn entries_and_returns_tell_for_whom_the_cpu_works() {
-        let (mut cpu, mut tasks) = (Context::default(), HashMap::new());
+        let (mut cpu, mut away, tasks) = (Context::default(), HashMap::new(), Tasks::default());
         let task = Some(ContextKind::Task);
         let interrupt = Some(ContextKind::Interrupt);
         cpu.enter(Role::SystemCall);
@@ -111,15 +129,15 @@ mod tests {
         assert_eq!(cpu.now, task);
         // Another task, which has an interrupt's return to go back to a program.
         cpu.enter(Role::Switch);
-        cpu.use_stack(0x8000, &mut tasks);
+        cpu.use_stack(0x8000, &mut away, &tasks);
         cpu.leave(false);
         assert_eq!((cpu.now, cpu.number()), (None, 0));
         cpu.enter(Role::Interrupt);
         cpu.enter(Role::Switch);
-        cpu.use_stack(0x4000, &mut tasks);
+        cpu.use_stack(0x4000, &mut away, &tasks);
         assert_eq!(cpu.now, task, "not seen before");
         cpu.enter(Role::Switch);
-        cpu.use_stack(0x8000, &mut tasks);
+        cpu.use_stack(0x8000, &mut away, &tasks);
         assert_eq!(cpu.now, interrupt, "as it was switched away");
         cpu.leave(false);
         assert_eq!(cpu.now, None);
@@ -130,20 +148,19 @@ mod tests {
 
     #[test]
     fn tasks_have_numbers_and_all_interrupts_of_a_cpu_have_one() {
-        let (mut cpu, mut tasks) = (Context::default(), HashMap::new());
+        let (mut cpu, mut away, tasks) = (Context::default(), HashMap::new(), Tasks::default());
         cpu.enter(Role::SystemCall);
         assert_eq!(cpu.number(), 1);
         cpu.enter(Role::Switch);
-        cpu.use_stack(0x8000, &mut tasks);
+        cpu.use_stack(0x8000, &mut away, &tasks);
         assert_eq!(cpu.number(), 2);
         cpu.enter(Role::Interrupt);
         assert_eq!(cpu.number(), 3);
         cpu.enter(Role::Switch);
-        cpu.use_stack(0x4000, &mut tasks);
+        cpu.use_stack(0x4000, &mut away, &tasks);
         cpu.enter(Role::Interrupt);
         assert_eq!(cpu.number(), 3);
-        let kinds =
-            [(None, ContextKind::Task), (Some(0x8000), ContextKind::Task), (None, ContextKind::Interrupt)];
+        let kinds = [(None, ContextKind::Task), (Some(0), ContextKind::Task), (None, ContextKind::Interrupt)];
         assert_eq!(cpu.numbers, kinds);
     }
 }

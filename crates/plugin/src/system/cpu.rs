@@ -1,5 +1,6 @@
 //! One virtual CPU: what its callbacks do to its processor model and to the task that runs on it.
 
+mod window;
 mod written;
 
 use super::System;
@@ -9,14 +10,14 @@ use super::processor::Processor;
 use super::sites::{DataSite, Meaning, Noted, NotedSite, Role, Run};
 use super::stream::Stream;
 use super::task::{CallSite, Kept, Open, Task, access};
-use super::windows::{Piece, window_of};
+use super::tasks::Running;
+use super::windows::Piece;
 use crate::describe::Descriptions;
 use crate::ffi::Api;
 use crate::isa;
 use crate::limits::BLOCK_BYTES;
 use crate::unwatched::Unwatched;
-use lineup_model::access::{Access, CallEnd, StackRange, ThreadId, code_granules};
-use lineup_model::region::RegionId;
+use lineup_model::access::{CallEnd, StackRange, ThreadId, code_granules};
 use lineup_recording::{Arm, Counts, Encoder, MeasuredCall, RegionCounts, SystemSummary};
 
 pub(crate) struct Cpu {
@@ -27,6 +28,9 @@ pub(crate) struct Cpu {
     task: Task,
     /// The stack of the task that runs, once a switch told it.
     stack: Option<u64>,
+    running: Running,
+    /// For whom it was told to work last.
+    told: Option<(Option<u32>, bool)>,
     in_kernel: bool,
     flag: Flag,
     /// Where the stack was used last, on machines without slots.
@@ -73,6 +77,8 @@ impl Cpu {
             stream,
             task: Task::default(),
             stack: None,
+            running: Running::default(),
+            told: None,
             in_kernel: true,
             flag: Flag::new(),
             last_on_stack: None,
@@ -142,6 +148,7 @@ impl Cpu {
             }
             Role::Switch => {
                 self.is_switching = true;
+                self.running.begins_switch();
                 let on_stack = self.task.last_call().filter(|_| system.uses_slots()).map(|call| call.slot);
                 self.stack = on_stack.or(self.last_on_stack).map(|address| stack_of(system, address));
             }
@@ -192,58 +199,14 @@ impl Cpu {
         is_store
     }
 
-    /// Keeps an access with its position in the order of all CPUs, in windows that are kept.
-    fn keep_in_window(&mut self, system: &System, region: RegionId, access: Access, info: u32) {
-        if self.piece.as_mut().is_some_and(|piece| piece.continues(&access)) {
-            return;
-        }
-        let at = system.tick();
-        let (window, level) = (window_of(at), self.task.level());
-        let is_new = self.window != Some(window);
-        if self.piece.as_ref().is_some_and(|piece| is_new || piece.level != level) {
-            self.end_piece(system, region);
-        }
-        let totals = self.processor.totals;
-        if is_new {
-            self.window = Some(window);
-            self.keeps_window = system.keeps_window(region, window);
-        }
-        if self.keeps_window && !is_device(system, info, access.address) {
-            self.piece.get_or_insert_with(|| Piece::new(window, level, totals)).add(access, at);
-        }
-    }
-
-    /// What was kept of a window on one level goes into the recording, as a call.
-    fn end_piece(&mut self, system: &System, region: RegionId) {
-        let Some(piece) = self.piece.take() else { return };
-        let (totals, own) = (self.processor.totals, self.processor.totals.since(&piece.begun));
-        let (head, times) = piece.told(region, self.index, own.instructions);
-        let packed = self.encoder.call(&head, &piece.accesses, &[], &times);
-        if let Some(counts) = self.counts.get_mut(usize::from(region.0)) {
-            counts.count_end(head.end);
-            counts.truncated += u64::from(packed < piece.accesses.len());
-        }
-        let pc = |access: Option<&Access>| access.map_or(0, |access| access.pc);
-        self.encoder.measured(&MeasuredCall {
-            region,
-            cpu: self.index,
-            sequence: head.sequence,
-            begun_at: piece.begun.instructions,
-            ended_at: totals.instructions,
-            from_pc: pc(piece.accesses.first()),
-            to_pc: pc(piece.accesses.last()),
-            end: head.end,
-            arm: Arm::Untouched,
-            own,
-            interrupts: 0,
-            interrupt_instructions: 0,
-            switches: 0,
-        });
-        system.flush_full(&mut self.encoder);
-    }
-
     /// Data is accessed by an instruction that moves control or stacks.
-    pub(crate) fn transfer(&mut self, system: &System, site: &DataSite, address: u64, is_store: bool) {
+    pub(crate) fn transfer(
+        &mut self,
+        system: &System,
+        site: &DataSite,
+        (address, info): (u64, u32),
+        is_store: bool,
+    ) {
         let same_stack = |one: u64, other: u64| stack_of(system, one) == stack_of(system, other);
         match site.meaning {
             Meaning::Plain => {}
@@ -258,6 +221,12 @@ impl Cpu {
             Meaning::InterruptReturn if !is_store && self.awaits_frame => {
                 self.awaits_frame = false;
                 self.interrupt_returns(system, site.pc, Some(address));
+            }
+            Meaning::Description if self.is_switching => {
+                let stored_of = self.stack.filter(|_| is_store);
+                if stored_of.is_some() || !is_store {
+                    self.running.uses(system.physical(info, address), stored_of, &system.tasks);
+                }
             }
             Meaning::SwitchedStack if !is_store && self.is_switching => self.switched(system, address),
             Meaning::Stack => {
@@ -361,6 +330,9 @@ impl Cpu {
             self.seen.exceptions += 1;
         }
         self.task.interrupt(self.flag.is_on(), was_program, &self.processor.totals);
+        if run.role == Role::Interrupt {
+            self.task.is_by_hardware();
+        }
         self.look_inside();
         self.awaits_push = system.uses_slots();
         self.turn_off(system, run.pc);
@@ -390,6 +362,8 @@ impl Cpu {
         let Some(old) = self.stack.filter(|old| *old != stack) else { return };
         self.is_switching = false;
         self.seen.switches += 1;
+        system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
+        self.running.switched(stack, &system.tasks);
         self.task.suspend(&self.processor.totals);
         self.task = system.switch_task(old, std::mem::take(&mut self.task), stack);
         self.task.resume(&self.processor.totals);
@@ -454,6 +428,7 @@ impl Cpu {
             site,
             begun_at: self.processor.totals.instructions,
             depth,
+            level: self.task.level(),
             arm,
             own: Counts::default(),
             interrupts: 0,
@@ -483,15 +458,6 @@ impl Cpu {
 /// True for addresses of the kernel's own. Of 64 bits its half is the upper one, in which data may lie below all code.
 fn is_of_kernel(system: &System, address: u64) -> bool {
     address >= system.kernel.entries.kernel_start.min(1 << 63)
-}
-
-/// True when an access went to a device's registers, which no cache holds. Only for the access under way.
-fn is_device(system: &System, info: u32, address: u64) -> bool {
-    // SAFETY: this is the callback on the access that `info` and `address` are of, as the emulator asks for.
-    unsafe {
-        let place = (system.api.mem_place)(info, address);
-        !place.is_null() && (system.api.is_device)(place)
-    }
 }
 
 /// The stack that an address lies on, by its lowest address.

@@ -27,6 +27,7 @@ mod profile;
 mod sites;
 mod stream;
 mod task;
+mod tasks;
 mod translate;
 mod windows;
 
@@ -54,6 +55,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::Stream;
 use task::Task;
+use tasks::Tasks;
 use windows::Windows;
 
 /// How long callbacks of other CPUs get to return at the end.
@@ -109,8 +111,10 @@ pub(crate) struct System {
     pub(crate) sites: Mutex<Sites>,
     /// Stacks that are in the recording, by their lowest addresses.
     stacks: Mutex<HashSet<u64>>,
-    /// Tasks that are switched away, by their stacks.
-    tasks: Mutex<HashMap<u64, Task>>,
+    /// What is under way in tasks that are switched away, by their stacks.
+    away: Mutex<HashMap<u64, Task>>,
+    /// All tasks that ran.
+    pub(crate) tasks: Tasks,
     /// When the whole guest is counted: for whom each CPU works, and what tasks were in that are switched away.
     contexts: Vec<Mutex<Context>>,
     suspended: Mutex<HashMap<u64, Suspended>>,
@@ -169,7 +173,8 @@ pub(crate) fn install(api: Api, id: PluginId, machine: Machine, plan: Plan) -> R
         profile,
         sites: Mutex::default(),
         stacks: Mutex::default(),
-        tasks: Mutex::default(),
+        away: Mutex::default(),
+        tasks: Tasks::new(kernel.task_struct.clone()),
         contexts: (0..kernel.cpus.max(1)).map(|_| Mutex::default()).collect(),
         suspended: Mutex::default(),
         regions: plan.header.regions.iter().map(|_| Region::new(&plan.header)).collect(),
@@ -230,6 +235,11 @@ impl System {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// The next position, without taking it.
+    pub(crate) fn position(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
+    }
+
     /// Counts an entry; gives its number.
     pub(crate) fn count_entry(&self, region: u16) -> Option<u64> {
         Some(self.regions.get(usize::from(region))?.seen.fetch_add(1, Ordering::Relaxed))
@@ -280,11 +290,21 @@ impl System {
         lock(&self.stacks).insert(stack)
     }
 
+    /// The physical address of an access; `None` where that is a device's. Only for the access under way.
+    pub(crate) fn physical(&self, info: u32, address: u64) -> Option<u64> {
+        // SAFETY: this is the callback on the access that `info` and `address` are of, as the emulator asks for.
+        unsafe {
+            let place = (self.api.mem_place)(info, address);
+            let is_memory = !place.is_null() && !(self.api.is_device)(place);
+            is_memory.then(|| (self.api.physical)(place))
+        }
+    }
+
     /// Exchanges the task that runs on a stack for the one that has run.
     pub(crate) fn switch_task(&self, from_stack: u64, from: Task, to_stack: u64) -> Task {
-        let mut tasks = lock(&self.tasks);
-        tasks.insert(from_stack, from);
-        tasks.remove(&to_stack).unwrap_or_default()
+        let mut away = lock(&self.away);
+        away.insert(from_stack, from);
+        away.remove(&to_stack).unwrap_or_default()
     }
 
     /// Writes what a CPU's encoder holds once it is a block.
@@ -336,6 +356,7 @@ impl System {
             seen: region.seen.load(Ordering::Relaxed),
             ..*lock(&region.ended)
         };
+        self.tasks.write(&mut encoder);
         encoder.system(summary);
         encoder.summary(&Summary {
             regions: self.regions.iter().map(counts).collect(),

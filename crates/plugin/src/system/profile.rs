@@ -63,7 +63,17 @@ unsafe extern "C" fn on_stack(vcpu: c_uint, info: u32, address: u64, _data: *mut
         return;
     }
     let stack = address & !(system.kernel.entries.stack_bytes.max(1) - 1);
-    with_context(vcpu, |context| context.use_stack(stack, &mut lock(&system.suspended)));
+    with_context(vcpu, |context| context.use_stack(stack, &mut lock(&system.suspended), &system.tasks));
+}
+
+/// The function that changes stacks uses the description of a task.
+unsafe extern "C" fn on_description(vcpu: c_uint, info: u32, address: u64, _data: *mut c_void) {
+    let Some(system) = get() else { return };
+    // SAFETY: as in `on_stack`.
+    let is_store = unsafe { current(vcpu) }.is_some_and(|profiled| profiled.is_store(info));
+    if let Some(context) = system.contexts.get(vcpu as usize).filter(|_| !is_store) {
+        lock(context).use_description(system.physical(info, address), &system.tasks);
+    }
 }
 
 /// Changes what a virtual CPU works for, and tells its counts.
@@ -106,12 +116,15 @@ impl System {
                 // SAFETY: as above.
                 unsafe { (self.api.insn_exec)(insn.handle, on_leave, NO_REGISTERS, data as *mut c_void) };
             }
-            if self.tells_stack(insn) {
-                // SAFETY: as above.
-                unsafe {
-                    (self.api.insn_mem)(insn.handle, on_stack, NO_REGISTERS, READS_AND_WRITES, null_mut());
-                }
-            }
+            let callback = if self.tells_stack(insn) {
+                on_stack
+            } else if self.describes_task(insn.pc, &insn.decoded) {
+                on_description
+            } else {
+                continue;
+            };
+            // SAFETY: as above.
+            unsafe { (self.api.insn_mem)(insn.handle, callback, NO_REGISTERS, READS_AND_WRITES, null_mut()) };
         }
     }
 
@@ -142,7 +155,11 @@ impl System {
         // have had time to return: see `super::current`.
         let whole = |taken: *mut Profiled| (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) });
         let counts = taken.into_iter().zip(0_u32..).map(|(taken, cpu)| {
-            let numbers = self.contexts.get(cpu as usize).map(|context| lock(context).numbers.clone());
+            let numbers = self.contexts.get(cpu as usize).map(|context| {
+                let context = lock(context);
+                context.end(&self.tasks);
+                context.numbers.clone()
+            });
             profile.take_of_cpu(
                 cpu,
                 whole(taken).map(|profiled| profiled.counts),
@@ -151,6 +168,7 @@ impl System {
         });
         let instructions: u64 = counts.sum();
         let mut encoder = Encoder::new();
+        self.tasks.write(&mut encoder);
         // A failure was told on standard error.
         let _ = profile.write(&mut encoder, |encoder| self.output.flush(encoder));
         encoder.summary(&Summary {

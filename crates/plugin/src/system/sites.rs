@@ -55,6 +55,8 @@ pub(crate) enum Meaning {
     InterruptReturn,
     /// A register is taken from the stack that a task switch changed to.
     SwitchedStack,
+    /// The function that changes stacks uses the description of a task.
+    Description,
     /// The stack is used, on machines whose task switch does not use the one it changed to.
     Stack,
 }

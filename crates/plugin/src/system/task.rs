@@ -37,6 +37,8 @@ pub(crate) struct Open {
     pub(crate) site: CallSite,
     pub(crate) begun_at: u64,
     pub(crate) depth: u32,
+    /// Interrupts and exceptions that it runs in.
+    pub(crate) level: u32,
     pub(crate) arm: Arm,
     pub(crate) own: Counts,
     pub(crate) interrupts: u32,
@@ -62,6 +64,7 @@ pub(crate) struct Level {
     is_interrupt: bool,
     /// True when it came while a program ran, not the kernel.
     from_program: bool,
+    is_by_hardware: bool,
     interrupts_were_on: Option<bool>,
     /// Interrupt flags that its code saved.
     saves: Saves,
@@ -291,6 +294,16 @@ impl Task {
         });
     }
 
+    /// What began is a hardware interrupt.
+    pub(crate) fn is_by_hardware(&mut self) {
+        self.top().is_by_hardware = true;
+    }
+
+    /// True when a hardware interrupt is under way.
+    pub(crate) fn is_in_interrupt(&self) -> bool {
+        self.interrupts.iter().any(|level| level.is_by_hardware)
+    }
+
     /// A store of the level under way: the first one of an interrupt tells where its frame is.
     pub(crate) fn pushed(&mut self, address: u64) {
         let level = self.top();
@@ -381,6 +394,7 @@ mod tests {
             site: CallSite { slot, return_pc: slot + 1 },
             begun_at: totals,
             depth: 0,
+            level: 0,
             arm: Arm::Untouched,
             own: Counts::default(),
             interrupts: 0,

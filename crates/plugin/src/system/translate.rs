@@ -165,6 +165,11 @@ impl System {
         };
     }
 
+    /// Whether an access by an instruction in the function that changes stacks is to the description of a task.
+    pub(super) fn describes_task(&self, pc: u64, decoded: &isa::Insn) -> bool {
+        !decoded.on_stack && decoded.flow == Flow::Plain && self.kernel.entries.task_switch.contains(&pc)
+    }
+
     /// # Safety
     /// The instruction must belong to the block under translation.
     unsafe fn watch_insn(&self, insn: &Insn) {
@@ -208,6 +213,7 @@ impl System {
             _ if insn.privileged == Some(Privileged::InterruptReturn) => Meaning::InterruptReturn,
             Flow::Call if self.uses_slots() => Meaning::Call,
             Flow::Return if self.uses_slots() => Meaning::Return,
+            _ if self.describes_task(insn.pc, &insn.decoded) => Meaning::Description,
             _ if !insn.decoded.on_stack => Meaning::Plain,
             _ if self.uses_slots() && self.kernel.entries.task_switch.contains(&insn.pc) => {
                 Meaning::SwitchedStack

@@ -7,14 +7,6 @@ use lineup_recording::{CallHead, Counts};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Positions in the order of events that a window covers, as a power of two: accesses of all CPUs together.
-const WINDOW_BITS: u32 = 13;
-
-/// The window that a position is in.
-pub(crate) fn window_of(at: u64) -> u64 {
-    at >> WINDOW_BITS
-}
-
 /// Which windows are kept.
 #[derive(Default)]
 pub(crate) struct Windows {
@@ -33,6 +25,8 @@ pub(crate) struct Piece {
     window: u64,
     /// Interrupts and exceptions under way.
     pub(crate) level: u32,
+    /// A hardware interrupt is among them.
+    pub(crate) in_interrupt: bool,
     /// The CPU's totals when it began.
     pub(crate) begun: Counts,
     pub(crate) accesses: Vec<Access>,
@@ -42,8 +36,8 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    pub(crate) fn new(window: u64, level: u32, begun: Counts) -> Piece {
-        Piece { window, level, begun, accesses: Vec::new(), times: Vec::new(), next_at: 0 }
+    pub(crate) fn new(window: u64, (level, in_interrupt): (u32, bool), begun: Counts) -> Piece {
+        Piece { window, level, in_interrupt, begun, accesses: Vec::new(), times: Vec::new(), next_at: 0 }
     }
 
     /// Takes an access in that goes on where the last one ended, as those of a string instruction do.
@@ -95,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_access_has_its_place_in_the_order_of_all() {
-        let mut piece = Piece::new(3, 1, Counts::default());
+        let mut piece = Piece::new(3, (1, true), Counts::default());
         for at in [10, 11, 20, 21, 22] {
             piece.add(access(at, 8 * at, 4, false), at);
         }
@@ -107,7 +101,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_string_instruction_are_one_access() {
-        let mut piece = Piece::new(0, 0, Counts::default());
+        let mut piece = Piece::new(0, (0, false), Counts::default());
         piece.add(access(1, 0x100, 8, true), 0);
         assert!(piece.continues(&access(1, 0x108, 8, true)));
         assert!(!piece.continues(&access(1, 0x108, 8, true)), "the same place again");

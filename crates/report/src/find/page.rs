@@ -256,13 +256,13 @@ fn contexts(findings: &Findings, all: &[ContextStalls]) -> Markup {
             thead { tr { th.n { "stalls" } th.n { "data" } th.n { "code" } th.n { "CPU" } th { "for" } th { "functions" } } }
             tbody { @for one in all.iter().take(ROWS) { tr {
                 td.n { (share(one.share)) } td.n { (of(one.stalls.data_cycles)) } td.n { (of(one.stalls.code_cycles)) } td.n { (one.cpu) }
-                td { @if one.is_interrupt { "interrupts" } @else if let Some(stack) = &one.stack { "task at " (shortened(stack, 30)) } @else { "task before the first switch" } }
+                td { @if one.is_interrupt { "interrupts" } @else if let Some(task) = &one.task { (name(task)) @if let Some(pid) = one.pid { " (" (pid) ")" } } @else if let Some(stack) = &one.stack { "task at " (shortened(stack, 30)) } @else { "task before the first switch" } }
                 td.name { @for (index, (function, part)) in one.functions.iter().enumerate() { @if index > 0 { ", " } (name(function)) " " (share(*part)) } }
             } } }
         }
     };
     html! {
-        p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task is told by the lowest address of its stack." }
+        p.muted { "For interrupts: from a hardware interrupt's entry to its return, whomever it interrupted. A task without a name that was read is told by the lowest address of its stack." }
         (scroll("What the kernel worked for", &table))
         @if all.len() > ROWS { p.muted { (all.len() - ROWS) " more are in the JSON form." } }
     }

@@ -10,6 +10,7 @@ mod proof;
 mod proposal;
 mod sched;
 mod study;
+mod thread_tasks;
 mod threads;
 
 pub use comparison::{ComparisonPage, comparison_page};

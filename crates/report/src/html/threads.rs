@@ -2,11 +2,12 @@
 
 use super::lines::{NAME_CHARACTERS, name, scroll};
 use super::page::{Section, page};
+use super::thread_tasks::{calls, tasks};
 use crate::figure::whole;
 use crate::visible::shortened;
 use lineup_explain::threads::{
-    BetweenThreads, FalseSharing, LineBetween, LockReport, Matrix, Of, PairBetween, PartBetween, UseOf,
-    Waits, WaitsByOrder,
+    BetweenThreads, FalseSharing, LineBetween, LockReport, LockWait, Matrix, Of, PairBetween, PartBetween,
+    TaskBetween, UseOf, Waits, WaitsByOrder,
 };
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -38,7 +39,11 @@ pub fn threads_page(between: &BetweenThreads, told: &ThreadsPage) -> String {
     let sections = [
         Section { anchor: "findings", heading: "Lines shared without need", body: findings(between, told) },
         Section { anchor: "maps", heading: "Who reads and writes each byte", body: maps(between) },
-        Section { anchor: "matrix", heading: "Who made whom wait", body: matrix(between) },
+        Section {
+            anchor: "matrix",
+            heading: "Who made whom wait",
+            body: html! { (matrix(between)) (tasks(between)) (calls(between)) },
+        },
         Section {
             anchor: "locks",
             heading: "Locks",
@@ -257,7 +262,9 @@ fn locks(between: &BetweenThreads) -> Markup {
         html! {
             @for (index, wait) in lock.waits.iter().enumerate() {
                 @if index > 0 { ", " }
-                (one) " " (wait.thread) " for " (wait.waits_for) ": " (whole(wait.times)) " ×, " (whole(wait.time)) " " (unit)
+                @if let Some((task, other)) = tasks_of(between, lock, wait) { (name(&task.name)) " for " (name(&other.name)) ": " }
+                @else { (one) " " (wait.thread) " for " (wait.waits_for) ": " }
+                 (whole(wait.times)) " ×, " (whole(wait.time)) " " (unit)
             }
         }
     };
@@ -284,6 +291,16 @@ fn locks(between: &BetweenThreads) -> Markup {
         @if between.locks.is_empty() { p { "None was taken in the recorded calls." } }
         @else { (scroll("Locks", &table)) }
     }
+}
+
+/// Whom a wait is of where tasks have the lock: the one that waits, and the one that has it.
+fn tasks_of<'b>(
+    between: &'b BetweenThreads,
+    lock: &LockReport,
+    wait: &LockWait,
+) -> Option<(&'b TaskBetween, &'b TaskBetween)> {
+    let task = |number: u32| between.tasks.get(number as usize).filter(|_| lock.kind.is_of_tasks());
+    Some((task(wait.thread)?, task(wait.waits_for)?))
 }
 
 fn orders(between: &BetweenThreads) -> Markup {

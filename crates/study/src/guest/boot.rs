@@ -51,6 +51,8 @@ pub struct BootRequest<'a> {
     pub busybox: Option<&'a Path>,
     /// Which symbols the guest lists.
     pub symbols: SymbolsWanted,
+    /// Whether the plugin reads the guest's memory.
+    pub shares_memory: bool,
     /// The emulator's `-plugin` argument.
     pub plugin: Option<String>,
     /// How long the whole run may take.
@@ -140,6 +142,7 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
         kernel: kernel_file(request, scratch.path())?,
         initramfs: text(&initramfs)?,
         cmdline: request.cmdline.into(),
+        shares_memory: request.shares_memory,
         plugin: request.plugin.clone(),
     };
     let arguments = machine.arguments()?.into_iter().map(Into::into);

@@ -240,9 +240,15 @@ fn plan(
     described: &str,
 ) -> Result<Plan> {
     let regions = region_sets::find(&wanted.regions, symbols, described)?;
-    let system = system_plan(options, kernel, symbols, &regions)?;
+    let mut system = system_plan(options, kernel, symbols, &regions)?;
     if wanted.what == What::CallsWithoutCaches && system.windows.is_some() {
         bail!("the region {KERNEL} keeps all that the kernel accesses, which --no-caches does not watch");
+    }
+    if system.windows.is_some() || matches!(wanted.what, What::Whole { .. }) {
+        // A kernel that does not describe its types has tasks without names.
+        system.task_struct = symbols::own_types(kernel)
+            .ok()
+            .and_then(|btf| entry_points::task_struct(kernel.machine, &btf.types));
     }
     let abi = Abi::usual(kernel.machine);
     let mut header = Header::new(abi, vec![kernel.release().to_owned(), options.workload.clone()]);
@@ -297,6 +303,7 @@ fn system_plan(
         arms,
         interrupts_off: regions.id_of(INTERRUPTS_OFF),
         windows: regions.id_of(KERNEL),
+        task_struct: None,
         stream_steps: options.stream * 1_000_000,
     })
 }
@@ -313,8 +320,11 @@ pub(crate) fn boot_recorded(
     let plan_name = Alias::of(&plan_file)?;
     let argument = plugin_argument(plan_name.text())?;
     let plugin = Some(argument.text.clone());
-    let request =
+    let usual =
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
+    let system = prepared.plan.system.as_ref();
+    let shares_memory = system.is_some_and(|system| system.task_struct.is_some());
+    let request = BootRequest { shares_memory, ..usual };
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     Ok((outcome, problem))
@@ -369,6 +379,7 @@ fn request<'a>(
         workload,
         busybox: options.busybox.as_deref(),
         symbols: SymbolsWanted::None,
+        shares_memory: false,
         plugin,
         timeout: Duration::from_secs(options.timeout),
         shows_console: options.console,

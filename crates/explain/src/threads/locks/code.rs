@@ -14,6 +14,12 @@ pub enum LockKind {
     Kernel,
     /// A spinning reader-writer lock of a Linux kernel.
     KernelReadWrite,
+    /// A mutex of a Linux kernel.
+    KernelMutex,
+    /// A reader-writer semaphore of a Linux kernel.
+    KernelReadWriteSemaphore,
+    /// A spin lock of a Linux kernel with PREEMPT_RT, for which tasks sleep.
+    KernelSleepingSpin,
     /// A mutex of Rust's standard library.
     RustStd,
     /// A reader-writer lock of Rust's standard library.
@@ -33,12 +39,20 @@ impl LockKind {
             LockKind::CLibrary => 40,
             LockKind::CLibraryReadWrite => 56,
             LockKind::Kernel => 4,
-            LockKind::KernelReadWrite | LockKind::ParkingLotReadWrite => 8,
+            LockKind::KernelMutex => 32,
+            LockKind::KernelReadWriteSemaphore => 40,
+            LockKind::KernelReadWrite | LockKind::KernelSleepingSpin | LockKind::ParkingLotReadWrite => 8,
             // With the flag that tells of panics.
             LockKind::RustStd => 5,
             LockKind::RustStdReadWrite => 9,
             LockKind::ParkingLot | LockKind::SpinLoop => 1,
         }
+    }
+
+    /// True for locks that a task of a kernel has, on whatever CPU it runs.
+    pub fn is_of_tasks(self) -> bool {
+        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSleepingSpin};
+        matches!(self, KernelMutex | KernelReadWriteSemaphore | KernelSleepingSpin)
     }
 
     /// True for locks that are taken by code of a Rust library.
@@ -68,6 +82,9 @@ impl LockKind {
             LockKind::CLibraryReadWrite => "reader-writer locks of the C library",
             LockKind::Kernel => "spin locks of the kernel",
             LockKind::KernelReadWrite => "reader-writer locks of the kernel",
+            LockKind::KernelMutex => "mutexes of the kernel",
+            LockKind::KernelReadWriteSemaphore => "reader-writer semaphores of the kernel",
+            LockKind::KernelSleepingSpin => "spin locks of the kernel for which tasks sleep",
             LockKind::RustStd => "mutexes of Rust's library",
             LockKind::RustStdReadWrite => "reader-writer locks of Rust's library",
             LockKind::ParkingLot => "mutexes of parking_lot",
@@ -132,6 +149,44 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("raw_write_trylock", Code::Takes(LockKind::KernelReadWrite, false)),
     ("queued_write_lock_slowpath", Code::Takes(LockKind::KernelReadWrite, false)),
 ];
+
+/// What code of a kernel does with locks that tasks sleep for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SleepingCode {
+    /// Takes a lock, alone or beside others.
+    Takes(LockKind, IsShared),
+    GivesBack,
+}
+
+/// What a function of that name begins with does; the first that fits.
+const SLEEPING: &[(&str, SleepingCode)] = &[
+    ("mutex_unlock", SleepingCode::GivesBack),
+    ("mutex_lock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("mutex_trylock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("ww_mutex_unlock", SleepingCode::GivesBack),
+    ("ww_mutex_lock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("ww_mutex_trylock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("rt_mutex_unlock", SleepingCode::GivesBack),
+    ("rt_mutex_lock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("rt_mutex_trylock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("rt_mutex_slowlock", SleepingCode::Takes(LockKind::KernelMutex, false)),
+    ("rt_spin_unlock", SleepingCode::GivesBack),
+    ("rt_spin_lock", SleepingCode::Takes(LockKind::KernelSleepingSpin, false)),
+    ("rt_spin_trylock", SleepingCode::Takes(LockKind::KernelSleepingSpin, false)),
+    ("up_read", SleepingCode::GivesBack),
+    ("up_write", SleepingCode::GivesBack),
+    ("down_read", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, true)),
+    ("down_write", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, false)),
+    ("rwsem_down_read", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, true)),
+    ("rwsem_down_write", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, false)),
+];
+
+/// What a function of a kernel does with locks that tasks sleep for.
+pub(super) fn sleeping_code(function: &str) -> Option<SleepingCode> {
+    let name = function.trim_start_matches('_');
+    let known = SLEEPING.iter().find(|(beginning, _)| name.starts_with(beginning));
+    known.map(|(_, code)| *code)
+}
 
 /// What code does with locks: the innermost of the functions that are inlined there that does something, or the function
 /// itself.
@@ -204,6 +259,26 @@ mod tests {
             ("raw_spin_rq_lock_nested", Code::Other),
         ] {
             assert_eq!(code_of(name), code, "{name}");
+        }
+    }
+
+    #[test]
+    fn locks_that_tasks_sleep_for_are_known_by_name() {
+        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSleepingSpin};
+        for (name, code) in [
+            ("mutex_lock", Some(SleepingCode::Takes(KernelMutex, false))),
+            ("__mutex_lock.constprop.0", Some(SleepingCode::Takes(KernelMutex, false))),
+            ("mutex_unlock", Some(SleepingCode::GivesBack)),
+            ("__mutex_unlock_slowpath.isra.0", Some(SleepingCode::GivesBack)),
+            ("down_read_killable", Some(SleepingCode::Takes(KernelReadWriteSemaphore, true))),
+            ("down_write", Some(SleepingCode::Takes(KernelReadWriteSemaphore, false))),
+            ("up_read", Some(SleepingCode::GivesBack)),
+            ("rt_spin_lock", Some(SleepingCode::Takes(KernelSleepingSpin, false))),
+            ("mutex_is_locked", None),
+            ("mutex_spin_on_owner", None),
+            ("update_curr", None),
+        ] {
+            assert_eq!(sleeping_code(name), code, "{name}");
         }
     }
 

@@ -7,9 +7,11 @@
 
 mod code;
 mod holds;
+mod sleeping;
 mod spins;
 
 use super::report::{LockPlaces, LockReport, LockWithin, Needed, Of, Waits};
+use super::times::times;
 use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
@@ -17,6 +19,7 @@ use code::{Code, IsShared, code_at};
 use holds::{Hold, sections, waits};
 use lineup_model::access::{Access, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
+use sleeping::Sleeping;
 use spins::Spins;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -133,6 +136,8 @@ pub(super) struct Locks {
     of: Of,
     /// Words that threads were seen to wait for in loops of their own.
     spins: Spins,
+    /// Locks of a kernel's tasks.
+    sleeping: Sleeping,
     codes: HashMap<u64, Known>,
     functions: HashMap<String, u32>,
     doing: HashMap<(ProcessId, ThreadId), Doing>,
@@ -170,6 +175,7 @@ impl Locks {
         Locks {
             of,
             spins: Spins::default(),
+            sleeping: Sleeping::default(),
             codes: HashMap::new(),
             functions: HashMap::new(),
             doing: HashMap::new(),
@@ -182,13 +188,43 @@ impl Locks {
     }
 
     /// Before [`Locks::see`]: what is waited for in loops is learned.
-    pub(super) fn observe(&mut self, call: &Call, namer: &Namer<'_>) {
+    pub(super) fn observe(&mut self, call: &Call, task: Option<u32>, namer: &Namer<'_>) {
         self.spins.observe(call, namer);
+        if self.of == Of::Cpus
+            && let Some((times, _)) = times(&call.times, call.accesses.len())
+        {
+            self.sleeping.observe(call, &times, task, namer);
+        }
+    }
+
+    /// Between [`Locks::observe`] and [`Locks::see`].
+    pub(super) fn settle(&mut self) {
+        self.sleeping.settle();
+        for (word, (kind, holds)) in std::mem::take(&mut self.sleeping.holds) {
+            let word = (ProcessId(0), word);
+            self.number(word, kind);
+            self.holds.insert(word, holds);
+        }
+    }
+
+    /// A lock's number.
+    fn number(&mut self, word: Word, kind: LockKind) -> u32 {
+        let words = &mut self.words;
+        *self.numbers.entry(word).or_insert_with(|| {
+            words.push((word, kind));
+            words.len() as u32 - 1
+        })
     }
 
     /// Goes through a call's accesses with their times; gives for each the number of the lock that the thread has taken last
     /// and has, when there is one.
-    pub(super) fn see(&mut self, call: &Call, times: &[u64], namer: &Namer<'_>) -> Vec<Option<u32>> {
+    pub(super) fn see(
+        &mut self,
+        call: &Call,
+        times: &[u64],
+        task: Option<u32>,
+        namer: &Namer<'_>,
+    ) -> Vec<Option<u32>> {
         let thread = (call.process, call.thread);
         let mut doing = self.doing.remove(&thread).unwrap_or_default();
         // What happened since the thread's call before is not known, but the pieces of a window follow each other, and so do
@@ -207,11 +243,27 @@ impl Locks {
             self.see_access(&Seen { call, access, at: *at, before }, &mut doing, namer);
             let innermost = doing.has.iter().rfind(|held| held.depth == call.depth);
             let data = innermost.filter(|held| !held.is_own(access.address));
-            under.push(data.and_then(|held| self.numbers.get(&(call.process, held.word))).copied());
+            let spinning = data.and_then(|held| self.numbers.get(&(call.process, held.word))).copied();
+            under.push(spinning.or_else(|| self.under_sleeping(call, access, task?, *at)));
             before = Some(access);
         }
         self.doing.insert(thread, doing);
         under
+    }
+
+    /// The number of the lock that a task took last and sleeps for, unless the access is to the lock itself.
+    fn under_sleeping(&mut self, call: &Call, access: &Access, task: u32, at: u64) -> Option<u32> {
+        let word = (call.process, self.sleeping.under(task, at)?);
+        let number = *self.numbers.get(&word)?;
+        let (_, kind) = *self.words.get(number as usize)?;
+        let is_own = access.address.wrapping_sub(word.1) < kind.own_bytes();
+        if is_own || self.sleeping.code_at(access.pc).is_some() {
+            return None;
+        }
+        if access.address / 64 == word.1 / 64 {
+            self.note(word, access);
+        }
+        Some(number)
     }
 
     fn known(&mut self, pc: u64, namer: &Namer<'_>) -> Known {
@@ -231,7 +283,10 @@ impl Locks {
         let known = self.known(access.pc, namer);
         match known.code {
             Code::Takes(kind, is_shared) => self.ask(seen, (kind, is_shared), &known, doing),
-            Code::Other if self.spins.takes((call.process, access.address), access.pc) => {
+            Code::Other
+                if self.spins.takes((call.process, access.address), access.pc)
+                    && self.sleeping.code_at(access.pc).is_none() =>
+            {
                 self.ask(seen, (LockKind::SpinLoop, false), &known, doing);
             }
             Code::GivesBack => {
@@ -305,11 +360,7 @@ impl Locks {
             place,
             is_used: false,
         });
-        let words = &mut self.words;
-        self.numbers.entry((call.process, word)).or_insert_with(|| {
-            words.push(((call.process, word), kind));
-            words.len() as u32 - 1
-        });
+        self.number((call.process, word), kind);
     }
 
     fn give_back(&mut self, call: &Call, doing: &mut Doing, word: u64, at: u64) {
@@ -330,10 +381,14 @@ impl Locks {
             if access.address / 64 != held.word / 64 || held.is_own(access.address) {
                 continue;
             }
-            let all = self.beside.entry((call.process, held.word)).or_default();
-            if all.len() < MOST_DATA {
-                all.insert((access.pc, access.address, access.size_bytes));
-            }
+            self.note((call.process, held.word), access);
+        }
+    }
+
+    fn note(&mut self, word: Word, access: &Access) {
+        let all = self.beside.entry(word).or_default();
+        if all.len() < MOST_DATA {
+            all.insert((access.pc, access.address, access.size_bytes));
         }
     }
 
@@ -377,7 +432,11 @@ impl Locks {
                 beside.map(|(_, address, _)| (lines.name)(namer, process, *address)).collect();
             let needed = (lines.needed)(namer, number);
             let name = match kind {
-                LockKind::Kernel | LockKind::KernelReadWrite => {
+                LockKind::Kernel
+                | LockKind::KernelReadWrite
+                | LockKind::KernelMutex
+                | LockKind::KernelReadWriteSemaphore
+                | LockKind::KernelSleepingSpin => {
                     let (name, variable) = (lines.object)(namer, process, word);
                     let variable = variable.map_or_else(String::new, |variable| format!(" of {variable}"));
                     format!("{}{variable}", without_its_inside(&name))
@@ -406,7 +465,16 @@ impl Locks {
 }
 
 /// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`.
-const INSIDE: [&str; 5] = [".rlock", ".raw_lock", ".inner.futex", ".inner.state", ".raw.state"];
+const INSIDE: [&str; 8] = [
+    ".rlock",
+    ".raw_lock",
+    ".owner.counter",
+    ".count.counter",
+    ".lock.owner",
+    ".inner.futex",
+    ".inner.state",
+    ".raw.state",
+];
 
 /// The name of a lock, without those of the types inside it that others wrote.
 fn without_its_inside(word: &str) -> &str {
@@ -425,6 +493,8 @@ mod tests {
             without_its_inside("dentry.d_lockref.lock.rlock.raw_lock.locked"),
             "dentry.d_lockref.lock"
         );
+        assert_eq!(without_its_inside("mm_struct.mmap_lock.count.counter"), "mm_struct.mmap_lock");
+        assert_eq!(without_its_inside("pipe_inode_info.mutex.owner.counter"), "pipe_inode_info.mutex");
         assert_eq!(without_its_inside("m::ACCOUNT.inner.futex.v.value"), "m::ACCOUNT");
         assert_eq!(without_its_inside("account.lock.__data.__lock"), "account.lock.__data.__lock");
         assert_eq!(without_its_inside("(heap)"), "(heap)");

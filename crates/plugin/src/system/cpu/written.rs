@@ -1,11 +1,11 @@
 //! What a virtual CPU writes: calls that ended, and its last words.
 
 use super::super::System;
-use super::super::task::{Ended, Kept};
+use super::super::task::{Ended, Kept, Open};
 use super::Cpu;
 use lineup_model::access::{CallEnd, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
-use lineup_recording::{CallHead, Counts, MeasuredCall, SystemSummary};
+use lineup_recording::{CallHead, Counts, MeasuredCall, Reach, SystemSummary};
 
 impl Cpu {
     pub(super) fn write(&mut self, system: &System, ended: Vec<Ended>) {
@@ -32,6 +32,7 @@ impl Cpu {
             interrupt_instructions: open.interrupt_instructions,
             switches: open.switches,
         });
+        self.write_reach(system, &open);
         let Some(kept) = open.kept else { return };
         if system.learns_code() {
             system.learn(open.region, &kept.granules);
@@ -45,6 +46,23 @@ impl Cpu {
                 end,
                 &kept,
             );
+        }
+    }
+
+    /// Tells where a call lies in the order of events, if all of that order is kept and nothing else ran on its level.
+    fn write_reach(&mut self, system: &System, open: &Open) {
+        let Some(windows) = system.kernel.windows.filter(|_| open.switches == 0) else { return };
+        let reach = Reach {
+            cpu: u32::from(self.index),
+            from: open.entered_at,
+            to: system.position(),
+            region: RegionId(open.region),
+            sequence: open.sequence,
+            level: open.level,
+            instructions: open.own.instructions,
+        };
+        if reach.windows().all(|window| system.keeps_window(windows, window)) {
+            self.encoder.reach(&reach);
         }
     }
 
@@ -85,6 +103,7 @@ impl Cpu {
         let ended = self.task.end_all(CallEnd::Unfinished, &self.processor.totals);
         self.write(system, ended);
         system.kernel.windows.into_iter().for_each(|region| self.end_piece(system, region));
+        self.running.look_again(&system.tasks);
         system.add_counts(&self.counts);
         if let Some(stream) = &mut self.stream {
             self.encoder.stream(&stream.encoder.take());

@@ -1,0 +1,156 @@
+//! For which task each CPU of a kernel worked when, and what tasks did to each other's lines.
+
+use super::collect::Use;
+use super::report::{TaskBetween, TaskMatrix, Waits};
+use super::work_out::{Process, waits_of};
+use lineup_recording::{KernelTask, Turn};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For whom a CPU worked.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) enum Whom {
+    /// For the task of a number.
+    Task(u32),
+    /// It ran a hardware interrupt, for nobody.
+    Interrupts(u32),
+    /// For the task that it ran before its first switch.
+    First(u32),
+}
+
+/// What a recording tells of tasks.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Tasks {
+    tasks: BTreeMap<u32, KernelTask>,
+    /// By CPU, in order.
+    turns: Vec<Turn>,
+}
+
+impl Tasks {
+    /// Puts in order what was read.
+    pub(crate) fn new(tasks: impl IntoIterator<Item = KernelTask>, mut turns: Vec<Turn>) -> Tasks {
+        turns.sort_unstable();
+        Tasks { tasks: tasks.into_iter().map(|task| (task.number, task)).collect(), turns }
+    }
+
+    /// For whom a CPU worked at a position; `None` where nothing tells.
+    pub(super) fn at(&self, cpu: u32, at: u64) -> Option<Whom> {
+        let after = self.turns.partition_point(|turn| (turn.cpu, turn.at) <= (cpu, at));
+        let turn = self.turns.get(after.checked_sub(1)?).filter(|turn| turn.cpu == cpu)?;
+        Some(match turn.task {
+            _ if turn.in_interrupt => Whom::Interrupts(cpu),
+            Some(task) => Whom::Task(task),
+            None => Whom::First(cpu),
+        })
+    }
+
+    fn name(&self, whom: Whom) -> String {
+        match whom {
+            Whom::Interrupts(cpu) => format!("interrupts of CPU {cpu}"),
+            Whom::First(cpu) => format!("CPU {cpu} before its first switch of tasks"),
+            Whom::Task(number) => self.tasks.get(&number).map_or_else(|| format!("task {number}"), name_of),
+        }
+    }
+
+    fn told(&self, whom: Whom) -> TaskBetween {
+        let task = match whom {
+            Whom::Task(number) => self.tasks.get(&number),
+            Whom::Interrupts(_) | Whom::First(_) => None,
+        };
+        TaskBetween {
+            name: self.name(whom),
+            pid: task.and_then(|task| task.pid),
+            stack: task.map(|task| format!("{:#x}", task.stack)),
+            cpus: Vec::new(),
+            accesses_to_shared_lines: 0,
+            took: Waits::default(),
+            needed: Waits::default(),
+        }
+    }
+}
+
+/// What people call a task.
+pub fn name_of(task: &KernelTask) -> String {
+    match task.pid {
+        Some(pid) => format!("{} ({pid})", task.name),
+        None => format!("task at {:#x}", task.stack),
+    }
+}
+
+/// What tasks did to each other, those that waited and made wait most first; who made whom wait, by their places there; and
+/// the places by the tasks' numbers. Empty where nothing tells of tasks.
+pub(super) fn between_tasks(
+    processes: &[Process],
+    uses: &[Use],
+    tasks: &Tasks,
+) -> (Vec<TaskBetween>, Vec<TaskMatrix>, BTreeMap<u32, usize>) {
+    let whom = |tag: u32| uses.get(tag as usize).and_then(|used| used.whom);
+    let mut told: BTreeMap<Whom, (TaskBetween, BTreeSet<u32>)> = BTreeMap::new();
+    for process in processes {
+        for (cpu, accesses, tag) in process.accesses_by_tag() {
+            let Some(whom) = whom(tag) else { continue };
+            let (task, cpus) = told.entry(whom).or_insert_with(|| (tasks.told(whom), BTreeSet::new()));
+            task.accesses_to_shared_lines += accesses;
+            cpus.insert(cpu);
+        }
+    }
+    let mut waits: BTreeMap<(Whom, Whom), Waits> = BTreeMap::new();
+    for (pair, counts) in processes.iter().flat_map(|process| &process.outcomes.recorded.pairs) {
+        let (Some(taken_by), Some(needed_by)) = (whom(pair.writer_tag), whom(pair.other_tag)) else {
+            continue;
+        };
+        let known = waits.entry((taken_by, needed_by)).or_default();
+        *known = known.plus(waits_of(counts));
+    }
+    for ((taken_by, needed_by), waits) in &waits {
+        if let Some((task, _)) = told.get_mut(taken_by) {
+            task.took = task.took.plus(*waits);
+        }
+        if let Some((task, _)) = told.get_mut(needed_by) {
+            task.needed = task.needed.plus(*waits);
+        }
+    }
+    let mut all: Vec<(Whom, TaskBetween)> = told
+        .into_iter()
+        .map(|(whom, (task, cpus))| (whom, TaskBetween { cpus: cpus.into_iter().collect(), ..task }))
+        .collect();
+    all.sort_by_key(|(whom, task)| (std::cmp::Reverse(task.took.all() + task.needed.all()), *whom));
+    let places: BTreeMap<Whom, usize> =
+        all.iter().enumerate().map(|(place, (whom, _))| (*whom, place)).collect();
+    let row = |((taken_by, needed_by), waits): ((Whom, Whom), Waits)| {
+        Some(TaskMatrix { taken_by: *places.get(&taken_by)?, needed_by: *places.get(&needed_by)?, waits })
+    };
+    let mut matrix: Vec<TaskMatrix> = waits.into_iter().filter_map(row).collect();
+    matrix.sort_by_key(|row| (std::cmp::Reverse(row.waits.all()), row.taken_by, row.needed_by));
+    let number = |(whom, place): (&Whom, &usize)| match whom {
+        Whom::Task(number) => Some((*number, *place)),
+        Whom::Interrupts(_) | Whom::First(_) => None,
+    };
+    let numbers = places.iter().filter_map(number).collect();
+    (all.into_iter().map(|(_, task)| task).collect(), matrix, numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_tell_for_whom_a_cpu_works() {
+        let turn = |cpu, at, task, in_interrupt| Turn { cpu, at, task, in_interrupt };
+        let task = KernelTask { number: 4, stack: 0x8000, pid: Some(12), name: "dd".into() };
+        let turns = vec![
+            turn(1, 5, None, false),
+            turn(0, 10, Some(4), false),
+            turn(0, 20, Some(4), true),
+            turn(0, 30, Some(5), false),
+        ];
+        let tasks = Tasks::new([task], turns);
+        let whom =
+            [(0, 9), (0, 10), (0, 19), (0, 20), (0, 99), (1, 5), (2, 5)].map(|(cpu, at)| tasks.at(cpu, at));
+        let of_task = |number| Some(Whom::Task(number));
+        assert_eq!(
+            whom,
+            [None, of_task(4), of_task(4), Some(Whom::Interrupts(0)), of_task(5), Some(Whom::First(1)), None]
+        );
+        assert_eq!([Whom::Task(4), Whom::Task(5)].map(|whom| tasks.name(whom)), ["dd (12)", "task 5"]);
+    }
+}
