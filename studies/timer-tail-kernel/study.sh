@@ -34,6 +34,11 @@ echo "timer-tail-kernel: rt-two-lines"
   --out "$out/rt-two-lines.rec" >"$out/rt-two-lines.txt"
 "$lineup" trace report "$out/rt-two-lines.rec" --full --region hrtimer_interrupt >"$out/rt-two-lines.report.txt"
 "$lineup" threads "$out/rt-two-lines.rec" --top 20 --html "$out/rt-two-lines.html" >"$out/rt-two-lines.threads.txt"
+# The same in windows that follow each other, so that it is known who had a line before.
+echo "timer-tail-kernel: rt-two-runs"
+"$lineup" record --kernel "$rt" --cpus 2 --workload busy --cmdline nohz=off --region hrtimer_interrupt --region kernel \
+  --in-runs --calls 640 --out "$out/rt-two-runs.rec" >"$out/rt-two-runs.txt"
+"$lineup" threads "$out/rt-two-runs.rec" --wait-cycles 200 --html "$out/rt-two-runs.html" >"$out/rt-two-runs.threads.txt"
 record interventions "$cloud" busy --intervene normal,invalidated,prefetched
 record no-l2 "$cloud" busy --cache l1i=32K,8,64 --cache l1d=32K,8,64
 record small-l1 "$cloud" busy --cache l1i=16K,4,32 --cache l1d=16K,4,32 --cache l2=1M,16,32
