@@ -34,6 +34,10 @@ fn the_locks_of_two_run_queues_are_named_and_what_both_cpus_write_is_for_the_sam
     let is_jiffies = |line: &&Value| line["parts"].to_string().contains("jiffies_64");
     let jiffies = lines.iter().find(is_jiffies).expect("both CPUs read the time");
     assert_eq!(jiffies["waits"]["recorded"]["of_line_alone"], 0, "{jiffies:#}");
+    let of_tasks = ["kernel_mutex", "kernel_read_write_semaphore"];
+    let of_tasks =
+        locks.iter().filter(|lock| lock["kind"].as_str().is_some_and(|kind| of_tasks.contains(&kind)));
+    assert!(of_tasks.count() > 2, "{locks:#?}");
     tasks_have_names_and_numbers(&report);
     ticks_wait_for_what_the_other_cpu_wrote(&report);
 }
