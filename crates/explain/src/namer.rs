@@ -223,7 +223,8 @@ impl<'a> Namer<'a> {
     }
 
     /// What the code says of the only load, or the only store, of an instruction of which one address is known. What was
-    /// learned of memory is not asked, since the instruction ran at other times. `None` when that leaves nothing.
+    /// learned of memory is not asked, since the instruction ran at other times, but for what lies behind all objects of a
+    /// type. `None` when that leaves nothing.
     ///
     /// # Errors
     /// When the disassembler fails.
@@ -256,14 +257,15 @@ impl<'a> Namer<'a> {
                 Some(Named::new(Name::Stack { local }, Evidence::Frame))
             }
             Place::Object(pointer) if self.catalog.is_aggregate(pointer.target) => {
-                let spot = self.catalog.spot(pointer.target, pointer.offset, u64::from(site.size_bytes));
+                let size = u64::from(site.size_bytes);
+                let Some(spot) = self.catalog.spot(pointer.target, pointer.offset, size) else {
+                    return self.named_behind(pointer.target, pointer.offset, None, size);
+                };
                 let evidence =
                     if pointer.is_located { Evidence::LocatedRegister } else { Evidence::Propagated };
-                spot.map(|spot| {
-                    let offset = spot.offset;
-                    let name = Name::Member { ty: pointer.target, base: None, offset, is_on_stack: false };
-                    Named::new(name, evidence)
-                })
+                let offset = spot.offset;
+                let name = Name::Member { ty: pointer.target, base: None, offset, is_on_stack: false };
+                Some(Named::new(name, evidence))
             }
             Place::Object(pointer) => {
                 let evidence =

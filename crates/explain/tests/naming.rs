@@ -480,8 +480,8 @@ const HEADERS: &str = "
     long beyond(struct header *h) { return ((long *)(h + 1))[2]; }
 ";
 
-/// Objects behind headers, some of which are seen through their types, and one of which nothing else is known.
-fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, others: u64) -> String {
+/// Objects behind headers, some of which are seen through their types, and the address of one of which nothing else is known.
+fn headers(snippet: &Snippet, [objects, lists, others]: [u64; 3]) -> (Vec<(u64, Access)>, u64) {
     let end = |number: u64| 0x10_0010 + 0x100 * number;
     let all = objects + lists + others;
     let seen = (0..all).map(|number| match number {
@@ -491,10 +491,32 @@ fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, o
         number => snippet.access("of_list", 0, end(number) + 8, None),
     });
     let reached = (0..=all).map(|number| snippet.access("f", 0, end(number), None));
-    let accesses: Vec<(u64, Access)> = (1..).zip(seen.chain(reached)).collect();
-    let last = snippet.access(function, 0, end(all) + if function == "f" { 0 } else { 16 }, None);
+    ((1..).zip(seen.chain(reached)).collect(), end(all))
+}
+
+/// What the last of them is called.
+fn behind_headers(snippet: &Snippet, function: &str, objects: u64, lists: u64, others: u64) -> String {
+    let (accesses, end) = headers(snippet, [objects, lists, others]);
+    let last = snippet.access(function, 0, end + if function == "f" { 0 } else { 16 }, None);
     let accesses = [accesses, vec![(1000, last)]].concat();
     snippet.name(&accesses, &[]).1
+}
+
+/// Of an instruction that was not watched the code says the same.
+#[test]
+fn what_lies_behind_headers_is_known_of_code_that_was_not_watched() {
+    let snippet = Snippet::new(HEADERS);
+    let named = |function: &str, known: [u64; 3]| {
+        let mut namer = snippet.namer(&headers(&snippet, known).0, &[]);
+        let named = namer.name_by_code(&snippet.access(function, 0, 0x90_0000, None)).unwrap();
+        named.map(|named| match named.name {
+            Name::Member { ty, offset, .. } => (namer.catalog().name(ty).to_owned(), offset),
+            other => (format!("{other:?}"), 0),
+        })
+    };
+    assert_eq!(named("f", [6, 4, 0]), Some(("object".to_owned(), 0)));
+    assert_eq!(named("beyond", [6, 4, 0]), None);
+    assert_eq!(named("f", [6, 4, 2]), None);
 }
 
 #[test]

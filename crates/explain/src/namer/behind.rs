@@ -72,18 +72,18 @@ impl Namer<'_> {
         counts.keys().filter(fits).min_by_key(|ty| (self.catalog.size_bytes(**ty), **ty)).copied()
     }
 
-    /// Second pass: the name of what is accessed behind an object of this type.
+    /// Second pass: the name of what is accessed behind an object of this type, at an address if it is known.
     pub(super) fn named_behind(
         &self,
         ty: Ty,
         distance: Congruence,
-        address: u64,
+        address: Option<u64>,
         size_bytes: u64,
     ) -> Option<Named> {
         let (offset, ty) = (beyond(&self.catalog, ty, distance)?, *self.behind.types.get(&ty)?);
         let is_inside =
             offset.checked_add(size_bytes).is_some_and(|end| Some(end) <= self.catalog.size_bytes(ty));
-        let base = address.checked_sub(offset);
+        let base = address.and_then(|address| address.checked_sub(offset));
         let name = Name::Member { ty, base, offset, is_on_stack: false };
         is_inside.then(|| Named::new(name, Evidence::ObjectMap))
     }

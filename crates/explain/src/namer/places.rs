@@ -179,7 +179,7 @@ impl Namer<'_> {
                 Named::new(name, evidence)
             }
             None => {
-                let behind = || self.named_behind(pointer.target, distance, access.address, size);
+                let behind = || self.named_behind(pointer.target, distance, Some(access.address), size);
                 let behind = if is_on_stack { None } else { behind() };
                 behind.unwrap_or_else(|| self.untyped(access, at, library))
             }
