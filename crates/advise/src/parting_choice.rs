@@ -3,7 +3,7 @@
 use crate::constraint::{Binding, Constraint};
 use crate::kind::Task;
 use crate::member_order::Plan;
-use crate::parting_layout::{Groups, Layout, by_groups, place, with_room_behind};
+use crate::parting_layout::{Groups, Layout, also_behind, by_groups, place, with_room_behind};
 use crate::placement::Placed;
 use crate::problem::Subject;
 use crate::proposal::PredictedWaits;
@@ -51,8 +51,12 @@ pub(crate) fn choose(
     let line_bytes = task.options.primary.bytes();
     let groups = Groups { of: thread_groups::groups(subject), first: None };
     let parted = match fought {
-        Some(fought) if fought.is_inside => Some(by_groups(subject, plan, &groups, line_bytes)?),
-        Some(_) => Some(with_room_behind(plan, line_bytes)?),
+        Some(fought) => {
+            let inside = by_groups(subject, plan, &groups, line_bytes);
+            let both = inside.clone().and_then(|layout| also_behind(plan, layout, line_bytes)).ok();
+            let as_told = if fought.is_inside { inside? } else { with_room_behind(plan, line_bytes)? };
+            Some(both.filter(|both| is_better(subject, plan, both, &as_told)).unwrap_or(as_told))
+        }
         None => None,
     };
     let moved = if fought.is_none_or(|fought| fought.is_inside) {
@@ -88,6 +92,13 @@ pub(crate) fn choose(
         }
         (None, None) => None,
     })
+}
+
+/// Whether threads wait much less with one layout than with another: where a member is beside another of its own object, and of
+/// the next object as well, it takes room inside and behind.
+fn is_better(subject: &Subject<'_>, plan: &Plan<'_>, one: &Layout, other: &Layout) -> bool {
+    let both = waits(subject, plan, one).zip(waits(subject, plan, other));
+    both.is_some_and(|(one, other)| is_much_less(subject, one, other))
 }
 
 /// The best place of a lock, if it is better than the present one: its member alone on lines of its own, it with what it guards,

@@ -35,10 +35,14 @@ impl Layout {
 
 /// Room behind each object, so that the next one begins on another line.
 pub(crate) fn with_room_behind(plan: &Plan<'_>, line_bytes: u64) -> Result<Layout, Binding> {
-    let unknown = || Binding::new(Constraint::LayoutNotReproduced);
     let order: Vec<usize> = (0..plan.problem.units.len()).collect();
     let fields = plan.problem.field_order(&order);
-    let mut layout = Layout { order, fields, room: BTreeMap::new(), behind: 0 };
+    also_behind(plan, Layout { order, fields, room: BTreeMap::new(), behind: 0 }, line_bytes)
+}
+
+/// The same layout with room behind each object.
+pub(crate) fn also_behind(plan: &Plan<'_>, mut layout: Layout, line_bytes: u64) -> Result<Layout, Binding> {
+    let unknown = || Binding::new(Constraint::LayoutNotReproduced);
     let model = plan.models.models.first().ok_or_else(unknown)?;
     layout.behind = least(line_bytes, |count| {
         let placed = place(model, &Layout { behind: count, ..layout.clone() })?;

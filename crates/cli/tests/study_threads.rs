@@ -244,6 +244,47 @@ fn atomics_of_cpp_are_parted_in_a_struct_and_in_an_array() {
     assert!(patch.contains("counts[2][8];") && patch.contains("counts[own][0].fetch_add(1)"), "{patch}");
 }
 
+fn output(place: &Place, arguments: &str) -> Vec<u8> {
+    let mut command = place.lineup(&arguments.split(' ').collect::<Vec<_>>());
+    let output = command.output().expect("lineup runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn record_built(place: &Place) {
+    assert!(std::process::Command::new("make").arg("-s").current_dir(place.source()).status().is_ok());
+    output(place, "record --region work --engine native --out x.rec -- ./program");
+}
+
+/// Advice on what was recorded.
+fn advised(place: &Place, more: &str) -> Value {
+    let told = output(place, &format!("advise x.rec --source . --no-clang --json{more}"));
+    serde_json::from_slice(&told).expect("JSON")
+}
+
+#[test]
+fn what_is_read_is_kept_from_what_is_written_in_its_own_object_and_in_the_next() {
+    let declared = "#include <stdatomic.h>
+static _Atomic long turn __attribute__((aligned(256)));
+static struct entry { long *data; atomic_long refs; } entries[8] __attribute__((aligned(64)));";
+    let body = "for (long i = 0; i < 400; i++) {
+        while ((turn & 1) != own) sched_yield();
+        if (own) entries[i % 8].refs++;
+        else for (int k = 0; k < 8; k++) *(long *volatile *)&entries[k].data;
+        turn++;
+    }";
+    let place = place("c", declared, body, &[]);
+    record_built(&place);
+    let advice = advised(&place, " --allow-growth");
+    let order = &advice["orders"][0];
+    let offset = |at: usize| order["new_offsets_bits"][at].as_u64().expect("an offset") / 8;
+    assert_eq!((&order["type"], offset(0), offset(1)), (&"entry".into(), 0, 64), "{advice:#}");
+    assert_eq!(order["sizes"][0]["after_bytes"], 128, "{order:#}");
+    let predicted = &order["parted"]["predicted"];
+    let alone = |when: &str| predicted[when]["recorded"]["of_line_alone"].as_u64().expect("waits");
+    assert!(10 * alone("after") < alone("before"), "{order:#}");
+}
+
 #[test]
 fn a_lock_goes_to_what_it_guards_and_away_from_what_others_use() {
     // Threads take turns, so that each has the line taken away between its count and the lock.
@@ -257,18 +298,8 @@ static struct account { pthread_mutex_t lock; atomic_long asked; long balance; }
         pthread_mutex_lock(&account.lock); account.balance += i; pthread_mutex_unlock(&account.lock); turn++;
     }";
     let place = place("c", declared, body, &[]);
-    let lineup = |arguments: &str| {
-        let mut command = place.lineup(&arguments.split(' ').collect::<Vec<_>>());
-        let output = command.output().expect("lineup runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        output.stdout
-    };
-    assert!(std::process::Command::new("make").arg("-s").current_dir(place.source()).status().is_ok());
-    lineup("record --region work --engine native --out x.rec -- ./program");
-    let advised = |more: &str| -> Value {
-        let told = lineup(&format!("advise x.rec --source . --no-clang --json{more}"));
-        serde_json::from_slice(&told).expect("JSON")
-    };
+    record_built(&place);
+    let advised = |more: &str| advised(&place, more);
     let advice = advised(" --allow-growth");
     let orders = advice["orders"].as_array().expect("orders");
     let order =
