@@ -26,7 +26,7 @@ fn works_for_tasks_and_interrupts(found: &Value) {
     let tasks: Vec<&Value> = contexts.iter().filter(|one| one["stack"].is_string()).collect();
     assert!(tasks.len() > 3, "{contexts:?}");
     let is_named = |name: &str| tasks.iter().any(|task| task["task"] == name && task["pid"].is_u64());
-    assert!(is_named("swapper/0") && is_named("init"), "{contexts:?}");
+    assert!(is_named("nc") && is_named("init"), "{contexts:?}");
 }
 
 #[test]
