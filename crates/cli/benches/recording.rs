@@ -3,6 +3,7 @@
 //! (a) Recording a region that is under one per cent of the instructions, against the bare emulator (goal of the recording
 //! run: at most 1.3 times; both runs together are shown beside it). (b) The whole program with modelled caches, against
 //! `valgrind --tool=cachegrind --cache-sim=yes` with the same caches (goal: at most half its time).
+//! All of a run logged (`--log`), against the program alone (goals: 1.5, 2.5 and 3 times for `gzip`, Lua and SQLite).
 //! `lineup find` and `valgrind --tool=dhat` run beside them. The commands take turns; medians and their ratios are printed. For (b) the processor time of both stands beside the wall
 //! time, and is what can be compared on a busy machine: the model runs on a thread of its own, so that wall time falls only
 //! where a second processor is free.
@@ -37,6 +38,8 @@ fn main() {
     region(&lineup, folder.path());
     let text = text_file(folder.path());
     whole_program(&lineup, folder.path(), "gzip -9", &["gzip", "-9", "-k", "-f", &text]);
+    let own = lineup.to_str().expect("a UTF-8 path");
+    logged(own, folder.path(), "gzip -9", &["gzip", "-9", "-k", "-f", &text]);
     lua(&lineup, folder.path());
 }
 
@@ -137,6 +140,25 @@ fn whole_program(lineup: &Path, folder: &Path, name: &str, program: &[&str]) {
     }
 }
 
+/// Everything of a run logged, compressed and written, against the program alone.
+fn logged(lineup: &str, folder: &Path, name: &str, program: &[&str]) {
+    let log = [lineup, "record", "--whole-program", "--log", "run.log", "--"];
+    let (mut alone, mut all) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        alone.push(measure(program, folder, program[0]));
+        all.push(measure(&[&log[..], program].concat(), folder, ""));
+    }
+    let of = |runs: &[Took], time: fn(&Took) -> Duration| median(runs.iter().map(time).collect());
+    let times = |time: fn(&Took) -> Duration| of(&all, time) / of(&alone, time);
+    let bytes = fs::metadata(folder.join("run.log")).map_or(0, |file| file.len());
+    println!(
+        "all of {name} logged, 3 rounds, medians: wall {:.2} times the program alone, processor {:.2} times; {:.1} MB",
+        times(|took| took.wall),
+        times(|took| took.processor),
+        bytes as f64 / 1e6
+    );
+}
+
 fn lua(lineup: &Path, folder: &Path) {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/lua");
     let study = study.canonicalize().expect("the study");
@@ -144,4 +166,10 @@ fn lua(lineup: &Path, folder: &Path) {
     let (program, script) = (study.join("lua"), study.join("bench.lua"));
     let text = |path: &Path| path.to_str().expect("a UTF-8 path").to_owned();
     whole_program(lineup, folder, "lua bench.lua", &[&text(&program), &text(&script)]);
+    let own = lineup.to_str().expect("a UTF-8 path");
+    logged(own, folder, "lua bench.lua 10", &[&text(&program), &text(&script), "10"]);
+    let statements = "create table t(a integer primary key, b text, c int); create index i on t(c); with recursive \
+                      n(a) as (select 1 union all select a + 1 from n where a < 100000) insert into t select a, a * 7, \
+                      a * 7919 % 10007 from n; select count(*) from t a join t b on a.c = b.c;";
+    logged(own, folder, "sqlite3 with 100,000 rows", &["sqlite3", ":memory:", statements]);
 }

@@ -67,6 +67,8 @@ enum Command {
     Code(code::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
     Record(record::Options),
+    /// Counts a run that was recorded with --log, in whatever caches
+    Replay(record::replay::Options),
     /// Times calls of functions in a program that runs at its own speed
     Time(time::Options),
     /// Shows what leaves a program's processes: output, files, arguments of system calls, signals, exit
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Command::Find(options) => find::run(&options),
         Command::Code(options) => code::run(&options),
         Command::Record(options) => record::run(options),
+        Command::Replay(options) => record::replay::run(&options),
         Command::Time(options) => time::run(&options),
         Command::Effects(options) => effects::run(&options),
         Command::Sweep(options) => sweep::run(&options),

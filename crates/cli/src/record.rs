@@ -3,6 +3,7 @@
 mod functions;
 pub(crate) mod host_caches;
 pub(crate) mod kernel;
+pub(crate) mod replay;
 mod text;
 
 use crate::advice_options::line_size;
@@ -82,6 +83,10 @@ pub(crate) struct Options {
     /// Count instructions, accesses and modelled misses of every function instead of recording calls
     #[arg(long, conflicts_with_all = ["regions", "calls", "warmup", "kernel"])]
     whole_program: bool,
+    /// With --whole-program: keep every instruction and every access of the run in this file, instead of counts; lineup
+    /// replay counts them, in whatever caches
+    #[arg(long, value_name = "FILE", requires = "whole_program", conflicts_with_all = ["caches", "out"])]
+    log: Option<PathBuf>,
     /// Cache to model with --whole-program or --kernel, such as l1d=32K,8,64; the host's, or usual ones for a kernel,
     /// when not given
     #[arg(long = "cache", value_name = "LEVEL=SIZE,WAYS,LINE")]
@@ -211,6 +216,11 @@ fn run_kernel(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// The file that is written.
+    fn output(&self) -> &Path {
+        self.log.as_ref().unwrap_or(&self.out)
+    }
+
     /// What only the native engine does.
     fn is_native(&self) -> bool {
         self.children || self.calls_per_second.is_some() || self.calls_per_thread.is_some()
@@ -234,6 +244,10 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
     Ok(RecordRequest {
         run,
         engine: match (options.engine, options.pid) {
+            (Some(EngineName::Qemu), _) if options.log.is_some() => {
+                bail!("--log is the native engine's; leave --engine qemu out")
+            }
+            (_, None) if options.log.is_some() => Engine::Native,
             (Some(EngineName::Qemu), Some(_)) => {
                 bail!("the emulator attaches to no process; leave --engine qemu out")
             }
@@ -266,13 +280,14 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             first.map(|calls| calls.saturating_add(options.warmup))
         }),
         warmup_calls: options.warmup,
-        caches: match options.whole_program && options.caches.is_empty() {
+        caches: match options.whole_program && options.caches.is_empty() && options.log.is_none() {
             true => host_caches::read()?,
             false => options.caches.clone(),
         },
+        logs_all: options.log.is_some(),
         window_bytes: 0,
         keeps_windows: true,
-        output: options.out.clone(),
+        output: options.output().to_owned(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
     })
 }
@@ -363,13 +378,13 @@ fn unfollowed(summary: &Summary) -> Vec<UnfollowedProgram> {
 /// What each process did.
 fn processes(recording: &Path) -> Result<Vec<ProcessSummary>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
-    Ok(process_summary::summarise(Reader::new(BufReader::new(file))?))
+    Ok(process_summary::summarise(Reader::new(BufReader::new(file))?.without_log()))
 }
 
 /// What the recorded calls come to, by region.
 fn summarise(recording: &Path, line: LineSize) -> Result<Vec<RegionSummary>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
-    Ok(region_summary::summarise(Reader::new(BufReader::new(file))?, line))
+    Ok(region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line))
 }
 
 /// A program that ended in good order without a call has nothing to say about the regions.

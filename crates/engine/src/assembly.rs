@@ -144,6 +144,12 @@ impl Code {
         self.put_32(value);
     }
 
+    /// Stores half a word.
+    pub(crate) fn store_value_half(&mut self, base: Gpr, distance: i8, value: u32) {
+        self.put(&[0x40 | base.high(), 0xc7, 0x40 | base.low(), distance.cast_unsigned()]);
+        self.put(&value.to_le_bytes());
+    }
+
     pub(crate) fn move_register(&mut self, to: Gpr, from: Gpr) {
         self.put(&[0x48 | from.high() << 2 | to.high(), 0x89, 0xc0 | from.low() << 3 | to.low()]);
     }
@@ -227,7 +233,19 @@ impl Code {
         }
     }
 
-    fn hole(&mut self) -> usize {
+    /// A jump within the code, whose distance is written later; where it stands.
+    pub(crate) fn jump_always_to_side(&mut self) -> usize {
+        self.put(&[0xe9]);
+        self.hole()
+    }
+
+    /// As [`Code::jump_always_to_side`], taken under a condition (the lower half of the opcode).
+    pub(crate) fn jump_to_side(&mut self, condition: u8) -> usize {
+        self.put(&[0x0f, 0x80 | condition]);
+        self.hole()
+    }
+
+    pub(crate) fn hole(&mut self) -> usize {
         self.put(&[0; 4]);
         self.here() - 4
     }

@@ -9,7 +9,8 @@ use crate::maps::{self, Mapping};
 use crate::patch;
 use crate::restore::Patch;
 use crate::system;
-use crate::translate::{Task, Translated, Ways, translate};
+use crate::targets::Targets;
+use crate::translate::{Task, Translated, Ways, translate, translate_superblock};
 use crate::within::Functions;
 use lineup_recording::native::{Definition, note, sieve};
 use std::collections::BTreeMap;
@@ -28,6 +29,12 @@ static NO_ROOM: AtomicU8 = AtomicU8::new(0);
 pub(crate) struct Block {
     pub(crate) start: u64,
     pub(crate) body: u64,
+    /// Where others lead to it.
+    pub(crate) inner: u64,
+    /// The lowest address of its code in the program.
+    low: u64,
+    /// The number of its definition.
+    number: u32,
     /// Where its code ends in the program.
     end: u64,
     /// Of code that the program may change: what it was made from. Such a block hands over to the engine first.
@@ -72,10 +79,12 @@ pub(crate) struct Blocks {
     pub(crate) near: Vec<patch::Near>,
     /// Blocks that count themselves so far.
     counts: u32,
+    /// When all of a whole program's run is logged.
+    pub(crate) targets: Option<Targets>,
 }
 
 impl Blocks {
-    pub(crate) fn new(cache: Cache) -> Blocks {
+    pub(crate) fn new(cache: Cache, targets: Option<Targets>) -> Blocks {
         Blocks {
             cache,
             blocks: BTreeMap::new(),
@@ -93,6 +102,7 @@ impl Blocks {
             mappings: Vec::new(),
             near: Vec::new(),
             counts: 0,
+            targets,
         }
     }
 
@@ -163,6 +173,10 @@ impl Blocks {
     pub(crate) fn follow(&mut self, link: u64, block: &Block) -> u64 {
         let hole = link.checked_sub(1).and_then(|link| self.links.get(link as usize).copied());
         let Some(hole) = hole else { return block.start };
+        if self.targets.is_some() {
+            self.cache.link(hole, block.inner);
+            return block.start;
+        }
         let to = if self.past.contains(&hole) { block.body } else { block.start };
         self.cache.link(hole, to);
         to
@@ -176,7 +190,8 @@ impl Blocks {
             ));
             return None;
         };
-        let mut translated = self.translated(engine, &bytes, pc, is_fixed);
+        let at = self.cache.next();
+        let mut translated = self.translated(engine, &bytes, pc, is_fixed, at);
         for unlogged in &translated.unlogged {
             let what = if unlogged.is_lost {
                 "is where recording of its call ended"
@@ -186,9 +201,15 @@ impl Blocks {
             let text = format!("{:x} {} {what}", unlogged.pc, unlogged.mnemonic);
             engine.shared.tell(note::INSTRUCTION, text.as_bytes());
         }
-        if !translated.definition_holes.is_empty() && !self.define(engine, &mut translated) {
-            engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
-            return None;
+        let mut number = 0;
+        if !translated.definition_holes.is_empty() {
+            let Some(defined) = self.define(engine, &mut translated) else {
+                engine
+                    .shared
+                    .note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
+                return None;
+            };
+            number = defined;
         }
         for ((low, high), number) in translated.link_holes.iter().zip(self.links.len() as u64 + 1..) {
             translated.code[*low..*low + 4].copy_from_slice(&(number as u32).to_le_bytes());
@@ -206,25 +227,33 @@ impl Blocks {
             }
         }
         if let Some(ways) = translated.system_call {
-            let next = pc + translated.definition.code.len() as u64;
-            self.calls.insert(next, ways.map(|place| start + place as u64));
+            self.calls.insert(translated.next, ways.map(|place| start + place as u64));
         }
-        let end = pc + (translated.definition.code.len() as u64).max(1);
         self.places.insert(start, pc);
         let made_from = (!is_fixed).then(|| bytes.into());
-        Some(Block { start, body: start + translated.body as u64, end, made_from })
+        let Range { start: low, end } = translated.range;
+        let (body, inner) = (start + translated.body as u64, start + translated.inner as u64);
+        Some(Block { start, body, inner, low, number, end, made_from })
     }
 
-    /// Notes what a block is made of, and puts its numbers into its code; false when there is no room.
-    fn define(&mut self, engine: &Engine, translated: &mut Translated) -> bool {
+    /// Notes what a block is made of, and puts its numbers into its code: that of the definition, or `None` when there is no
+    /// room.
+    fn define(&mut self, engine: &Engine, translated: &mut Translated) -> Option<u32> {
         translated.definition.count = self.counts;
         let is_counted = !translated.count_holes.is_empty();
         if is_counted && self.counts as usize >= sieve::BLOCKS {
-            return false;
+            return None;
         }
-        let Some(number) = engine.shared.define(&translated.definition) else { return false };
+        let words = match &translated.superblock {
+            Some(superblock) => superblock.to_words(),
+            None => translated.definition.to_words(),
+        };
+        let number = engine.shared.define(&words)?;
         for hole in &translated.definition_holes {
-            translated.code[*hole..hole + 4].copy_from_slice(&number.to_le_bytes());
+            let place = &mut translated.code[*hole..hole + 4];
+            // A superblock's record tells the part beside.
+            let part = u32::from_le_bytes(place.try_into().unwrap_or_default());
+            place.copy_from_slice(&(number | part).to_le_bytes());
         }
         for hole in &translated.count_holes {
             let place = &mut translated.code[*hole..hole + 4];
@@ -238,7 +267,7 @@ impl Blocks {
             translated.code[hole..hole + 8].copy_from_slice(&address.to_le_bytes());
         }
         self.counts += u32::from(is_counted);
-        true
+        Some(number)
     }
 
     /// Whether any code that was looked at lies in a range.
@@ -250,15 +279,34 @@ impl Blocks {
             })
     }
 
-    fn translated(&self, engine: &Engine, bytes: &[u8], pc: u64, is_fixed: bool) -> Translated {
-        translate(&Task {
+    fn translated(&mut self, engine: &Engine, bytes: &[u8], pc: u64, is_fixed: bool, at: u64) -> Translated {
+        let whole = engine.whole.as_ref().map(|whole| &whole.blocks);
+        let task = Task {
             bytes,
             pc,
             slots: engine.slots,
             is_entry: !is_fixed || self.entries.contains(&pc),
             is_changeable: !is_fixed,
-            whole: engine.whole.as_ref().map(|whole| &whole.blocks),
-        })
+            at,
+            whole,
+        };
+        match whole.filter(|whole| whole.targets != 0) {
+            Some(whole) => translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc)),
+            None => translate(&task),
+        }
+    }
+
+    /// The program's code at an address, if nothing writes to it.
+    fn fixed_bytes(&mut self, pc: u64) -> Option<Vec<u8>> {
+        let (bytes, is_fixed) = self.bytes(pc)?;
+        is_fixed.then_some(bytes)
+    }
+
+    /// From now on jumps to an address that only their registers know find its block, when all of a run is logged.
+    pub(crate) fn lead_to(&mut self, pc: u64, block: &Block) {
+        if let Some(targets) = &mut self.targets {
+            targets.add(&mut self.cache, pc, block.inner);
+        }
     }
 
     /// The block that holds an address of the cache: where it begins there, and the block as it was made.
@@ -267,20 +315,29 @@ impl Blocks {
         let versions = self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten());
         let own = versions.into_iter().find(|block| block.start == start)?.made_from.clone();
         let translated = match own {
-            Some(made_from) => self.translated(engine, &made_from, pc, false),
+            Some(made_from) => self.translated(engine, &made_from, pc, false, start),
             None => {
                 let (bytes, is_fixed) = self.bytes(pc)?;
-                self.translated(engine, &bytes, pc, is_fixed)
+                self.translated(engine, &bytes, pc, is_fixed, start)
             }
         };
         (address < start + translated.code.len() as u64).then_some((start, translated))
+    }
+
+    /// The number of the definition of the block that holds an address of the cache.
+    pub(crate) fn number_at(&self, address: u64) -> Option<u32> {
+        let (start, pc) = self.places.range(..=address).next_back()?;
+        let versions = self.blocks.get(pc).into_iter().chain(self.versions.get(pc).into_iter().flatten());
+        versions.into_iter().find(|block| block.start == *start).map(|block| block.number)
     }
 
     /// Forgets code that is unmapped: other code may be mapped there later. What leads to a block leads to the engine
     /// from now on, which looks for the new one.
     pub(crate) fn forget(&mut self, engine: &Engine, range: &Range<u64>) {
         self.mappings.clear();
-        let gone: Vec<(u64, Block)> = self.blocks_in(range).map(|(pc, block)| (*pc, block.clone())).collect();
+        let is_gone = |block: &Block| block.low < range.end && range.start < block.end;
+        let gone = self.blocks.iter().filter(|(_, block)| is_gone(block));
+        let gone: Vec<(u64, Block)> = gone.map(|(pc, block)| (*pc, block.clone())).collect();
         for (pc, block) in &gone {
             self.blocks.remove(pc);
             self.leaves.remove(pc);
@@ -310,6 +367,11 @@ impl Blocks {
     fn lead_again(&mut self, engine: &Engine, pc: u64, block: &Block) {
         if let Some(again) = self.cache.put(&gates::again(engine.slots, pc)) {
             self.cache.lead(block.start, again);
+        }
+        if self.targets.is_some()
+            && let Some(again) = self.cache.put(&gates::again_from_superblocks(engine.slots, pc))
+        {
+            self.cache.lead(block.inner, again);
         }
     }
 

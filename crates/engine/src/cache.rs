@@ -30,6 +30,11 @@ impl Cache {
         self.executed as u64..self.executed as u64 + BYTES as u64
     }
 
+    /// Where the next code is put.
+    pub(crate) fn next(&self) -> u64 {
+        self.executed as u64 + self.used.next_multiple_of(16) as u64
+    }
+
     /// Puts code where it can be executed, and tells where that is.
     pub(crate) fn put(&mut self, code: &[u8]) -> Option<u64> {
         let at = self.used.next_multiple_of(16);

@@ -117,7 +117,7 @@ impl Engine {
             reason::LOST => self.lose(slots, pc),
             reason::BEGIN => {
                 is_first = true;
-                match self.begin_thread(slots) && self.has_chunk(slots) {
+                match self.begin_thread(slots) && self.has_chunk(slots) && self.log_begin(slots) {
                     true => self.find(slots, pc),
                     false => self.leave(slots, pc),
                 }
@@ -148,11 +148,14 @@ impl Engine {
         let signals = system::block_signals();
         let found = self.code.with(|code| {
             let block = code.block(self, pc)?;
+            if link == 0 && slots.reason == reason::GO {
+                code.lead_to(pc, &block);
+            }
             Some(code.follow(link, &block))
         });
         system::restore_signals(signals);
         let Some(start) = found else { return self.lose(slots, pc) };
-        if link == 0 && slots.reason == reason::GO {
+        if link == 0 && slots.reason == reason::GO && !self.logs_all() {
             let place = slots.table + (pc & 0xffff) * 16;
             // SAFETY: within this thread's own table.
             unsafe {
@@ -271,6 +274,17 @@ impl Engine {
         true
     }
 
+    /// Whether all of a run is logged.
+    pub(crate) fn logs_all(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.blocks.targets != 0)
+    }
+
+    /// A thread begins of a run that is logged. False when the log cannot be written any more.
+    fn log_begin(&self, slots: &mut Slots) -> bool {
+        let base = (&raw const *slots as u64).wrapping_sub(i64::from(self.slots) as u64);
+        !self.logs_all() || self.log(slots, &[u64::from(record::BEGIN) << 32, base])
+    }
+
     /// An instruction that stands alone was executed: its block goes on.
     fn use_alone(&self, slots: &mut Slots) -> u64 {
         let mut was_logged = true;
@@ -306,7 +320,9 @@ impl Engine {
 
     /// A block has handed over, since the chunk is full or a signal waits.
     fn make_room(&self, slots: &mut Slots) -> bool {
-        let Some(whole) = &self.whole else { return self.next_chunk(slots) };
+        let Some(whole) = self.whole.as_ref().filter(|_| !self.logs_all()) else {
+            return self.next_chunk(slots);
+        };
         sieve::is_here(slots);
         whole.blocks.sieves.turn(slots, &self.shared, |slots, words| self.log(slots, words))
             && (!is_full(slots) || self.next_chunk(slots))

@@ -4,6 +4,7 @@
 use crate::assembly::{Code, Gpr, JRCXZ, RAX, RCX, RSP};
 use crate::budget::{SPENT_COUNT, SPENT_SHIFT};
 use crate::slots::{BYTES, Slots, at, reason};
+use crate::translate::LOG;
 use std::arch::global_asm;
 use std::ops::Range;
 
@@ -355,6 +356,15 @@ pub(crate) fn again(slots: i32, pc: u64) -> Vec<u8> {
     code.store_slot_value(slots + at!(pc), pc);
     code.store_slot_value(slots + at!(reason), reason::GO);
     code.jump_to_slot(slots + at!(gate));
+    code.bytes
+}
+
+/// As [`again`], where the log has its register.
+pub(crate) fn again_from_superblocks(slots: i32, pc: u64) -> Vec<u8> {
+    let mut code = Code::default();
+    code.store_slot(slots + at!(log), LOG);
+    code.load_slot(LOG, slots + at!(own.logged));
+    code.put(&again(slots, pc));
     code.bytes
 }
 

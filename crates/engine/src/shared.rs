@@ -6,9 +6,8 @@ use crate::system::{self, File};
 use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
-    CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES,
-    THREAD_CALLS, WRITES, child, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word,
-    write,
+    CHILDREN, CHUNKS, DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, THREAD_CALLS,
+    WRITES, child, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -150,8 +149,7 @@ impl Shared {
     }
 
     /// Notes what a block is made of: its number, by which the log names it. `None` when there is no room left.
-    pub(crate) fn define(&self, definition: &Definition) -> Option<u32> {
-        let words = definition.to_words();
+    pub(crate) fn define(&self, words: &[u64]) -> Option<u32> {
         let room = (DEFINITIONS.end - DEFINITIONS.start) / 8;
         // Number 0 names none.
         let at = self.word(word::DEFINITIONS).fetch_add(words.len() as u64, Ordering::Relaxed) + 1;

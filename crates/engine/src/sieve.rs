@@ -197,8 +197,11 @@ pub(crate) fn is_here(slots: &mut Slots) {
 }
 
 /// As the slots were when a signal handler interrupted the thread, but for what the handler's blocks have done since.
-pub(crate) fn after_handler(was: Slots, now: &Slots) -> Slots {
+pub(crate) fn after_handler(was: Slots, now: &Slots, logs_all: bool) -> Slots {
     let mut slots = Slots { log: now.log, ..was };
+    if logs_all {
+        return slots;
+    }
     // SAFETY: all bits are words.
     unsafe {
         slots.own.sieve.called = now.own.sieve.called;

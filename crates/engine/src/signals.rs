@@ -8,11 +8,12 @@
 use crate::attach;
 use crate::engine::{self, Engine};
 use crate::gates::{self, KEPT, Registers};
+use crate::interrupted::{self, Unfinished};
 use crate::lock::Lock;
 use crate::sieve;
 use crate::slots::Slots;
 use crate::system;
-use crate::translate::{Held, Translated};
+use crate::translate::{Held, Mark, Translated};
 use std::arch::global_asm;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -230,7 +231,8 @@ unsafe extern "C-unwind" fn on_signal(
     let stack = unsafe { &(*context).uc_stack };
     (slots.handlers_stack, slots.handlers_stack_bytes) = (stack.ss_sp as u64, stack.ss_size as u64);
     if let Some(whole) = &engine.whole {
-        let was = Interrupted { slots: *slots, cached, program };
+        let unfinished = interrupted::begin(engine, slots, &cached);
+        let was = Interrupted { slots: *slots, cached, program, unfinished };
         // SAFETY: the kernel's context.
         if is_on_own_stack(unsafe { &(*context).uc_stack }, &raw const was as u64) {
             slots.gate = whole.masking_gate;
@@ -268,6 +270,8 @@ struct Interrupted {
     cached: Gregs,
     /// And as the program has them.
     program: Gregs,
+    /// Of a run that is logged: the record that a superblock was writing.
+    unfinished: Option<Unfinished>,
 }
 
 /// The handler has run in the cache, and has returned: goes on where it interrupted the thread, or where it has it go on.
@@ -284,7 +288,10 @@ unsafe fn go_back(engine: &Engine, was: &Interrupted, slots: &mut Slots, context
     }
     if *registers == was.program {
         *registers = was.cached;
-        *slots = sieve::after_handler(was.slots, slots);
+        *slots = sieve::after_handler(was.slots, slots, engine.logs_all());
+        if let Some(unfinished) = &was.unfinished {
+            unfinished.go_on(engine, slots, registers);
+        }
         return;
     }
     let to = registers[libc::REG_RIP as usize] as u64;
@@ -353,7 +360,7 @@ fn is_borrowed(slots: &Slots) -> bool {
     slots.owner != 0 && slots.owner != system::thread()
 }
 
-type Gregs = [libc::greg_t; 23];
+pub(crate) type Gregs = [libc::greg_t; 23];
 
 /// The registers as the program has them; `None` while the engine runs.
 fn program_state(engine: &Engine, slots: &Slots, registers: &Gregs) -> Option<Gregs> {
@@ -374,18 +381,33 @@ fn program_state(engine: &Engine, slots: &Slots, registers: &Gregs) -> Option<Gr
         set(libc::REG_RIP, left);
         return Some(program);
     }
-    let (start, block) = engine.code.with(|code| code.around(engine, pc))?;
-    let mark = block.marks.iter().rev().find(|mark| start + mark.offset as u64 <= pc)?;
-    let next = mark.pc.unwrap_or(slots.pc);
-    for (register, value) in held(mark.held, &block, slots, next) {
+    let (mark, block) = mark_at(engine, pc)?;
+    let next = match (mark.pc, mark.held) {
+        (Some(pc), _) => pc,
+        (None, Held::Target(add)) => (registers[libc::REG_RCX as usize] as u64).wrapping_add_signed(add),
+        (None, _) => slots.pc,
+    };
+    for (register, value) in held(mark.held, &block, slots, registers, next) {
         set(GREGS[usize::from(register)], value);
     }
     set(libc::REG_RIP, next);
     Some(program)
 }
 
+/// Where the program is at a place in the cache, and the block that holds it, or an empty one.
+pub(crate) fn mark_at(engine: &Engine, pc: u64) -> Option<(Mark, Translated)> {
+    engine.code.with(|code| {
+        if let Some(mark) = code.targets.as_ref().and_then(|targets| targets.mark_at(pc)) {
+            return Some((mark, Translated::default()));
+        }
+        let (start, block) = code.around(engine, pc)?;
+        let mark = *block.marks.iter().rev().find(|mark| start + mark.offset as u64 <= pc)?;
+        Some((mark, block))
+    })
+}
+
 /// The program's values of registers that lie in slots.
-fn held(held: Held, block: &Translated, slots: &Slots, next: u64) -> Vec<(u8, u64)> {
+fn held(held: Held, block: &Translated, slots: &Slots, registers: &Gregs, next: u64) -> Vec<(u8, u64)> {
     const RAX: u8 = 0;
     const RCX: u8 = 1;
     const RDX: u8 = 2;
@@ -398,6 +420,9 @@ fn held(held: Held, block: &Translated, slots: &Slots, next: u64) -> Vec<(u8, u6
         // The block may have borrowed one of the two.
         Held::Timed => [&[(RAX, slots.time_rax), (RDX, slots.time_rdx)][..], &borrowed].concat(),
         Held::AfterSystemCall => vec![(RCX, next)],
+        Held::Logging(_) | Held::Logged | Held::Target(_) | Held::Missed => {
+            interrupted::held(held, slots, registers)
+        }
     }
 }
 
@@ -429,7 +454,7 @@ unsafe fn defer(
     // SAFETY: as above.
     let pc = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
     let mut blocked = u64::MAX;
-    if engine.whole.is_some() {
+    if engine.whole.is_some() && !engine.logs_all() {
         // Blocks might not hand over to the engine for long.
         sieve::call(slots);
         if engine.signals.cache.contains(&pc) {
@@ -447,7 +472,7 @@ unsafe fn defer(
 }
 
 /// The kernel's numbers of registers, by ours.
-const GREGS: [libc::c_int; 16] = [
+pub(crate) const GREGS: [libc::c_int; 16] = [
     libc::REG_RAX,
     libc::REG_RCX,
     libc::REG_RDX,

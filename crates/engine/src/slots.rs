@@ -80,6 +80,8 @@ pub(crate) union Own {
     pub(crate) sieve: Sieve,
     /// When each thread has as many calls recorded: the thread's [`crate::budget::Spent`], 0 before it is known.
     pub(crate) spent: u64,
+    /// When all of it is logged: the program's value of the register that the log has.
+    pub(crate) logged: u64,
 }
 
 /// See [`crate::sieve`].

@@ -8,6 +8,7 @@ use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
+use crate::targets::Targets;
 use crate::{choosers, ends, lock, patch, stamps, system, threads};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
@@ -183,11 +184,19 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     if mode == whole::MODE && !is_x86_feature_detected!("bmi2") {
         return give_up(&shared, "whole programs are recorded natively on processors with BMI2");
     }
-    let whole = (mode == whole::MODE).then(|| whole_program(&shared, &mut cache, &places, gate));
+    let mut whole = (mode == whole::MODE).then(|| whole_program(&shared, &mut cache, &places, gate));
     if let Some(None) = whole {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     }
-    let code = Lock::new(Blocks::new(cache));
+    let logs_all = mode == whole::MODE && shared.word(word::LOGS_ALL).load(Ordering::Relaxed) != 0;
+    let targets = if logs_all { Targets::new(&mut cache, slots) } else { None };
+    if logs_all && targets.is_none() {
+        return give_up(&shared, "there is no memory in the lowest 2 GB");
+    }
+    if let (Some(Some(whole)), Some(targets)) = (&mut whole, &targets) {
+        whole.blocks.targets = targets.table();
+    }
+    let code = Lock::new(Blocks::new(cache, targets));
     let engine = Engine {
         shared,
         slots,
@@ -226,6 +235,7 @@ fn whole_program(shared: &Shared, cache: &mut Cache, places: &Places, gate: u64)
         blocks: crate::translate::Whole {
             begins_threads: cache.put(&gates::begin_thread(places, gate))?,
             sieves: Sieves::new(shared, cache, places.slots)?,
+            targets: 0,
         },
         runs_handlers: cache.put(&gates::go_in(places.slots))?,
         masking_gate: cache.put(&gates::masking(places.slots, gate))?,

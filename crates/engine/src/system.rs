@@ -128,6 +128,12 @@ pub(crate) fn memory(bytes: usize) -> Option<*mut u8> {
     )
 }
 
+/// As [`memory`], in the lowest 2 GB.
+pub(crate) fn low_memory(bytes: usize) -> Option<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_32BIT;
+    map(0, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+}
+
 /// As [`memory`], at exactly this address, if nothing lies there.
 pub(crate) fn memory_at(at: usize, bytes: usize) -> Option<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

@@ -72,7 +72,7 @@ impl Engine {
             slots.own.spent = std::ptr::from_ref(&**spent) as u64;
         }
         let thread = Thread { number, chunk: None, memory, allocations, taken: Vec::new(), spent };
-        if let (Some(whole), Some((sieve, held))) = (&self.whole, memory.sieve) {
+        if let (Some(whole), Some((sieve, held)), false) = (&self.whole, memory.sieve, self.logs_all()) {
             whole.blocks.sieves.begin(slots, sieve, held);
         }
         slots.owner = system::thread();

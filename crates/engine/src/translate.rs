@@ -11,6 +11,7 @@ mod logging;
 mod pieces;
 mod reading;
 mod sifting;
+mod superblock;
 mod tail;
 
 use crate::assembly::{Code, Gpr, JRCXZ, RCX};
@@ -19,9 +20,13 @@ use crate::slots::{at, reason};
 use accesses::{Place, Plans};
 use iced_x86::{Encoder, Instruction, Register};
 use lineup_recording::native::Definition;
+use lineup_recording::native::superblock::Superblock;
 use pieces::Piece;
 use reading::{Read, read};
 use sifting::Stub;
+use std::ops::Range;
+pub use superblock::Logging;
+pub(crate) use superblock::{LOG, translate as translate_superblock};
 
 /// Instructions in a block at most.
 const MOST_INSTRUCTIONS: usize = 48;
@@ -77,6 +82,14 @@ pub enum Held {
     Both,
     /// Those, and `rax` and `rdx`.
     Timed,
+    /// Within a superblock, those that it tells; and the log has its register.
+    Logging(Logging),
+    /// The log's, which is not there: where it stands lies in a slot as well.
+    Logged,
+    /// The program goes on at the sum of this and `rcx`, which lies in a slot, as `rdx` and the log's register do.
+    Target(i64),
+    /// As [`Held::Target`], but that `rcx` is the program's, and where it goes on lies in the slot for that.
+    Missed,
     /// Nothing, but `rcx` is as a system call at its own place would leave it.
     AfterSystemCall,
 }
@@ -108,6 +121,8 @@ pub struct Unlogged {
 pub struct Translated {
     /// Its code: may lie anywhere, at a multiple of four.
     pub code: Vec<u8>,
+    /// Where others lead to it, but for those that it is to begin natively for.
+    pub inner: usize,
     /// Where it goes on when the engine has noted that an entry was reached.
     pub body: usize,
     /// Where the number of its definition stands in the code, four bytes each.
@@ -129,6 +144,12 @@ pub struct Translated {
     pub borrowed: (u8, u8),
     /// What it is made of.
     pub definition: Definition,
+    /// What it is made of, when all of a run is logged.
+    pub superblock: Option<Superblock>,
+    /// From the beginning of its code in the program to the end.
+    pub range: Range<u64>,
+    /// What follows its last instruction.
+    pub next: u64,
     /// What of it is not logged.
     pub unlogged: Vec<Unlogged>,
 }
@@ -145,6 +166,8 @@ pub struct Task<'a> {
     pub is_entry: bool,
     /// The program may change its code.
     pub is_changeable: bool,
+    /// Where the block is to lie in the cache, when all of a run is logged.
+    pub at: u64,
     /// When the whole program is recorded: then blocks count themselves, and no call ends.
     pub whole: Option<&'a Whole>,
 }
@@ -156,6 +179,9 @@ pub struct Whole {
     pub begins_threads: u64,
     /// What is passed over.
     pub(crate) sieves: Sieves,
+    /// When all of the run is logged: the table of where jumps lead whose targets are not known before, see
+    /// [`crate::targets`]; else 0.
+    pub(crate) targets: u32,
 }
 
 /// An instruction with what is to be logged of it.
@@ -232,6 +258,9 @@ fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> 
     block.out.unlogged.extend(lost);
     block.write()?;
     block.out.borrowed = (log.0, scratch.0);
+    let length = block.out.definition.code.len() as u64;
+    block.out.range = task.pc..task.pc + length.max(1);
+    block.out.next = task.pc + length;
     block.out.code = block.code.bytes;
     Ok(block.out)
 }
@@ -453,6 +482,7 @@ mod tests {
             slots: -512,
             is_entry: false,
             is_changeable: false,
+            at: 0,
             whole: None,
         });
         assert_eq!(translated.definition.lengths, [6]);

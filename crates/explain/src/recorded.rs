@@ -113,7 +113,9 @@ impl Survey {
                 | Event::Window(_)
                 | Event::AllocationSite(_)
                 | Event::Context(_)
-                | Event::Stream(_) => {}
+                | Event::Stream(_)
+                | Event::LogBlock(_)
+                | Event::LogPart(_) => {}
             }
         }
         survey.damage = reader.damage().cloned();

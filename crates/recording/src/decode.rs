@@ -8,6 +8,7 @@ use crate::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, RegionCounts, Selection,
     Summary, Unfollowed,
 };
+use crate::log;
 use crate::sizes::CallSizes;
 use crate::stream;
 use crate::system::{Arm, Counts, FlagCounts, Latency, MeasuredCall, SystemSummary};
@@ -47,6 +48,8 @@ pub(crate) fn event(cursor: &mut Cursor<'_>) -> Option<Event> {
         tag::ENDING => Event::Ending(ending(cursor)?),
         tag::MEASURED => Event::Measured(measured(cursor)?),
         tag::SYSTEM => Event::System(system(cursor)?),
+        tag::LOG_BLOCK => Event::LogBlock(log::block(cursor)?),
+        tag::LOG_PART => Event::LogPart(log::part(cursor)?),
         tag::STREAM => Event::Stream(stream::steps(cursor.bytes()?)?),
         _ => return None,
     })

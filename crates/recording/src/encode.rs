@@ -7,6 +7,7 @@ use crate::frame::{self, MAX_BLOCK_BYTES};
 use crate::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Selection, Summary, Unfollowed,
 };
+use crate::log;
 use crate::sizes::CallSizes;
 use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::tasks::{self, KernelTask, Reach, Turn};
@@ -41,6 +42,8 @@ pub(crate) mod tag {
     pub(crate) const TASK: u8 = 17;
     pub(crate) const TURN: u8 = 18;
     pub(crate) const REACH: u8 = 19;
+    pub(crate) const LOG_BLOCK: u8 = 20;
+    pub(crate) const LOG_PART: u8 = 21;
 }
 
 /// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
@@ -83,6 +86,8 @@ pub struct Encoder {
     begins: Vec<usize>,
     /// Where the addresses that it is given belong.
     space: AddressSpace,
+    /// Up to there, parts of a log were packed alone.
+    log_end: usize,
 }
 
 impl Encoder {
@@ -118,10 +123,11 @@ impl Encoder {
     /// earlier.
     pub fn seal(&mut self) -> Result<Vec<u8>, RecordingError> {
         let out = std::mem::take(&mut self.out);
+        let is_log = std::mem::take(&mut self.log_end) == out.len() && !out.is_empty();
         let mut sealed = Vec::new();
         let mut begin = 0;
         for end in std::mem::take(&mut self.begins).into_iter().chain([out.len()]) {
-            sealed.extend(frame::seal(&out[begin..end])?);
+            sealed.extend(frame::seal(&out[begin..end], is_log)?);
             begin = end;
         }
         Ok(sealed)
@@ -313,6 +319,22 @@ impl Encoder {
         for Misses { l1, l2 } in [counts.load_misses, counts.store_misses] {
             put(out, l1);
             put(out, l2);
+        }
+    }
+
+    /// Packs what a superblock of a logged run is made of, as words.
+    pub fn log_block(&mut self, number: u32, words: &[u64]) {
+        self.out.push(tag::LOG_BLOCK);
+        log::put_block(&mut self.out, number, words);
+    }
+
+    /// Packs a part of a log.
+    pub fn log_part(&mut self, thread: u64, words: &[u8]) {
+        let is_alone = self.out.len() == self.log_end;
+        self.out.push(tag::LOG_PART);
+        log::put_part(&mut self.out, thread, words);
+        if is_alone {
+            self.log_end = self.out.len();
         }
     }
 

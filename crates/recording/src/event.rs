@@ -3,6 +3,7 @@
 use crate::allocation::AllocationSite;
 use crate::context::Context;
 use crate::header::{Ending, ProfileInstruction, ProfileRun, Summary};
+use crate::log::{LogBlock, LogPart};
 use crate::stream::Step;
 use crate::system::{MeasuredCall, SystemSummary};
 use crate::tasks::{KernelTask, Reach, Turn};
@@ -52,4 +53,8 @@ pub enum Event {
     System(SystemSummary),
     /// A part of the stream of fetches and accesses.
     Stream(Vec<Step>),
+    /// What a block of a logged run is made of.
+    LogBlock(LogBlock),
+    /// What a thread of a logged run executed for a while.
+    LogPart(LogPart),
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes and reads.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.
 pub const MAX_BLOCK_BYTES: usize = 16 << 20;
@@ -17,16 +17,22 @@ pub(crate) const FRAME_BYTES: usize = 12;
 
 /// zstd's level: the lowest of the ordinary ones shrinks access streams fifteen-fold at memory speed.
 const LEVEL: i32 = 1;
+/// That of logs: they are many times as long, and the program waits for who compresses them.
+const LOG_LEVEL: i32 = -1;
 
-/// Frames `records`.
-pub(crate) fn seal(records: &[u8]) -> Result<Vec<u8>, RecordingError> {
+/// In the expanded length: the block holds parts of a log alone.
+const IS_LOG: u32 = 1 << 31;
+
+/// Frames `records`, which may be parts of a log alone.
+pub(crate) fn seal(records: &[u8], is_log: bool) -> Result<Vec<u8>, RecordingError> {
     let expanded = u32::try_from(records.len()).ok().filter(|_| records.len() <= MAX_BLOCK_BYTES);
     let Some(expanded) = expanded else {
         return Err(RecordingError::TooLarge { bytes: records.len(), limit: MAX_BLOCK_BYTES });
     };
-    let stored = zstd::bulk::compress(records, LEVEL)?;
+    let stored = zstd::bulk::compress(records, if is_log { LOG_LEVEL } else { LEVEL })?;
     let mut out = Vec::with_capacity(FRAME_BYTES + stored.len());
-    out.extend_from_slice(&expanded.to_le_bytes());
+    let flag = if is_log { IS_LOG } else { 0 };
+    out.extend_from_slice(&(expanded | flag).to_le_bytes());
     out.extend_from_slice(&(stored.len() as u32).to_le_bytes());
     out.extend_from_slice(&crc32fast::hash(&stored).to_le_bytes());
     out.extend_from_slice(&stored);
@@ -35,7 +41,7 @@ pub(crate) fn seal(records: &[u8]) -> Result<Vec<u8>, RecordingError> {
 
 /// What came of reading a block.
 pub(crate) enum Unsealed {
-    /// Its records, and how many bytes of the file it took.
+    /// Its records, none when they are of a log and that is passed over, and how many bytes of the file it took.
     Block(Vec<u8>, u64),
     /// The file ended where a block would have begun.
     End,
@@ -43,8 +49,8 @@ pub(crate) enum Unsealed {
     Damaged(String),
 }
 
-/// Reads one block. Errors are those of `input` alone; a damaged block is a value.
-pub(crate) fn unseal(input: &mut impl Read) -> std::io::Result<Unsealed> {
+/// Reads one block. Errors are those of `input` alone; a damaged block is a value. Parts of a log may be passed over.
+pub(crate) fn unseal(input: &mut impl Read, passes_log: bool) -> std::io::Result<Unsealed> {
     let mut frame = [0u8; FRAME_BYTES];
     match fill(input, &mut frame)? {
         0 => return Ok(Unsealed::End),
@@ -52,7 +58,8 @@ pub(crate) fn unseal(input: &mut impl Read) -> std::io::Result<Unsealed> {
         _ => return Ok(Unsealed::Damaged("the file ends inside the head of a block".into())),
     }
     let word = |at: usize| u32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
-    let (expanded, stored_bytes, checksum) = (word(0) as usize, word(4) as usize, word(8));
+    let (expanded, is_log) = ((word(0) & !IS_LOG) as usize, word(0) & IS_LOG != 0);
+    let (stored_bytes, checksum) = (word(4) as usize, word(8));
     if expanded > MAX_BLOCK_BYTES || stored_bytes > zstd::zstd_safe::compress_bound(MAX_BLOCK_BYTES) {
         return Ok(Unsealed::Damaged("a block claims an impossible length".into()));
     }
@@ -63,6 +70,9 @@ pub(crate) fn unseal(input: &mut impl Read) -> std::io::Result<Unsealed> {
     }
     if crc32fast::hash(&stored) != checksum {
         return Ok(Unsealed::Damaged("a block's checksum does not match".into()));
+    }
+    if is_log && passes_log {
+        return Ok(Unsealed::Block(Vec::new(), (FRAME_BYTES + stored_bytes) as u64));
     }
     match zstd::bulk::decompress(&stored, expanded) {
         Ok(records) if records.len() == expanded => {

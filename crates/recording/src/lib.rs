@@ -41,6 +41,7 @@ mod event;
 mod frame;
 mod header;
 pub mod journal;
+pub mod log;
 pub mod native;
 pub mod plan;
 mod reader;

@@ -7,9 +7,10 @@
 mod definition;
 mod elements;
 pub mod heap;
+pub mod superblock;
 pub mod timed;
 
-pub use definition::{DefinedAccess, Definition, Form};
+pub use definition::{DefinedAccess, Definition, Form, each_piece};
 pub use elements::Gather;
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("native.rs"), 0);
     let own = hashed(include_bytes!("native/timed.rs"), own);
     let own = hashed(include_bytes!("native/elements.rs"), own);
+    let own = hashed(include_bytes!("native/superblock.rs"), own);
     hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
 };
 
@@ -141,6 +143,8 @@ pub mod word {
     pub const REST: usize = 51;
     /// Calls that were drawn and have ended.
     pub const TRIALS: usize = 52;
+    /// Not 0 when all of a whole program's run is logged, and nothing counted: see [`super::superblock`].
+    pub const LOGS_ALL: usize = 53;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -403,6 +407,24 @@ pub mod record {
     pub const ALLOCATED: u32 = 9;
     /// Memory was given back: its address.
     pub const FREED: u32 = 10;
+    /// A thread of a run that is logged begins: its base.
+    pub const BEGIN: u32 = 11;
+    /// A superblock of such a run was interrupted by a signal: its number, and above that how many of its instructions were
+    /// executed; how many words of its record follow; where the stack pointer was; and these words. Number 0 with no words
+    /// stands for between two of them.
+    pub const INTERRUPTED: u32 = 12;
+    /// The handler has returned: so many instructions of the next record do not count, and where the stack pointer was.
+    pub const RESUMED: u32 = 13;
+    /// Where the stack pointer of the next superblock is.
+    pub const STACK: u32 = 14;
+    /// Words of [`STACK`].
+    pub const STACK_WORDS: usize = 2;
+    /// Words of [`BEGIN`].
+    pub const BEGIN_WORDS: usize = 2;
+    /// Words of [`INTERRUPTED`] before those of the record.
+    pub const INTERRUPTED_WORDS: usize = 4;
+    /// Words of [`RESUMED`].
+    pub const RESUMED_WORDS: usize = 3;
     /// Words of [`ALLOCATED`] before its return addresses.
     pub const ALLOCATED_WORDS: usize = 4;
     /// Words of [`FREED`].

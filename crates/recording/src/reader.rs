@@ -24,6 +24,7 @@ pub struct Reader<R: Read> {
     good_bytes: u64,
     damage: Option<Damage>,
     ended: bool,
+    passes_log: bool,
 }
 
 impl<R: Read> Reader<R> {
@@ -44,7 +45,7 @@ impl<R: Read> Reader<R> {
         let no_header = |what: &str| {
             RecordingError::NoHeader(Damage { good_bytes: start.len() as u64, what: what.into() })
         };
-        let (block, bytes) = match frame::unseal(&mut input)? {
+        let (block, bytes) = match frame::unseal(&mut input, false)? {
             Unsealed::Block(block, bytes) => (block, bytes),
             Unsealed::End => return Err(no_header("the file ends")),
             Unsealed::Damaged(what) => return Err(no_header(&what)),
@@ -61,7 +62,14 @@ impl<R: Read> Reader<R> {
             good_bytes: start.len() as u64 + bytes,
             damage: None,
             ended: false,
+            passes_log: false,
         })
+    }
+
+    /// Passes over parts of a log, which is long.
+    #[must_use]
+    pub fn without_log(self) -> Self {
+        Reader { passes_log: true, ..self }
     }
 
     /// What was recorded, and how.
@@ -92,7 +100,7 @@ impl<R: Read> Reader<R> {
 
     /// Loads the next block; false at the end.
     fn next_block(&mut self) -> bool {
-        match frame::unseal(&mut self.input) {
+        match frame::unseal(&mut self.input, self.passes_log) {
             Ok(Unsealed::Block(block, bytes)) => {
                 self.block = block;
                 (self.begun_at, self.at) = (0, 0);
@@ -207,6 +215,8 @@ pub fn read_all(bytes: &[u8]) -> Result<Recording, RecordingError> {
             Event::System(summary) => recording.system = Some(summary),
             // Long: read with a [`Reader`] by who replays it.
             Event::Stream(_)
+            | Event::LogBlock(_)
+            | Event::LogPart(_)
             | Event::Instruction(_)
             | Event::Window(_)
             | Event::AllocationSite(_)

@@ -29,6 +29,7 @@ pub mod process;
 pub mod progress;
 pub mod recorder;
 pub mod recording_file;
+pub mod replay;
 pub mod run;
 pub mod shuffle;
 pub mod source;

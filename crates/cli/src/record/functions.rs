@@ -8,7 +8,7 @@ use lineup_model::image::LoadedImage;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// What one function did.
@@ -51,8 +51,13 @@ impl FunctionProfile {
 /// Every function's counts, most instructions first; empty for a recording of regions.
 pub(super) fn profile(recording: &Path, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
+    profile_of(BufReader::new(file), stages)
+}
+
+/// As [`profile`], of a recording wherever it is.
+pub(super) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let (mut images, mut runs) = (Vec::new(), Vec::new());
-    for event in Reader::new(BufReader::new(file))? {
+    for event in Reader::new(recording)?.without_log() {
         match event {
             Event::Image(image) => images.push(image),
             Event::Profile(run) => runs.push(run),

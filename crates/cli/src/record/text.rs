@@ -153,7 +153,7 @@ fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextSty
     }
 }
 
-fn functions_text(out: &mut String, functions: &[FunctionProfile], top: usize, style: TextStyle) {
+pub(super) fn functions_text(out: &mut String, functions: &[FunctionProfile], top: usize, style: TextStyle) {
     let names = [
         "instructions",
         "I1 misses",

@@ -26,6 +26,8 @@ mod hot_paths;
 mod injected;
 mod interventions;
 #[cfg(target_arch = "x86_64")]
+mod logged;
+#[cfg(target_arch = "x86_64")]
 mod native;
 mod program;
 mod refusals;

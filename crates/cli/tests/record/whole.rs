@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Instructions, loads and stores by file and line of code. Blocks are cut elsewhere by each engine, and never across lines.
-fn by_line(recorded: &Recorded, file: &str) -> BTreeMap<u64, [u64; 3]> {
+pub(crate) fn by_line(recorded: &Recorded, file: &str) -> BTreeMap<u64, [u64; 3]> {
     let images = &recorded.recording.images;
     let mut lines = BTreeMap::new();
     for run in &recorded.recording.profile {
@@ -45,11 +45,10 @@ pub(crate) fn assert_same_counts(program: &Program) -> (Recorded, Recorded) {
 }
 
 /// What code by integers alone does: the emulator counts a vector's access as several.
-const BY_INTEGERS: &[&str] = &["-mgeneral-regs-only", "-fno-tree-vectorize"];
+pub(crate) const BY_INTEGERS: &[&str] = &["-mgeneral-regs-only", "-fno-tree-vectorize"];
 
-#[test]
-fn both_engines_count_the_same_on_every_line_of_a_program() {
-    let source = r#"
+/// Lists, switches, recursion, string instructions, locked instructions, constructors and handlers at exit.
+pub(crate) const PROGRAM: &str = r#"
         #include <stdio.h>
         #include <stdlib.h>
         #include <string.h>
@@ -88,7 +87,10 @@ fn both_engines_count_the_same_on_every_line_of_a_program() {
             return 0;
         }
     "#;
-    let program = c(X86_64, source, BY_INTEGERS);
+
+#[test]
+fn both_engines_count_the_same_on_every_line_of_a_program() {
+    let program = c(X86_64, PROGRAM, BY_INTEGERS);
     let (native, emulated) = assert_same_counts(&program);
     assert_eq!(native.value("total"), emulated.value("total"));
     let misses = |recorded: &Recorded| -> u64 {
@@ -104,7 +106,7 @@ fn both_engines_count_the_same_on_every_line_of_a_program() {
 }
 
 /// Misses by line of code: of fetches, loads and stores, each in both levels.
-fn misses_by_line(recorded: &Recorded) -> BTreeMap<u64, [u64; 6]> {
+pub(crate) fn misses_by_line(recorded: &Recorded) -> BTreeMap<u64, [u64; 6]> {
     let images = &recorded.recording.images;
     let mut lines = BTreeMap::new();
     for run in &recorded.recording.profile {
@@ -119,10 +121,8 @@ fn misses_by_line(recorded: &Recorded) -> BTreeMap<u64, [u64; 6]> {
     lines
 }
 
-/// The program lies where it is linked to, and what it accesses, too, so that both engines see the same addresses.
-#[test]
-fn both_engines_find_the_same_misses_whatever_the_caches_are() {
-    let source = r#"
+/// Misses some caches in many ways. It lies where it is linked to, and what it accesses, too, when it is linked so.
+pub(crate) const MISSES: &str = r#"
         static volatile unsigned char bytes[1 << 17] __attribute__((aligned(4096)));
         __attribute__((noinline, aligned(4096))) static unsigned long work(unsigned long x, unsigned long rounds) {
             for (unsigned long i = 0; i < sizeof bytes; i += 64) x += bytes[i];
@@ -145,8 +145,11 @@ fn both_engines_find_the_same_misses_whatever_the_caches_are() {
         }
         int main(void) { return work(12345, 30000) == 7; }
     "#;
+
+#[test]
+fn both_engines_find_the_same_misses_whatever_the_caches_are() {
     let options = &[BY_INTEGERS, &["-no-pie", "-fno-pie", "-O2"]].concat();
-    let program = c(X86_64, source, options);
+    let program = c(X86_64, MISSES, options);
     for caches in [
         ["l1i=1K,2,64", "l1d=4K,2,64", "l2=64K,8,64"],
         ["l1i=512,8,64", "l1d=512,8,64", "l2=16K,4,64"],
@@ -174,9 +177,8 @@ fn both_engines_find_the_same_misses_whatever_the_caches_are() {
     }
 }
 
-#[test]
-fn threads_are_counted_from_their_beginning_to_their_end() {
-    let source = r#"
+/// Starts 160 threads.
+pub(crate) const THREADS: &str = r#"
         #include <pthread.h>
         #include <stdio.h>
         static long cells[64];
@@ -198,8 +200,11 @@ fn threads_are_counted_from_their_beginning_to_their_end() {
             return 0;
         }
     "#;
+
+#[test]
+fn threads_are_counted_from_their_beginning_to_their_end() {
     // Bound at the start: two threads that call a function for the first time may both look it up, or one.
-    let program = c(X86_64, source, &[BY_INTEGERS, &["-Wl,-z,now"]].concat());
+    let program = c(X86_64, THREADS, &[BY_INTEGERS, &["-Wl,-z,now"]].concat());
     let (native, emulated) = assert_same_counts(&program);
     assert_eq!(native.value("total"), emulated.value("total"));
     assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(161));
@@ -236,11 +241,11 @@ fn threads_leave_nothing_behind() {
     assert_eq!(native.recording.summary.as_ref().map(|summary| summary.threads), Some(4101));
 }
 
-/// Handlers run in the copies of the code as well: those that return, that are left by a jump, that change where the program
-/// goes on, that are interrupted themselves, and that fork.
-#[test]
-fn signal_handlers_are_counted_whichever_way_they_end() {
-    let source = r#"
+/// Has signal handlers that return, are interrupted, jump out, change where it goes on, fork, and come often.
+pub(crate) const SIGNALS: &str = r#"
+        #ifndef TICKS
+        #define TICKS 200
+        #endif
         #define _GNU_SOURCE
         #include <setjmp.h>
         #include <signal.h>
@@ -282,13 +287,18 @@ fn signal_handlers_are_counted_whichever_way_they_end() {
             for (int i = 0; i < 3; i++) { raise(SIGALRM); total += work(i); }
             struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
             setitimer(ITIMER_PROF, &often, 0);
-            while (counts[5] < 200) total += work(1) & 0;
+            while (counts[5] < TICKS) total += work(1) & 0;
             setitimer(ITIMER_PROF, &never, 0);
             printf("total %lx\nreturned %lx\nnested %lx\njumped %lx\nskipped %lx\nforked %lx\n", total, counts[0], counts[1], counts[2], counts[3], counts[4]);
             return 0;
         }
     "#;
-    let program = c(X86_64, source, &[]);
+
+/// Handlers run in the copies of the code as well: those that return, that are left by a jump, that change where the program
+/// goes on, that are interrupted themselves, and that fork.
+#[test]
+fn signal_handlers_are_counted_whichever_way_they_end() {
+    let program = c(X86_64, SIGNALS, &[]);
     let native = whole(&program, "native", &[]);
     let counts = ["returned", "nested", "jumped", "skipped", "forked"].map(|name| native.value(name));
     assert_eq!(counts, [90, 30, 30, 30, 3], "{}", native.said);

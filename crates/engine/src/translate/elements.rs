@@ -67,6 +67,20 @@ impl Elements {
     }
 }
 
+impl Elements {
+    /// Whether a mask register's bits tell, for elements that follow each other in memory.
+    pub(super) fn has_bits_alone(&self) -> bool {
+        self.form == Form::Masked
+    }
+
+    /// Adds an instruction that moves such a mask.
+    pub(super) fn move_bits(&self, code: &mut Code, to: Gpr) {
+        if let Mask::Bits { number, is_long } = self.mask {
+            move_mask(code, to, number, is_long);
+        }
+    }
+}
+
 /// Bytes of an element that a mask in a vector is for.
 fn element_bytes(mnemonic: Mnemonic, size: MemorySize) -> usize {
     use Mnemonic::{Maskmovdqu, Maskmovq, Vmaskmovdqu};

@@ -148,11 +148,11 @@ pub(super) fn mark_idle_flags(steps: &mut [Step]) {
     }
 }
 
-const STATUS: u32 =
+pub(super) const STATUS: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 
 /// Whether it sets all flags, whatever its operands are.
-fn sets_all(instruction: &Instruction) -> bool {
+pub(super) fn sets_all(instruction: &Instruction) -> bool {
     use Mnemonic::{Add, And, Cmp, Neg, Or, Sub, Test, Xor};
     matches!(instruction.mnemonic(), Add | And | Cmp | Neg | Or | Sub | Test | Xor)
 }

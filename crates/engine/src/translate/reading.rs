@@ -6,7 +6,7 @@ use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction
 use lineup_recording::native::Definition;
 
 /// The general registers that an instruction uses, as bits.
-fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
+pub(super) fn used(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> u16 {
     let info = factory.info(instruction);
     let registers = info.used_registers().iter().map(|used| used.register());
     registers.filter_map(gpr).fold(0, |all, register| all | 1 << register.0)
@@ -103,7 +103,7 @@ pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
     Unlogged { pc: instruction.ip(), mnemonic, is_lost }
 }
 
-fn is_translatable(instruction: &Instruction) -> bool {
+pub(super) fn is_translatable(instruction: &Instruction) -> bool {
     use Opcode::{
         Call_rel32_64, Call_rm64, Jmp_rel8_64, Jmp_rel32_64, Jmp_rm64, Retnq, Retnq_imm16, Syscall,
     };

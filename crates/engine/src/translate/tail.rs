@@ -2,12 +2,12 @@
 
 use super::accesses::Place;
 use super::{Block, Held, Step, Ways};
-use crate::assembly::{Address, Gpr, JRCXZ, RCX, RSP};
+use crate::assembly::{Address, Code, Gpr, JRCXZ, RCX, RSP};
 use crate::slots::{at, reason};
 use iced_x86::{Code as Opcode, FlowControl, OpKind};
 
 /// The opcode of a jump that counts `rcx`, or looks at it.
-fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
+pub(super) fn counted_opcode(code: Opcode) -> Option<&'static [u8]> {
     match code {
         Opcode::Loopne_rel8_64_RCX => Some(&[0xe0]),
         Opcode::Loope_rel8_64_RCX => Some(&[0xe1]),
@@ -25,13 +25,30 @@ pub(super) fn is_counted(code: Opcode) -> bool {
 
 /// What a system call makes that returns there, too.
 #[derive(Clone, Copy)]
-enum Child {
+pub(super) enum Child {
     /// A process or thread that has this thread's slots: it goes on natively.
     Borrower,
     /// A process with a copy of the memory: it goes on natively.
     Process,
     /// A thread with slots of its own, which goes on where this code leads.
     Thread(u64),
+}
+
+impl Child {
+    /// It goes on there.
+    pub(super) fn go(self, code: &mut Code, slots: i32, next: u64) {
+        match self {
+            Child::Borrower => code.jump_far(next),
+            Child::Process => {
+                code.store_slot_value(slots + at!(busy), 0);
+                code.jump_far(next);
+            }
+            Child::Thread(begins) => {
+                code.store_slot_value(slots + at!(pc), next);
+                code.jump_far(begins);
+            }
+        }
+    }
 }
 
 impl Block<'_> {
@@ -273,17 +290,7 @@ impl Block<'_> {
         let other = self.code.jump();
         self.code.land_short(is_child);
         self.code.move_value(RCX, next);
-        match child {
-            Child::Borrower => self.code.jump_far(next),
-            Child::Process => {
-                self.code.store_slot_value(self.slot(at!(busy)), 0);
-                self.code.jump_far(next);
-            }
-            Child::Thread(begins) => {
-                self.code.store_slot_value(self.slot(at!(pc)), next);
-                self.code.jump_far(begins);
-            }
-        }
+        child.go(&mut self.code, self.task.slots, next);
         (begin, other)
     }
 }

@@ -220,7 +220,7 @@ impl Definition {
 }
 
 /// Cuts an access into pieces whose sizes are powers of two.
-fn each_piece(mut address: u64, size_bytes: u32, mut pass_on: impl FnMut(u64, u32)) {
+pub fn each_piece(mut address: u64, size_bytes: u32, mut pass_on: impl FnMut(u64, u32)) {
     let mut rest = size_bytes;
     while rest > 0 {
         let bytes = 1 << rest.ilog2().min(12);

@@ -7,6 +7,7 @@ mod follower;
 mod followers;
 mod heap;
 mod heart;
+mod logger;
 mod memory;
 mod output;
 mod pace;
@@ -33,10 +34,12 @@ use lineup_recording::plan::Plan;
 use lineup_recording::{
     CALLS_IN_RUN_SHIFT, Header, Mode, ProgramExit, RecordingError, Selection, spread_position,
 };
+use logger::Logger;
 use memory::Memory;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use whole_program::Counter;
@@ -215,15 +218,24 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let specs = task.plan.header.caches.iter().map(|text| {
         text.parse().map_err(|error: SpecError| Error::argument(text.clone(), error.to_string()))
     });
-    let memory = Memory::of_whole_program(&specs.collect::<Result<Vec<_>>>()?, task.plan.window_bytes > 0)?;
-    let memory = Arc::new(memory);
+    let specs = specs.collect::<Result<Vec<_>>>()?;
+    let memory = Arc::new(match task.request.logs_all {
+        true => Memory::of_logged_program()?,
+        false => Memory::of_whole_program(&specs, task.plan.window_bytes > 0)?,
+    });
     // Files that are mapped later may have allocators, and callers of them.
     memory.set(word::LOOKS_FOR_MORE, u64::from(task.plan.window_bytes > 0));
-    let mut counter = Counter::new(&memory, task.plan, task.output)?;
-    counter.is_static = is_static(task.subject);
+    let mut reader = match task.request.logs_all {
+        true => WholeReader::Logger(Box::new(Logger::new(&memory, task.plan, task.output))),
+        false => {
+            let mut counter = Counter::new(&memory, task.plan, task.output)?;
+            counter.is_static = is_static(task.subject);
+            WholeReader::Counter(Box::new(counter))
+        }
+    };
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();
-    let follow = &mut |is_over: &_| counter.follow(is_over);
+    let follow = &mut |is_over: &_| reader.follow(is_over);
     let (finished, followed) = task.start(&memory, follow, &is_refused, &|_| 0, interrupts)?;
     if let Some(refused) = refused(&memory, task.plan) {
         return refuse(refused);
@@ -235,7 +247,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     task.check_loaded(&memory, finished.is_some())?;
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
     let failure = followed.err();
-    let failure = failure.or(counter.finish().err());
+    let failure = failure.or(reader.finish().err());
     let journal = Journal {
         threads: memory.word(word::NEXT_THREAD),
         processes: 1,
@@ -243,6 +255,30 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
         ..Journal::default()
     };
     Ok(Made { recorded: Recorded { exit, elapsed: begun.elapsed(), journal, finished }, lacks: None })
+}
+
+/// What becomes of a whole program's log.
+enum WholeReader<'a> {
+    /// It is counted.
+    Counter(Box<Counter<'a>>),
+    /// It is kept.
+    Logger(Box<Logger<'a>>),
+}
+
+impl WholeReader<'_> {
+    fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
+        match self {
+            WholeReader::Counter(counter) => counter.follow(is_over),
+            WholeReader::Logger(logger) => logger.follow(is_over),
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            WholeReader::Counter(counter) => counter.finish(),
+            WholeReader::Logger(logger) => logger.finish(),
+        }
+    }
 }
 
 /// Why writing failed, as the system numbers it.

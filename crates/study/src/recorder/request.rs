@@ -66,6 +66,8 @@ pub struct RecordRequest {
     pub warmup_calls: u64,
     /// Caches to model, in whole-program mode.
     pub caches: Vec<CacheSpec>,
+    /// In whole-program mode, with the native engine: every block and access is kept, and nothing is counted.
+    pub logs_all: bool,
     /// Bytes that windows of the run may take in the recorder's memory, in whole-program mode; 0 when none are kept, nor
     /// counts of each instruction.
     pub window_bytes: u64,
@@ -95,6 +97,7 @@ impl RecordRequest {
             stop_after: None,
             warmup_calls: 0,
             caches: Vec::new(),
+            logs_all: false,
             window_bytes: 0,
             keeps_windows: false,
             output: PathBuf::new(),

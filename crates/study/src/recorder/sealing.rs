@@ -123,6 +123,7 @@ impl Found {
         let file = File::open(path).doing_with(|| format!("cannot read back {}", path.display()))?;
         let mut reader = Reader::new(BufReader::new(file)).doing("nothing was recorded")?;
         let mut found = Found { regions: vec![Region::default(); header.regions.len()], ..Found::default() };
+        reader = reader.without_log();
         for event in reader.by_ref() {
             if let Event::Call(call) = &event
                 && unsure.contains(&call.entered_at)

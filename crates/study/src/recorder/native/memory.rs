@@ -5,6 +5,7 @@ use super::times::Trial;
 use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
+use lineup_recording::native::superblock::Superblock;
 use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS,
@@ -55,6 +56,13 @@ impl Memory {
             let spec = specs.iter().rfind(|spec| spec.level() == level);
             memory.set(ways, spec.map_or(0, |spec| spec.ways().into()));
         }
+        Ok(memory)
+    }
+
+    /// Makes it for a whole program of which all is logged.
+    pub(super) fn of_logged_program() -> Result<Memory> {
+        let memory = Memory::of_whole_program(&[], false)?;
+        memory.set(word::LOGS_ALL, 1);
         Ok(memory)
     }
 
@@ -228,6 +236,17 @@ impl Memory {
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
     }
 
+    /// As [`Memory::take`], behind the bytes that are there.
+    pub(super) fn take_behind(&self, chunk: &Chunk, bytes: &mut Vec<u8>) {
+        let first = word::FIRST_CHUNK + chunk.number * chunk::WORDS;
+        let length = self.word(first + chunk::LENGTH).min(chunk::BYTES) & !7;
+        let begin = bytes.len();
+        bytes.resize(begin + length as usize, 0);
+        let _ = self.0.read_exact_at(&mut bytes[begin..], CHUNKS + chunk.number as u64 * chunk::BYTES);
+        self.set(first + chunk::STATE, 0);
+        self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
+    }
+
     /// How often the first so many blocks of a whole program were executed, by all threads.
     pub(super) fn counts(&self, blocks: u32) -> Vec<u64> {
         let mut sums = vec![0_u64; blocks as usize];
@@ -296,6 +315,24 @@ impl Memory {
         self.0.read_exact_at(&mut bytes, DEFINITIONS.start + 8 * u64::from(number)).ok()?;
         let words = bytes.as_chunks().0;
         Definition::read(|word| words.get(word).map(|word| u64::from_le_bytes(*word)))
+    }
+
+    /// What superblocks are made of that were defined from a word on, which moves on: their numbers, and their words.
+    pub(super) fn superblocks(&self, next: &mut u32) -> Vec<(u32, Vec<u64>)> {
+        let end = self.word(word::DEFINITIONS).min((DEFINITIONS.end - DEFINITIONS.start) / 8 - 1) as u32;
+        let mut bytes = vec![0; 8 * (end + 1).saturating_sub(*next) as usize];
+        let _ = self.0.read_exact_at(&mut bytes, DEFINITIONS.start + 8 * u64::from(*next));
+        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut rest = words.as_slice();
+        let mut all = Vec::new();
+        // One that is being written is none yet.
+        while let Some((_, count)) = Superblock::read(|number| rest.get(number).copied()) {
+            let (own, others) = rest.split_at(count);
+            all.push((*next, own.to_vec()));
+            *next += count as u32;
+            rest = others;
+        }
+        all
     }
 
     /// What the engine has to say to the user.

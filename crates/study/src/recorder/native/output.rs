@@ -36,11 +36,16 @@ impl<'a> Output<'a> {
     /// Writes what was packed, or keeps it until the file is started.
     pub(super) fn write(&mut self, encoder: &mut Encoder) -> Result<()> {
         if encoder.packed_bytes() > 0 {
-            let block = encoder.seal()?;
-            match &mut self.writer {
-                Some(writer) => writer.append(&block)?,
-                None => self.waiting.push(block),
-            }
+            self.append(encoder.seal()?)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Output::write`], of what is sealed already.
+    pub(super) fn append(&mut self, block: Vec<u8>) -> Result<()> {
+        match &mut self.writer {
+            Some(writer) => writer.append(&block)?,
+            None => self.waiting.push(block),
         }
         Ok(())
     }

@@ -124,6 +124,14 @@ impl<'a> ProcessFiles<'a> {
         (place, name)
     }
 
+    /// As [`ProcessFiles::look_at_images`], when files were mapped since.
+    pub(super) fn look_if_mapped(&mut self) -> Result<()> {
+        if self.is_written && self.memory.word(word::MAPPED) != self.looked_at {
+            self.look_at_images()?;
+        }
+        Ok(())
+    }
+
     /// As [`ProcessFiles::look_at_images`], when code at this address may be of a new file.
     pub(super) fn look_for(&mut self, pc: u64) -> Result<()> {
         let is_new = self.memory.word(word::MAPPED) != self.looked_at;

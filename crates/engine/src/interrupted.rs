@@ -1,0 +1,113 @@
+//! Superblocks that a signal handler interrupts, when all of a run is logged.
+//!
+//! What a superblock has written of its record by then goes to the log as a record of its own, so that what the handler
+//! does stands behind it. When the handler has returned, the superblock's record begins anew where the log stands then,
+//! and it is told how many of its instructions were executed before.
+
+use crate::engine::Engine;
+use crate::signals::{GREGS, Gregs, mark_at};
+use crate::slots::Slots;
+use crate::translate::{Held, LOG, Logging};
+use lineup_recording::native::record;
+
+/// Words that are kept here; a longer record lies elsewhere, since signal stacks may be small.
+const FEW: usize = 24;
+
+/// What a superblock has not finished.
+pub(crate) struct Unfinished {
+    /// Its instructions that were executed, 0 when it was not writing a record.
+    instructions: u8,
+    /// Where the stack pointer was.
+    stack: u64,
+    words: usize,
+    few: [u64; FEW],
+    many: Vec<u64>,
+}
+
+/// A thread was interrupted with these registers: its log stands in a register, from which it goes to the slot. `None` where
+/// it stands there already.
+pub(crate) fn begin(engine: &Engine, slots: &mut Slots, cached: &Gregs) -> Option<Unfinished> {
+    let pc = cached[libc::REG_RIP as usize] as u64;
+    if !engine.logs_all() || !engine.signals.cache.contains(&pc) {
+        return None;
+    }
+    let (mark, block) = mark_at(engine, pc)?;
+    let open = match mark.held {
+        Held::Logging(Logging { is_open: true, instructions, .. }) => Some(instructions),
+        Held::Logging(_) | Held::Target(_) | Held::Missed => None,
+        _ => return None,
+    };
+    slots.log = cached[GREGS[usize::from(LOG.0)] as usize] as u64;
+    let stack = cached[libc::REG_RSP as usize] as u64;
+    let instructions = open.unwrap_or_default();
+    let mut unfinished = Unfinished { instructions, stack, words: 0, few: [0; FEW], many: Vec::new() };
+    let head =
+        |number: u64, words: usize| [u64::from(record::INTERRUPTED) << 32, number, words as u64, stack];
+    let superblock = open.and(block.superblock.as_ref());
+    let Some(part) = superblock.and_then(|superblock| superblock.parts.last()) else {
+        engine.log(slots, &head(0, 0));
+        return Some(unfinished);
+    };
+    // A record of where the stack pointer is may be being written as well.
+    unfinished.words = usize::from(part.words).max(record::STACK_WORDS);
+    let words = slots.log as *const u64;
+    // SAFETY: the thread's own chunk has room for the record, as the superblock has seen.
+    let words = unsafe { std::slice::from_raw_parts(words, unfinished.words) };
+    match unfinished.few.get_mut(..words.len()) {
+        Some(few) => few.copy_from_slice(words),
+        None => unfinished.many.extend_from_slice(words),
+    }
+    let number = engine.number_of(pc);
+    let number = u64::from(number) | u64::from(instructions) << 32;
+    engine.log(slots, &head(number, part.words.into()));
+    unfinished.write(slots.log, part.words.into());
+    slots.log += 8 * u64::from(part.words);
+    Some(unfinished)
+}
+
+impl Engine {
+    /// The number of the superblock at a place in the cache.
+    fn number_of(&self, pc: u64) -> u32 {
+        self.code.with(|code| code.number_at(pc)).unwrap_or_default()
+    }
+}
+
+impl Unfinished {
+    /// Writes the words to a place in the log, which has room for them.
+    fn write(&self, to: u64, count: usize) {
+        let words = if self.many.is_empty() { &self.few[..self.words] } else { &self.many[..] };
+        for (number, word) in words.iter().take(count).enumerate() {
+            // SAFETY: behind a full chunk there is room for more than two records.
+            unsafe { (to as *mut u64).add(number).write(*word) };
+        }
+    }
+
+    /// The handler has returned.
+    pub(crate) fn go_on(&self, engine: &Engine, slots: &mut Slots, registers: &mut Gregs) {
+        engine.log(slots, &[u64::from(record::RESUMED) << 32, self.instructions.into(), self.stack]);
+        self.write(slots.log, self.words);
+        registers[GREGS[usize::from(LOG.0)] as usize] = slots.log as libc::greg_t;
+    }
+}
+
+/// The program's values of registers where a superblock has its own, from the interrupted thread's registers.
+pub(crate) fn held(held: Held, slots: &Slots, registers: &Gregs) -> Vec<(u8, u64)> {
+    const RCX: u8 = 1;
+    const RDX: u8 = 2;
+    // SAFETY: all bits are words.
+    let own = unsafe { slots.own.logged };
+    let log = (LOG.0, own);
+    match held {
+        Held::Target(_) => vec![log, (RCX, slots.counter), (RDX, slots.second)],
+        Held::Missed => vec![log, (RDX, slots.second)],
+        Held::Logging(state) => {
+            let in_register = |register: u8| registers[GREGS[usize::from(register)] as usize] as u64;
+            let mut all = vec![(LOG.0, state.own.map_or(own, in_register))];
+            all.extend(state.first.map(|register| (register, slots.first)));
+            all.extend(state.second.map(|register| (register, slots.second)));
+            all.extend(state.has_counter.then_some((RCX, slots.counter)));
+            all
+        }
+        _ => vec![log],
+    }
+}

@@ -1,0 +1,304 @@
+//! Logs of whole runs: every instruction and every access, as the native engine wrote them.
+//!
+//! A recording with a log has two kinds of records besides the ordinary ones. An [`Event::LogBlock`] tells what a
+//! superblock of code is made of, before the first part that names it. An [`Event::LogPart`] is what one thread executed
+//! for a while. Parts of a thread stand in the file in its order; threads have no common order. The last part of all has no
+//! words; it is not there when not everything could be written.
+//!
+//! A part's words are those of the engine's log, little endian, see [`crate::native::superblock`]. Records are whole: none
+//! goes on in the next part. Number 0 is no superblock's: what kind of record it is stands in the upper half of the word,
+//! see [`crate::native::record`].
+
+use crate::event::Event;
+use crate::native::record;
+use crate::native::superblock::{Reckoned, Superblock, Told, named};
+use crate::varint::{Cursor, put, put_bytes};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Words of one part at most.
+pub const MOST_PART_WORDS: usize = 1 << 18;
+/// Handlers on top of each other in one thread, at most.
+const MOST_INTERRUPTED: usize = 1 << 12;
+/// A string instruction does not repeat more often: no memory has so many bytes.
+const MOST_REPETITIONS: u64 = 1 << 47;
+
+/// What a superblock is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogBlock {
+    /// Its number in the parts.
+    pub number: u32,
+    /// What it is made of.
+    pub superblock: Superblock,
+}
+
+/// What one thread executed for a while.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogPart {
+    /// The thread: they are counted from 0 in the order in which they began.
+    pub thread: u64,
+    /// Words of the log.
+    pub words: Vec<u8>,
+}
+
+impl LogPart {
+    /// The last one of all, when everything was written.
+    pub const END: LogPart = LogPart { thread: 0, words: Vec::new() };
+
+    /// The part of an event, when it is one.
+    pub fn of(event: &Event) -> Option<&LogPart> {
+        match event {
+            Event::LogPart(part) => Some(part),
+            _ => None,
+        }
+    }
+}
+
+/// One thing of a log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Entry<'a> {
+    /// A superblock was executed, or some of it.
+    Executed(Execution<'a>),
+    /// A system call: its number, the first four arguments, and its position in the order of such events.
+    SystemCall([u64; 6]),
+    /// What comes next was not recorded.
+    Lost,
+}
+
+/// A superblock that was executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Execution<'a> {
+    /// Its place among all superblocks of the log.
+    pub place: usize,
+    /// What it is made of.
+    pub superblock: &'a Superblock,
+    /// Which of its instructions were executed: all up to the end of a part, unless a signal came in between.
+    pub instructions: Range<usize>,
+    record: &'a [u64],
+    thread_base: u64,
+    stack: u64,
+}
+
+impl Execution<'_> {
+    /// As how many instructions it counts.
+    pub fn count(&self) -> u64 {
+        match self.instructions.is_empty() {
+            true => 0,
+            false => self.superblock.executions(self.record).max(self.instructions.len() as u64),
+        }
+    }
+
+    /// How often its string instruction counts; 1 where it is none.
+    pub fn times(&self) -> u64 {
+        self.superblock.executions(self.record)
+    }
+
+    /// Passes on every access in its order, with its address and its bytes. A string instruction's take turns.
+    pub fn each_access(&self, mut pass_on: impl FnMut(&Reckoned, u64, u32)) {
+        let own = |access: &&Reckoned| self.instructions.contains(&usize::from(access.instruction));
+        if self.superblock.is_repeated() {
+            for turn in 0..self.superblock.repetitions(self.record) {
+                for access in self.superblock.accesses.iter().filter(own) {
+                    pass_on(access, access.repeated(self.record, turn), access.size_bytes.into());
+                }
+            }
+            return;
+        }
+        for access in self.superblock.accesses.iter().filter(own) {
+            debug_assert!(access.told != Told::Repeated);
+            let (address, bytes) = access.reckon(self.record, self.thread_base, self.stack);
+            if bytes > 0 {
+                pass_on(access, address, bytes);
+            }
+        }
+    }
+}
+
+/// What is known of a thread.
+#[derive(Clone, Default)]
+struct ThreadState {
+    base: u64,
+    /// The stack pointer.
+    stack: u64,
+    /// Where it was when signals came, and what it was where the superblock began that they interrupted.
+    interrupted: Vec<(u64, u64)>,
+    /// So many instructions of the next record were executed before a signal came.
+    done: usize,
+}
+
+/// The superblocks of a log, and how far its threads have come.
+#[derive(Default)]
+pub struct Log {
+    blocks: Vec<LogBlock>,
+    /// Instructions up to the end of each part.
+    ends: Vec<Vec<usize>>,
+    /// The places of superblocks, by number.
+    places: HashMap<u32, usize>,
+    threads: HashMap<u64, ThreadState>,
+}
+
+impl Log {
+    /// Takes in what a superblock is made of, when the event tells that. The first of a number counts.
+    pub fn learn(&mut self, event: &Event) {
+        let Event::LogBlock(block) = event else { return };
+        let place = self.blocks.len();
+        if block.number != 0 && *self.places.entry(block.number).or_insert(place) == place {
+            let own = &block.superblock;
+            self.ends.push((0..own.parts.len()).map(|part| own.instructions(part)).collect());
+            self.blocks.push(block.clone());
+        }
+    }
+
+    /// The superblocks known so far, in the order in which they are told of.
+    pub fn blocks(&self) -> &[LogBlock] {
+        &self.blocks
+    }
+
+    /// Passes on what a part holds, in its order. `None` when it is malformed: what stands before was passed on.
+    pub fn each(&mut self, part: &LogPart, mut pass_on: impl FnMut(Entry<'_>)) -> Option<()> {
+        let (words, rest) = part.words.as_chunks();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut state = self.threads.remove(&part.thread).unwrap_or_default();
+        let mut left = words.as_slice();
+        while !left.is_empty() {
+            let used = self.record(left, &mut state, &mut pass_on)?;
+            left = left.get(used..)?;
+        }
+        self.threads.insert(part.thread, state);
+        rest.is_empty().then_some(())
+    }
+
+    /// Passes on what the first record holds; how many words it has.
+    fn record(
+        &self,
+        words: &[u64],
+        state: &mut ThreadState,
+        pass_on: &mut impl FnMut(Entry<'_>),
+    ) -> Option<usize> {
+        let head = *words.first()?;
+        if head as u32 == 0 {
+            return self.special((head >> 32) as u32, words, state, pass_on);
+        }
+        let (number, part) = named(head);
+        let place = *self.places.get(&number)?;
+        let superblock = &self.blocks[place].superblock;
+        let record = words.get(..superblock.parts.get(part)?.words.into())?;
+        let done = std::mem::take(&mut state.done);
+        let end = self.ends[place][part];
+        self.executed(place, record, done.min(end)..end, state, pass_on)?;
+        state.stack = superblock.parts[part].stack_at_end(record, state.stack);
+        Some(record.len())
+    }
+
+    fn executed(
+        &self,
+        place: usize,
+        record: &[u64],
+        instructions: Range<usize>,
+        state: &ThreadState,
+        pass_on: &mut impl FnMut(Entry<'_>),
+    ) -> Option<()> {
+        let superblock = &self.blocks[place].superblock;
+        let (thread_base, stack) = (state.base, state.stack);
+        let execution = Execution { place, superblock, instructions, record, thread_base, stack };
+        (superblock.repetitions(record) <= MOST_REPETITIONS).then(|| pass_on(Entry::Executed(execution)))
+    }
+
+    /// A record that is no superblock's.
+    fn special(
+        &self,
+        kind: u32,
+        words: &[u64],
+        state: &mut ThreadState,
+        pass_on: &mut impl FnMut(Entry<'_>),
+    ) -> Option<usize> {
+        match kind {
+            record::SYSTEM_CALL => {
+                pass_on(Entry::SystemCall(words.get(1..record::SYSTEM_CALL_WORDS)?.try_into().ok()?));
+                Some(record::SYSTEM_CALL_WORDS)
+            }
+            record::LOST | record::LEAVE => {
+                pass_on(Entry::Lost);
+                Some(record::LEAVE_WORDS)
+            }
+            record::BEGIN => {
+                *state = ThreadState { base: *words.get(1)?, ..ThreadState::default() };
+                Some(record::BEGIN_WORDS)
+            }
+            record::RESUMED => {
+                let [_, done, place] = *words.first_chunk::<{ record::RESUMED_WORDS }>()?;
+                state.done = usize::try_from(done).ok()?;
+                let at = state.interrupted.iter().rposition(|(own, _)| *own == place)?;
+                state.stack = state.interrupted[at].1;
+                state.interrupted.truncate(at);
+                Some(record::RESUMED_WORDS)
+            }
+            record::STACK => {
+                state.stack = *words.get(1)?;
+                Some(record::STACK_WORDS)
+            }
+            record::INTERRUPTED => self.interrupted(words, state, pass_on),
+            _ => None,
+        }
+    }
+
+    /// Some of a superblock was executed.
+    fn interrupted(
+        &self,
+        words: &[u64],
+        state: &mut ThreadState,
+        pass_on: &mut impl FnMut(Entry<'_>),
+    ) -> Option<usize> {
+        let [_, head, count, at] = *words.first_chunk::<{ record::INTERRUPTED_WORDS }>()?;
+        let count = usize::try_from(count).ok()?;
+        let record = words[record::INTERRUPTED_WORDS..].get(..count)?;
+        // A handler that was left by a jump has not come back.
+        state.interrupted.retain(|(own, _)| *own != at);
+        if state.interrupted.len() == MOST_INTERRUPTED {
+            state.interrupted.remove(0);
+        }
+        state.interrupted.push((at, state.stack));
+        if head == 0 && count == 0 {
+            return Some(record::INTERRUPTED_WORDS);
+        }
+        let place = *self.places.get(&(head as u32))?;
+        let all = *self.ends[place].last()?;
+        let executed = (head >> 32) as usize;
+        let is_whole = self.blocks[place].superblock.parts.last()?.words == u8::try_from(count).ok()?;
+        if executed > all || !is_whole {
+            return None;
+        }
+        let done = std::mem::take(&mut state.done).min(executed);
+        if executed > done {
+            self.executed(place, record, done..executed, state, pass_on)?;
+        }
+        Some(record::INTERRUPTED_WORDS + count)
+    }
+}
+
+/// Packs what a superblock is made of.
+pub(crate) fn put_block(out: &mut Vec<u8>, number: u32, words: &[u64]) {
+    put(out, number.into());
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    put_bytes(out, &bytes);
+}
+
+/// Packs a part.
+pub(crate) fn put_part(out: &mut Vec<u8>, thread: u64, words: &[u8]) {
+    put(out, thread);
+    put_bytes(out, words);
+}
+
+pub(crate) fn block(cursor: &mut Cursor<'_>) -> Option<LogBlock> {
+    let number = u32::try_from(cursor.int()?).ok()?;
+    let (words, rest) = cursor.bytes()?.as_chunks();
+    let word = |number: usize| words.get(number).map(|word| u64::from_le_bytes(*word));
+    let (superblock, count) = Superblock::read(word)?;
+    (rest.is_empty() && count == words.len()).then_some(LogBlock { number, superblock })
+}
+
+pub(crate) fn part(cursor: &mut Cursor<'_>) -> Option<LogPart> {
+    let thread = cursor.int()?;
+    let words = cursor.bytes()?;
+    (words.len() <= 8 * MOST_PART_WORDS).then(|| LogPart { thread, words: words.to_vec() })
+}

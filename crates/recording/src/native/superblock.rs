@@ -1,0 +1,307 @@
+//! What a superblock is made of: code with one way in and several ways out, as the native engine copies it when all of a
+//! run is logged.
+//!
+//! The log has a record for each time that one is executed. Its first word names the superblock and the part with which it
+//! was left. Behind it stand values of registers, from which addresses follow. A record ends with the last such word of
+//! that part. The stack pointer is known where a superblock begins: from where the one before it ends, or from a record
+//! of its own, see [`super::record::STACK`].
+
+/// Bits of a record's first word that hold the superblock's number; above them stands the part's.
+pub const NUMBER_BITS: u32 = 25;
+/// Parts of a superblock at most.
+pub const MOST_PARTS: usize = 24;
+/// Words of a record at most, the first included.
+pub const MOST_WORDS: usize = 240;
+/// Instructions of a superblock at most.
+pub const MOST_INSTRUCTIONS: usize = 96;
+
+/// In place of a word's number: the stack pointer where the superblock begins.
+pub const STACK: u8 = 255;
+
+/// The superblock that a record's first word names, and the part.
+pub fn named(head: u64) -> (u32, usize) {
+    let head = head as u32;
+    (head & ((1 << NUMBER_BITS) - 1), (head >> NUMBER_BITS) as usize)
+}
+
+/// Such code.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Superblock {
+    /// Its parts, in the order in which they are executed. The program goes on elsewhere at the end of a part alone.
+    pub parts: Vec<Part>,
+    /// Its accesses, in the order in which they are made.
+    pub accesses: Vec<Reckoned>,
+    /// It is a string instruction that repeats until what it compares differs, or no longer does.
+    pub compares: bool,
+}
+
+/// Code that follows on itself.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Part {
+    /// Where it lies in the program.
+    pub start: u64,
+    /// The bytes of each instruction.
+    pub lengths: Vec<u8>,
+    /// Accesses of the superblock up to its end.
+    pub accesses: u16,
+    /// Words of a record that ends with it, the first included.
+    pub words: u8,
+    /// The stack pointer at its end: a word, 0 for none, or [`STACK`].
+    pub stack: u8,
+    /// What is added to that.
+    pub stack_distance: i64,
+}
+
+/// How an access is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// Its address follows from words of the record.
+    Plain,
+    /// As [`Told::Plain`], and a word tells which elements are accessed.
+    Masked,
+    /// A string instruction repeats it, from where a word tells to where another does.
+    Repeated,
+}
+
+impl Part {
+    /// The stack pointer at its end, by the record and the stack pointer where the superblock begins.
+    pub fn stack_at_end(&self, record: &[u64], stack: u64) -> u64 {
+        let from = match self.stack {
+            0 => 0,
+            STACK => stack,
+            word => record.get(usize::from(word)).copied().unwrap_or_default(),
+        };
+        from.wrapping_add_signed(self.stack_distance)
+    }
+}
+
+/// An access whose address follows from words of the record: the sum of a word, another that is multiplied, the thread's
+/// base, and a distance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reckoned {
+    /// Number of its instruction among all of the superblock's.
+    pub instruction: u8,
+    /// Whether it is a store.
+    pub is_store: bool,
+    /// How it is told.
+    pub told: Told,
+    /// Counted from the thread's base.
+    pub is_of_thread: bool,
+    /// The word that is added, counted from the record's first; 0 for none. Of a repeated one, where it begins.
+    pub base: u8,
+    /// The word that is multiplied and added; 0 for none. Of a repeated one, where it ends.
+    pub index: u8,
+    /// What that is multiplied by, as a power of two.
+    pub scale_shift: u8,
+    /// The word that tells which elements are accessed.
+    pub mask: u8,
+    /// Bytes of an element, where these are told.
+    pub element_bytes: u8,
+    /// Bytes; of each element of a repeated one.
+    pub size_bytes: u16,
+    /// What is added to all that.
+    pub distance: i64,
+}
+
+/// A run's instructions, packed to words of 16.
+fn packed(lengths: &[u8]) -> impl Iterator<Item = u64> {
+    lengths.chunks(16).map(|all| {
+        all.iter().enumerate().fold(0, |word, (at, length)| word | u64::from(length & 15) << (4 * at))
+    })
+}
+
+impl Superblock {
+    /// As words: the first is never 0.
+    pub fn to_words(&self) -> Vec<u64> {
+        let mut words = vec![1 << 63 | self.parts.len() as u64 | (self.accesses.len() as u64) << 8];
+        words[0] |= u64::from(self.compares) << 24;
+        for part in &self.parts {
+            words.push(part.start);
+            let head = part.lengths.len() as u64 | u64::from(part.accesses) << 8;
+            words.push(head | u64::from(part.words) << 24 | u64::from(part.stack) << 32);
+            words.push(part.stack_distance.cast_unsigned());
+            words.extend(packed(&part.lengths));
+        }
+        for access in &self.accesses {
+            words.extend([access.head(), access.distance.cast_unsigned()]);
+        }
+        words
+    }
+
+    /// From its words, of which each is asked for by its number; `None` when they are none that go together. Also how many
+    /// there are.
+    pub fn read(word: impl Fn(usize) -> Option<u64>) -> Option<(Superblock, usize)> {
+        let head = word(0).filter(|head| head >> 63 == 1)?;
+        let (parts, accesses) = ((head & 0xff) as usize, (head >> 8 & 0xffff) as usize);
+        let mut at = 1;
+        let mut all = Superblock { compares: head >> 24 & 1 != 0, ..Superblock::default() };
+        for _ in 0..parts {
+            let (start, head, distance) = (word(at)?, word(at + 1)?, word(at + 2)?);
+            let count = (head & 0xff) as usize;
+            at += 3;
+            let length = |number: usize| Some((word(at + number / 16)? >> (4 * (number % 16)) & 15) as u8);
+            let lengths = (0..count).map(length).collect::<Option<_>>()?;
+            at += count.div_ceil(16);
+            all.parts.push(Part {
+                start,
+                lengths,
+                accesses: (head >> 8) as u16,
+                words: (head >> 24) as u8,
+                stack: (head >> 32) as u8,
+                stack_distance: distance.cast_signed(),
+            });
+        }
+        for _ in 0..accesses {
+            all.accesses.push(Reckoned::read(word(at)?, word(at + 1)?)?);
+            at += 2;
+        }
+        all.is_sound().then_some((all, at))
+    }
+
+    /// Whether what is said of it goes together.
+    fn is_sound(&self) -> bool {
+        let mut before = (0, 1);
+        let mut instructions = 0;
+        let parts = self.parts.iter().all(|part| {
+            let bytes: u64 = part.lengths.iter().map(|length| u64::from(*length)).sum();
+            let (accesses, words) = (usize::from(part.accesses), part.words);
+            let own = before.0..accesses;
+            let of_part = instructions..instructions + part.lengths.len();
+            let are_within = self.accesses.get(own).is_some_and(|own| {
+                own.iter().all(|access| {
+                    of_part.contains(&usize::from(access.instruction)) && access.is_within(words)
+                })
+            });
+            let follows = accesses >= before.0 && words >= before.1;
+            (before, instructions) = ((accesses, words), of_part.end);
+            are_within
+                && follows
+                && (part.stack < words || part.stack == STACK)
+                && !part.lengths.is_empty()
+                && part.lengths.iter().all(|length| *length > 0)
+                && part.start.checked_add(bytes).is_some()
+        });
+        let is_alone = self.is_repeated() && instructions > 1;
+        parts
+            && !self.parts.is_empty()
+            && self.parts.len() <= MOST_PARTS
+            && instructions <= MOST_INSTRUCTIONS
+            && before.0 == self.accesses.len()
+            && usize::from(before.1) <= MOST_WORDS
+            && !is_alone
+    }
+
+    /// Whether it is one string instruction that repeats.
+    pub fn is_repeated(&self) -> bool {
+        self.accesses.iter().any(|access| access.told == Told::Repeated)
+    }
+
+    /// Instructions up to the end of a part.
+    pub fn instructions(&self, part: usize) -> usize {
+        self.parts.iter().take(part.saturating_add(1)).map(|part| part.lengths.len()).sum()
+    }
+
+    /// As how many instructions its string instruction counts, by the record: one for each repetition, and one more where
+    /// its count ends it or nothing is left to do. 1 where it is none.
+    pub fn executions(&self, record: &[u64]) -> u64 {
+        let turns = self.repetitions(record);
+        if self.is_repeated() { turns.saturating_add(u64::from(turns == 0 || !self.compares)) } else { 1 }
+    }
+
+    /// How often its string instruction was repeated, by the record; 1 where it is none.
+    pub fn repetitions(&self, record: &[u64]) -> u64 {
+        if !self.is_repeated() {
+            return 1;
+        }
+        let word = |number: u8| record.get(usize::from(number)).copied().unwrap_or_default();
+        let times = |access: &Reckoned| {
+            word(access.base).abs_diff(word(access.index)) / u64::from(access.size_bytes.max(1))
+        };
+        self.accesses.iter().map(times).max().unwrap_or(0)
+    }
+}
+
+impl Reckoned {
+    fn head(&self) -> u64 {
+        u64::from(self.instruction)
+            | u64::from(self.is_store) << 8
+            | u64::from(self.is_of_thread) << 9
+            | u64::from(self.scale_shift & 3) << 10
+            | (self.told as u64) << 12
+            | u64::from(self.base) << 16
+            | u64::from(self.index) << 24
+            | u64::from(self.element_bytes) << 32
+            | u64::from(self.size_bytes) << 40
+            | u64::from(self.mask) << 56
+    }
+
+    fn read(head: u64, distance: u64) -> Option<Reckoned> {
+        let byte = |at: u32| (head >> at) as u8;
+        let told = [Told::Plain, Told::Masked, Told::Repeated];
+        Some(Reckoned {
+            instruction: byte(0),
+            is_store: head >> 8 & 1 != 0,
+            is_of_thread: head >> 9 & 1 != 0,
+            scale_shift: byte(10) & 3,
+            told: *told.get(usize::from(byte(12) & 15))?,
+            base: byte(16),
+            index: byte(24),
+            element_bytes: byte(32),
+            size_bytes: (head >> 40) as u16,
+            mask: byte(56),
+            distance: distance.cast_signed(),
+        })
+    }
+
+    /// Whether a record of so many words has those that it needs.
+    fn is_within(&self, words: u8) -> bool {
+        let needs_all = self.told == Told::Repeated;
+        let is_there = |word: u8, is_needed: bool| {
+            (word < words || (word == STACK && !is_needed)) && (word > 0 || !is_needed)
+        };
+        is_there(self.base, needs_all)
+            && is_there(self.index, needs_all)
+            && is_there(self.mask, self.told == Told::Masked)
+            && self.size_bytes > 0
+    }
+
+    /// Its address and its bytes, which are 0 where no element is accessed. The record has the words that it needs; also
+    /// needed are the thread's base, and the stack pointer where the superblock begins.
+    #[inline]
+    pub fn reckon(&self, record: &[u64], thread_base: u64, stack: u64) -> (u64, u32) {
+        let word = |number: u8| match number {
+            0 => 0,
+            STACK => stack,
+            _ => record.get(usize::from(number)).copied().unwrap_or_default(),
+        };
+        let base = if self.is_of_thread { thread_base } else { 0 };
+        let address = word(self.base)
+            .wrapping_add(word(self.index) << self.scale_shift)
+            .wrapping_add(base)
+            .wrapping_add_signed(self.distance);
+        match self.told {
+            Told::Masked => self.masked(address, word(self.mask)),
+            Told::Plain | Told::Repeated => (address, self.size_bytes.into()),
+        }
+    }
+
+    /// The bytes from the first element that is accessed to the last, a bit each.
+    fn masked(&self, address: u64, elements: u64) -> (u64, u32) {
+        let bytes = u32::from(self.element_bytes.max(1));
+        let all = u32::from(self.size_bytes) / bytes;
+        let elements = if all < 64 { elements & ((1 << all) - 1) } else { elements };
+        let (first, end) = (elements.trailing_zeros(), 64 - elements.leading_zeros());
+        match elements {
+            0 => (address, 0),
+            _ => (address.wrapping_add(u64::from(first * bytes)), (end - first) * bytes),
+        }
+    }
+
+    /// Where it lies when a string instruction makes it once more.
+    pub fn repeated(&self, record: &[u64], turn: u64) -> u64 {
+        let word = |number: u8| record.get(usize::from(number)).copied().unwrap_or_default();
+        let (from, to) = (word(self.base), word(self.index));
+        let distance = turn.wrapping_mul(self.size_bytes.into());
+        if to >= from { from.wrapping_add(distance) } else { from.wrapping_sub(distance) }
+    }
+}

@@ -1,0 +1,215 @@
+//! A recording with a log: what is cut off, damaged or passed over.
+
+use lineup_model::abi::Abi;
+use lineup_recording::log::{Entry, Log, LogBlock, LogPart};
+use lineup_recording::native::record;
+use lineup_recording::native::superblock::{NUMBER_BITS, Part, Reckoned, STACK, Superblock, Told};
+use lineup_recording::{Encoder, Event, Header, Reader, Summary, Writer, read_all};
+
+const BLOCK: u32 = 17;
+
+/// Two instructions in two parts, a load and a store at the same place.
+fn superblock() -> Superblock {
+    let access = |instruction, is_store| Reckoned {
+        instruction,
+        is_store,
+        told: Told::Plain,
+        is_of_thread: false,
+        base: 1,
+        index: 0,
+        scale_shift: 0,
+        mask: 0,
+        element_bytes: 0,
+        size_bytes: 4,
+        distance: 8,
+    };
+    let part = |start, accesses| Part {
+        start,
+        lengths: vec![3],
+        accesses,
+        words: 2,
+        stack: STACK,
+        stack_distance: -8,
+    };
+    Superblock {
+        parts: vec![part(0x40_1000, 1), part(0x40_2000, 2)],
+        accesses: vec![access(0, false), access(1, true)],
+        compares: false,
+    }
+}
+
+/// Words of a thread whose addresses jump about, from the part that it leaves the superblock with.
+fn words(thread: u64, part: u64) -> Vec<u8> {
+    let jump = |turn: u64| (thread << 32 | part << 24 | turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let records = (0..12).flat_map(|turn| [u64::from(BLOCK) | (turn & 1) << NUMBER_BITS, jump(turn)]);
+    records.flat_map(u64::to_le_bytes).collect()
+}
+
+/// Three parts of each of two threads, and where the blocks of the file end.
+fn file() -> (Vec<u8>, Vec<usize>) {
+    let mut writer = Writer::new(Vec::new(), &Header::new(Abi::X86_64, vec!["./p".into()])).unwrap();
+    let mut ends = Vec::new();
+    let mut encoder = Encoder::new();
+    encoder.log_block(BLOCK, &superblock().to_words());
+    writer.append(&encoder.seal().unwrap()).unwrap();
+    let mut bytes = writer.into_inner();
+    for (part, thread) in [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (2, 1)] {
+        encoder.log_part(thread, &words(thread, part));
+        bytes.extend(encoder.seal().unwrap());
+        ends.push(bytes.len());
+    }
+    encoder.log_part(LogPart::END.thread, &LogPart::END.words);
+    encoder.summary(&Summary { threads: 2, ..Summary::default() });
+    bytes.extend(encoder.seal().unwrap());
+    ends.push(bytes.len());
+    (bytes, ends)
+}
+
+/// The accesses in each part, its thread first; and whether the last one stands there.
+fn read(bytes: &[u8]) -> (Vec<(u64, Vec<Access>)>, bool) {
+    let Ok(reader) = Reader::new(bytes) else { return (Vec::new(), false) };
+    let (mut log, mut parts, mut is_whole) = (Log::default(), Vec::new(), false);
+    for event in reader {
+        log.learn(&event);
+        let Event::LogPart(part) = event else { continue };
+        is_whole |= part == LogPart::END;
+        let mut accesses = Vec::new();
+        log.each(&part, |entry| accesses.extend(accesses_of(entry))).expect("a whole part");
+        parts.push((part.thread, accesses));
+    }
+    (parts, is_whole)
+}
+
+/// The instruction, whether it stores, and where.
+type Access = (u8, bool, u64);
+
+fn accesses_of(entry: Entry<'_>) -> Vec<Access> {
+    let Entry::Executed(execution) = entry else { return Vec::new() };
+    let mut all = Vec::new();
+    execution.each_access(|access, address, _| all.push((access.instruction, access.is_store, address)));
+    all
+}
+
+/// What the words of a part come to.
+fn expected(thread: u64, part: u64) -> Vec<Access> {
+    let words = words(thread, part);
+    let words: Vec<u64> = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let all = words.chunks_exact(2).flat_map(|record| {
+        let address = record[1].wrapping_add(8);
+        let both = [(0, false, address), (1, true, address)];
+        both.into_iter().take(1 + (record[0] >> NUMBER_BITS) as usize)
+    });
+    all.collect()
+}
+
+/// What the words of one thread come to.
+fn followed(words: &[u64]) -> Option<Vec<Access>> {
+    let mut log = Log::default();
+    log.learn(&Event::LogBlock(LogBlock { number: BLOCK, superblock: superblock() }));
+    let words = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut all = Vec::new();
+    log.each(&LogPart { thread: 0, words }, |entry| all.extend(accesses_of(entry)))?;
+    Some(all)
+}
+
+/// A handler comes between the two instructions, and executes the first itself.
+#[test]
+fn what_a_signal_interrupted_counts_once() {
+    let special = |kind: u32| u64::from(kind) << 32;
+    let whole = u64::from(BLOCK) | 1 << NUMBER_BITS;
+    let first = [special(record::INTERRUPTED), u64::from(BLOCK) | 1 << 32, 2, 0x7000, whole, 0x100];
+    let handler = [special(record::STACK), 0x6000, u64::from(BLOCK), 0x200];
+    let rest = [special(record::RESUMED), 1, 0x7000, whole, 0x100];
+    let all = [&first[..], &handler, &rest].concat();
+    let expected = [(0, false, 0x108), (0, false, 0x208), (1, true, 0x108)];
+    assert_eq!(followed(&all).unwrap(), expected);
+    // It does not come back.
+    let left = [&first[..], &handler, &[whole, 0x300]].concat();
+    assert_eq!(followed(&left).unwrap(), [&expected[..2], &[(0, false, 0x308), (1, true, 0x308)]].concat());
+    // Nobody was interrupted there.
+    assert_eq!(followed(&rest), None);
+    assert_eq!(followed(&[special(record::INTERRUPTED), u64::from(BLOCK) | 3 << 32, 2, 0, whole, 1]), None);
+}
+
+#[test]
+fn a_record_without_all_its_words_is_malformed() {
+    assert_eq!(followed(&[u64::from(BLOCK)]), None);
+    assert_eq!(followed(&[u64::from(BLOCK) | 2 << NUMBER_BITS, 1]), None);
+    assert_eq!(followed(&[u64::from(BLOCK) + 1, 1]), None);
+    assert_eq!(followed(&[u64::from(u32::MAX) << 32, 1]), None);
+}
+
+#[test]
+fn threads_are_read_in_their_order() {
+    let (bytes, _) = file();
+    let (parts, is_whole) = read(&bytes);
+    let expected = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 2), (1, 2)];
+    let expected: Vec<_> =
+        expected.iter().map(|(thread, part)| (*thread, self::expected(*thread, *part))).collect();
+    assert_eq!(parts[..6], expected);
+    assert!(is_whole);
+}
+
+#[test]
+fn a_log_cut_at_any_byte_gives_the_whole_parts_before_the_cut() {
+    let (bytes, ends) = file();
+    let (all, _) = read(&bytes);
+    for cut in 0..bytes.len() {
+        let (parts, is_whole) = read(&bytes[..cut]);
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        assert_eq!(parts, all[..whole], "{cut}");
+        assert!(!is_whole, "{cut}");
+    }
+}
+
+#[test]
+fn a_changed_byte_is_damage_and_never_something_else() {
+    let (bytes, ends) = file();
+    let (all, _) = read(&bytes);
+    for at in ends[0]..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x41;
+        let (parts, _) = read(&changed);
+        assert!(all.starts_with(&parts) && parts.len() < all.len(), "{at}");
+    }
+}
+
+/// The counts behind a log are found without unpacking it.
+#[test]
+fn a_log_may_be_passed_over() {
+    let (bytes, _) = file();
+    let reader = Reader::new(bytes.as_slice()).unwrap().without_log();
+    let events: Vec<Event> = reader.collect();
+    let parts: Vec<&LogPart> = events.iter().filter_map(LogPart::of).collect();
+    assert_eq!(parts, [&LogPart::END]);
+    assert!(matches!(events.last(), Some(Event::Summary(summary)) if summary.threads == 2));
+    assert_eq!(read_all(&bytes).unwrap().summary.map(|summary| summary.threads), Some(2));
+}
+
+/// What does not go together is no superblock.
+#[test]
+fn a_superblock_that_cannot_be_is_damage() {
+    let changed = |change: fn(&mut Superblock)| {
+        let mut own = superblock();
+        change(&mut own);
+        let mut writer = Writer::new(Vec::new(), &Header::new(Abi::X86_64, vec!["./p".into()])).unwrap();
+        let mut encoder = Encoder::new();
+        encoder.log_block(BLOCK, &own.to_words());
+        writer.append(&encoder.seal().unwrap()).unwrap();
+        let bytes = writer.into_inner();
+        let mut reader = Reader::new(bytes.as_slice()).unwrap();
+        (reader.by_ref().count(), reader.damage().is_some())
+    };
+    assert_eq!(changed(|_| {}), (1, false));
+    assert_eq!(changed(|own| own.parts[0].lengths = vec![6, 0]), (0, true));
+    assert_eq!(changed(|own| own.parts[1].start = u64::MAX - 2), (0, true));
+    assert_eq!(changed(|own| own.parts[1].words = 1), (0, true));
+    assert_eq!(changed(|own| own.parts[1].accesses = 3), (0, true));
+    assert_eq!(changed(|own| own.parts[0].stack = 2), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].instruction = 1), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].index = 2), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].size_bytes = 0), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].told = Told::Masked), (0, true));
+    assert_eq!(changed(|own| own.accesses[1].told = Told::Repeated), (0, true));
+    assert_eq!(changed(|own| own.parts.clear()), (0, true));
+}
