@@ -182,6 +182,8 @@ pub enum Lack {
     DebugInfo,
     /// It describes functions and lines but no types: compiled with `-g1`.
     Types,
+    /// A kernel's own description of its types (BTF) tells nothing of variables' places.
+    Places,
 }
 
 impl Lack {
@@ -190,6 +192,7 @@ impl Lack {
         match self {
             Lack::DebugInfo => "no debug information; build with -g",
             Lack::Types => "compiled with -g1: no types; build with -g",
+            Lack::Places => "BTF tells types, not where variables are; record with --debug VMLINUX",
         }
     }
 }

@@ -88,6 +88,7 @@ impl<'a> LoadedImages<'a> {
             Some(debug) if debug.has_debug_info() => {
                 (debug.has_types_at(link) == Some(false)).then_some(Lack::Types)
             }
+            Some(debug) if debug.has_types_at(link) == Some(true) => Some(Lack::Places),
             _ => Some(Lack::DebugInfo),
         }
     }
