@@ -1,5 +1,6 @@
 //! What was found: plain values.
 
+use crate::clock::ClockEvent;
 use serde::Serialize;
 
 /// What is worth fixing in a program, and where its stalls are.
@@ -47,6 +48,8 @@ pub struct Findings {
     pub stacks: Vec<Stack>,
     /// Samples of a run at the program's own speed, by the clock; `None` when there was none.
     pub clock_samples: Option<u64>,
+    /// What they were taken by; `None` when there was none.
+    pub clock_event: Option<ClockEvent>,
     /// What else is to be known.
     pub notes: Vec<String>,
 }

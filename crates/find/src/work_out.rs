@@ -85,6 +85,7 @@ pub fn work_out(
     let lost = clock.map_or(0, |clock| clock.lost);
     let mut findings = work.findings(&bench, gains);
     findings.contexts = contexts::stalls(recorded, debug, options.latency, all_cycles);
+    findings.clock_event = clock.filter(|_| findings.clock_samples.is_some()).map(|clock| clock.event);
     findings.notes.extend((lost > 0).then(|| format!("{lost} samples by the clock were lost")));
     Ok(findings)
 }
@@ -203,6 +204,7 @@ impl Work<'_, '_> {
             functions,
             stacks: self.stacks(),
             clock_samples: (self.samples() > 0).then(|| self.samples()),
+            clock_event: None,
             notes: self.notes(all_cycles),
         }
     }

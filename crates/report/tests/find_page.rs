@@ -148,6 +148,7 @@ fn findings() -> Findings {
             Stack { frames: vec!["code".to_owned(), HOSTILE.to_owned()], cycles: 100 },
         ],
         clock_samples: None,
+        clock_event: None,
         notes: vec![HOSTILE.to_owned()],
     }
 }

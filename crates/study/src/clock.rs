@@ -1,11 +1,12 @@
-//! Where a program is while it runs at its own speed: samples by the clock of its tasks, which needs no counters.
+//! Where a program is while it runs at its own speed: samples by the processor's cycles, or by the clock of its tasks, which
+//! needs no counters.
 
 use crate::error::{Doing, Result};
 use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use perf_event::data::Record;
-use perf_event::events::Software;
+use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, SampleFlag, Sampler};
 use rustix::process::Pid;
 use std::cell::RefCell;
@@ -21,9 +22,21 @@ const SAMPLES_PER_SECOND: u64 = 2000;
 /// Bytes of samples that the kernel holds for each processor until they are read, which is done many times a second.
 const BUFFER_BYTES: usize = 1 << 18;
 
+/// What samples are taken by.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SampledEvent {
+    /// The cycles that the processor counts.
+    Cycles,
+    /// The time that tasks have a processor, which needs no counters.
+    #[default]
+    TaskClock,
+}
+
 /// How often a program was seen where.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClockSamples {
+    /// By what it was sampled.
+    pub event: SampledEvent,
     /// By file and offset in it.
     pub places: BTreeMap<(PathBuf, u64), u64>,
     /// In code of no file.
@@ -45,8 +58,9 @@ impl ClockSamples {
 /// When it cannot be started, or the kernel gives no samples.
 pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
     let waiting = Waiting::start(run, Streams::Captured, interrupts)?;
-    let samplers = samplers(waiting.pid()).doing("sampling the program by the clock")?;
-    let reading = RefCell::new(Reading { samplers, ..Reading::default() });
+    let (samplers, event) = best_samplers(waiting.pid()).doing("sampling the program by the clock")?;
+    let samples = ClockSamples { event, ..ClockSamples::default() };
+    let reading = RefCell::new(Reading { samplers, samples, ..Reading::default() });
     waiting.run_until(&|| {
         reading.borrow_mut().read();
         false
@@ -56,11 +70,19 @@ pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
     Ok(reading.samples)
 }
 
+/// Samplers by the processor's cycles where it counts them, else by the tasks' clock.
+fn best_samplers(child: Pid) -> io::Result<(Vec<Sampler>, SampledEvent)> {
+    if let Ok(samplers) = samplers(child, Hardware::CPU_CYCLES) {
+        return Ok((samplers, SampledEvent::Cycles));
+    }
+    Ok((samplers(child, Software::TASK_CLOCK)?, SampledEvent::TaskClock))
+}
+
 /// A sampler for each processor: one alone cannot follow a task and what it starts.
-fn samplers(child: Pid) -> io::Result<Vec<Sampler>> {
+fn samplers(child: Pid, event: impl Event + Clone) -> io::Result<Vec<Sampler>> {
     let processors = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let each = processors_in(processors.trim()).into_iter().map(|processor| {
-        let mut builder = Builder::new(Software::TASK_CLOCK);
+        let mut builder = Builder::new(event.clone());
         builder
             .observe_pid(child.as_raw_nonzero().get())
             .one_cpu(processor)

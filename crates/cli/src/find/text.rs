@@ -3,7 +3,7 @@
 use super::allocations::allocations_text;
 use super::contexts::contexts_text;
 use crate::figures::{grouped, percent};
-use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_find::{ClockEvent, Finding, Findings, OwnerStalls};
 use lineup_report::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};
@@ -204,8 +204,9 @@ fn clock_text(out: &mut String, findings: &Findings) {
     differing.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     let _ = writeln!(
         out,
-        "\nclock: {} samples at its own speed; the model, with a cycle for each instruction, explains {}",
+        "\nclock: {} samples{} at its own speed; the model, with a cycle for each instruction, explains {}",
         whole(samples),
+        if findings.clock_event == Some(ClockEvent::Cycles) { " of the processor's cycles" } else { "" },
         if differing.is_empty() { "all that takes time".to_owned() } else { "all but these:".to_owned() }
     );
     for (_, function, clock) in differing.iter().take(DIFFERING) {

@@ -7,8 +7,8 @@ use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
 use lineup_find::{
-    AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
-    OwnerStalls,
+    AllocationStalls, ClockEvent, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember,
+    MemberMap, OwnerStalls,
 };
 use maud::{Markup, html};
 
@@ -312,7 +312,9 @@ fn functions(findings: &Findings) -> Markup {
         @if let Some(samples) = findings.clock_samples {
             p.muted {
                 "Of cycles: the model's share, with a cycle for each instruction. Of time: the clock's share of "
-                (whole(samples)) " samples, with its 95 % interval; bold where the model's share lies outside."
+                (whole(samples)) " samples"
+                @if findings.clock_event == Some(ClockEvent::Cycles) { " of the processor's cycles" }
+                ", with its 95 % interval; bold where the model's share lies outside."
             }
         }
         (scroll("Functions", &table))
