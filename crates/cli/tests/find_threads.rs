@@ -119,13 +119,13 @@ fn members_that_threads_fight_over_are_the_first_finding_with_the_study_that_par
     assert!(next.starts_with("lineup study --allow-growth --region count_"), "{next}");
     assert!(next.contains("count_first") && next.contains("count_second"), "{next}");
     assert_parted(&found);
-    // The type has the waits, half of them each member.
+    // The type has the waits, each member its part: windows that lie beside none of the other thread tell of none.
     let owner = found["owners"].as_array().expect("owners").iter().find(|owner| owner["name"] == "counters");
     let owner = owner.expect("the type that threads wait for");
     let waits = |of: &Value| of["thread_waits"]["of_line_alone"].as_f64().expect("waits");
     assert!(waits(owner) > 100_000.0, "{owner}");
     for member in owner["members"].as_array().expect("members") {
-        assert!((waits(member) / waits(owner) - 0.5).abs() < 0.1, "{owner}");
+        assert!((waits(member) / waits(owner) - 0.5).abs() < 0.3, "{owner}");
     }
     assert!(said.contains("with what each thread uses on lines of its own"), "{said}");
     assert!(said.contains("→ lineup study --allow-growth --region count_"), "{said}");

@@ -241,11 +241,22 @@ pub mod window {
     /// Lines of the first level that are told at the beginning of a window; more are not.
     pub const MOST_LINES: usize = 4096;
 
-    /// Whether a stretch is a window, by its number, when every second window was dropped so many times: first those with
-    /// even numbers, then of the rest those with odd ones, and so on, so that the first of all, which is the program's
-    /// beginning, is not always one.
+    /// Whether a stretch is a window, by its number, when every second window was dropped so many times: of each two that are
+    /// next to each other one. Which of them follows no period: threads that run at one pace have the even numbers and the odd
+    /// ones, and windows of all of them must be kept. The first of all, which is the program's beginning, is not always one.
     pub fn is_chosen(stretch: u64, halvings: u64) -> bool {
-        (0..halvings.min(63)).all(|bit| (stretch >> bit & 1 == 1) == (bit % 2 == 0))
+        (0..halvings.min(63)).all(|bit| (stretch >> bit & 1 == 1) == keeps_later(stretch >> bit >> 1, bit))
+    }
+
+    /// Whether of the two windows of a pair the later one is kept.
+    fn keeps_later(pair: u64, halving: u64) -> bool {
+        if halving == 0 {
+            // The sequence of Thue and Morse: two threads that take turns have as many windows, next to each other's.
+            return pair.count_ones().is_multiple_of(2);
+        }
+        // The multiplier is 2^64 divided by the golden ratio, an odd number without a pattern in its bits.
+        let mixed = (pair ^ halving << 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1
     }
 }
 
@@ -498,6 +509,31 @@ const _: () = assert!(word::FIRST_CHUNK + chunk::COUNT * chunk::WORDS <= word::F
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_are_spread_over_the_run_and_over_threads_that_take_turns() {
+        for halvings in 0..8 {
+            let chosen: Vec<u64> = (0..4096).filter(|one| window::is_chosen(*one, halvings)).collect();
+            let groups: Vec<u64> = chosen.iter().map(|one| one >> halvings).collect();
+            assert_eq!(
+                groups,
+                (0..4096 >> halvings).collect::<Vec<u64>>(),
+                "one of each group of neighbours"
+            );
+            assert!(chosen.iter().all(|one| halvings == 0 || window::is_chosen(*one, halvings - 1)));
+            // Two threads have the even stretches and the odd ones, three every third.
+            for threads in 2..=3_u64 {
+                let of_each =
+                    (0..threads).map(|own| chosen.iter().filter(|one| *one % threads == own).count());
+                let least = chosen.len() as u64 / threads / 2;
+                assert!(
+                    of_each.clone().all(|own| own as u64 >= least),
+                    "{halvings}: {:?}",
+                    of_each.collect::<Vec<_>>()
+                );
+            }
+        }
+    }
 
     #[test]
     fn a_refusal_says_why() {
