@@ -117,9 +117,9 @@ impl Blocks {
             self.mappings = maps::read();
             find(&self.mappings)
         })?;
-        let end = mapping.range.end.min(pc + MOST_CODE_BYTES);
+        let (end, is_fixed_code) = maps::code_from(&self.mappings, &mapping, pc + MOST_CODE_BYTES);
         let length = (end - pc) as usize;
-        if !mapping.is_fixed_code {
+        if !is_fixed_code {
             let mut bytes = vec![0; length];
             let read = if holdings::hold(pc) { 0 } else { system::read_memory(pc, &mut bytes) };
             bytes.truncate(read);

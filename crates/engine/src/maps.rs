@@ -45,6 +45,19 @@ fn mapping(line: &str) -> Option<Mapping> {
     })
 }
 
+/// How far code goes on from a mapping, up to `most`, and whether nothing writes to any of it: a program may have mapped
+/// other memory in the middle of its code, and an instruction may begin before that and end in it.
+pub(crate) fn code_from(mappings: &[Mapping], first: &Mapping, most: u64) -> (u64, bool) {
+    let (mut end, mut is_fixed) = (first.range.end, first.is_fixed_code);
+    while end < most
+        && let Some(next) = mappings.iter().find(|next| next.range.start == end && next.is_code)
+    {
+        is_fixed &= next.is_fixed_code;
+        end = next.range.end;
+    }
+    (end.min(most), is_fixed)
+}
+
 /// Free addresses for `bytes` that a jump from anywhere in `range` reaches.
 pub(crate) fn room_near(mappings: &[Mapping], range: &Range<u64>, bytes: u64) -> Option<u64> {
     // A jump goes 2^31 bytes; some are kept for what it jumps from.
@@ -96,6 +109,21 @@ mod tests {
         assert!(!fixed("1000-2000 rwxp 00001000 08:01 11    /bin/true"));
         assert!(!fixed("1000-2000 r-xp 00000000 00:00 0"));
         assert!(!fixed("1000-2000 r-xp 00000000 00:01 9 /memfd:jit (deleted)"));
+    }
+
+    #[test]
+    fn code_goes_on_in_the_next_mapping_of_code() {
+        let lines = [
+            "1000-2000 r-xp 00001000 08:01 11    /bin/true",
+            "2000-3000 r-xp 00000000 00:00 0",
+            "3000-4000 rw-p 00000000 00:00 0",
+            "5000-6000 r-xp 00001000 08:01 11    /bin/true",
+        ];
+        let all: Vec<Mapping> = lines.iter().filter_map(|line| mapping(line)).collect();
+        assert_eq!(code_from(&all, &all[0], 0x1800), (0x1800, true));
+        assert_eq!(code_from(&all, &all[0], 0x2100), (0x2100, false));
+        assert_eq!(code_from(&all, &all[0], 0x3100), (0x3000, false), "data is no code");
+        assert_eq!(code_from(&all, &all[3], 0x6100), (0x6000, true));
     }
 
     fn at(start: u64, end: u64) -> Mapping {

@@ -79,6 +79,37 @@ fn a_program_is_counted_to_its_end_when_it_writes_code() {
     assert_eq!(written(&native), written(&emulated));
 }
 
+/// The second page of a function is replaced by a copy, in other memory: an instruction begins before it and ends in it.
+const REPLACES_CODE: &str = r#"
+    #define _GNU_SOURCE
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mman.h>
+    long across(void);
+    __asm__(".p2align 12\n.globl across\n.type across, @function\nacross: .fill 4090, 1, 0x90\n"
+            "movabs $0x1122334455667788, %rax\nret\n.size across, . - across\n.p2align 12\n");
+    __attribute__((noinline)) long work(int n) { return across() + n; }
+    int main(void) {
+        char *second = (char *)&across + 4096;
+        void *copy = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(copy, second, 4096);
+        mprotect(copy, 4096, PROT_READ | PROT_EXEC);
+        if (mremap(copy, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, second) != second) return 1;
+        long sum = 0;
+        for (int n = 0; n < 20; n++) sum += work(n);
+        printf("sum %lx\n", sum);
+        return 0;
+    }
+"#;
+
+#[test]
+fn an_instruction_that_ends_in_other_memory_than_it_begins_is_recorded() {
+    let program = c(X86_64, REPLACES_CODE, &[]);
+    assert_engines_agree(&program, &["--region", "work"]);
+    let (native, emulated) = assert_same_counts(&program);
+    assert_eq!(native.value("sum"), emulated.value("sum"));
+}
+
 #[test]
 fn handlers_interrupt_code_that_was_written() {
     for what in [&["--region", "work"][..], &["--whole-program"]] {
