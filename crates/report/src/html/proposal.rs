@@ -1,7 +1,7 @@
 //! Proposals, refusals, the patch.
 
 use super::lines::{name, scroll, sentence};
-use crate::figure::{UNKNOWN, mean, mean_or_unknown, share, whole};
+use crate::figure::{UNKNOWN, mean, mean_or_unknown, whole};
 use crate::study::{
     ConstraintNote, Gain, Patch, Proposal, Refusal, SizeChange, StudyReport, Worth, region_letter,
 };
@@ -50,11 +50,10 @@ fn proposal(report: &StudyReport, one: &Proposal) -> Markup {
 fn worth(worth: &[Worth]) -> Markup {
     html! {
         p {
-            "Fewer lines per call: "
+            "Per call: "
             @for (index, one) in worth.iter().enumerate() {
                 @if index > 0 { ", " }
-                span.letter { (region_letter(one.region)) } " " (mean(one.lines_saved))
-                @if let (Some(lines), Some(part)) = (one.of_lines, one.share) { " of " (mean(lines)) " (" (share(part)) ")" }
+                span.letter { (region_letter(one.region)) } " " (one.lines())
             }
             "."
         }

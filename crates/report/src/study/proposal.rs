@@ -110,6 +110,16 @@ pub struct Worth {
 }
 
 impl Worth {
+    /// How many lines less a call needs, or more, beside what it needs in all.
+    pub(crate) fn lines(&self) -> String {
+        let of = match (self.of_lines, self.share) {
+            (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part.abs())),
+            _ => String::new(),
+        };
+        let what = if self.lines_saved < 0.0 { "more" } else { "fewer" };
+        format!("{} {what} lines{of}", mean(self.lines_saved.abs()))
+    }
+
     /// How much that is beside all that runs, as a part of a sentence.
     pub(crate) fn scale(&self) -> String {
         let stalls = match &self.stalls {
@@ -177,4 +187,23 @@ pub struct Patch {
     pub file: String,
     /// A unified diff that `git apply` takes in the source folder.
     pub text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_more_lines_says_so() {
+        let worth = |lines_saved: f64| Worth {
+            region: 0,
+            lines_saved,
+            of_lines: Some(12.0),
+            share: Some(lines_saved / 12.0),
+            stalls: None,
+            calls_per_second: None,
+        };
+        assert_eq!(worth(3.0).lines(), "3 fewer lines of 12 (25.0 %)");
+        assert_eq!(worth(-6.0).lines(), "6 more lines of 12 (50.0 %)");
+    }
 }

@@ -229,17 +229,13 @@ fn extent(patch: &Patch) -> String {
 /// What a proposal saves where it saves most, and the type's size; its summary when no figure is known.
 fn in_short(report: &StudyReport, proposal: &Proposal) -> String {
     let Some(best) = proposal.worth.first() else { return shortened(&proposal.summary, 80) };
-    let of = match (best.of_lines, best.share) {
-        (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part)),
-        _ => String::new(),
-    };
     let size = proposal.sizes.iter().find(|size| report.shows_model(&size.data_model));
     let size = size.filter(|size| size.before_bytes != size.after_bytes);
     let size = size.map_or_else(String::new, |size| {
         format!("; {} → {} bytes", whole(size.before_bytes), whole(size.after_bytes))
     });
     let region = region_letter(best.region);
-    format!("{} fewer lines{of} per call of {region}, predicted{size}", mean(best.lines_saved))
+    format!("{} per call of {region}, predicted{size}", best.lines())
 }
 
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {

@@ -387,11 +387,7 @@ impl Writer {
     fn worth(&mut self, report: &StudyReport, worth: &[Worth]) {
         for one in worth {
             let region = self.name(report.region_name(one.region));
-            let of = match (one.of_lines, one.share) {
-                (Some(lines), Some(part)) => format!(" of {} ({})", mean(lines), share(part)),
-                _ => String::new(),
-            };
-            self.line(&format!("  {region}: {} fewer lines{of} per call", mean(one.lines_saved)));
+            self.line(&format!("  {region}: {} per call", one.lines()));
             self.line(&format!("    {}", one.scale()));
         }
     }
