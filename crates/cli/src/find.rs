@@ -20,10 +20,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lineup_cache::CacheSpec;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::{Clock, ClockEvent, Findings, Recorded};
+use lineup_find::{Clock, Findings, Recorded};
 use lineup_recording::{Mode, ProgramExit, Reader};
 use lineup_report::find::find_page;
-use lineup_study::clock::SampledEvent;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
@@ -217,11 +216,7 @@ fn clock(
     let lost = samples.lost;
     let path = |file: PathBuf| file.to_string_lossy().into_owned();
     let places = samples.places.into_iter().map(|((file, offset), count)| (path(file), offset, count));
-    let event = match samples.event {
-        SampledEvent::Cycles => ClockEvent::Cycles,
-        SampledEvent::TaskClock => ClockEvent::TaskClock,
-    };
-    Ok(Ok(Clock { event, places: places.collect(), outside: samples.outside, lost }))
+    Ok(Ok(Clock { event: samples.event, places: places.collect(), outside: samples.outside, lost }))
 }
 
 fn request(wanted: Wanted) -> Result<RecordRequest> {

@@ -4,21 +4,10 @@ use crate::attribution::FunctionCounts;
 use crate::findings::ClockShare;
 use lineup_debuginfo::DebugInfo;
 use lineup_model::image::LoadedImage;
-use serde::Serialize;
+use lineup_model::sampling::ClockEvent;
 
 /// What 95 % of a normal distribution lie within, in standard deviations.
 const WITHIN: f64 = 1.959_964;
-
-/// What samples were taken by.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockEvent {
-    /// The cycles that a processor counts.
-    Cycles,
-    /// The time that tasks have a processor, which needs no counters.
-    #[default]
-    TaskClock,
-}
 
 /// Where a run at the program's own speed was seen, by the clock.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -1,7 +1,7 @@
 //! What was found: plain values.
 
-use crate::clock::ClockEvent;
-use serde::Serialize;
+use lineup_model::sampling::ClockEvent;
+use serde::{Serialize, Serializer};
 
 /// What is worth fixing in a program, and where its stalls are.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -49,9 +49,14 @@ pub struct Findings {
     /// Samples of a run at the program's own speed, by the clock; `None` when there was none.
     pub clock_samples: Option<u64>,
     /// What they were taken by; `None` when there was none.
+    #[serde(serialize_with = "by_name")]
     pub clock_event: Option<ClockEvent>,
     /// What else is to be known.
     pub notes: Vec<String>,
+}
+
+fn by_name<S: Serializer>(event: &Option<ClockEvent>, serializer: S) -> Result<S::Ok, S::Error> {
+    event.map(ClockEvent::name).serialize(serializer)
 }
 
 /// Modelled stalls, in cycles.

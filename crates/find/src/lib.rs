@@ -35,7 +35,7 @@ mod usage;
 mod watched;
 mod work_out;
 
-pub use clock::{Clock, ClockEvent};
+pub use clock::Clock;
 pub use error::FindError;
 pub use findings::{
     AllocationStalls, BetweenThreads, ClassShare, ClockShare, ContextStalls, Coverage, Evidence, Finding,

@@ -23,6 +23,7 @@ pub mod machine;
 pub mod process;
 pub mod program;
 pub mod region;
+pub mod sampling;
 pub mod spelling;
 pub mod types;
 pub mod usage;

@@ -5,6 +5,7 @@ use crate::error::{Doing, Result};
 use crate::interrupt::Interrupts;
 use crate::process::{Streams, Waiting};
 use crate::run::Run;
+use lineup_model::sampling::ClockEvent;
 use perf_event::data::Record;
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, SampleFlag, Sampler};
@@ -22,21 +23,11 @@ const SAMPLES_PER_SECOND: u64 = 2000;
 /// Bytes of samples that the kernel holds for each processor until they are read, which is done many times a second.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// What samples are taken by.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum SampledEvent {
-    /// The cycles that the processor counts.
-    Cycles,
-    /// The time that tasks have a processor, which needs no counters.
-    #[default]
-    TaskClock,
-}
-
 /// How often a program was seen where.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ClockSamples {
     /// By what it was sampled.
-    pub event: SampledEvent,
+    pub event: ClockEvent,
     /// By file and offset in it.
     pub places: BTreeMap<(PathBuf, u64), u64>,
     /// In code of no file.
@@ -71,11 +62,11 @@ pub fn sample(run: &Run, interrupts: &Interrupts) -> Result<ClockSamples> {
 }
 
 /// Samplers by the processor's cycles where it counts them, else by the tasks' clock.
-fn best_samplers(child: Pid) -> io::Result<(Vec<Sampler>, SampledEvent)> {
+fn best_samplers(child: Pid) -> io::Result<(Vec<Sampler>, ClockEvent)> {
     if let Ok(samplers) = samplers(child, Hardware::CPU_CYCLES) {
-        return Ok((samplers, SampledEvent::Cycles));
+        return Ok((samplers, ClockEvent::Cycles));
     }
-    Ok((samplers(child, Software::TASK_CLOCK)?, SampledEvent::TaskClock))
+    Ok((samplers(child, Software::TASK_CLOCK)?, ClockEvent::TaskClock))
 }
 
 /// A sampler for each processor: one alone cannot follow a task and what it starts.

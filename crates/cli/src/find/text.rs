@@ -3,7 +3,8 @@
 use super::allocations::allocations_text;
 use super::contexts::contexts_text;
 use crate::figures::{grouped, percent};
-use lineup_find::{ClockEvent, Finding, Findings, OwnerStalls};
+use lineup_find::{Finding, Findings, OwnerStalls};
+use lineup_model::sampling::ClockEvent;
 use lineup_report::figure::whole;
 use lineup_report::find::words;
 use lineup_report::text::{Align, Table, TextStyle};

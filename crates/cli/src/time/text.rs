@@ -17,7 +17,6 @@ pub(super) fn text(report: &Report, style: TextStyle) -> String {
     let columns = figures.map(|name| (name, Align::Right));
     let mut table = Table::new([("function", Align::Left)].into_iter().chain(columns));
     for region in &report.regions {
-        let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), duration);
         table.row([
             region.name.clone(),
             grouped(region.calls as f64, 0),
@@ -84,7 +83,6 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
     let drawn = || report.regions.iter().filter_map(|region| Some((region, region.interventions.as_ref()?)));
     for (region, drawn) in drawn() {
         for arm in &drawn.arms {
-            let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), duration);
             table.row([
                 region.name.clone(),
                 arm.arm.to_owned(),
@@ -123,6 +121,11 @@ fn arms(report: &Report, plan: &Plan, style: TextStyle) -> String {
         plan.seed
     );
     out
+}
+
+/// A time in a table.
+fn time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), duration)
 }
 
 fn raised(arm: &ArmTimes) -> String {

@@ -162,7 +162,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn access(&mut self, system: &System, site: &DataSite, address: u64, info: u32) -> bool {
         let what = self.descriptions.of(info);
-        if !system.models() && !self.keeps && !self.awaits_push {
+        if !self.processor.models() && !self.keeps && !self.awaits_push {
             return what.is_store;
         }
         let (size_bytes, is_store) = (what.size_bytes(), what.is_store);
@@ -171,9 +171,7 @@ impl Cpu {
             .directory
             .as_ref()
             .is_some_and(|directory| directory.access(self.index, modelled, is_store));
-        if system.models() {
-            self.processor.data(modelled, u64::from(size_bytes), is_foreign);
-        }
+        self.processor.data(modelled, u64::from(size_bytes), is_foreign);
         if let Some(stream) = &mut self.stream {
             stream.data(modelled, size_bytes);
             if stream.encoder.packed_bytes() >= BLOCK_BYTES / 2 {

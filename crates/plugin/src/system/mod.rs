@@ -196,12 +196,6 @@ impl System {
         self.machine.description().return_address == ReturnAddress::OnStack
     }
 
-    /// True when caches are modelled.
-    #[inline]
-    pub(crate) fn models(&self) -> bool {
-        !self.caches.is_empty()
-    }
-
     /// True in the first call only.
     pub(crate) fn begin_once(&self) -> bool {
         !self.begun.swap(true, Ordering::AcqRel)

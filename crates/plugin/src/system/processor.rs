@@ -75,9 +75,18 @@ impl Processor {
         }
     }
 
+    /// True when caches are modelled.
+    #[inline]
+    pub(crate) fn models(&self) -> bool {
+        self.models
+    }
+
     /// Loads or stores. `is_foreign` says that another CPU had the line.
     #[inline]
     pub(crate) fn data(&mut self, address: u64, size_bytes: u64, is_foreign: bool) {
+        if !self.models {
+            return;
+        }
         let missed = self.caches.data(address, size_bytes);
         if is_foreign {
             self.totals.shared_misses += 1;

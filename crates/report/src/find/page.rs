@@ -7,9 +7,10 @@ use crate::html::{Section, legend, letters, name, one_map, page, scroll};
 use crate::study::{LineMap, MemberUse, ObjectLines, Owner, OwnerKind, RegionUse};
 use crate::visible::shortened;
 use lineup_find::{
-    AllocationStalls, ClockEvent, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember,
-    MemberMap, OwnerStalls,
+    AllocationStalls, ContextStalls, Finding, Findings, FunctionStalls, Kind, LaidMember, MemberMap,
+    OwnerStalls,
 };
+use lineup_model::sampling::ClockEvent;
 use maud::{Markup, html};
 
 /// Longest sentence on a page: names of any length may be part of it.

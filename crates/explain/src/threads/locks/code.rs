@@ -183,8 +183,12 @@ const SLEEPING: &[(&str, SleepingCode)] = &[
 
 /// What a function of a kernel does with locks that tasks sleep for.
 pub(super) fn sleeping_code(function: &str) -> Option<SleepingCode> {
-    let name = function.trim_start_matches('_');
-    let known = SLEEPING.iter().find(|(beginning, _)| name.starts_with(beginning));
+    of_beginning(SLEEPING, function.trim_start_matches('_'))
+}
+
+/// What stands with the first beginning of a name.
+fn of_beginning<T: Copy>(beginnings: &[(&str, T)], name: &str) -> Option<T> {
+    let known = beginnings.iter().find(|(beginning, _)| name.starts_with(beginning));
     known.map(|(_, code)| *code)
 }
 
@@ -231,8 +235,7 @@ fn rust_code_of(function: &str) -> Code {
 /// What a function does with locks.
 pub(super) fn code_of(function: &str) -> Code {
     let name = function.trim_start_matches('_').trim_start_matches("GI_").trim_start_matches('_');
-    let known = BEGINNINGS.iter().find(|(beginning, _)| name.starts_with(beginning));
-    known.map_or(Code::Other, |(_, code)| *code)
+    of_beginning(BEGINNINGS, name).unwrap_or(Code::Other)
 }
 
 #[cfg(test)]
