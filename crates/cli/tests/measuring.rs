@@ -91,6 +91,7 @@ fn tables_for_mails_fit_72_columns() {
         let text = String::from_utf8(output.stdout).expect("text");
         let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert!(rows.len() > 4, "{text}");
+        assert!(!text.contains("verdict") || text.contains("of this one link"), "{text}");
         for row in rows {
             assert!(row.chars().count() <= 72, "{row}");
         }
@@ -109,6 +110,9 @@ fn compare_gives_verdicts_and_fails_only_past_the_bound() {
     assert_eq!(result["schema"], "lineup.compare/1");
     let contrast = &metric(&result, "cost")["contrasts"][0];
     assert_eq!(contrast["verdict"], "changed");
+    assert_eq!(result["links"], 1);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("of this one link"), "{said}");
     assert!((contrast["estimate"]["judged"]["ratio"].as_f64().expect("a ratio") - 1.05).abs() < 1e-12);
     assert_eq!(result["runs"].as_array().map(Vec::len), Some(8));
     assert_eq!(run("cost > +6%").status.code(), Some(0));

@@ -34,6 +34,7 @@ pub mod effects;
 pub mod error;
 pub mod footprint;
 mod from_explain;
+pub mod links;
 pub mod measure;
 pub mod metric;
 pub mod output;

@@ -4,6 +4,7 @@ use crate::conduct::Recorded;
 use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
 use crate::footprint::{self, FootprintChange, weighted_difference};
+use crate::links::OF_ONE_LINK;
 use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
@@ -137,13 +138,13 @@ impl Proof {
         let percent = 100.0 * (time.estimate.ratio - 1.0).abs();
         let small = if time.judgement.within_margin { ", smaller than the margin" } else { "" };
         match self.time_conclusion() {
-            Conclusion::LessTime => format!("{percent:.2} % less time{small}"),
-            Conclusion::MoreTime => format!("{percent:.2} % more time{small}"),
+            Conclusion::LessTime => format!("{percent:.2} % less time{small}, {OF_ONE_LINK}"),
+            Conclusion::MoreTime => format!("{percent:.2} % more time{small}, {OF_ONE_LINK}"),
             Conclusion::NoEndToEndChange => {
-                format!("no end-to-end gain (within {} %)", 100.0 * time.margin)
+                format!("no end-to-end gain (within {} %), {OF_ONE_LINK}", 100.0 * time.margin)
             }
             _ => format!(
-                "end-to-end time inconclusive (a change of {:.1} % would have been seen)",
+                "end-to-end time inconclusive (a change of {:.1} % would have been seen), {OF_ONE_LINK}",
                 100.0 * time.judgement.smallest_detectable
             ),
         }

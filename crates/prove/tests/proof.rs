@@ -56,7 +56,10 @@ fn patient() -> ProofPlan {
 fn fewer_lines_without_an_end_to_end_gain_is_said_so() {
     let proof = Simulated::new(0.0, same).prove(&patient(), (3, 2)).unwrap();
     assert_eq!(proof.value().time_conclusion(), Conclusion::NoEndToEndChange);
-    assert_eq!(proof.value().conclusion(), "fewer lines (−1.00 per call), no end-to-end gain (within 1 %)");
+    assert_eq!(
+        proof.value().conclusion(),
+        "fewer lines (−1.00 per call), no end-to-end gain (within 1 %), of this one link"
+    );
 }
 
 #[test]
@@ -74,7 +77,8 @@ fn a_loss_is_called_a_loss_even_with_fewer_lines() {
     let proof = Simulated::new(0.03, same).prove(&patient(), (3, 2)).unwrap();
     assert_eq!(proof.value().time_conclusion(), Conclusion::MoreTime);
     let ratio = proof.value().time.as_ref().unwrap().estimate.ratio;
-    let expected = format!("fewer lines (−1.00 per call), {:.2} % more time", 100.0 * (ratio - 1.0));
+    let expected =
+        format!("fewer lines (−1.00 per call), {:.2} % more time, of this one link", 100.0 * (ratio - 1.0));
     assert_eq!(proof.value().conclusion(), expected);
 }
 

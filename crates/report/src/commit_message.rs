@@ -3,6 +3,7 @@
 use crate::study::{LineKind, ProposalStatus, StudyReport, TimeReport};
 use lineup_advise::constraint::Constraint;
 use lineup_advise::proposal::PART;
+use lineup_prove::links::OF_ONE_LINK;
 use std::fmt::Write;
 
 /// The message that stands above the patch of a study. It ends with the line `---`, as mailed patches have it.
@@ -99,7 +100,7 @@ fn changes(report: &StudyReport) -> [Vec<String>; 2] {
         if is_worse || time.ratio_high < 1.0 {
             let TimeReport { ratio, ratio_low, ratio_high, level, .. } = time;
             lists[usize::from(is_worse)].push(format!(
-                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %\n",
+                "    {what}: {ratio:.3} of what it was, {ratio_low:.3} to {ratio_high:.3} at {:.0} %, {OF_ONE_LINK}\n",
                 100.0 * level
             ));
         }
@@ -156,6 +157,7 @@ mod tests {
                 margin: 0.01,
                 verdict: TimeVerdict::Inconclusive,
                 smallest_detectable: 0.1,
+                links: 1,
             };
             let mut report = StudyReport::new("demo");
             report.proof = Some(ProofReport {
@@ -171,7 +173,7 @@ mod tests {
             commit_message(&report)
         };
         let better = message(0.6, 0.8);
-        let line = "Better:\n    time of the whole program: 0.700 of what it was, 0.600 to 0.800 at 95 %\n";
+        let line = "Better:\n    time of the whole program: 0.700 of what it was, 0.600 to 0.800 at 95 %, of this one link\n";
         assert!(better.contains(line), "{better}");
         assert!(message(1.1, 1.2).contains("Worse:\n    time of the whole program"));
         assert!(!message(0.9, 1.1).contains("time of the whole program"));

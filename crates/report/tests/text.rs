@@ -41,14 +41,14 @@ fn the_first_screen_of_a_terminal_tells_verdict_change_patch_and_what_to_type() 
     Study of clockevents
 
     Verdict
-    fewer lines (−64.00 per call), 2.84 % less time
+    fewer lines (−64.00 per call), 2.84 % less time, of this one link
     Effects compared and equal: standard output, exit status; not compared: bytes
     written to standard error (all of it), different between two runs of the same
     program.
     Output and exit status equal in all 92 runs.
     Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks:
-    changed (margin 1.0 %; a change of 0.6 % would have been seen).
-    Time of calls: A −9.99 % [−10.02 %, −9.96 %] changed.
+    changed, of this one link (margin 1.0 %; 0.6 % would have been seen).
+    Time of calls, of this one link: A −9.99 % [−10.02 %, −9.96 %] changed.
 
     Data lines of 64 bytes per call
     ────────────────────────────────────────────────────────────────────────────────
@@ -120,11 +120,11 @@ fn a_pipe_gets_plain_columns() {
     Study of clockevents
 
     Verdict
-    fewer lines (−64.00 per call), 2.84 % less time
+    fewer lines (−64.00 per call), 2.84 % less time, of this one link
     Effects compared and equal: standard output, exit status; not compared: bytes written to standard error (all of it), different between two runs of the same program.
     Output and exit status equal in all 92 runs.
-    Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed (margin 1.0 %; a change of 0.6 % would have been seen).
-    Time of calls: A −9.99 % [−10.02 %, −9.96 %] changed.
+    Whole-process time −2.84 %, 95 % interval −3.29 % to −2.40 %, over 22 blocks: changed, of this one link (margin 1.0 %; 0.6 % would have been seen).
+    Time of calls, of this one link: A −9.99 % [−10.02 %, −9.96 %] changed.
 
     Data lines of 64 bytes per call
     region                                lines    change  modelled misses    calls/s
@@ -155,7 +155,7 @@ fn a_pipe_gets_plain_columns() {
     B   64 B data        3 / 5 / 5        3 / 5 / 5            0
     B   64 B code        2 / 4 / 4        2 / 4 / 4            0
 
-    Time of a call, callees included
+    Time of a call, callees included, of this one link
        calls in a run    before     after   change  interval             verdict
     A           2,000  2.501 µs  2.252 µs  −9.99 %  −10.02 % to −9.96 %  changed
 

@@ -10,6 +10,7 @@ use crate::progress::Stages;
 use crate::share::Share;
 use anyhow::{Context, Result, bail};
 use culprit::Culprit;
+use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
 use lineup_prove::metric::ELAPSED;
 use lineup_stats::verdict::{Verdict, judge};
 use lineup_study::interrupt::Interrupts;
@@ -123,7 +124,7 @@ fn check_ends(trials: &mut Trials<'_>, good: &str, bad: &str) -> Result<()> {
     let judged = judge(&estimate, 0.01);
     if judged.verdict != Verdict::Changed {
         bail!(
-            "the two ends do not differ: {} ({}); a change of {} would have been seen",
+            "the two ends do not differ: {} ({}, {OF_ONE_LINK}); a change of {} would have been seen",
             in_words(&estimate),
             judged.verdict,
             crate::figures::percent(judged.smallest_detectable)
@@ -177,7 +178,7 @@ fn to_text(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
     let figures = |commit: &str| {
         trials.state.get(commit).map(|verdict| format!(" ({})", verdict.because)).unwrap_or_default()
     };
-    Ok(match culprit {
+    let found = match culprit {
         Culprit::One(commit) => {
             format!("The change came with\n  {}{}\n", trials.scratch.title(commit)?, figures(commit))
         }
@@ -197,7 +198,8 @@ fn to_text(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
             titles(main)?,
             titles(side)?
         ),
-    })
+    };
+    Ok(format!("{found}{ONE_LINK_MEANS}\n"))
 }
 
 fn to_json(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
@@ -217,6 +219,7 @@ fn to_json(trials: &Trials<'_>, culprit: &Culprit) -> Result<String> {
         "schema": "lineup.bisect/1",
         "good": trials.good,
         "primary": trials.options.primary(),
+        "links": 1,
         "culprit": found,
         "verdicts": verdicts,
     });

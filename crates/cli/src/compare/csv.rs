@@ -5,7 +5,7 @@ use crate::measure::csv::field;
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated};
 
 const HEADER: &str = "metric,unit,variant,status,runs,mean,deviation,median,modes,estimate,kind,low,high,\
-     adjusted_p,verdict,smallest_detectable";
+     adjusted_p,verdict,smallest_detectable,links";
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = HEADER.to_owned() + "\n";
@@ -40,7 +40,7 @@ fn line(metric: &ComparedMetric, index: usize) -> String {
         field(&metric.name),
         field(metric.unit.symbol()),
         Report::letter(index),
-        contrast.map_or_else(|| ",,,,,,".to_owned(), against_first)
+        contrast.map_or_else(|| ",,,,,,,".to_owned(), against_first)
     )
 }
 
@@ -51,7 +51,7 @@ fn against_first(contrast: &Contrast) -> String {
     };
     let smallest = contrast.smallest_detectable.map(|effect| effect.to_string()).unwrap_or_default();
     format!(
-        "{estimate},{kind},{},{},{},{},{smallest}",
+        "{estimate},{kind},{},{},{},{},{smallest},1",
         interval.low,
         interval.high,
         contrast.adjusted_p,

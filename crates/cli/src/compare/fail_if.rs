@@ -1,6 +1,7 @@
 //! `--fail-if 'time > +1%'`: a bound for continuous integration.
 
 use lineup_prove::compare::{Comparison, Estimated};
+use lineup_prove::links::OF_ONE_LINK;
 use lineup_prove::metric::ELAPSED;
 use lineup_stats::interval::Interval;
 use std::str::FromStr;
@@ -59,7 +60,7 @@ impl Bound {
             };
             if self.is_past(&judged.interval) {
                 sentences.push(format!(
-                    "the {} variant fails {:?}: {} changed by {} to {}",
+                    "the {} variant fails {:?}: {} changed by {} to {}, {OF_ONE_LINK}",
                     contrast.variant,
                     self.text,
                     self.metric,

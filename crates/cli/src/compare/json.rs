@@ -19,6 +19,7 @@ pub(super) fn render(report: &Report) -> Result<String> {
         "margin": plan.margin,
         "primary": plan.primary,
         "seed": plan.seed.0,
+        "links": 1,
         "failed_runs": report.comparison.failed_runs,
         "false_alarms": report.false_alarms.map(|alarms| json!({
             "replays": alarms.replays,

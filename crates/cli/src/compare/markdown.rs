@@ -3,6 +3,7 @@
 use super::Report;
 use crate::figures::{change, compact, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated};
+use lineup_prove::links::OF_ONE_LINK;
 use std::fmt::Write;
 
 pub(super) fn render(report: &Report) -> String {
@@ -12,7 +13,7 @@ pub(super) fn render(report: &Report) -> String {
     }
     let _ = writeln!(
         out,
-        "\n{} blocks, {} intervals, margin {}:\n",
+        "\n{} blocks, {} intervals, margin {}, {OF_ONE_LINK}:\n",
         report.comparison.blocks,
         percent(report.plan.stop.level),
         percent(report.plan.margin)

@@ -3,6 +3,7 @@
 use super::Report;
 use crate::figures::{change, duration, grouped, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
+use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
 use lineup_prove::metric::Unit;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::verdict::Verdict;
@@ -157,6 +158,7 @@ pub(super) fn verdict(contrast: &Contrast, margin: f64) -> String {
         (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin)),
         (Verdict::Inconclusive, _) => "inconclusive".into(),
     };
+    let words = format!("{words}, {OF_ONE_LINK}");
     match contrast.smallest_detectable {
         Some(effect) if effect > 0.0 => {
             format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, percent(effect))
@@ -175,6 +177,7 @@ pub(super) fn figure(value: f64, unit: &Unit) -> String {
 }
 
 fn tail(out: &mut String, report: &Report) {
+    let _ = writeln!(out, "  {ONE_LINK_MEANS}");
     for (index, failed) in report.comparison.failed_runs.iter().enumerate().filter(|(_, failed)| **failed > 0)
     {
         let _ =

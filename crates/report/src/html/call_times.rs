@@ -4,6 +4,7 @@ use super::lines::{name, scroll};
 use crate::chart::{Curve, curves};
 use crate::figure::{change, factor, share, short_time_ns, whole};
 use crate::study::{CallTime, RegionReport, StudyReport, region_letter};
+use lineup_prove::links::ONE_LINK_MEANS;
 use maud::{Markup, html};
 
 pub(super) fn call_times(report: &StudyReport) -> Markup {
@@ -43,7 +44,7 @@ pub(super) fn call_times(report: &StudyReport) -> Markup {
     };
     html! {
         h3 { "Time of calls" }
-        p.muted { "Mean time of a call, callees included: entry and exit are stamped in runs of their own, in mirrored blocks." }
+        p.muted { "Mean time of a call, callees included: entry and exit are stamped in runs of their own, in mirrored blocks. " (ONE_LINK_MEANS) }
         (scroll("Time of calls, by region", &table))
     }
 }
@@ -63,7 +64,7 @@ pub(super) fn contention(report: &StudyReport) -> Markup {
     };
     html! {
         h3 { "Threads on one CPU and on more" }
-        p.muted { (contention.in_words()) }
+        p.muted { (contention.in_words()) " " (ONE_LINK_MEANS) }
         @for region in report.regions.iter().enumerate() {
             @if !contention.of_region(region.1.id).is_empty() { (of_region(region)) }
         }

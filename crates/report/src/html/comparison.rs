@@ -7,6 +7,7 @@ use crate::chart::{
 };
 use crate::figure::{change, mean, share, time_ns};
 use lineup_prove::compare::{Collected, ComparedMetric, Comparison, Contrast, Estimated, VariantValues};
+use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
 use lineup_prove::metric::Unit;
 use lineup_stats::histogram::Histogram;
 use maud::{Markup, html};
@@ -36,7 +37,7 @@ pub fn comparison_page(about: &ComparisonPage<'_>, comparison: &Comparison, coll
     let lead = html! {
         @for (index, command) in about.commands.iter().enumerate() { p.lead { b { (letter(index)) } ": " code { (command) } } }
         @if let Some(load) = about.under { p { "under " code { (load) } } }
-        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (share(about.level)) " intervals, margin " (share(about.margin)) }
+        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (share(about.level)) " intervals, margin " (share(about.margin)) ". " (ONE_LINK_MEANS) }
     };
     let (first, others) = match comparison.metrics.split_first() {
         Some((first, others)) => (Some(first), others),
@@ -70,7 +71,7 @@ fn letter(variant: usize) -> String {
 fn primary(about: &ComparisonPage<'_>, metric: &ComparedMetric, collected: &Collected) -> Markup {
     html! {
         @for contrast in &metric.contrasts {
-            p { (letter(contrast.variant.0)) " against A: " span.verdict { (contrast.verdict.word()) } " " (estimate(contrast, &metric.unit)) }
+            p { (letter(contrast.variant.0)) " against A: " span.verdict { (contrast.verdict.word()) } ", " (OF_ONE_LINK) ": " (estimate(contrast, &metric.unit)) }
             @if let Estimated::Ratio { judged, .. } = &contrast.estimate {
                 @let mark = IntervalMark { ratio: judged.ratio, low: judged.interval.low, high: judged.interval.high, margin: about.margin };
                 figure { (ratio_interval(&format!("Change of {}", metric.name), &mark)) }
@@ -94,7 +95,7 @@ fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
 fn table(about: &ComparisonPage<'_>, comparison: &Comparison) -> Markup {
     html! {
         div.scroll { table {
-            thead { tr { th { "metric" } @for index in 0..about.commands.len() { th { (letter(index)) ", mean" } } th { "change" } th { "verdict" } } }
+            thead { tr { th { "metric" } @for index in 0..about.commands.len() { th { (letter(index)) ", mean" } } th { "change" } th { "verdict, " (OF_ONE_LINK) } } }
             tbody { @for metric in &comparison.metrics { tr {
                 td { (metric.name) }
                 @for variant in &metric.variants {

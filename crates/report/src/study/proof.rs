@@ -70,6 +70,8 @@ pub struct TimeReport {
     pub verdict: TimeVerdict,
     /// The smallest change, as a share, that these runs would have shown.
     pub smallest_detectable: f64,
+    /// Of how many links of each program this is.
+    pub links: u64,
 }
 
 impl From<&Proven<Proof>> for ProofReport {
@@ -112,6 +114,7 @@ impl From<&TimeChange> for TimeReport {
             margin: time.margin,
             verdict: time.judgement.verdict.into(),
             smallest_detectable: time.judgement.smallest_detectable,
+            links: 1,
         }
     }
 }

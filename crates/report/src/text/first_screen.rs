@@ -9,6 +9,7 @@ use crate::study::{
     CallTime, Footprint, LineKind, Patch, Proposal, ProposalStatus, RegionReport, StudyReport, region_letter,
 };
 use crate::visible::{one_line, shortened};
+use lineup_prove::links::OF_ONE_LINK;
 
 /// Regions, proposals and other things that are listed before the rest is counted.
 const MOST_REGIONS: usize = 4;
@@ -108,7 +109,7 @@ impl Writer {
         let more = timed.len().saturating_sub(MOST_TIMED);
         let more = if more > 0 { format!("; and {more} more regions") } else { String::new() };
         if let Some(first) = timed.get(..MOST_TIMED.min(timed.len())).filter(|first| !first.is_empty()) {
-            self.line(&format!("Time of calls: {}{more}.", first.join("; ")));
+            self.line(&format!("Time of calls, {OF_ONE_LINK}: {}{more}.", first.join("; ")));
         }
     }
 
@@ -129,7 +130,7 @@ impl Writer {
         };
         let points: Vec<String> = points.iter().map(point).collect();
         if !points.is_empty() {
-            self.line(&format!("{what}, times as fast as before: {}.", points.join("; ")));
+            self.line(&format!("{what}, times as fast as before, {OF_ONE_LINK}: {}.", points.join("; ")));
         }
     }
 

@@ -8,6 +8,7 @@ use crate::study::{
     RegionReport, SharedLine, StudyReport, TimeReport, Worth, region_letter,
 };
 use crate::visible::{many_lines, one_line, shortened};
+use lineup_prove::links::OF_ONE_LINK;
 use std::fmt::Write;
 
 /// Longest name in a table for a terminal.
@@ -148,7 +149,7 @@ impl Writer {
     /// A row for each number of CPUs.
     pub(super) fn contention(&mut self, report: &StudyReport) {
         let Some(contention) = &report.contention else { return };
-        self.heading("Threads on one CPU and on more");
+        self.heading(&format!("Threads on one CPU and on more, {OF_ONE_LINK}"));
         self.line(&contention.in_words());
         let mut table = Table::new([
             ("", Align::Left),
@@ -183,7 +184,7 @@ impl Writer {
         if timed.peek().is_none() {
             return;
         }
-        self.heading("Time of a call, callees included");
+        self.heading(&format!("Time of a call, callees included, {OF_ONE_LINK}"));
         let mut table = Table::new([
             ("", Align::Left),
             ("calls in a run", Align::Right),
@@ -470,7 +471,7 @@ pub(crate) fn note_text(note: &ConstraintNote) -> String {
 pub(crate) fn time_sentence(time: &TimeReport, blocks: u64) -> String {
     let small = time.smallest_detectable;
     format!(
-        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {} (margin {}; a change of {} would have been seen).",
+        "Whole-process time {}, {:.0} % interval {} to {}, over {} blocks: {}, {OF_ONE_LINK} (margin {}; {} would have been seen).",
         change(time.ratio),
         100.0 * time.level,
         change(time.ratio_low),
