@@ -29,6 +29,7 @@ mod interventions;
 mod logged;
 #[cfg(target_arch = "x86_64")]
 mod native;
+mod places;
 mod program;
 mod refusals;
 #[cfg(target_arch = "x86_64")]

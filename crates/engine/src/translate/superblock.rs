@@ -238,12 +238,17 @@ impl Writer<'_> {
         self.write_exits();
     }
 
-    /// The instruction counts as executed.
-    fn count(&mut self, step: &Step) {
+    /// The instruction counts as executed, and the program is at `next`.
+    fn count(&mut self, step: &Step, next: u64) {
+        self.state.instructions += 1;
+        self.mark(next);
+        self.tell(step);
+    }
+
+    /// The instruction is one of the part's.
+    fn tell(&mut self, step: &Step) {
         self.open.lengths.push(step.instruction.len() as u8);
         self.values.follow(&step.instruction);
-        self.state.instructions += 1;
-        self.mark(step.instruction.next_ip());
         if self.values.get(RSP).is_none() {
             let word = self.next_word();
             self.code.store(LOG, 8 * i32::from(word), RSP);
@@ -274,9 +279,9 @@ impl Writer<'_> {
             // It does not count before it is told where it has ended.
             self.give_helpers_back(next);
             self.log_ends(step);
-            self.count(step);
+            self.count(step, next);
         } else {
-            self.count(step);
+            self.count(step, next);
             self.give_helpers_back(next);
         }
         self.mark(next);

@@ -71,7 +71,7 @@ impl Writer<'_> {
             FlowControl::Call => self.push_constant(instruction.next_ip()),
             _ => {}
         }
-        self.count(step);
+        self.count(step, next);
         self.close_part(next);
     }
 
@@ -129,9 +129,8 @@ impl Writer<'_> {
         let mut helpers = Helpers::of(step.used);
         self.log_accesses(step, &mut helpers);
         self.give_helpers_back(pc);
-        let state = self.state;
-        self.count(step);
-        self.state = state;
+        // The program is before it until it is left: what an interruption tells must not be what stands behind it.
+        self.tell(step);
         self.close_part(next);
         match instruction.flow_control() {
             FlowControl::UnconditionalBranch => {
@@ -184,11 +183,10 @@ impl Writer<'_> {
         self.mark(pc);
         match instruction.flow_control() {
             FlowControl::Return => {
-                self.code.put(&[0x59]); // pop rcx
                 let more = if instruction.op_count() > 0 { i32::from(instruction.immediate16()) } else { 0 };
-                if more > 0 {
-                    self.code.lea_plus(RSP, RSP, more);
-                }
+                // One instruction takes it off the stack: an interruption finds it there, or the target in `rcx`.
+                self.code.load(RCX, RSP, 0);
+                self.code.lea_plus(RSP, RSP, 8 + more);
             }
             flow => {
                 self.load_target(instruction);
