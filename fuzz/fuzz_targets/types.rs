@@ -13,7 +13,8 @@ use lineup_advise::judge::NoCompiler;
 use lineup_advise::options::Options;
 use lineup_advise::sources::Sources;
 use lineup_advise::usage::{TypedVariable, Usage};
-use lineup_advise::{advise, offsets_in_order};
+use lineup_advise::advise;
+use lineup_advise::order_file::Arrangement;
 use lineup_explain::catalog::Catalog;
 use lineup_explain::congruence::Congruence;
 use lineup_explain::fields;
@@ -277,9 +278,12 @@ fn advise_on(types: &Types, abi: Abi, accesses: &[(u64, u64)]) {
     for (id, _) in types.iter() {
         let Some((_, aggregate)) = types.aggregate(id) else { continue };
         let order: Vec<usize> = (0..aggregate.members.len()).rev().collect();
-        let Some(bits) = offsets_in_order(types, &usage, id, &order) else { continue };
-        let offsets_bytes = bits.iter().map(|bits| bits / 8).collect();
-        let relayout = Relayout::new(types, &[NewOrder { ty: id, offsets_bytes }], &[(id, 0x1000)]);
+        let align_bytes = vec![Some(64); order.len()];
+        let arrangement = Arrangement { order, align_bytes, groups: Vec::new() };
+        let Some(arranged) = arrangement.place(types, &usage, id) else { continue };
+        let offsets_bytes = arranged.offsets_bits.iter().map(|bits| bits / 8).collect();
+        let new = NewOrder { ty: id, offsets_bytes, align_bytes: arranged.align_bytes };
+        let relayout = Relayout::new(types, &[new], &[(id, 0x1000)]);
         accesses.iter().for_each(|(offset, _)| _ = relayout.place(0x1000_u64.saturating_add(*offset)));
     }
     let group = Group {

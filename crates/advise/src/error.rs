@@ -29,6 +29,14 @@ pub enum AdviseError {
     /// A file of constraints that cannot be understood.
     #[error("not a file of constraints: {0}")]
     Constraints(String),
+    /// An order that cannot be understood, or is none of its type.
+    #[error("line {line}: {what}")]
+    OrderSyntax {
+        /// Line of the file of orders, from 1.
+        line: u32,
+        /// What is wrong.
+        what: String,
+    },
     /// Something else than a candidate ended the work while one was built.
     #[error(transparent)]
     Stopped(#[from] Stopped),

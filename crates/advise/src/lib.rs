@@ -27,6 +27,7 @@ pub mod judge;
 pub mod kind;
 pub mod meaning;
 pub mod options;
+pub mod order_file;
 pub mod patch;
 pub mod proposal;
 pub mod rewrite;
@@ -97,4 +98,3 @@ mod worth;
 
 pub use advise::{advise, advise_with, kinds};
 pub use as_it_lies::lines_as_it_lies;
-pub use member_order::offsets_in_order;

@@ -22,7 +22,6 @@ use crate::small;
 use crate::sources::Sources;
 use crate::spelling::{Spelling, bare};
 use crate::verify::{self, Candidate, Verified};
-use lineup_model::types::{TypeId, Types};
 use std::collections::BTreeMap;
 
 /// What became of one type.
@@ -34,25 +33,6 @@ pub(crate) enum Verdict {
 
 /// A fall in expected lines below this is not worth moving a member for.
 const LEAST_GAIN: u64 = ONE / 100;
-
-/// Where the members of a type begin, in bits by their place in the present declaration, when it is declared in the
-/// given order (indices into the present one). `None` when the present layout cannot be reproduced or the order is none.
-pub fn offsets_in_order(
-    types: &Types,
-    usage: &crate::usage::Usage,
-    id: TypeId,
-    order: &[usize],
-) -> Option<Vec<u64>> {
-    let subject = Subject::new(types, id, usage)?;
-    let mut all = order.to_vec();
-    all.sort_unstable();
-    if all != (0..subject.aggregate.members.len()).collect::<Vec<usize>>() {
-        return None;
-    }
-    let models = subject.models().ok()?;
-    let model = models.models.first()?;
-    Some(crate::placement::place(&model.fields, order, model.align_bytes)?.offsets_bits)
-}
 
 /// How much an order must gain to be worth a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -56,11 +56,11 @@ pub(crate) struct Options {
     advice: AdviceOptions,
     #[command(flatten)]
     report: ReportOptions,
-    /// Predict the misses of what is proposed, or of the orders in a file (lines `TYPE: member, member, …`): the caches
-    /// run again over the stream that `lineup record --kernel --stream` wrote
+    /// Predict the misses of what is proposed, or of the orders in a file (`TYPE: member, align(64) group NAME { member },
+    /// rest`): the caches run again over the stream that `lineup record --kernel --stream` wrote
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = PROPOSED)]
     what_if: Option<PathBuf>,
-    /// Print JSON (schema lineup.advice/2; lineup.what-if/1 with --what-if)
+    /// Print JSON (schema lineup.advice/2; lineup.what-if/2 with --what-if)
     #[arg(long)]
     json: bool,
 }

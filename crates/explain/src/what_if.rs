@@ -5,7 +5,7 @@ mod comparison;
 
 pub use comparison::{Comparison, RegionComparison, ReplayError, compare};
 use lineup_cache::{CacheLevel, CacheSpec, Hierarchy, Missed};
-use lineup_model::types::{TypeId, Types};
+use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_recording::stream::Step;
 use lineup_recording::{Counts, Latency, Misses};
 use std::collections::BTreeMap;
@@ -18,46 +18,114 @@ pub struct NewOrder {
     pub ty: TypeId,
     /// Where each member begins, in bytes, by its place in the present declaration.
     pub offsets_bytes: Vec<u64>,
+    /// Objects begin at multiples of so many bytes, a power of two.
+    pub align_bytes: u64,
 }
+
+/// Elements of an array in which objects of a type are looked for.
+const MOST_ELEMENTS: u64 = 64;
+
+/// How deep types lie in each other.
+const MOST_NESTED: u32 = 16;
 
 /// Where recorded addresses go.
 #[derive(Clone, Default, Debug)]
 pub struct Relayout {
-    /// Size and type of each object, by its address.
-    objects: BTreeMap<u64, (u64, usize)>,
+    /// Each object, by its address.
+    objects: BTreeMap<u64, Object>,
     /// Per type: where a run of bytes begins anew.
     moves: Vec<Vec<(Range<u64>, u64)>>,
 }
 
+/// An object that is laid anew.
+#[derive(Clone, Copy, Debug)]
+struct Object {
+    size_bytes: u64,
+    /// Of the orders given.
+    order: usize,
+    /// Where it would begin.
+    start: u64,
+}
+
 impl Relayout {
-    /// Lays the objects of some types anew, each from where it was. `objects` are types and addresses of objects.
+    /// Lays the objects of some types anew, each from where it was, or from the multiple of the new alignment before it.
+    /// `objects` are types and addresses of objects, which may hold others.
     pub fn new(types: &Types, orders: &[NewOrder], objects: &[(TypeId, u64)]) -> Relayout {
         let mut relayout = Relayout::default();
         for (index, order) in orders.iter().enumerate() {
             let size_bytes = types.size_bytes(order.ty).unwrap_or(0);
-            let own = objects.iter().filter(|(ty, _)| *ty == order.ty);
-            relayout.objects.extend(own.map(|(_, start)| (*start, (size_bytes, index))));
+            let mut within: BTreeMap<TypeId, Vec<u64>> = BTreeMap::new();
+            for (ty, address) in objects {
+                let offsets = within.entry(*ty).or_insert_with(|| {
+                    let mut found = Vec::new();
+                    places_in(types, (*ty, 0), order.ty, MOST_NESTED, &mut found);
+                    found
+                });
+                for begin in offsets.iter().filter_map(|offset| address.checked_add(*offset)) {
+                    let start = begin - begin % order.align_bytes.max(1);
+                    relayout.objects.insert(begin, Object { size_bytes, order: index, start });
+                }
+            }
             relayout.moves.push(moves(types, order, size_bytes));
         }
         relayout
     }
 
-    /// Objects laid anew.
-    pub fn objects(&self) -> usize {
-        self.objects.len()
+    /// How many objects of an order are laid anew, and of these how many began where the new alignment allows none.
+    pub fn objects(&self, order: usize) -> (usize, usize) {
+        let own = || self.objects.iter().filter(|(_, object)| object.order == order);
+        (own().count(), own().filter(|(begin, object)| **begin != object.start).count())
     }
 
     /// Where an address goes.
     pub fn place(&self, address: u64) -> u64 {
-        let Some((start, (size_bytes, ty))) = self.objects.range(..=address).next_back() else {
+        let Some((begin, object)) = self.objects.range(..=address).next_back() else {
             return address;
         };
-        let offset = address - start;
-        if offset >= *size_bytes {
+        let offset = address - begin;
+        if offset >= object.size_bytes {
             return address;
         }
-        let moved = self.moves.get(*ty).and_then(|moves| moves.iter().find(|(old, _)| old.contains(&offset)));
-        moved.map_or(address, |(old, new)| start + new + (offset - old.start))
+        let moves = self.moves.get(object.order).map_or(&[][..], Vec::as_slice);
+        let moved = moves.iter().find(|(old, _)| old.contains(&offset));
+        moved.map_or(address, |(old, new)| {
+            object.start.saturating_add(*new).saturating_add(offset - old.start)
+        })
+    }
+}
+
+/// Where objects of type `wanted` lie in one of another type, or of its own.
+fn places_in(types: &Types, (ty, at): (TypeId, u64), wanted: TypeId, depth: u32, found: &mut Vec<u64>) {
+    let Some(ty) = types.strip(ty) else { return };
+    if types.strip(wanted) == Some(ty) {
+        found.push(at);
+        return;
+    }
+    let Some(deeper) = depth.checked_sub(1) else { return };
+    match types.get(ty).map(|ty| &ty.kind) {
+        Some(TypeKind::Aggregate(aggregate)) => {
+            for member in &aggregate.members {
+                let Some(at) = member.offset_bytes().and_then(|offset| at.checked_add(offset)) else {
+                    continue;
+                };
+                places_in(types, (member.ty, at), wanted, deeper, found);
+            }
+        }
+        Some(TypeKind::Array { element, counts }) => {
+            let size_bytes = types.size_bytes(*element).unwrap_or(0);
+            let count = counts.iter().try_fold(1_u64, |all, count| all.checked_mul((*count)?)).unwrap_or(0);
+            let before = found.len();
+            for index in 0..count.min(MOST_ELEMENTS) {
+                let Some(at) = size_bytes.checked_mul(index).and_then(|offset| at.checked_add(offset)) else {
+                    return;
+                };
+                places_in(types, (*element, at), wanted, deeper, found);
+                if found.len() == before {
+                    return;
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -186,20 +254,57 @@ mod tests {
 
     fn hot_first() -> Relayout {
         let (types, ty) = types();
-        let order = NewOrder { ty, offsets_bytes: vec![16, 0, 24, 8] };
+        let order = NewOrder { ty, offsets_bytes: vec![16, 0, 24, 8], align_bytes: 8 };
         Relayout::new(&types, &[order], &[(ty, 0x1000), (ty, 0x2000)])
     }
 
     #[test]
     fn members_go_where_the_order_puts_them_and_other_memory_stays() {
         let relayout = hot_first();
-        assert_eq!(relayout.objects(), 2);
+        assert_eq!(relayout.objects(0), (2, 0));
         assert_eq!(relayout.place(0x1008), 0x1000);
         assert_eq!(relayout.place(0x1048), 0x1008);
         assert_eq!(relayout.place(0x104c), 0x100c, "inside a member");
         assert_eq!(relayout.place(0x2000), 0x2010);
         assert_eq!(relayout.place(0x1050), 0x1050, "after the object");
         assert_eq!(relayout.place(0xfff), 0xfff);
+    }
+
+    #[test]
+    fn objects_in_others_move_too_and_an_alignment_is_kept() {
+        let (mut types, inner) = types();
+        let member = |offset: u64| Member {
+            name: Some("m".into()),
+            ty: inner,
+            offset_bits: Some(offset * 8),
+            bit_size: None,
+            declared_align: None,
+            role: MemberRole::Field,
+            declared_at: None,
+        };
+        let aggregate = Aggregate {
+            kind: AggregateKind::Struct,
+            members: vec![member(16), member(96)],
+            static_members: Vec::new(),
+            is_declaration: false,
+        };
+        let outer = types.push(Type {
+            name: Some("outer".into()),
+            size_bytes: Some(176),
+            declared_align: None,
+            declared_at: None,
+            unit: None,
+            language: Language::C,
+            kind: TypeKind::Aggregate(aggregate),
+        });
+        let order = |align_bytes| NewOrder { ty: inner, offsets_bytes: vec![16, 0, 24, 8], align_bytes };
+        let relayout = Relayout::new(&types, &[order(8)], &[(outer, 0x1000)]);
+        assert_eq!(relayout.objects(0), (2, 0));
+        assert_eq!((relayout.place(0x1018), relayout.place(0x1068)), (0x1010, 0x1060));
+        assert_eq!(relayout.place(0x1008), 0x1008, "what lies around them stays");
+        let relayout = Relayout::new(&types, &[order(64)], &[(outer, 0x1000)]);
+        assert_eq!(relayout.objects(0), (2, 2), "neither begins a line");
+        assert_eq!((relayout.place(0x1018), relayout.place(0x1068)), (0x1000, 0x1040));
     }
 
     #[test]

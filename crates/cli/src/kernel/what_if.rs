@@ -7,7 +7,7 @@ use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
-use lineup_advise::offsets_in_order;
+use lineup_advise::order_file::{self, Arrangement};
 use lineup_advise::proposal::Advice;
 use lineup_advise::usage::Usage;
 use lineup_explain::Explained;
@@ -22,6 +22,8 @@ use std::path::Path;
 /// An order with the name of its type.
 pub(crate) struct Named {
     name: String,
+    /// The type's size as it is, and in this order.
+    sizes: [u64; 2],
     order: NewOrder,
 }
 
@@ -29,11 +31,23 @@ pub(crate) struct Named {
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
-    /// Types laid anew, and how many of their objects the recorded calls used.
-    types: Vec<(String, usize)>,
+    /// Types laid anew.
+    types: Vec<TriedType>,
     /// True when the replay of the present layout missed exactly what the recorder saw.
     reproduces_recording: bool,
     regions: Vec<RegionMisses>,
+}
+
+/// A type that is laid anew.
+#[derive(Serialize)]
+struct TriedType {
+    name: String,
+    /// Objects of it that the recorded calls used.
+    objects: usize,
+    /// Of these, how many lay where the new alignment allows no object: they count as if they began before that.
+    unaligned: usize,
+    size_bytes: u64,
+    new_size_bytes: u64,
 }
 
 /// Misses and modelled stalls of all kept calls of one region.
@@ -70,54 +84,60 @@ impl Misses {
 pub(crate) fn proposed(advice: &Advice, recorded: &Explained) -> Vec<Named> {
     let named = |order: &lineup_advise::proposal::OrderProposal| {
         let id = type_named(recorded.types(), &order.type_name)?;
-        named(recorded, &order.type_name, id, &order.field_order)
+        let members = order.field_order.len();
+        let arrangement = Arrangement {
+            order: order.field_order.clone(),
+            align_bytes: vec![None; members],
+            groups: Vec::new(),
+        };
+        named(recorded, &order.type_name, id, &arrangement)
     };
     advice.orders.iter().filter_map(named).collect()
 }
 
-/// Reads lines `TYPE: member, member, …`, every member once; `(anonymous)` stands for the nameless ones in turn.
+/// Reads a file of orders.
 pub(crate) fn read_orders(file: &Path, recorded: &Explained) -> Result<Vec<Named>> {
     let text = lineup_mapping::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    lines
-        .map(|(index, line)| {
-            parse_order(line, recorded).with_context(|| format!("{}, line {}", file.display(), index + 1))
-        })
-        .collect()
-}
-
-fn parse_order(line: &str, recorded: &Explained) -> Result<Named> {
-    let (name, members) = line.split_once(':').context("write TYPE: member, member, …")?;
-    let name = name.trim().trim_start_matches("struct ");
+    let orders = order_file::parse(&text).with_context(|| file.display().to_string())?;
     let types = recorded.types();
-    let id = type_named(types, name).with_context(|| format!("no type {name} in the recorded kernel"))?;
-    let (_, aggregate) = types.aggregate(id).with_context(|| format!("{name} is no struct"))?;
-    let mut order = Vec::new();
-    for member in members.split(',').map(str::trim) {
-        let is_it = |(index, known): (usize, &lineup_model::types::Member)| {
-            let known = known.name.as_deref().unwrap_or("(anonymous)");
-            (known == member && !order.contains(&index)).then_some(index)
-        };
-        let found = aggregate.members.iter().enumerate().find_map(is_it);
-        order.push(found.with_context(|| format!("{name} has no member {member}, or not so often"))?);
+    let mut all: Vec<Named> = Vec::new();
+    for order in &orders {
+        let name = &order.type_name;
+        let at = || format!("{}, line {}", file.display(), order.line);
+        let id = type_named(types, name)
+            .with_context(|| format!("no type {name} in the recorded kernel"))
+            .with_context(at)?;
+        let (_, aggregate) =
+            types.aggregate(id).with_context(|| format!("{name} is no struct")).with_context(at)?;
+        let arrangement = order.resolve(aggregate).with_context(|| file.display().to_string())?;
+        let named = named(recorded, name, id, &arrangement)
+            .with_context(|| format!("the layout of {name} cannot be worked out"))
+            .with_context(at)?;
+        if let Some(other) = all.iter().find(|other| lies_in(types, &named, other)) {
+            bail!("{}: {name} and {} lie in each other: try one at a time", at(), other.name);
+        }
+        all.push(named);
     }
-    if order.len() != aggregate.members.len() {
-        bail!(
-            "{name} has {} members, and {} are in the order: name each",
-            aggregate.members.len(),
-            order.len()
-        );
-    }
-    named(recorded, name, id, &order).with_context(|| format!("the layout of {name} cannot be worked out"))
+    Ok(all)
 }
 
-fn named(recorded: &Explained, name: &str, id: TypeId, order: &[usize]) -> Option<Named> {
-    let bits = offsets_in_order(recorded.types(), &Usage::of_explained(recorded), id, order)?;
-    let (ty, _) = recorded.types().aggregate(id)?;
-    Some(Named {
-        name: name.to_owned(),
-        order: NewOrder { ty, offsets_bytes: bits.iter().map(|bits| bits / 8).collect() },
-    })
+/// True when objects of one lie in those of the other, or they are of one type.
+fn lies_in(types: &Types, one: &Named, other: &Named) -> bool {
+    let holds = |outer: &Named, inner: &Named| {
+        let relayout = Relayout::new(types, std::slice::from_ref(&inner.order), &[(outer.order.ty, 0)]);
+        relayout.objects(0).0 > 0
+    };
+    holds(one, other) || holds(other, one)
+}
+
+fn named(recorded: &Explained, name: &str, id: TypeId, arrangement: &Arrangement) -> Option<Named> {
+    let types = recorded.types();
+    let arranged = arrangement.place(types, &Usage::of_explained(recorded), id)?;
+    let (ty, _) = types.aggregate(id)?;
+    let sizes = [types.size_bytes(ty)?, arranged.size_bytes];
+    let offsets_bytes = arranged.offsets_bits.iter().map(|bits| bits / 8).collect();
+    let order = NewOrder { ty, offsets_bytes, align_bytes: arranged.align_bytes };
+    Some(Named { name: name.to_owned(), sizes, order })
 }
 
 fn type_named(types: &Types, name: &str) -> Option<TypeId> {
@@ -138,11 +158,16 @@ pub(crate) fn run(
     }
     let plain: Vec<NewOrder> = orders.iter().map(|named| named.order.clone()).collect();
     let relayout = Relayout::new(recorded.types(), &plain, recorded.objects());
+    let tried = orders.iter().enumerate().map(|(index, named)| {
+        let (objects, unaligned) = relayout.objects(index);
+        let [size_bytes, new_size_bytes] = named.sizes;
+        TriedType { name: named.name.clone(), objects, unaligned, size_bytes, new_size_bytes }
+    });
+    let types = tried.collect();
     let name = || recording.display().to_string();
     stages.stage("running the caches over the recorded stream, in MiB");
     let found = compare(reader(recording, stages)?, relayout).with_context(name)?;
     stages.end();
-    let objects_of = |ty: TypeId| recorded.objects().iter().filter(|(of, _)| *of == ty).count();
     let named = recorded.header().regions.iter().zip(&found.regions);
     let regions = named.map(|((_, region), found)| RegionMisses {
         region: region.name.clone(),
@@ -151,8 +176,8 @@ pub(crate) fn run(
         after: Misses::of(&found.after),
     });
     let report = Report {
-        schema: "lineup.what-if/1",
-        types: orders.iter().map(|named| (named.name.clone(), objects_of(named.order.ty))).collect(),
+        schema: "lineup.what-if/2",
+        types,
         reproduces_recording: found.is_exact,
         regions: regions.collect(),
     };

@@ -8,8 +8,19 @@ pub(super) fn text(report: &Report) -> String {
     let mut out = String::from(
         "If these types were laid anew, predicted by running the caches over the recorded stream:\n",
     );
-    for (name, objects) in &report.types {
-        let _ = writeln!(out, "  {name}: {objects} objects");
+    for one in &report.types {
+        let _ = write!(out, "  {}: {} objects", one.name, one.objects);
+        if one.size_bytes != one.new_size_bytes {
+            let _ = write!(out, ", {} -> {} bytes", one.size_bytes, one.new_size_bytes);
+        }
+        if one.unaligned > 0 {
+            let _ = write!(
+                out,
+                ", {} of them where the new alignment allows none: taken as if they began before that",
+                one.unaligned
+            );
+        }
+        out.push('\n');
     }
     out.push_str(match report.reproduces_recording {
         true => "The replay of the present layout misses exactly what the recorder saw.\n",

@@ -1,0 +1,188 @@
+//! Orders of members in a file that people and `lineup` write: which member comes where, groups, and alignment.
+//!
+//! ```text
+//! # 6.12's groups, on lines of their own.
+//! netns_ipv4:
+//!     align(64) group netns_ipv4_read_tx { sysctl_tcp_autocorking, sysctl_tcp_notsent_lowat },
+//!     align(64) ip_id_key,
+//!     rest
+//! ```
+//!
+//! `align(N)` before a member puts it at a multiple of N bytes; before a group, what follows the group as well. `rest`
+//! stands for the members that are not named, in their present order; without it every member is named once. A member
+//! without a name is `(anonymous)`, each in turn.
+
+mod read;
+
+use crate::error::AdviseError;
+use crate::placement::{self, Placed};
+use crate::problem::Subject;
+use crate::usage::Usage;
+use lineup_model::types::{Aggregate, TypeId, Types};
+pub use read::parse;
+use std::ops::Range;
+
+/// What stands for the members that are not named.
+const REST: &str = "rest";
+
+/// What stands for a member without a name.
+const ANONYMOUS: &str = "(anonymous)";
+
+/// The order of one type, as a file says it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenOrder {
+    /// The type, without `struct`.
+    pub type_name: String,
+    /// Where it begins in the file, from 1.
+    pub line: u32,
+    /// Members as they are to come.
+    pub items: Vec<Item>,
+    /// Groups, by where their members stand in `items`.
+    pub groups: Vec<Group>,
+}
+
+/// One member.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Its name, `(anonymous)` or `rest`.
+    pub name: String,
+    /// It begins at a multiple of so many bytes; `None` where its type decides.
+    pub align_bytes: Option<u64>,
+}
+
+/// Members that stay together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Its name, as `__cacheline_group_begin` takes it.
+    pub name: String,
+    /// It begins and ends at multiples of so many bytes.
+    pub align_bytes: Option<u64>,
+    /// Its members, by their places.
+    pub members: Range<usize>,
+}
+
+/// An order with the members of a type.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrangement {
+    /// Places of the members in the present declaration, as they are to come.
+    pub order: Vec<usize>,
+    /// For each of `order`: it begins at a multiple of so many bytes.
+    pub align_bytes: Vec<Option<u64>>,
+    /// Groups, by places in `order`.
+    pub groups: Vec<Group>,
+}
+
+/// Where an arrangement puts the members.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arranged {
+    /// Where each member begins, in bits, by its place in the present declaration.
+    pub offsets_bits: Vec<u64>,
+    /// The type's size in bytes.
+    pub size_bytes: u64,
+    /// The type's alignment in bytes.
+    pub align_bytes: u64,
+}
+
+impl WrittenOrder {
+    /// The order in members of the type.
+    ///
+    /// # Errors
+    /// When a member is not there, or not named, or named twice.
+    pub fn resolve(&self, aggregate: &Aggregate) -> Result<Arrangement, AdviseError> {
+        let members = &aggregate.members;
+        let wrong = |what: String| AdviseError::OrderSyntax { line: self.line, what };
+        let name = |index: usize| members[index].name.as_deref().unwrap_or(ANONYMOUS);
+        let is_rest = |item: &Item| item.name == REST && (0..members.len()).all(|index| name(index) != REST);
+        let mut named = vec![false; members.len()];
+        let mut places = Vec::new();
+        for item in &self.items {
+            if is_rest(item) {
+                places.push(None);
+                continue;
+            }
+            let found = (0..members.len()).find(|&index| !named[index] && name(index) == item.name);
+            let index = found.ok_or_else(|| {
+                wrong(format!("{} has no member {}, or not so often", self.type_name, item.name))
+            })?;
+            named[index] = true;
+            places.push(Some(index));
+        }
+        let others: Vec<usize> = (0..members.len()).filter(|&index| !named[index]).collect();
+        match places.iter().filter(|place| place.is_none()).count() {
+            0 if !others.is_empty() => {
+                let missing = others.iter().take(5).map(|&index| name(index)).collect::<Vec<_>>().join(", ");
+                return Err(wrong(format!(
+                    "{} has {} members, and {} are in the order: name each, or write {REST} for those left; the first \
+                     missing: {missing}",
+                    self.type_name,
+                    members.len(),
+                    members.len() - others.len()
+                )));
+            }
+            0 | 1 => {}
+            _ => return Err(wrong(format!("{}: {REST} stands for all that is left, once", self.type_name))),
+        }
+        Ok(self.arrangement(&places, &others))
+    }
+
+    fn arrangement(&self, places: &[Option<usize>], others: &[usize]) -> Arrangement {
+        let (mut order, mut align_bytes, mut begins) = (Vec::new(), Vec::new(), Vec::new());
+        for (item, place) in self.items.iter().zip(places) {
+            begins.push(order.len());
+            let members = place.as_ref().map_or(others, std::slice::from_ref);
+            align_bytes
+                .extend(members.iter().enumerate().map(|(at, _)| item.align_bytes.filter(|_| at == 0)));
+            order.extend(members);
+        }
+        begins.push(order.len());
+        let at = |item: usize| begins.get(item).copied().unwrap_or(order.len());
+        let groups = self
+            .groups
+            .iter()
+            .map(|group| Group { members: at(group.members.start)..at(group.members.end), ..group.clone() });
+        let groups = groups.collect();
+        Arrangement { order, align_bytes, groups }
+    }
+}
+
+impl Arrangement {
+    /// At which multiple each of the order begins, the ends of groups taken in.
+    fn alignments(&self) -> Vec<Option<u64>> {
+        let mut all = self.align_bytes.clone();
+        for group in &self.groups {
+            for at in [group.members.start, group.members.end] {
+                if let Some(place) = all.get_mut(at) {
+                    *place = (*place).max(group.align_bytes);
+                }
+            }
+        }
+        all
+    }
+
+    /// Where the members of a type land in this order. `None` when the present layout cannot be reproduced, or the order is
+    /// not one of this type.
+    pub fn place(&self, types: &Types, usage: &Usage, id: TypeId) -> Option<Arranged> {
+        let subject = Subject::new(types, id, usage)?;
+        let mut all = self.order.clone();
+        all.sort_unstable();
+        if !all.into_iter().eq(0..subject.aggregate.members.len()) {
+            return None;
+        }
+        let models = subject.models().ok()?;
+        let model = models.models.first()?;
+        let mut fields = model.fields.clone();
+        let mut align_bytes = model.align_bytes;
+        for (&member, align) in self.order.iter().zip(self.alignments()) {
+            let Some(align) = align else { continue };
+            let field = fields.get_mut(member).filter(|field| field.bit_width.is_none())?;
+            field.align_bytes = field.align_bytes.max(align);
+            align_bytes = align_bytes.max(align);
+        }
+        // A group at the end fills its last line, too.
+        let Placed { offsets_bits, size_bytes } = placement::place(&fields, &self.order, align_bytes)?;
+        Some(Arranged { offsets_bits, size_bytes, align_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests;
