@@ -67,8 +67,9 @@ pub(crate) struct Options {
     /// itself unless two have functions of these names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["whole_program", "kernel"])]
     program: Option<PathBuf>,
-    /// Record the programs that the program starts natively, too, each process by itself; the emulator always does
-    #[arg(long, conflicts_with_all = ["kernel", "whole_program", "one_pass", "pid"])]
+    /// Record the programs that the program starts natively, too, each process by itself, and with --whole-program those that
+    /// are forked off; of calls the emulator always does
+    #[arg(long, conflicts_with_all = ["kernel", "one_pass", "pid", "log"])]
     children: bool,
     /// Process to attach to, which runs already; it is left running when enough calls were made (--calls with --first,
     /// --stop-after), after --max-seconds, or with Ctrl-C
@@ -250,6 +251,9 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
             (_, None) if options.log.is_some() => Engine::Native,
             (Some(EngineName::Qemu), Some(_)) => {
                 bail!("the emulator attaches to no process; leave --engine qemu out")
+            }
+            (Some(EngineName::Qemu), _) if options.children && options.whole_program => {
+                bail!("the emulator counts the first process alone; leave --engine qemu or --children out")
             }
             (Some(EngineName::Qemu), _) if options.calls_per_second.is_some() => {
                 bail!("--calls-per-second is the native engine's; leave --engine qemu out")

@@ -8,6 +8,7 @@
 //! Little of what is imported is called: thread-local variables, and how long a text is; memory is copied by
 //! [`crate::copies`]. The rest belongs to panics, and ends the program as these do anyway.
 
+use crate::forks;
 use crate::lock::Lock;
 use crate::shared::Shared;
 use crate::start;
@@ -66,6 +67,7 @@ pub unsafe extern "C" fn lineup_engine_inject(path: *const c_char) -> u64 {
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
     IS_ALONE.store(true, Ordering::Relaxed);
+    forks::remember(path);
     let Some(shared) = Shared::open(path).filter(Shared::is_first) else { return 0 };
     let Some(engine) = start::prepare(shared) else { return 0 };
     if engine.shared.has_refused() {

@@ -25,6 +25,22 @@ impl Cache {
         Some(Cache { written, executed, used: 0 })
     }
 
+    /// A copy, for a process that is about to be forked off: until then this one is shared with it. `None` where the system
+    /// has no memory.
+    pub(crate) fn copy(&self) -> Option<File> {
+        let file = File::in_memory(BYTES)?;
+        // SAFETY: within the mapping, and written under the engine's lock alone.
+        let used = unsafe { std::slice::from_raw_parts(self.written, self.used) };
+        file.write_at(used, 0).then_some(file)
+    }
+
+    /// Puts a copy in its own place. When it fails nothing may be put into the cache any more.
+    pub(crate) fn replace(&mut self, copy: &File) -> Option<()> {
+        copy.map(Some(self.executed as usize), BYTES, libc::PROT_READ | libc::PROT_EXEC, 0)?;
+        copy.map(Some(self.written as usize), BYTES, libc::PROT_READ | libc::PROT_WRITE, 0)?;
+        Some(())
+    }
+
     /// Where code is executed.
     pub(crate) fn range(&self) -> std::ops::Range<u64> {
         self.executed as u64..self.executed as u64 + BYTES as u64

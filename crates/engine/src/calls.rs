@@ -78,6 +78,12 @@ impl Engine {
             self.retire(slots);
         }
         let new = processes::before_call(self, registers);
+        if new == New::Copy
+            && self.follows_forks()
+            && let Some(resume) = self.fork(slots, registers)
+        {
+            return resume;
+        }
         let signals = system::block_signals();
         let found = self.code.with(|code| code.calls.get(&slots.pc).copied());
         system::restore_signals(signals);

@@ -30,6 +30,13 @@ impl Allocator {
     }
 }
 
+impl Allocator {
+    /// Does some work while nobody takes or gives back memory; nor may the work.
+    pub(crate) fn while_still<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.0.with(|_| work())
+    }
+}
+
 /// The class of a size; `None` for what is mapped.
 fn class(layout: Layout) -> Option<usize> {
     let bytes = layout.size().max(layout.align()).max(1 << SMALLEST_SHIFT).next_power_of_two();

@@ -38,6 +38,11 @@ pub(crate) fn remove(at: u64) {
     });
 }
 
+/// Does some work while nobody maps memory; nor may the work.
+pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
+    HOLDINGS.with(|_| work())
+}
+
 /// Whether all of it is known.
 pub(crate) fn are_known() -> bool {
     !IS_PARTIAL.load(Ordering::Relaxed)

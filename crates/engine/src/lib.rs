@@ -32,6 +32,7 @@ mod copies;
 mod displaced;
 mod ends;
 mod engine;
+mod forks;
 mod gates;
 mod heap;
 mod holdings;

@@ -123,6 +123,11 @@ pub(crate) fn unless_leaving<R>(work: impl FnOnce() -> R) -> Option<R> {
     CHANGING.with(|()| (!attach::leaves()).then(work))
 }
 
+/// Does some work while nobody changes the program's code.
+pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
+    CHANGING.with(|()| work())
+}
+
 /// Waits for changes that have begun. None begins any more when the engine is about to go.
 pub(crate) fn settle() {
     CHANGING.with(|()| ());

@@ -21,6 +21,63 @@ pub(crate) enum New {
     Copy,
 }
 
+/// A system call that makes a process with a copy of this one's memory, to be made by the engine: on its own stack.
+pub(crate) struct Fork {
+    number: u64,
+    arguments: [u64; 6],
+    /// Of the newer call, what it reads.
+    words: [u64; CLONE_WORDS],
+    /// Where the new process's stack pointer is to be; 0 where it stays.
+    pub(crate) stack: u64,
+}
+
+/// Words that `clone3` reads at most.
+const CLONE_WORDS: usize = 11;
+const STACK_WORD: usize = 5;
+
+impl Fork {
+    /// The call with these registers; `None` of one whose process has another thread's base, or that waits for it while others
+    /// would wait for locks.
+    pub(crate) fn read(registers: &Registers) -> Option<Fork> {
+        let r = registers;
+        let mut fork = Fork { number: r.rax, arguments: [0; 6], words: [0; CLONE_WORDS], stack: 0 };
+        let flags = match r.rax as i64 {
+            libc::SYS_fork => 0,
+            libc::SYS_clone => {
+                fork.arguments = [r.rdi, 0, r.rdx, r.r10, r.r8, 0];
+                fork.stack = r.rsi;
+                r.rdi
+            }
+            libc::SYS_clone3 => {
+                let bytes = usize::try_from(r.rsi).ok().filter(|bytes| *bytes <= 8 * CLONE_WORDS)?;
+                let mut read = [0; 8 * CLONE_WORDS];
+                (system::read_memory(r.rdi, &mut read[..bytes]) == bytes).then_some(())?;
+                for (word, bytes) in fork.words.iter_mut().zip(read.as_chunks().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                let [stack, stack_bytes] = [STACK_WORD, STACK_WORD + 1].map(|word| fork.words[word]);
+                fork.stack = stack.wrapping_add(stack_bytes);
+                (fork.words[STACK_WORD], fork.words[STACK_WORD + 1]) = (0, 0);
+                fork.arguments[1] = r.rsi;
+                fork.words[0]
+            }
+            _ => return None,
+        };
+        let odd = libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_VFORK;
+        (flags & odd as u64 == 0).then_some(fork)
+    }
+
+    /// Makes it; what the call gives, in both.
+    pub(crate) fn make(&self) -> i64 {
+        let mut arguments = self.arguments;
+        if self.number as i64 == libc::SYS_clone3 {
+            arguments[0] = self.words.as_ptr() as u64;
+        }
+        // SAFETY: the program's own system call, but that its stack is used from the gate on. The engine's is copied.
+        unsafe { system::call(self.number as i64, arguments) }
+    }
+}
+
 /// What a system call with these registers will make; told to the user when it is a process or another program.
 pub(crate) fn before_call(engine: &Engine, registers: &Registers) -> New {
     let flags = match registers.rax as i64 {

@@ -1,5 +1,7 @@
 //! The engine's side of the memory that it shares with the command, see [`lineup_recording::native`].
 
+mod children;
+
 use crate::allocations::rule_at;
 use crate::alone;
 use crate::system::{self, File};
@@ -7,7 +9,7 @@ use lineup_recording::native::heap::{Allocator, FrameRule};
 use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, THREAD_CALLS,
-    WRITES, child, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
+    WRITES, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
 };
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -27,11 +29,13 @@ const MOST_ROUNDS_FOR_AN_ANSWER: u32 = 100_000;
 /// The memory.
 pub(crate) struct Shared {
     head: *const AtomicU64,
-    /// The order of events: the first process's.
-    clock: *const AtomicU64,
+    /// The first process's first words, with the order of events, and where processes ask. Those stay where they are in
+    /// processes that are forked off.
+    first: *const AtomicU64,
+    asking: *const AtomicU64,
     definitions: *const AtomicU64,
     notes: *const AtomicU64,
-    /// Changes of the program's code, the engine's memory, and processes that ask.
+    /// Changes of the program's code, and the engine's memory.
     lists: *const AtomicU64,
     chunks: *mut u8,
     /// Calls of threads.
@@ -47,6 +51,16 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
+/// Maps the file's chunks.
+fn map_chunks(file: &File, chunks: *mut u8) -> Option<()> {
+    let both = libc::PROT_READ | libc::PROT_WRITE;
+    for number in 0..chunk::COUNT {
+        let at = chunks as usize + number * CHUNK_STRIDE;
+        file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
+    }
+    Some(())
+}
+
 impl Shared {
     /// Maps the file that a terminated path names.
     pub(crate) fn open(path: &[u8]) -> Option<Shared> {
@@ -58,19 +72,17 @@ impl Shared {
         let head = map(NOTES.start, 0)?;
         let definitions = map(DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
         let notes = map(NOTES.end - NOTES.start, NOTES.start)?;
-        let lists = map(CHILDREN.end - WRITES, WRITES)?;
+        let lists = map(RANGES.end - WRITES, WRITES)?;
+        let asking = map(CHILDREN.end - CHILDREN.start, CHILDREN.start)?;
         let thread_calls = map(FILE_BYTES - THREAD_CALLS, THREAD_CALLS)?;
         let addresses = system::addresses(CHUNK_STRIDE * (chunk::COUNT + 1))?;
         let chunks =
             addresses.wrapping_add((addresses as usize).next_multiple_of(CHUNK_STRIDE) - addresses as usize);
-        for number in 0..chunk::COUNT {
-            let at = chunks as usize + number * CHUNK_STRIDE;
-            file.map(Some(at), chunk::BYTES as usize, both, CHUNKS + number as u64 * chunk::BYTES)?;
-        }
-        let clock = head.wrapping_add(word::CLOCK);
+        map_chunks(&file, chunks)?;
+        let first = map(8 * word::FIRST_REGION as u64, 0)?;
         let (sieves, heap) = (std::ptr::null_mut(), std::ptr::null());
         let mut shared =
-            Shared { head, clock, definitions, notes, lists, chunks, thread_calls, sieves, heap };
+            Shared { head, first, asking, definitions, notes, lists, chunks, thread_calls, sieves, heap };
         if shared.word(word::MODE).load(Ordering::Relaxed) == whole::MODE {
             shared.sieves = file.map(None, sieve::COUNT * sieve::BYTES as usize, both, SIEVES)?;
             shared.heap = map(heap::BYTES, HEAP)?;
@@ -83,6 +95,13 @@ impl Shared {
         assert!(number < word::FIRST_ENTRY + entry::MOST * entry::WORDS);
         // SAFETY: within the mapping, as checked.
         unsafe { &*self.head.add(number) }
+    }
+
+    /// A word before the regions, of the first process's.
+    fn word_of_first(&self, number: usize) -> &AtomicU64 {
+        assert!(number < word::FIRST_REGION);
+        // SAFETY: within the mapping, as checked.
+        unsafe { &*self.first.add(number) }
     }
 
     /// Where calls that were drawn are kept, when calls are timed.
@@ -144,8 +163,7 @@ impl Shared {
 
     /// The next position in the order of events.
     pub(crate) fn tick(&self) -> u64 {
-        // SAFETY: a word of a mapping that stays.
-        unsafe { &*self.clock }.fetch_add(1, Ordering::Relaxed)
+        self.word_of_first(word::CLOCK).fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes what a block is made of: its number, by which the log names it. `None` when there is no room left.
@@ -199,31 +217,9 @@ impl Shared {
         self.word(word::STATE).compare_exchange(0, state::STARTS, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Asks the command for memory of this process's own, by that which the first has; `path` names that. `None` when there
-    /// is none: then this process runs untouched.
-    pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
-        let number = self.word(word::CHILDREN).fetch_add(1, Ordering::AcqRel) as usize;
-        if number >= child::MOST {
-            self.tell(note::TEXT, b"a process was not recorded, since there were too many");
-            return None;
-        }
-        let place = (CHILDREN.start - WRITES) as usize / 8 + number * child::WORDS;
-        // SAFETY: within the mapping, as checked.
-        let field = |field: usize| unsafe { &*self.lists.add(place + field) };
-        field(child::PROCESS).store(system::process(), Ordering::Release);
-        let mut file = 0;
-        for _ in 0..MOST_ROUNDS_FOR_AN_ANSWER {
-            file = field(child::FILE).load(Ordering::Acquire);
-            if file != 0 || !self.is_read() {
-                break;
-            }
-            system::sleep_ns(ROUND_NS);
-        }
-        let folder = path.iter().rposition(|byte| *byte == b'/')?;
-        let number = file.checked_sub(1)?.to_string();
-        let own = Shared::open(&[&path[..=folder], number.as_bytes(), &[0]].concat())?;
-        // All processes count in one order.
-        own.is_first().then_some(Shared { clock: self.clock, ..own })
+    /// Words of definitions in use.
+    pub(crate) fn number_of_definitions(&self) -> u64 {
+        self.word(word::DEFINITIONS).load(Ordering::Relaxed)
     }
 
     /// Whether threads had better give their chunks back between calls: there may be more threads than chunks.

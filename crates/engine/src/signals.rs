@@ -84,6 +84,11 @@ pub(crate) unsafe extern "C" fn from_site(registers: *mut Registers) {
     set_handler(registers);
 }
 
+/// Does some work while nobody sets a handler.
+pub(crate) fn while_still<R>(work: impl FnOnce() -> R) -> R {
+    SETTING.with(|()| work())
+}
+
 /// Does what the system call with these registers asks for, but that the kernel gets our handler.
 pub(crate) fn set_handler(registers: &mut Registers) {
     let blocked = system::block_signals();

@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use crate::sieve::Sieves;
 use crate::signals::Signals;
 use crate::targets::Targets;
-use crate::{choosers, ends, lock, patch, stamps, system, threads};
+use crate::{choosers, ends, forks, lock, patch, stamps, system, threads};
 use lineup_recording::native::{ANY_PROGRAM_BUT, VARIABLE, note, state, timed, whole, word};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -69,6 +69,7 @@ unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
     }
     let mut path = file.to_vec();
     path.push(0);
+    forks::remember(&path);
     let shared = Shared::open(&path)?;
     match shared.is_first() {
         true => from_the_start(shared),
@@ -78,6 +79,11 @@ unsafe fn start(environment: *mut *mut c_char) -> Option<u64> {
             None
         }
     }
+}
+
+/// In a process that was forked off while another thread may have been on the first stack: that is not there.
+pub(crate) fn release_first_stack() {
+    FIRST_LOCK.store(0, Ordering::Relaxed);
 }
 
 /// The program has not begun: nothing else runs. When the whole program is to be recorded: the function that leads into the

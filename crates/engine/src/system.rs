@@ -227,6 +227,13 @@ pub(crate) fn process() -> u64 {
     unsafe { call(libc::SYS_getpid, [0; 6]) as u64 }
 }
 
+/// The process, as `/proc` numbers it, where the command looks for it: the same unless it has numbers of its own.
+pub(crate) fn process_in_proc() -> Option<u64> {
+    let mut text = [0; 24];
+    let length = read_link_into(b"/proc/self\0", &mut text);
+    std::str::from_utf8(&text[..length]).ok()?.parse().ok()
+}
+
 /// The thread.
 pub(crate) fn thread() -> u64 {
     // SAFETY: takes nothing.

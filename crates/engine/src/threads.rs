@@ -88,6 +88,20 @@ impl Engine {
         true
     }
 
+    /// The thread goes on in a process that was forked off, with what it had: nothing of it was counted there yet, and its
+    /// modelled caches are empty.
+    pub(crate) fn begin_thread_again(&self, slots: &mut Slots) -> Option<()> {
+        let thread = self.thread(slots)?;
+        let (whole, (sieve, held)) = (self.whole.as_ref()?, thread.memory.sieve?);
+        thread.number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
+        let (number, start) = self.shared.take_chunk(thread.number, u32::MAX)?;
+        thread.chunk = Some((number, start as u64));
+        slots.log = start as u64;
+        slots.owner = system::thread();
+        whole.blocks.sieves.begin(slots, sieve, held);
+        Some(())
+    }
+
     /// A stack, a table and where needed a sieve for a thread: new ones, or those of one that is gone.
     fn thread_memory(&self) -> Option<ThreadMemory> {
         let fresh = |sieve| {

@@ -1,4 +1,4 @@
-//! Which process made how many calls of each region.
+//! Which process made how many calls of each region, or executed how many instructions.
 
 use lineup_model::access::ProcessId;
 use lineup_model::process::{Origin, Process};
@@ -20,6 +20,8 @@ pub struct ProcessSummary {
     pub origin: &'static str,
     /// The number, in the recording, of the process that it was forked off by or that became it; the first has none.
     pub parent: Option<u32>,
+    /// Instructions that it executed, when whole programs were counted.
+    pub instructions: Option<u64>,
     /// Its calls, by region.
     pub regions: Vec<ProcessCalls>,
 }
@@ -74,6 +76,7 @@ pub fn summarise<R: Read>(mut reader: Reader<R>) -> Vec<ProcessSummary> {
             pid: process.system_id,
             origin,
             parent,
+            instructions: counted.get(&id).and_then(|own| own.total_instructions),
             regions,
         }
     };

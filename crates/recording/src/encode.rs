@@ -299,8 +299,8 @@ impl Encoder {
     pub fn profile(&mut self, run: &ProfileRun) {
         let out = &mut self.out;
         out.push(tag::PROFILE);
-        for value in
-            [run.pc, u64::from(run.size_bytes), run.executions, run.instructions, run.loads, run.stores]
+        let pc = self.space.place(run.pc);
+        for value in [pc, u64::from(run.size_bytes), run.executions, run.instructions, run.loads, run.stores]
         {
             put(out, value);
         }

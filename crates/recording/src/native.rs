@@ -145,6 +145,10 @@ pub mod word {
     pub const TRIALS: usize = 52;
     /// Not 0 when all of a whole program's run is logged, and nothing counted: see [`super::superblock`].
     pub const LOGS_ALL: usize = 53;
+    /// Not 0 when processes that the program forks off are counted, too: each asks for memory of its own.
+    pub const FOLLOWS_FORKS: usize = 54;
+    /// The process's number in the recording.
+    pub const NUMBER: usize = 55;
     /// Number of the first region: see [`super::region`].
     pub const FIRST_REGION: usize = 64;
     /// Number of the first chunk's state: see [`super::chunk`].
@@ -332,19 +336,22 @@ pub const WRITES: u64 = 1 << 18;
 /// Where the memory of the engine's is listed: pairs of its beginning and its bytes.
 pub const RANGES: Range<u64> = WRITES + 8 * (write::WORDS * write::MOST) as u64..(1 << 20) - (1 << 17);
 
-/// Words of a process that was started by the program, or by one of those, and asks for memory of its own.
+/// Words of a process that was started or forked off by the program, or by one of those, and asks for memory of its own.
 pub mod child {
     /// Words of each.
     pub const WORDS: usize = 2;
-    /// The process.
+    /// The process, as the system numbers it. Of one that was forked off the upper half holds the number of the other in the
+    /// recording, and one more.
     pub const PROCESS: usize = 0;
+    /// Where that half begins.
+    pub const FORKED_BY_AT: u32 = 32;
     /// 0 until the command answers: then the number of its open file, plus one.
     pub const FILE: usize = 1;
     /// Processes at most.
     pub const MOST: usize = 8192;
 }
 
-/// Where processes ask.
+/// Where processes ask: in the first one's memory.
 pub const CHILDREN: Range<u64> = RANGES.end..RANGES.end + 8 * (child::WORDS * child::MOST) as u64;
 
 /// Before a program that the engine is not for, but all others that are started: it is the command itself, which becomes the

@@ -5,9 +5,10 @@ use crate::progress::Stages;
 use anyhow::{Context, Result};
 use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
+use lineup_model::process::AddressSpace;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -67,11 +68,16 @@ pub(super) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<Fu
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let debug: Vec<Option<DebugInfo>> =
-        images.iter().map(|image| explain::debug_info(Path::new(&image.path), stages)).collect();
+    let mut debug: BTreeMap<&str, Option<DebugInfo>> = BTreeMap::new();
+    let mut spaces: HashMap<AddressSpace, Vec<&LoadedImage>> = HashMap::new();
+    for image in &images {
+        spaces.entry(AddressSpace::of(image.start)).or_default().push(image);
+        debug.entry(&image.path).or_insert_with(|| explain::debug_info(Path::new(&image.path), stages));
+    }
     let mut functions: BTreeMap<(Option<String>, Option<String>), FunctionProfile> = BTreeMap::new();
     for run in &runs {
-        let (function, image) = place(run.pc, &images, &debug);
+        let own = spaces.get(&AddressSpace::of(run.pc)).map_or(&[][..], Vec::as_slice);
+        let (function, image) = place(run.pc, own, &debug);
         let profile = functions.entry((function.clone(), image.clone())).or_default();
         (profile.function, profile.image) = (function, image);
         profile.add(run);
@@ -82,12 +88,16 @@ pub(super) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<Fu
 }
 
 /// The function and the file at a runtime address.
-fn place(pc: u64, images: &[LoadedImage], debug: &[Option<DebugInfo>]) -> (Option<String>, Option<String>) {
-    let Some((image, debug)) = images.iter().zip(debug).rfind(|(image, _)| image.contains(pc)) else {
+fn place(
+    pc: u64,
+    images: &[&LoadedImage],
+    debug: &BTreeMap<&str, Option<DebugInfo>>,
+) -> (Option<String>, Option<String>) {
+    let Some(image) = images.iter().rfind(|image| image.contains(pc)) else {
         return (None, None);
     };
     let link = image.to_link(pc);
-    let symbol = debug.as_ref().and_then(|debug| {
+    let symbol = debug.get(image.path.as_str()).and_then(Option::as_ref).and_then(|debug| {
         let stub = debug.plt_name(link).map(|name| format!("{name}@plt"));
         stub.or_else(|| debug.symbol_at(link).map(|symbol| spelled(&symbol.name)))
     });

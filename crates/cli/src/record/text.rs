@@ -23,16 +23,25 @@ pub(super) fn text(report: &Report, top: usize, style: TextStyle) -> String {
     if let Some(instructions) = report.total_instructions {
         let _ = writeln!(out, "instructions of the whole program: {}", whole(instructions));
     }
-    let forks = match report.functions.is_empty() {
-        true => "processes forked off, recorded as well",
-        false => "processes forked off, not counted",
+    // Of calls, those in processes that are forked off are always recorded where such processes are known.
+    let counted = match report.functions.is_empty() {
+        true => report.forks,
+        false => report.processes.iter().filter(|process| process.origin == "forked").count() as u64,
     };
-    for (number, what) in [(report.threads, "threads"), (report.forks, forks)] {
+    let verb = if report.functions.is_empty() { "recorded" } else { "counted" };
+    for (number, what) in [
+        (report.threads, "threads".to_owned()),
+        (counted, format!("processes forked off, {verb} as well")),
+        (report.forks.saturating_sub(counted), "processes forked off, not counted".to_owned()),
+    ] {
         if number > 0 {
             let _ = writeln!(out, "{what}: {}", whole(number));
         }
     }
-    processes_text(&mut out, &report.processes, style);
+    match report.functions.is_empty() {
+        true => processes_text(&mut out, &report.processes, style),
+        false => counted_processes_text(&mut out, &report.processes, top, style),
+    }
     for UnfollowedProgram { program, why, times } in &report.unfollowed {
         let times = if *times == 1 { "once".to_owned() } else { format!("{times} times") };
         let _ = writeln!(out, "not recorded: {program}, started {times}: it {why}");
@@ -118,6 +127,39 @@ fn by_thread_text(out: &mut String, calls: &[u64]) {
     };
 }
 
+/// How a process came to be.
+fn came_from(process: &ProcessSummary) -> String {
+    match process.parent {
+        Some(parent) => format!("{parent} {}", process.origin),
+        None => process.origin.to_owned(),
+    }
+}
+
+/// What each process executed, when there is more than one; at most `top`, with the most instructions first.
+fn counted_processes_text(out: &mut String, processes: &[ProcessSummary], top: usize, style: TextStyle) {
+    if processes.len() < 2 {
+        return;
+    }
+    let figures = ["instructions", "process", "pid"].map(|name| (name, Align::Right));
+    let names = ["came from", "program"].map(|name| (name, Align::Left));
+    let mut table = Table::new(figures.into_iter().chain(names));
+    let mut sorted: Vec<&ProcessSummary> = processes.iter().collect();
+    sorted.sort_by_key(|process| std::cmp::Reverse(process.instructions));
+    for process in sorted.iter().take(top) {
+        table.row([
+            process.instructions.map_or("unknown".to_owned(), whole),
+            process.number.to_string(),
+            process.pid.to_string(),
+            came_from(process),
+            process.program.clone(),
+        ]);
+    }
+    out.push_str(&table.render(style));
+    if processes.len() > top {
+        let _ = writeln!(out, "{} more processes; --top shows more, --json all", processes.len() - top);
+    }
+}
+
 /// The processes with calls, when there is more than one process.
 fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextStyle) {
     if processes.len() < 2 {
@@ -128,10 +170,7 @@ fn processes_text(out: &mut String, processes: &[ProcessSummary], style: TextSty
     let all = names.into_iter().chain(rest).chain([("program", Align::Left)]);
     let mut table = Table::new(all);
     for process in processes.iter().filter(|process| process.has_calls()) {
-        let from = match process.parent {
-            Some(parent) => format!("{parent} {}", process.origin),
-            None => process.origin.to_owned(),
-        };
+        let from = came_from(process);
         for region in process.regions.iter().filter(|region| region.recorded > 0 || region.seen > Some(0)) {
             table.row([
                 process.number.to_string(),

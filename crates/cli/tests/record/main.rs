@@ -16,6 +16,8 @@ mod durability;
 mod engines;
 #[cfg(target_arch = "x86_64")]
 mod equal;
+#[cfg(target_arch = "x86_64")]
+mod forked;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod gathers;

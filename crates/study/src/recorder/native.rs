@@ -13,6 +13,7 @@ mod output;
 mod pace;
 mod process_files;
 mod times;
+mod whole_processes;
 mod whole_program;
 
 pub(super) use conduct::Task;
@@ -42,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use whole_program::Counter;
+use whole_processes::Counters;
 
 /// The file name of the engine.
 const ENGINE: &str = "liblineup_engine.so";
@@ -212,8 +213,8 @@ pub(super) fn record(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
 
 /// Runs the program once, and counts all of it.
 fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
-    if task.request.process.is_some() || task.request.children {
-        return refuse("a whole program is one process, from its beginning on");
+    if task.request.process.is_some() {
+        return refuse("a whole program is counted from its beginning on");
     }
     let specs = task.plan.header.caches.iter().map(|text| {
         text.parse().map_err(|error: SpecError| Error::argument(text.clone(), error.to_string()))
@@ -228,9 +229,10 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let mut reader = match task.request.logs_all {
         true => WholeReader::Logger(Box::new(Logger::new(&memory, task.plan, task.output))),
         false => {
-            let mut counter = Counter::new(&memory, task.plan, task.output)?;
-            counter.is_static = is_static(task.subject);
-            WholeReader::Counter(Box::new(counter))
+            memory.set(word::FOLLOWS_FORKS, task.request.children.into());
+            let mut counters = Counters::new(&memory, task.plan, task.output)?;
+            counters.first().is_static = is_static(task.subject);
+            WholeReader::Counters(Box::new(counters))
         }
     };
     let begun = Instant::now();
@@ -247,10 +249,11 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     task.check_loaded(&memory, finished.is_some())?;
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
     let failure = followed.err();
-    let failure = failure.or(reader.finish().err());
+    let processes = reader.processes();
+    let failure = failure.or(reader.finish(task.request.children).err());
     let journal = Journal {
         threads: memory.word(word::NEXT_THREAD),
-        processes: 1,
+        processes,
         failure: failure.as_ref().map(error_number),
         ..Journal::default()
     };
@@ -260,7 +263,7 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
 /// What becomes of a whole program's log.
 enum WholeReader<'a> {
     /// It is counted.
-    Counter(Box<Counter<'a>>),
+    Counters(Box<Counters<'a>>),
     /// It is kept.
     Logger(Box<Logger<'a>>),
 }
@@ -268,14 +271,22 @@ enum WholeReader<'a> {
 impl WholeReader<'_> {
     fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
         match self {
-            WholeReader::Counter(counter) => counter.follow(is_over),
+            WholeReader::Counters(counters) => counters.follow(is_over),
             WholeReader::Logger(logger) => logger.follow(is_over),
         }
     }
 
-    fn finish(self) -> Result<()> {
+    /// Processes whose logs were read.
+    fn processes(&self) -> u64 {
         match self {
-            WholeReader::Counter(counter) => counter.finish(),
+            WholeReader::Counters(counters) => counters.processes(),
+            WholeReader::Logger(_) => 1,
+        }
+    }
+
+    fn finish(self, follows: bool) -> Result<()> {
+        match self {
+            WholeReader::Counters(counters) => counters.finish(follows),
             WholeReader::Logger(logger) => logger.finish(),
         }
     }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// How long the logs are left alone when there was nothing in them.
 const PAUSE: Duration = Duration::from_micros(300);
 /// How often it is looked which processes have ended.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// What is known of all processes while they run, for another thread.
 #[derive(Default)]
@@ -216,7 +216,7 @@ impl<'a> Followers<'a> {
     fn welcome(&mut self) -> Result<()> {
         let first = self.all[0].memory.clone();
         while self.asked < first.word(word::CHILDREN) {
-            let Some(system_id) = first.asking(self.asked) else { return Ok(()) };
+            let Some((system_id, _)) = first.asking(self.asked) else { return Ok(()) };
             // The same process, of which another program came.
             self.part_from(|follower| follower.process.system_id() == system_id)?;
             let parent = self.number_of(parent_of(system_id)).unwrap_or_default();
@@ -310,7 +310,7 @@ impl<'a> Followers<'a> {
 }
 
 /// Of the programs that processes were about to become those that never came to the engine.
-fn unfollowed(told: Vec<String>, mut ran: Vec<PathBuf>) -> Vec<Unfollowed> {
+pub(super) fn unfollowed(told: Vec<String>, mut ran: Vec<PathBuf>) -> Vec<Unfollowed> {
     let mut left = Vec::new();
     for program in told {
         let Some(file) = file_of(Path::new(&program)) else { continue };
@@ -348,7 +348,7 @@ fn why_not(file: &Path) -> &'static str {
 }
 
 /// Whether a process runs, or is not known yet: one that waits to be reaped does not.
-fn is_running(system_id: u64) -> bool {
+pub(super) fn is_running(system_id: u64) -> bool {
     if system_id == 0 {
         return true;
     }
@@ -357,7 +357,7 @@ fn is_running(system_id: u64) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-fn parent_of(system_id: u64) -> u64 {
+pub(super) fn parent_of(system_id: u64) -> u64 {
     let status = fs::read_to_string(format!("/proc/{system_id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
     line.and_then(|text| text.trim().parse().ok()).unwrap_or_default()

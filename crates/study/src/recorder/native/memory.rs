@@ -5,6 +5,7 @@ use super::times::Trial;
 use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
+use lineup_model::access::ProcessId;
 use lineup_recording::native::superblock::Superblock;
 use lineup_recording::native::timed::trial;
 use lineup_recording::native::{
@@ -77,7 +78,8 @@ impl Memory {
 
     /// Memory for another process, of which the same is wanted.
     pub(super) fn like(other: &Memory) -> Result<Memory> {
-        let memory = Memory::new()?;
+        let is_whole = other.word(word::MODE) == whole::MODE;
+        let memory = if is_whole { Memory::of_bytes(WHOLE_FILE_BYTES)? } else { Memory::new()? };
         const INTERVENTIONS: [usize; 5] =
             [word::ARMS, word::DRAWN_EVERY, word::SEED, word::SWEPT_BYTES, word::REST];
         let kept = [
@@ -88,15 +90,29 @@ impl Memory {
             word::LOOKS_FOR_MORE,
             word::CALLS_PER_THREAD,
         ];
-        for number in kept.into_iter().chain(INTERVENTIONS) {
+        const WHOLE: [usize; 8] = [
+            word::WINDOWS,
+            word::DATA_LINE_SHIFT,
+            word::DATA_SETS,
+            word::DATA_WAYS,
+            word::CODE_LINE_SHIFT,
+            word::CODE_SETS,
+            word::CODE_WAYS,
+            word::FOLLOWS_FORKS,
+        ];
+        for number in kept.into_iter().chain(INTERVENTIONS).chain(WHOLE) {
             memory.set(number, other.word(number));
         }
         Ok(memory)
     }
 
-    /// The process that asks for memory, by the number of its question; `None` before it has said who it is.
-    pub(super) fn asking(&self, number: u64) -> Option<u64> {
-        Some(self.at(asked_at(number)? + 8 * child::PROCESS as u64)).filter(|process| *process != 0)
+    /// The process that asks for memory, by the number of its question, and which other one forked it off; `None` before it
+    /// has said who it is.
+    pub(super) fn asking(&self, number: u64) -> Option<(u64, Option<ProcessId>)> {
+        let question = self.at(asked_at(number)? + 8 * child::PROCESS as u64);
+        let parent = (question >> child::FORKED_BY_AT) as u32;
+        let process = question & ((1 << child::FORKED_BY_AT) - 1);
+        (process != 0).then_some((process, parent.checked_sub(1).map(ProcessId)))
     }
 
     /// Gives memory to a process that has asked.

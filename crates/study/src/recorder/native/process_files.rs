@@ -37,6 +37,8 @@ pub(super) struct ProcessFiles<'a> {
     nowhere: Vec<Range<u64>>,
     /// It was written.
     is_written: bool,
+    /// It has ended, or another program came: what the system lists is not its own.
+    pub(super) has_ended: bool,
 }
 
 impl<'a> ProcessFiles<'a> {
@@ -59,6 +61,7 @@ impl<'a> ProcessFiles<'a> {
             looked_at: 0,
             nowhere: Vec::new(),
             is_written: false,
+            has_ended: false,
         }
     }
 
@@ -149,6 +152,9 @@ impl<'a> ProcessFiles<'a> {
 
     /// What it has mapped, as the system lists it.
     pub(super) fn maps(&self) -> String {
+        if self.has_ended {
+            return String::new();
+        }
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
     }
 

@@ -1,7 +1,6 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
 use super::heap::Told;
-use super::heart;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
@@ -9,18 +8,12 @@ use crate::error::{Error, Result};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
 use lineup_profile::{BeyondFirst, Chain, Chains, Handle, Heap, Link, Profile};
-use lineup_recording::Summary;
 use lineup_recording::native::{DefinedAccess, Definition, Form, noted, record, state, word};
 use lineup_recording::plan::Plan;
+use lineup_recording::{Summary, Unfollowed};
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-/// How long the log is left alone when there was nothing in it: some parts of 64 KB are filled meanwhile, of more than a
-/// hundred that there are.
-const PAUSE: Duration = Duration::from_millis(1);
+use std::time::Instant;
 
 /// Set in all that is known of blocks: neither a run's number nor a piece's handle reaches there.
 const KNOWN: u64 = 1 << 63;
@@ -60,8 +53,9 @@ enum Repetition {
 
 /// Counts what the log tells.
 pub(super) struct Counter<'a> {
-    memory: Arc<Memory>,
-    process: ProcessFiles<'a>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) process: ProcessFiles<'a>,
+    origin: Origin,
     profile: Profile,
     /// By number, as the log names them.
     known: Vec<Option<Box<Known>>>,
@@ -83,14 +77,19 @@ pub(super) struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     /// Nothing was counted yet.
-    pub(super) fn new(memory: &Arc<Memory>, plan: &'a Plan, output: &'a Path) -> Result<Self> {
+    pub(super) fn new(
+        memory: Arc<Memory>,
+        plan: &'a Plan,
+        output: Arc<Mutex<Output<'a>>>,
+        (id, origin): (ProcessId, Origin),
+    ) -> Result<Self> {
         let profile = Profile::new(&plan.header.caches, 0)
             .map_err(|(text, error)| Error::argument(text, error.to_string()))?
             .with_windows(plan.window_bytes);
-        let output = Arc::new(Mutex::new(Output::new(output, &plan.header)));
         Ok(Counter {
-            memory: memory.clone(),
-            process: ProcessFiles::new(memory.clone(), plan, output, (ProcessId(0), Origin::Started)),
+            process: ProcessFiles::new(memory.clone(), plan, output, (id, origin)),
+            memory,
+            origin,
             profile,
             known: Vec::new(),
             places: Vec::new(),
@@ -208,27 +207,16 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Reads the log until the program has ended, and to its end.
-    pub(super) fn follow(&mut self, is_over: &AtomicBool) -> Result<()> {
-        let memory = self.memory.clone();
-        heart::beat_during(|number| memory.set(word::HEARTBEAT, number), || self.read_all(is_over))
-    }
-
-    fn read_all(&mut self, is_over: &AtomicBool) -> Result<()> {
-        loop {
-            let was_over = is_over.load(Ordering::Acquire);
-            self.answer()?;
-            let chunks = self.memory.chunks(was_over);
-            for chunk in &chunks {
-                self.read(chunk)?;
-            }
-            if was_over {
-                return Ok(());
-            }
-            if chunks.is_empty() {
-                std::thread::sleep(PAUSE);
-            }
+    /// Does what the engine asks for, and reads what there is of the log; whether there was any. `is_over` when the process
+    /// has ended.
+    pub(super) fn step(&mut self, is_over: bool) -> Result<bool> {
+        self.answer()?;
+        self.process.look_if_mapped()?;
+        let chunks = self.memory.chunks(is_over);
+        for chunk in &chunks {
+            self.read(chunk)?;
         }
+        Ok(!chunks.is_empty())
     }
 
     /// Answers when the engine asks.
@@ -268,8 +256,8 @@ impl<'a> Counter<'a> {
         Ok(())
     }
 
-    /// Writes the counts.
-    pub(super) fn finish(mut self) -> Result<()> {
+    /// Writes the counts, with the programs that ran unrecorded.
+    pub(super) fn finish(mut self, unfollowed: Vec<Unfollowed>) -> Result<()> {
         self.process.output().start()?;
         self.count()?;
         for thread in std::mem::take(&mut self.threads).into_values() {
@@ -282,7 +270,10 @@ impl<'a> Counter<'a> {
             encoder.allocation_site(&site);
         }
         let who = if self.is_static { "C library" } else { "dynamic loader" };
-        let mut notes = vec![format!("what the {who} did before the engine was there is not counted")];
+        let mut notes = Vec::new();
+        if !matches!(self.origin, Origin::Forked(_)) {
+            notes.push(format!("what the {who} did before the engine was there is not counted"));
+        }
         let passed_over = self.memory.word(word::PASSED_OVER);
         if passed_over > 0 {
             notes
@@ -295,7 +286,7 @@ impl<'a> Counter<'a> {
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
             threads: self.threads_begun,
             forks: self.memory.word(word::FORKED),
-            unfollowed: self.process.unfollowed(),
+            unfollowed,
             notes,
             ..Summary::default()
         });

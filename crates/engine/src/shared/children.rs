@@ -1,0 +1,93 @@
+//! Memory of their own for processes that the program starts and forks off.
+
+use super::{MOST_ROUNDS_FOR_AN_ANSWER, ROUND_NS, Shared, map_chunks};
+use crate::system::{self, File};
+use lineup_recording::native::{
+    DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS, WRITES, child, heap, note,
+    sieve, state, word,
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Shared {
+    /// Asks the command for memory of this process's own, by that which the first has; `path` names that. `None` when there
+    /// is none: then this process runs untouched.
+    pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
+        let own = Shared::open(&self.ask(path, system::process())?)?;
+        // All processes count in one order, and ask in one place.
+        own.is_first().then_some(Shared { first: self.first, asking: self.asking, ..own })
+    }
+
+    /// As [`Shared::of_child`], in a process that was forked off: its own memory takes the place of the other's, which had so
+    /// many words of definitions then. When it fails, nothing of either may be used.
+    pub(crate) fn part_from_parent(&self, path: &[u8], definitions: u64) -> Option<()> {
+        let parent = self.word(word::NUMBER).load(Ordering::Relaxed) + 1;
+        let question = system::process_in_proc()? | parent << child::FORKED_BY_AT;
+        let sieves = self.word(word::SIEVES).load(Ordering::Relaxed);
+        let file = File::open(&self.ask(path, question)?, libc::O_RDWR)?;
+        // Number 0 names none.
+        let bytes = ((definitions + 1) * 8).min(DEFINITIONS.end - DEFINITIONS.start) as usize;
+        // SAFETY: within the mapping.
+        let known = unsafe { std::slice::from_raw_parts(self.definitions.cast::<u8>(), bytes) };
+        file.write_at(known, DEFINITIONS.start).then_some(())?;
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        let map = |at: *const AtomicU64, bytes: u64, offset| {
+            (at.is_null() || file.map(Some(at as usize), bytes as usize, both, offset).is_some())
+                .then_some(())
+        };
+        map(self.head, NOTES.start, 0)?;
+        map(self.definitions, DEFINITIONS.end - DEFINITIONS.start, DEFINITIONS.start)?;
+        map(self.notes, NOTES.end - NOTES.start, NOTES.start)?;
+        map(self.lists, RANGES.end - WRITES, WRITES)?;
+        map(self.thread_calls, FILE_BYTES - THREAD_CALLS, THREAD_CALLS)?;
+        map(self.sieves.cast_const().cast(), sieve::COUNT as u64 * sieve::BYTES, SIEVES)?;
+        map(self.heap, heap::BYTES, HEAP)?;
+        map_chunks(&file, self.chunks)?;
+        self.word(word::DEFINITIONS).store(definitions, Ordering::Relaxed);
+        self.word(word::SIEVES).store(sieves, Ordering::Relaxed);
+        let is_ours = self.word(word::MAGIC).load(Ordering::Acquire) == MAGIC && self.is_first();
+        is_ours.then_some(())
+    }
+
+    /// Asks the command for memory for a process; what terminated path leads there. `path` is that of the first one's.
+    fn ask(&self, path: &[u8], process: u64) -> Option<Vec<u8>> {
+        let mut number = self.word_of_first(word::CHILDREN).load(Ordering::Acquire);
+        // SAFETY: within the mapping, as checked.
+        let field =
+            |number: u64, field: usize| unsafe { &*self.asking.add(number as usize * child::WORDS + field) };
+        loop {
+            if number >= child::MOST as u64 {
+                self.tell(note::TEXT, b"a process was not recorded, since there were too many");
+                return None;
+            }
+            let own = field(number, child::PROCESS);
+            let taken = own.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
+            // Whoever is killed in between keeps nobody waiting.
+            self.word_of_first(word::CHILDREN).fetch_max(number + 1, Ordering::AcqRel);
+            if taken.is_ok() {
+                break;
+            }
+            number += 1;
+        }
+        let mut file = 0;
+        for _ in 0..MOST_ROUNDS_FOR_AN_ANSWER {
+            file = field(number, child::FILE).load(Ordering::Acquire);
+            if file != 0 || self.word_of_first(word::IS_GONE).load(Ordering::Acquire) != 0 {
+                break;
+            }
+            system::sleep_ns(ROUND_NS);
+        }
+        let folder = path.iter().rposition(|byte| *byte == b'/')?;
+        let number = file.checked_sub(1)?.to_string();
+        Some([&path[..=folder], number.as_bytes(), &[0]].concat())
+    }
+
+    /// The command looks at a process that was forked off, and tells it what it needs. False when it does not answer.
+    pub(crate) fn introduce_fork(&self) -> bool {
+        self.word(word::STATE).store(state::ASKS, Ordering::Release);
+        let is_answered = self.wait_for_answer();
+        if is_answered {
+            self.word(word::STATE).store(state::RUNS, Ordering::Release);
+        }
+        is_answered
+    }
+}
