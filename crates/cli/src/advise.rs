@@ -231,7 +231,7 @@ fn as_text(
         built_in: folder,
         before: recorded,
         after: None,
-        advice,
+        advice: Some(advice),
         patch: (!patch.is_empty()).then(|| Patch { file, text: patch.clone() }),
         proof: None,
         call_times: None,

@@ -83,7 +83,7 @@ enum Command {
     /// Works out a better layout from a recording; the compiler judges it, nothing is timed
     Advise(advise::Options),
     /// Studies a program end to end: records, proposes, rebuilds, compares, reports
-    Study(study::Options),
+    Study(Box<study::Options>),
     /// Tests random legal layouts: which members of which types a program cannot do without in order
     Shuffle(shuffle::Options),
     Trace(trace::Options),
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         Command::Load(load) => load::run(load),
         Command::Bisect(bisect) => bisect::run(bisect),
         Command::Advise(options) => advise::run(&options),
-        Command::Study(options) => study::run(options),
+        Command::Study(options) => study::run(*options),
         Command::Shuffle(options) => shuffle::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),

@@ -1,6 +1,6 @@
 //! `lineup record`: calls of chosen functions, or the whole program, as a recording.
 
-mod functions;
+pub(crate) mod functions;
 pub(crate) mod host_caches;
 pub(crate) mod kernel;
 pub(crate) mod replay;

@@ -84,6 +84,12 @@ impl DebugInfo {
         self.elf.build_id.as_deref()
     }
 
+    /// Whether a linked file kept the relocations of its code, as `ld --emit-relocs` leaves them: what moves code needs
+    /// them.
+    pub fn keeps_relocations(&self) -> bool {
+        self.elf.keeps_relocations
+    }
+
     /// The link address where the program starts; 0 for libraries.
     pub fn entry(&self) -> u64 {
         self.elf.entry

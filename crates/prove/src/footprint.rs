@@ -168,11 +168,10 @@ fn compare_kind(
         .collect()
 }
 
-/// The weighted mean change of data lines per call at one line size; `None` when no region was
-/// recorded at that size.
-pub fn weighted_difference(changes: &[FootprintChange], line: LineSize) -> Option<f64> {
-    let data = changes.iter().filter(|change| change.kind == LineKind::Data && change.line == line);
-    let (sum, weight) = data.fold((0.0, 0.0), |(sum, weight), change| {
+/// The weighted mean change of lines per call of one kind and size; `None` when no region was recorded so.
+pub fn weighted_difference(changes: &[FootprintChange], kind: LineKind, line: LineSize) -> Option<f64> {
+    let meant = changes.iter().filter(|change| change.kind == kind && change.line == line);
+    let (sum, weight) = meant.fold((0.0, 0.0), |(sum, weight), change| {
         (sum + change.weight * change.difference(), weight + change.weight)
     });
     (weight > 0.0).then(|| sum / weight)
@@ -201,8 +200,8 @@ mod tests {
         let changes = compare(&before, &after).unwrap();
         assert_eq!(changes.len(), 2);
         assert_eq!(changes[0].difference(), -1.0);
-        assert_eq!(weighted_difference(&changes, LineSize::B64), Some(-0.5));
-        assert_eq!(weighted_difference(&changes, LineSize::B32), None);
+        assert_eq!(weighted_difference(&changes, LineKind::Data, LineSize::B64), Some(-0.5));
+        assert_eq!(weighted_difference(&changes, LineKind::Data, LineSize::B32), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::conduct::Recorded;
 use crate::effects::EffectsAgreement;
 use crate::error::ProveError;
-use crate::footprint::{self, FootprintChange, weighted_difference};
+use crate::footprint::{self, FootprintChange, LineKind, weighted_difference};
 use crate::links::OF_ONE_LINK;
 use crate::proven::{Evidence, Proven};
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
@@ -32,6 +32,8 @@ pub struct ProofPlan {
     pub seed: Seed,
     /// The line size at which footprints are summed up in words.
     pub line: LineSize,
+    /// The lines that are summed up so: those of data, or those of code where the change is one of code.
+    pub lines_of: LineKind,
     /// Whether the runner runs the variants under an emulator, whose elapsed time says nothing about the
     /// machine they were built for. Output is compared all the same.
     pub is_emulated: bool,
@@ -50,6 +52,7 @@ impl Default for ProofPlan {
             warm_up: 2,
             seed: Seed::default(),
             line: LineSize::B64,
+            lines_of: LineKind::Data,
             is_emulated: false,
             calls_apart: 0.0,
         }
@@ -65,8 +68,10 @@ pub struct Proof {
     pub time: Result<TimeChange, NotTimed>,
     /// What left the variants' processes and is equal, or why that was not observed.
     pub effects: Result<EffectsAgreement, String>,
-    /// Weighted mean change of data lines per call at the plan's line size; `None` without regions.
+    /// Weighted mean change of the plan's lines per call; `None` without regions.
     pub lines_difference: Option<f64>,
+    /// Which lines these are.
+    pub lines_of: LineKind,
     /// The plan's line size.
     pub line: LineSize,
 }
@@ -123,7 +128,7 @@ impl Proof {
     /// Lines and time in one sentence, such as `fewer lines (−1.00 per call), no end-to-end gain
     /// (within 1 %)`.
     pub fn conclusion(&self) -> String {
-        format!("{}, {}", lines_in_words(self.lines_difference), self.time_in_words())
+        format!("{}, {}", lines_in_words(self.lines_difference, self.lines_of), self.time_in_words())
     }
 
     fn time_in_words(&self) -> String {
@@ -152,12 +157,16 @@ impl Proof {
 }
 
 /// How many lines a call needs more or fewer.
-fn lines_in_words(difference: Option<f64>) -> String {
+fn lines_in_words(difference: Option<f64>, of: LineKind) -> String {
+    let lines = match of {
+        LineKind::Data => "lines",
+        LineKind::Code => "lines of code",
+    };
     match difference {
         None => "no region compared".into(),
-        Some(difference) if difference < 0.0 => format!("fewer lines (−{:.2} per call)", -difference),
-        Some(difference) if difference > 0.0 => format!("more lines (+{difference:.2} per call)"),
-        Some(_) => "as many lines as before".into(),
+        Some(difference) if difference < 0.0 => format!("fewer {lines} (−{:.2} per call)", -difference),
+        Some(difference) if difference > 0.0 => format!("more {lines} (+{difference:.2} per call)"),
+        Some(_) => format!("as many {lines} as before"),
     }
 }
 
@@ -176,7 +185,8 @@ pub fn prove(
     let footprints = footprint::compare(&before.footprints, &after.footprints)?;
     before.conduct.require_same_work(&after.conduct, plan.calls_apart)?;
     let effects = before.conduct.require_same_effects(&after.conduct)?;
-    let lines_difference = weighted_difference(&footprints, plan.line);
+    let lines_of = plan.lines_of;
+    let lines_difference = weighted_difference(&footprints, lines_of, plan.line);
     let mut session = Session { runner, recorded: [before, after], first: [None, None], runs: 0 };
     let mut schedule = Schedule::new(2, Order::Mirrored, plan.seed);
     let (time, blocks) = match session.warm_up(schedule.warm_up(plan.warm_up.max(2)))? {
@@ -186,7 +196,10 @@ pub fn prove(
         None => session.time(&mut schedule, plan)?,
     };
     let evidence = Evidence { runs: session.runs, blocks };
-    Ok(Proven::new(Proof { footprints, time, effects, lines_difference, line: plan.line }, evidence))
+    Ok(Proven::new(
+        Proof { footprints, time, effects, lines_difference, lines_of, line: plan.line },
+        evidence,
+    ))
 }
 
 /// A comparison under way.
@@ -284,7 +297,8 @@ mod tests {
 
     #[test]
     fn lines_are_told_with_their_sign() {
-        let said = [Some(-1.5), Some(0.25), Some(0.0), None].map(lines_in_words);
+        let said = [Some(-1.5), Some(0.25), Some(0.0), None]
+            .map(|difference| lines_in_words(difference, LineKind::Data));
         let expected = [
             "fewer lines (−1.50 per call)",
             "more lines (+0.25 per call)",
@@ -292,5 +306,6 @@ mod tests {
             "no region compared",
         ];
         assert_eq!(said, expected);
+        assert_eq!(lines_in_words(Some(-2.0), LineKind::Code), "fewer lines of code (−2.00 per call)");
     }
 }

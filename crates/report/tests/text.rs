@@ -2,7 +2,10 @@
 
 mod sample;
 
-use lineup_report::study::{Fact, MemberUse, ObjectLines, OutputCheck, RegionUse, STUDY_SCHEMA, StudyReport};
+use lineup_report::study::{
+    CodeFigure, CodePerCall, CodeReport, Fact, MemberUse, ObjectLines, OutputCheck, RegionUse, STUDY_SCHEMA,
+    StudyReport,
+};
 use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeSet;
 
@@ -343,4 +346,42 @@ fn every_field_is_documented() {
     let missing: Vec<&String> =
         names.iter().filter(|name| !documented.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/json.md does not speak of {missing:?}");
+}
+
+/// A program whose code was put in another order.
+fn reordered() -> StudyReport {
+    let figure = |what: &str| CodeFigure { what: what.into(), before: 184_000, after: 60_000 };
+    let call = |region: &str| CodePerCall { region: region.into(), lines: [174.26, 58.0], pages: [8.0, 1.0] };
+    let mut report = sample::study();
+    report.code = Some(CodeReport {
+        optimiser: "Debian LLVM version 19.1.7".into(),
+        optimiser_command: "llvm-bolt steps".into(),
+        training: "steps 20000".into(),
+        test: "steps 300000".into(),
+        is_held_out: true,
+        ways_exact: 226,
+        ways_estimated: 3,
+        whole_run: ["instructions", "modelled L1I misses", "a", "b", "c", "d"].map(figure).into(),
+        calls: ["one", "two", "three", "four", "five", "six", "seven", "eight"].map(call).into(),
+    });
+    report
+}
+
+#[test]
+fn code_in_another_order_stands_before_and_after_on_one_screen() {
+    let text = study_text(&reordered(), first_screen(SCREEN));
+    for told in ["Code of the test run", "184,000", "−67.39 %", "174.3 → 58", "from the counts of"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    assert!(!text.contains("Patch") && !text.contains("eight"), "{text}");
+    assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
+    assert!(study_text(&reordered(), full(TextStyle::Plain)).contains("judged by `steps 300000`.\n226 ways"));
+    let mut flattered = reordered();
+    flattered.code.iter_mut().for_each(|code| code.is_held_out = false);
+    assert!(study_text(&flattered, first_screen(SCREEN)).contains("flatters it"));
+    let json: serde_json::Value = serde_json::from_str(&reordered().to_json().expect("JSON")).expect("valid");
+    let mut names = BTreeSet::new();
+    field_names(&json["code"], &mut names);
+    let documented = include_str!("../../../docs/json.md");
+    assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
 }

@@ -6,6 +6,7 @@
 pub mod alias;
 mod apart;
 pub mod background;
+pub mod bolt;
 mod child;
 pub mod clock;
 pub mod companions;

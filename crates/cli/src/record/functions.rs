@@ -14,20 +14,20 @@ use std::path::Path;
 
 /// What one function did.
 #[derive(Clone, Default, Serialize)]
-pub(super) struct FunctionProfile {
+pub(crate) struct FunctionProfile {
     /// `None` where no symbol covers the code.
-    pub(super) function: Option<String>,
+    pub(crate) function: Option<String>,
     /// The file that holds it; `None` for code outside every file.
-    pub(super) image: Option<String>,
-    pub(super) instructions: u64,
+    pub(crate) image: Option<String>,
+    pub(crate) instructions: u64,
     #[serde(with = "MissesAsJson")]
-    pub(super) fetch_misses: Misses,
-    pub(super) loads: u64,
+    pub(crate) fetch_misses: Misses,
+    pub(crate) loads: u64,
     #[serde(with = "MissesAsJson")]
-    pub(super) load_misses: Misses,
-    pub(super) stores: u64,
+    pub(crate) load_misses: Misses,
+    pub(crate) stores: u64,
     #[serde(with = "MissesAsJson")]
-    pub(super) store_misses: Misses,
+    pub(crate) store_misses: Misses,
 }
 
 /// [`Misses`] as JSON.
@@ -50,13 +50,13 @@ impl FunctionProfile {
 }
 
 /// Every function's counts, most instructions first; empty for a recording of regions.
-pub(super) fn profile(recording: &Path, stages: &Stages) -> Result<Vec<FunctionProfile>> {
+pub(crate) fn profile(recording: &Path, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
     profile_of(BufReader::new(file), stages)
 }
 
 /// As [`profile`], of a recording wherever it is.
-pub(super) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<FunctionProfile>> {
+pub(crate) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let (mut images, mut runs) = (Vec::new(), Vec::new());
     for event in Reader::new(recording)?.without_log() {
         match event {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod call_times;
+mod code;
 mod contention;
 mod found;
 mod kernel;
@@ -35,6 +36,9 @@ use variant::Variant;
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     if let Some(tree) = &options.kernel.kernel_source {
         return kernel::run(tree, &options);
+    }
+    if options.code.code {
+        return code::run(options);
     }
     let interrupts = Interrupts::watch()?;
     let stages = Stages::new();
@@ -95,7 +99,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         before: &before.recorded,
         // What two programs did at different work is not shown side by side.
         after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
-        advice: &advice,
+        advice: Some(&advice),
         patch: None,
         not_proven,
         proof: proof.as_ref(),

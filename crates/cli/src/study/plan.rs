@@ -4,6 +4,7 @@ use crate::advice_options::{AdviceOptions, ReportOptions};
 use crate::engine_name::EngineName;
 use crate::progress::Stages;
 use crate::share::Share;
+use crate::study::code::CodeOptions;
 use crate::study::kernel::KernelSourceOptions;
 use crate::surroundings::Surroundings;
 use anyhow::{Context, Result, bail};
@@ -37,6 +38,8 @@ pub(crate) struct Options {
     pub(super) regions: Vec<Region>,
     #[command(flatten)]
     pub(super) kernel: KernelSourceOptions,
+    #[command(flatten)]
+    pub(super) code: CodeOptions,
     /// Folder with the program's sources; never written to
     #[arg(long, value_name = "DIR", default_value = ".")]
     source: PathBuf,

@@ -24,7 +24,7 @@ use lineup_study::source::scratch::Scratch;
 use std::collections::BTreeMap;
 
 /// More lines per call than this, over all regions by their weights, make a program worse.
-const MORE_LINES: f64 = 0.01;
+pub(super) const MORE_LINES: f64 = 0.01;
 
 /// What a study has before anything is changed.
 pub(crate) struct Trials<'t> {
@@ -174,21 +174,7 @@ impl Trials<'_> {
     }
 
     fn compare(&self, after: &Variant, proof: ProofPlan) -> Result<Proven<Proof>, ProveError> {
-        let (plan, before, stages) = (self.plan, self.before, self.stages);
-        stages.stage("observing what leaves the processes of both variants");
-        let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
-        let [effects, effects_after] =
-            variant::effects(plan, before, after, self.interrupts).map_err(cannot)?;
-        stages.stage("running both variants in turn");
-        let mut runner = variant::runner(plan, before, after, self.interrupts).map_err(cannot)?;
-        let proof = ProofPlan { is_emulated: !before.recorded.abi().machine.is_host(), ..proof };
-        let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
-        let mut watched = |slot: &Slot| {
-            stages.advance(slot.number, most);
-            runner.run(slot)
-        };
-        let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
-        prove(&before, &after, &mut watched, &proof)
+        compare((self.plan, proof), [self.before, after], self.stages, self.interrupts)
     }
 
     /// What makes a program that does the same worse: more time beyond doubt and above the margin, or more lines. Parting data of
@@ -207,6 +193,28 @@ impl Trials<'_> {
         };
         (is_slower || has_more_lines).then_some(failure)
     }
+}
+
+/// Compares two variants that were recorded: what leaves their processes, lines, and time.
+pub(super) fn compare(
+    (plan, proof): (&Plan, ProofPlan),
+    [before, after]: [&Variant; 2],
+    stages: &Stages,
+    interrupts: &Interrupts,
+) -> Result<Proven<Proof>, ProveError> {
+    stages.stage("observing what leaves the processes of both variants");
+    let cannot = |error: anyhow::Error| ProveError::Run { variant: RunOf::BEFORE, source: error.into() };
+    let [effects, effects_after] = variant::effects(plan, before, after, interrupts).map_err(cannot)?;
+    stages.stage("running both variants in turn");
+    let mut runner = variant::runner(plan, before, after, interrupts).map_err(cannot)?;
+    let proof = ProofPlan { is_emulated: !before.recorded.abi().machine.is_host(), ..proof };
+    let most = 2 * u64::from(proof.warm_up) + 4 * proof.max_blocks;
+    let mut watched = |slot: &Slot| {
+        stages.advance(slot.number, most);
+        runner.run(slot)
+    };
+    let (before, after) = (before.as_recorded(effects), after.as_recorded(effects_after));
+    prove(&before, &after, &mut watched, &proof)
 }
 
 /// The changes that fail, found by trying the first half of the steps, and so on. All of them fail together.
@@ -250,7 +258,7 @@ pub(super) fn culprits(
 ///
 /// # Errors
 /// The error itself, when it says nothing about the change.
-fn failure_of(error: anyhow::Error) -> Result<Failure> {
+pub(super) fn failure_of(error: anyhow::Error) -> Result<Failure> {
     let is_of_the_change = match (error.downcast_ref::<BuildError>(), error.downcast_ref::<ProveError>()) {
         (Some(BuildError::Rejected { .. }), _) => true,
         (_, Some(ProveError::Run { .. } | ProveError::Stats(_))) => false,

@@ -115,6 +115,11 @@ impl Variant {
         Ok(Built { tree, reading, name })
     }
 
+    /// A program that was built otherwise in this copy.
+    pub(crate) fn built(tree: Tree, name: &'static str) -> Built {
+        Built { tree, reading: None, name }
+    }
+
     /// Records with this engine and explains what was built.
     pub(crate) fn record(
         (plan, engine): (&Plan, Engine),

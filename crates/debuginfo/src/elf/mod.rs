@@ -87,6 +87,8 @@ pub(crate) struct Elf {
     /// File offsets of the sections with the same index; `None` for those without bytes.
     section_files: Vec<Option<Range<usize>>>,
     pub(crate) build_id: Option<Vec<u8>>,
+    /// Whether a linked file kept the relocations of its code.
+    pub(crate) keeps_relocations: bool,
     pub(crate) debug_link: Option<(String, u32)>,
     pub(crate) alt_link: Option<(String, Vec<u8>)>,
     /// Stub ranges with the names they jump to, sorted.
@@ -144,6 +146,7 @@ impl Elf {
             thread_local: None,
             sections,
             section_files,
+            keeps_relocations: kind != FileKind::Relocatable && elf.section_by_name(".rela.text").is_some(),
             build_id: elf.build_id().ok().flatten().map(<[u8]>::to_vec),
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (text(name), crc)),
             alt_link: elf.gnu_debugaltlink().ok().flatten().map(|(name, id)| (text(name), id.to_vec())),

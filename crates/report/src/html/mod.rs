@@ -1,6 +1,7 @@
 //! Reports as one HTML page that needs nothing but itself.
 
 mod call_times;
+mod code;
 mod comparison;
 mod guest;
 mod lines;

@@ -1,6 +1,7 @@
 //! The page of a study.
 
 use super::call_times::{call_times, contention};
+use super::code::code;
 use super::guest::guest;
 use super::lines::{name, regions, sentence};
 use super::map::maps;
@@ -18,7 +19,7 @@ pub fn study_page(report: &StudyReport) -> String {
         Section {
             anchor: "verdict",
             heading: "Verdict",
-            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (call_times(report)) (contention(report)) (guest(report.guest.as_ref())) },
+            body: html! { (proof(report.proof.as_ref(), report.not_proven.as_deref())) (call_times(report)) (contention(report)) (guest(report.guest.as_ref())) (code(report.code.as_ref())) },
         },
         Section { anchor: "lines", heading: "Lines per call", body: regions(report) },
         Section { anchor: "maps", heading: "Line maps", body: maps(report) },

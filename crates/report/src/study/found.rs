@@ -35,8 +35,8 @@ pub struct Found<'a> {
     pub before: &'a Explained,
     /// The changed program; `None` when there is none.
     pub after: Option<&'a Explained>,
-    /// What is advised.
-    pub advice: &'a Advice,
+    /// What is advised; `None` when the change is none of the sources.
+    pub advice: Option<&'a Advice>,
     /// The change as text, and the file it was written to; `None` when nothing changes.
     pub patch: Option<Patch>,
     /// Why the two variants cannot be compared, when they cannot.
@@ -70,7 +70,9 @@ impl StudyReport {
                 *at = inside.display().to_string();
             }
         }
-        report.add_advice(found.advice);
+        if let Some(advice) = found.advice {
+            report.add_advice(advice);
+        }
         report.contention = found.contention.clone();
         report.proof = found.proof.map(ProofReport::from);
         report.not_proven = found.not_proven.clone();
@@ -100,13 +102,12 @@ fn drawn<T>(explained: &Explained, draw: impl FnOnce(VariantUse<'_>) -> T) -> T 
 
 /// Variables that moved without being named by a proposal.
 fn side_effects(found: &Found<'_>) -> Vec<String> {
-    let Some(after) = found.after else { return Vec::new() };
-    let changed: BTreeSet<&str> = found
-        .advice
+    let Some((after, advice)) = found.after.zip(found.advice) else { return Vec::new() };
+    let changed: BTreeSet<&str> = advice
         .gathers
         .iter()
         .map(|one| &one.variables)
-        .chain(found.advice.variables.iter().map(|one| &one.variables))
+        .chain(advice.variables.iter().map(|one| &one.variables))
         .flatten()
         .map(String::as_str)
         .collect();

@@ -1,5 +1,6 @@
 //! The report of a study, as values. Its JSON form is described in `docs/json.md`.
 
+mod code;
 mod contention;
 mod coverage;
 mod found;
@@ -14,6 +15,7 @@ mod proposal;
 mod region;
 mod side_effects;
 
+pub use code::{CodeFigure, CodePerCall, CodeReport};
 pub use contention::{Contention, ContentionPoint};
 pub use coverage::{ClassCount, Coverage, EvidenceCount, FunctionCount, NotObserved, SharedLine};
 pub use found::Found;
@@ -75,6 +77,9 @@ pub struct StudyReport {
     /// Two kernels that were built and booted, side by side; `None` for programs, and where there are no two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guest: Option<GuestComparison>,
+    /// The program's code in another order; `None` when that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeReport>,
     /// Why two variants that were built and recorded cannot be compared; `None` when they can, or there is one.
     pub not_proven: Option<String>,
     /// What was not observed.
@@ -124,6 +129,7 @@ impl StudyReport {
             proof: None,
             contention: None,
             guest: None,
+            code: None,
             not_proven: None,
             not_observed: Vec::new(),
         }

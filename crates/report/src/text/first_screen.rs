@@ -55,11 +55,16 @@ impl Writer {
         for fact in report.setting.iter().filter(|fact| fact.name == SOURCES) {
             self.line(&format!("Sources {}", shortened(&fact.value, 100)));
         }
-        self.changes(report);
+        match &report.code {
+            Some(code) => self.code(code),
+            None => self.changes(report),
+        }
         if let Some(guest) = &report.guest {
             self.guest(guest);
         }
-        self.patch_in_short(report);
+        if report.code.is_none() {
+            self.patch_in_short(report);
+        }
         self.seen(report);
         self.next(report);
     }

@@ -1,5 +1,6 @@
 //! Reports as text: tables for a terminal, plain columns for a pipe.
 
+mod code;
 mod first_screen;
 mod guest;
 mod screen;

@@ -57,6 +57,11 @@ impl Writer {
         }
     }
 
+    /// Whether all is told.
+    pub(super) fn is_full(&self) -> bool {
+        self.telling.is_full
+    }
+
     /// A sentence; at a terminal broken between words where it is too long.
     pub(super) fn line(&mut self, text: &str) {
         match self.telling.style {
@@ -79,7 +84,7 @@ impl Writer {
         self.line(text);
     }
 
-    fn table(&mut self, table: &Table) {
+    pub(super) fn table(&mut self, table: &Table) {
         self.table_with(table, |text| text);
     }
 

@@ -7,6 +7,7 @@ use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use crate::source::compiler_calls;
 use crate::source::ending::{Fault, fault};
+use crate::source::linkers::Linkers;
 use lineup_prove::run::Ending;
 use lineup_sources::CompileCommand;
 use std::cell::RefCell;
@@ -26,6 +27,8 @@ pub(crate) struct Command<'b> {
     pub(crate) folder: &'b Path,
     /// Whether the copy is seen at the path of its original.
     pub(crate) is_placed: bool,
+    /// Linkers that its compilers are to use.
+    pub(crate) linkers: Option<&'b Linkers>,
     /// Where the compiler calls are noted, when they are wanted.
     pub(crate) calls: Option<&'b RefCell<Vec<CompileCommand>>>,
 }
@@ -56,7 +59,11 @@ impl Command<'_> {
             command: ["sh", "-c", &line].map(Into::into).into(),
             directory: Some(self.folder.to_owned()),
             // Compilers are to complain in English: their words tell whose fault a failure is.
-            environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")].map(|(a, b)| (a.into(), b.into())).into(),
+            environment: [("LC_ALL", "C.UTF-8"), ("LANGUAGE", "")]
+                .map(|(a, b)| (a.into(), b.into()))
+                .into_iter()
+                .chain(self.linkers.map(Linkers::variable))
+                .collect(),
             placed: self.is_placed.then_some(placed),
             ..Run::default()
         };

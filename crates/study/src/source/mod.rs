@@ -9,6 +9,7 @@ pub mod judge;
 pub mod kbuild;
 mod kernel_copy;
 pub mod kernel_tree;
+pub mod linkers;
 pub mod meaning;
 mod mentions;
 pub mod scratch;

@@ -9,6 +9,7 @@ use crate::process::{Streams, Waiting};
 use crate::run::Run;
 use crate::source::build::Command;
 use crate::source::copy::{copy, set_modified};
+use crate::source::linkers::Linkers;
 use crate::source::mentions;
 use crate::source::stale::made;
 pub use crate::source::tree::Tree;
@@ -31,6 +32,7 @@ pub struct Scratch {
     untouched: Untouched,
     interrupts: Interrupts,
     remarks: RefCell<BTreeSet<String>>,
+    linkers: Option<Linkers>,
 }
 
 /// Where a copy is built.
@@ -86,7 +88,13 @@ impl Scratch {
         let place = place(&source, build, &leave_out, interrupts)?;
         let untouched = Untouched::note(&source, &leave_out)?;
         let (build, interrupts, remarks) = (build.to_owned(), interrupts.clone(), RefCell::default());
-        Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks })
+        let linkers = None;
+        Ok(Self { root, source, build, leave_out, place, untouched, interrupts, remarks, linkers })
+    }
+
+    /// The same, but that builds link by these linkers.
+    pub fn linked_by(self, linkers: Linkers) -> Self {
+        Self { linkers: Some(linkers), ..self }
     }
 
     /// The user's folder.
@@ -257,7 +265,7 @@ impl Scratch {
         let folder = seen(&call.directory.to_string_lossy());
         let line = format!("cd {} && {words}", shell_words::quote(&folder));
         let (source, folder) = (self.source.as_path(), tree.path.as_path());
-        Command { line: &line, source, folder, is_placed, calls: None }.run(&self.interrupts)
+        Command { line: &line, source, folder, is_placed, linkers: None, calls: None }.run(&self.interrupts)
     }
 
     /// Runs a line of shell where the copy was built, and gives how it ended and what it printed: what the build wrote
@@ -271,7 +279,8 @@ impl Scratch {
             _ => line.to_owned(),
         };
         let is_placed = matches!(self.place, Place::Original(_));
-        let command = Command { line: &line, source: &self.source, folder, is_placed, calls: None };
+        let command =
+            Command { line: &line, source: &self.source, folder, is_placed, linkers: None, calls: None };
         let ended = command.output(&self.interrupts)?;
         self.interrupts.check()?;
         Ok(ended)
@@ -298,6 +307,7 @@ impl Scratch {
             source: &self.source,
             folder: &tree.path,
             is_placed: matches!(self.place, Place::Original(_)),
+            linkers: self.linkers.as_ref(),
             calls,
         };
         let built = command.run(&self.interrupts).map(drop);

@@ -157,7 +157,7 @@ fn conclude(
         built_in: copy.copied_to(),
         before: &before.recorded,
         after: after.as_ref().filter(|_| proof.is_some()).map(|after| &after.recorded),
-        advice: &advice,
+        advice: Some(&advice),
         patch: None,
         not_proven,
         proof: proof.as_ref(),

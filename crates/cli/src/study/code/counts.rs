@@ -1,0 +1,189 @@
+//! What whole runs execute, and what calls fetch.
+
+use super::Workload;
+use crate::explain;
+use crate::find;
+use crate::progress::Stages;
+use crate::record::functions;
+use crate::study::plan::Plan;
+use anyhow::{Context, Result, bail};
+use lineup_cache::{CacheLevel, CacheSpec};
+use lineup_codelayout::Code;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::region_summary;
+use lineup_find::Recorded;
+use lineup_model::image::LoadedImage;
+use lineup_model::line::LineSize;
+use lineup_model::region::{Region, Regions};
+use lineup_recording::{Mode, ProgramExit, Reader};
+use lineup_report::study::{CodeFigure, CodePerCall};
+use lineup_study::folder::TempFolder;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::recorder::{self, RecordRequest, Subject, in_words};
+use lineup_study::run::Run;
+use lineup_study::source::scratch::Tree;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// The first-level TLB that is modelled for code.
+pub(super) const ITLB_IN_WORDS: &str = "64 entries of 4,096 bytes";
+const ITLB: &str = "l1i=256K,64,4096";
+
+/// Regions that are taken when none are named.
+const MOST_REGIONS: usize = 3;
+
+/// A recording of a whole run, and the program that it is of.
+pub(super) struct Training {
+    folder: TempFolder,
+    recorded: Recorded,
+    debug: DebugInfo,
+    program: PathBuf,
+}
+
+impl Training {
+    /// Counts what the run that the order is made from executes.
+    pub(super) fn record(
+        plan: &Plan,
+        workload: &Workload,
+        tree: &Tree,
+        interrupts: &Interrupts,
+        stages: &Stages,
+    ) -> Result<Training> {
+        let run = Run { input: workload.input.clone(), ..plan.run(tree)? };
+        let words = run.command.first().cloned().into_iter().chain(workload.arguments.iter().cloned());
+        let run = Run { command: words.collect(), ..run };
+        Training::of(plan, run, &plan.caches, interrupts, stages)
+    }
+
+    fn of(
+        plan: &Plan,
+        run: Run,
+        caches: &[CacheSpec],
+        interrupts: &Interrupts,
+        stages: &Stages,
+    ) -> Result<Training> {
+        let folder = interrupts.temporary_folder().context("making a temporary folder")?;
+        let output = recording_in(&folder);
+        let program = run.command.first().map(PathBuf::from).context("no program given")?;
+        stages.stage(&format!("counting what {} executes", program.display()));
+        // The same misses whenever it runs.
+        let run = Run { fixed_addresses: true, ..run };
+        let subject = Subject::load(&run, None)?;
+        let request = RecordRequest {
+            caches: caches.to_vec(),
+            output: output.clone(),
+            ..RecordRequest::new(run, plan.engine, Mode::WholeProgram)
+        };
+        let outcome = recorder::record(&request, &subject, interrupts)?;
+        outcome.require_whole(&output)?;
+        if let exit @ ProgramExit::Signaled(_) = outcome.ending.exit
+            && outcome.finished.stopped.is_none()
+        {
+            bail!("the program {} while its instructions were counted", in_words(exit));
+        }
+        let recorded = find::read(&output, stages)?;
+        let debug = explain::debug_info(&program, stages)
+            .with_context(|| format!("{}: cannot be read", program.display()))?;
+        Ok(Training { folder, recorded, debug, program })
+    }
+
+    /// The program's code with its counts.
+    pub(super) fn code(&self) -> Result<Code<'_>> {
+        let is_program = |image: &&LoadedImage| Path::new(&image.path) == self.program;
+        let image = self.recorded.images.iter().find(is_program);
+        let image = image.with_context(|| format!("{} was not mapped", self.program.display()))?;
+        Ok(Code::new(&self.debug, image, &self.recorded.runs)?)
+    }
+
+    /// The functions of the program whose instructions missed most, for a study that names none.
+    pub(super) fn regions(&self, stages: &Stages) -> Result<Regions> {
+        let mut all = functions::profile(&recording_in(&self.folder), stages)?;
+        all.sort_by_key(|one| std::cmp::Reverse(one.fetch_misses.l1));
+        let program = self.program.to_string_lossy();
+        let is_ours = |one: &&functions::FunctionProfile| one.image.as_deref() == Some(&*program);
+        let names = all.iter().filter(is_ours).filter_map(|one| one.function.as_deref());
+        // What starts and ends a program is called once, and stubs are no functions.
+        let names = names.filter(|name| *name != "main" && !name.starts_with('_') && !name.contains('@'));
+        let regions: Regions = names.take(MOST_REGIONS).map(Region::named).collect();
+        if regions.is_empty() {
+            bail!("no function of the program was seen to run besides main; name one with --region");
+        }
+        let names: Vec<&str> = regions.iter().map(|(_, region)| region.name.as_str()).collect();
+        stages.line(&format!(
+            "lineup: calls of {} are looked at: their instructions missed most; --region names others",
+            names.join(", ")
+        ));
+        Ok(regions)
+    }
+
+    fn fetch_misses(&self) -> [u64; 2] {
+        let misses = || self.recorded.runs.iter().map(|run| run.fetch_misses);
+        [misses().map(|one| one.l1).sum(), misses().map(|one| one.l2).sum()]
+    }
+}
+
+fn recording_in(folder: &TempFolder) -> PathBuf {
+    folder.path().join("whole.rec")
+}
+
+/// What a whole run came to.
+pub(super) struct Counted {
+    figures: Vec<(String, u64)>,
+}
+
+impl Counted {
+    /// Of the plan's run in this copy.
+    pub(super) fn of(plan: &Plan, tree: &Tree, interrupts: &Interrupts, stages: &Stages) -> Result<Counted> {
+        let whole = Training::of(plan, plan.run(tree)?, &plan.caches, interrupts, stages)?;
+        let pages = Training::of(plan, plan.run(tree)?, &[ITLB.parse()?], interrupts, stages)?;
+        let code = whole.code()?.summary("").code;
+        let instructions = whole.recorded.runs.iter().map(|run| run.instructions).sum();
+        let [l1i, l2] = whole.fetch_misses();
+        let [itlb, _] = pages.fetch_misses();
+        let has = |level| plan.caches.iter().any(|cache| cache.level() == level);
+        let figures = [
+            (true, "instructions", instructions),
+            (true, "the program's lines of 64 bytes", code.lines),
+            (true, "the program's pages of 4,096 bytes", code.pages),
+            (has(CacheLevel::L1i), "modelled L1I misses", l1i),
+            (has(CacheLevel::L2), "modelled L2 misses of code", l2),
+            (true, "modelled iTLB misses", itlb),
+        ];
+        let told = figures.into_iter().filter(|(is_known, ..)| *is_known);
+        Ok(Counted { figures: told.map(|(_, what, count)| (what.to_owned(), count)).collect() })
+    }
+
+    /// Both programs side by side.
+    pub(super) fn beside(&self, after: &Counted) -> Vec<CodeFigure> {
+        let pairs = self.figures.iter().zip(&after.figures);
+        pairs
+            .map(|((what, before), (_, after))| CodeFigure {
+                what: what.clone(),
+                before: *before,
+                after: *after,
+            })
+            .collect()
+    }
+}
+
+/// Lines and pages of code that a call of each region fetches, on average, from two recordings.
+pub(super) fn per_call(before: &Path, after: &Path) -> Result<Vec<CodePerCall>> {
+    let mean = |recording: &Path, size_bytes: u32| -> Result<Vec<(String, f64)>> {
+        let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
+        let line = LineSize::new(size_bytes).context("a power of two")?;
+        let regions = region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line);
+        let mean =
+            |lines: Option<lineup_explain::quantiles::Quantiles>| lines.map_or(0.0, |lines| lines.mean);
+        Ok(regions.into_iter().map(|region| (region.name, mean(region.code_lines))).collect())
+    };
+    let [lines, pages] = [64, 4096].map(|size| anyhow::Ok([mean(before, size)?, mean(after, size)?]));
+    let ([lines, lines_after], [pages, pages_after]) = (lines?, pages?);
+    let regions = lines.into_iter().zip(lines_after).zip(pages.into_iter().zip(pages_after));
+    let one = |(((region, lines), (_, lines_after)), ((_, pages), (_, pages_after)))| CodePerCall {
+        region,
+        lines: [lines, lines_after],
+        pages: [pages, pages_after],
+    };
+    Ok(regions.map(one).collect())
+}

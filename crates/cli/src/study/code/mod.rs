@@ -1,0 +1,248 @@
+//! `lineup study --code`: the program's code in another order, made by an installed `llvm-bolt` from Lineup's counts, and
+//! proven like a patch.
+
+mod counts;
+mod options;
+
+use crate::files;
+use crate::machine;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use crate::record::host_caches;
+use crate::study::plan::Plan;
+use crate::study::trials::{Compared, MORE_LINES, compare, failure_of};
+use crate::study::variant::Variant;
+use crate::study::{call_times, outputs, plan};
+use anyhow::{Context, Result, bail};
+use counts::{Counted, Training};
+use lineup_codelayout::bolt_profile;
+use lineup_prove::footprint::LineKind;
+use lineup_prove::{Conclusion, Proof, ProofPlan, Proven};
+use lineup_report::study::{CodePerCall, CodeReport, Fact, Found, StudyReport};
+use lineup_study::bolt::Bolt;
+use lineup_study::effects::Snapshot;
+use lineup_study::interrupt::Interrupts;
+use lineup_study::progress::Progress;
+use lineup_study::source::linkers::Linkers;
+use lineup_study::source::meaning::Units;
+use lineup_study::source::scratch::{Role, Scratch, Tree};
+pub(crate) use options::CodeOptions;
+use options::Workload;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a study of code goes by.
+struct Study<'s> {
+    plan: &'s Plan,
+    bolt: &'s Bolt,
+    scratch: &'s Scratch,
+    interrupts: &'s Interrupts,
+    stages: &'s Stages,
+}
+
+/// A variant with what its whole test run came to.
+struct Measured {
+    variant: Variant,
+    counted: Counted,
+}
+
+/// Counts a run, lets `llvm-bolt` order the program by that, and compares both programs by another run.
+pub(super) fn run(options: plan::Options) -> Result<Outcome> {
+    let asked = options.code.clone();
+    let bolt = Bolt::find(asked.bolt.as_deref())?;
+    let interrupts = Interrupts::watch()?;
+    let stages = Stages::new();
+    let mut plan = Plan::of(options, &interrupts, &stages)?;
+    plan.units = Units::Unread;
+    plan.proof = ProofPlan { lines_of: LineKind::Code, ..plan.proof };
+    if plan.caches.is_empty() {
+        plan.caches = host_caches::read()?;
+    }
+    let training = Workload::of(&plan);
+    let is_held_out = asked.judge_by_another(&mut plan, &interrupts)?;
+    stages.stage("reading the source folder");
+    let linkers = Linkers::that_keep_relocations(&interrupts)?;
+    let scratch = Scratch::new(&plan.source, &plan.build, &plan.out, &interrupts)?.linked_by(linkers);
+    let built = Variant::build(&plan, &scratch, None, &stages)?;
+    require_relocations(&plan, &built.tree)?;
+    let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the built program")?;
+    let trained = Training::record(&plan, &training, &built.tree, &interrupts, &stages)?;
+    as_built.restore()?;
+    if plan.regions.is_empty() {
+        plan.regions = trained.regions(&stages)?;
+    }
+    let study =
+        Study { plan: &plan, bolt: &bolt, scratch: &scratch, interrupts: &interrupts, stages: &stages };
+    let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
+    let ways = study.write_profile(&trained, &profile)?;
+    let ordered = study.ordered(&built.tree, &profile)?;
+    let before = study.measure(built, None)?;
+    let after = study.measure(Variant::built(ordered, "after"), Some(&before.variant));
+    let (after, compared) = match after {
+        Ok(after) => {
+            let compared = study.compare(&before.variant, &after.variant)?;
+            (Some(after), compared)
+        }
+        Err(error) => (None, Err(failure_of(error)?.because)),
+    };
+    let proven = compared.as_ref().ok();
+    let timed = after.as_ref().zip(proven).map(|(after, proof)| {
+        call_times::compare(&plan, [&before.variant, &after.variant], proof.value(), &interrupts, &stages)
+    });
+    let timed = timed.transpose()?.unwrap_or_default();
+    stages.end();
+    scratch.check_untouched()?;
+    let mut report = StudyReport::of_found(Found {
+        title: before.variant.program().display().to_string(),
+        commands: outputs::commands(&plan, before.variant.program(), false),
+        setting: study.setting(),
+        machine: machine::facts(),
+        line: plan.line(),
+        built_in: scratch.built_in(before.variant.tree()),
+        before: &before.variant.recorded,
+        after: after.as_ref().filter(|_| proven.is_some()).map(|after| &after.variant.recorded),
+        advice: None,
+        patch: None,
+        not_proven: compared.as_ref().err().cloned(),
+        proof: proven,
+        call_times: timed.proven.as_ref(),
+        not_timed: timed.not_timed.clone(),
+        contention: None,
+    });
+    let compared_runs = after.as_ref().filter(|_| proven.is_some());
+    report.code = match compared_runs {
+        Some(after) => Some(CodeReport {
+            optimiser: bolt.version().to_owned(),
+            optimiser_command: study.command(&profile),
+            training: training.in_words(&plan),
+            test: Workload::of(&plan).in_words(&plan),
+            is_held_out,
+            ways_exact: ways[0],
+            ways_estimated: ways[1],
+            whole_run: before.counted.beside(&after.counted),
+            calls: study.calls()?,
+        }),
+        None => None,
+    };
+    outputs::write(&plan.out, &report, None)?;
+    files::print(&outputs::for_standard_output(plan.json, &plan.report, &plan.out, &report)?)?;
+    Ok(study.conclude(&compared))
+}
+
+/// The file's own name.
+fn name(path: &Path) -> &Path {
+    path.file_name().map_or(path, Path::new)
+}
+
+/// Without relocations no code can be moved.
+fn require_relocations(plan: &Plan, tree: &Tree) -> Result<()> {
+    let program = tree.path.join(&plan.started);
+    if !program.is_file() {
+        bail!(
+            "--code orders the code of the program that is started, and {} is none that the build made",
+            plan.started.display()
+        );
+    }
+    if lineup_study::companions::load(&program)?.keeps_relocations() {
+        return Ok(());
+    }
+    bail!(
+        "the build linked {} without relocations, which ordering its code needs. GCC and Clang were given linkers that \
+         keep them, by COMPILER_PATH; this build links otherwise, or strips the program. Link it with \
+         -Wl,--emit-relocs and without -s, as in --build 'make LDFLAGS=-Wl,--emit-relocs'",
+        plan.started.display()
+    )
+}
+
+impl Study<'_> {
+    /// Writes the profile; gives how many ways between blocks are exact, and how many estimated.
+    fn write_profile(&self, trained: &Training, to: &Path) -> Result<[u64; 2]> {
+        let code = trained.code()?;
+        std::fs::write(to, bolt_profile(&code)).with_context(|| format!("cannot write {}", to.display()))?;
+        let summary = code.summary("");
+        Ok([summary.edges_exact, summary.edges_estimated])
+    }
+
+    /// A second copy, built alike, in which the program is the one in the new order.
+    fn ordered(&self, built: &Tree, profile: &Path) -> Result<Tree> {
+        self.stages.stage("building the program once more, for the new order");
+        let mut tree = self.scratch.copy(Role::After)?;
+        self.scratch.build(&mut tree, &BTreeMap::new())?;
+        let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
+        let beside = to.with_extension("ordered");
+        self.stages.stage("putting the code in order with llvm-bolt");
+        self.bolt.reorder(&from, profile, &beside)?;
+        self.interrupts.check()?;
+        std::fs::rename(&beside, &to).with_context(|| format!("cannot replace {}", to.display()))?;
+        Ok(tree)
+    }
+
+    /// Counts the whole test run, and records the regions' calls in it.
+    fn measure(&self, built: crate::study::variant::Built, like: Option<&Variant>) -> Result<Measured> {
+        let as_built = Snapshot::take(&built.tree.path).context("cannot copy the folder of the program")?;
+        let counted = Counted::of(self.plan, &built.tree, self.interrupts, self.stages)?;
+        as_built.restore()?;
+        let engine = like.map_or(self.plan.engine, Variant::engine);
+        let variant =
+            Variant::record((self.plan, engine), self.scratch, built, self.stages, self.interrupts)?;
+        Ok(Measured { variant, counted })
+    }
+
+    /// The comparison, or why there is none.
+    fn compare(&self, before: &Variant, after: &Variant) -> Result<Compared> {
+        match compare((self.plan, self.plan.proof), [before, after], self.stages, self.interrupts) {
+            Ok(proven) => Ok(Ok(proven)),
+            Err(error) if error.is_other_work() => Ok(Err(error.to_string())),
+            Err(error) => {
+                self.interrupts.check()?;
+                Ok(Err(failure_of(error.into())?.because))
+            }
+        }
+    }
+
+    /// What calls fetched, from both recordings.
+    fn calls(&self) -> Result<Vec<CodePerCall>> {
+        let [before, after] = ["before", "after"].map(|name| self.plan.out.join(name).join("calls.rec"));
+        counts::per_call(&before, &after)
+    }
+
+    /// The words that order a program of the user's own build.
+    fn command(&self, profile: &Path) -> String {
+        let program = name(&self.plan.started);
+        let to = PathBuf::from(format!("{}.ordered", program.display()));
+        crate::typed::line(self.bolt.command(program, profile, &to))
+    }
+
+    fn setting(&self) -> Vec<Fact> {
+        let fact = |name: &str, value: String| Fact { name: name.into(), value };
+        let caches: Vec<String> = self.plan.caches.iter().map(ToString::to_string).collect();
+        let mut facts = vec![
+            fact("build", self.plan.build.clone()),
+            fact("linked", "with --emit-relocs, by linkers that COMPILER_PATH names".into()),
+            fact("caches of the whole run", caches.join(" ")),
+            fact("first-level TLB of code", format!("{}, fully associative", counts::ITLB_IN_WORDS)),
+        ];
+        facts.extend(self.scratch.remarks().into_iter().map(|value| fact("copies", value)));
+        facts
+    }
+
+    /// Whether the new order is worth using.
+    fn conclude(&self, compared: &Result<Proven<Proof>, String>) -> Outcome {
+        let worse = match compared {
+            Err(_) => "cannot be used: the report says why",
+            Ok(proven) => {
+                let proof = proven.value();
+                let is_above = proof.time.as_ref().is_ok_and(|time| !time.judgement.within_margin);
+                let has_more_lines = proof.lines_difference.is_some_and(|difference| difference > MORE_LINES);
+                match proof.time_conclusion() {
+                    Conclusion::MoreTime if is_above => "takes more time",
+                    Conclusion::LessTime => return Outcome::Done,
+                    _ if has_more_lines => "needs more lines of code per call, and not less time",
+                    _ => return Outcome::Done,
+                }
+            }
+        };
+        eprintln!("lineup: the program in the new order {worse}");
+        Outcome::Finding
+    }
+}

@@ -1,0 +1,73 @@
+//! What was typed for `lineup study --code`.
+
+use crate::compare::split;
+use crate::study::plan::Plan;
+use crate::typed;
+use anyhow::Result;
+use clap::Args;
+use lineup_study::input::Input;
+use lineup_study::interrupt::Interrupts;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Arguments of `lineup study --code`.
+#[derive(Args, Clone)]
+pub(crate) struct CodeOptions {
+    /// Put the program's code in another order, instead of its data: by what the run after -- executes, with an installed
+    /// llvm-bolt; the result is proven like a patch
+    #[arg(long, conflicts_with_all = ["kernel_source", "audits", "guard", "program", "allow_growth"])]
+    pub(in crate::study) code: bool,
+    /// With --code: arguments of the run on which the order is judged, in one quoted string [default: those after --, which
+    /// flatters the order]
+    #[arg(long, value_name = "ARGUMENTS", requires = "code", allow_hyphen_values = true)]
+    test_arguments: Option<String>,
+    /// With --code: file that the program reads as standard input in the run on which the order is judged
+    #[arg(long, value_name = "FILE", requires = "code")]
+    test_stdin: Option<PathBuf>,
+    /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
+    #[arg(long, value_name = "FILE", requires = "code")]
+    pub(in crate::study) bolt: Option<PathBuf>,
+}
+
+impl CodeOptions {
+    /// Makes the plan's runs those on which the order is judged; false when they stay the ones that it is made from.
+    pub(in crate::study) fn judge_by_another(
+        &self,
+        plan: &mut Plan,
+        interrupts: &Interrupts,
+    ) -> Result<bool> {
+        if let Some(arguments) = &self.test_arguments {
+            plan.arguments = match arguments.trim() {
+                "" => Vec::new(),
+                _ => split(arguments, false)?,
+            };
+        }
+        if let Some(file) = &self.test_stdin {
+            plan.input = Input::from_file(file, interrupts)?;
+        }
+        Ok(self.test_arguments.is_some() || self.test_stdin.is_some())
+    }
+}
+
+/// What a run is given.
+pub(super) struct Workload {
+    pub(super) arguments: Vec<OsString>,
+    pub(super) input: Input,
+}
+
+impl Workload {
+    /// That of the plan's runs.
+    pub(super) fn of(plan: &Plan) -> Workload {
+        Workload { arguments: plan.arguments.clone(), input: plan.input.clone() }
+    }
+
+    /// As a command, with the size of its input.
+    pub(super) fn in_words(&self, plan: &Plan) -> String {
+        let program = plan.started.clone().into_os_string();
+        let line = typed::line([program].into_iter().chain(self.arguments.iter().cloned()));
+        match self.input.content().size_bytes {
+            0 => line,
+            bytes => format!("{line} < {bytes} bytes"),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `lineup study --code`: code in another order, made by an installed llvm-bolt from Lineup's counts, and proven.
+
+mod installed;
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// Functions on a hot path, each with much in it that no run executes, and cold ones between them.
+fn program() -> String {
+    let mut text = String::from(
+        "#include <stdio.h>\n#include <stdlib.h>\nstatic long seed;\n\
+         #define COLD(x) do { for (int j = 0; j < 9; j++) fprintf(stderr, \"odd %d %ld\\n\", (x) + j, seed); \
+         seed = seed * 31 + strtol(\"12\", 0, (x) & 7); } while (0)\n",
+    );
+    for number in 0..16 {
+        text += &format!(
+            "__attribute__((noinline)) unsigned step{number}(unsigned x) {{ if (x == {}u) COLD({number}); \
+             x = x * 2654435761u + {number}; if ((x & 0xfffffff) == {number}) COLD(1); x ^= x >> {}; \
+             if (x == {}u) COLD(2); return x + (x & 3 ? 1 : 2); }}\n\
+             __attribute__((noinline)) void cold{number}(int x) {{ COLD(x); COLD(x + 1); COLD(x + 2); }}\n",
+            1_000_003 + number,
+            5 + number % 9,
+            77 + number
+        );
+    }
+    let each = |of: &str| (0..16).map(|number| of.replace('#', &number.to_string())).collect::<String>();
+    text += &format!(
+        "__attribute__((noinline)) unsigned round_of(unsigned x) {{ {} return x; }}\n\
+         int main(int count, char **words) {{ unsigned x = 1; int rounds = count > 1 ? atoi(words[1]) : 9; \
+         if (count > 7) {{ {} }} for (int i = 0; i < rounds; i++) x = round_of(x); printf(\"%u\\n\", x); }}\n",
+        each("x = step#(x); "),
+        each("cold#(count); ")
+    );
+    text
+}
+
+/// Studies the program, linked so.
+fn study(folder: &Path, link: &str, more: &[&str]) -> Output {
+    let source = folder.join("source");
+    fs::create_dir(&source).expect("a folder");
+    fs::write(source.join("steps.c"), program()).expect("a file");
+    let build = format!("gcc -O2 -g {link} -o steps steps.c");
+    let out = folder.join("out");
+    let mut lineup = installed::lineup();
+    lineup.args(["study", "--code", "--json", "--max-time", "1", "--margin", "1000%", "--calls", "40"]);
+    lineup.args(["--cache", "l1i=4K,4,64", "--cache", "l1d=32K,8,64", "--cache", "l2=256K,8,64"]);
+    lineup.args(["--build", &build]).arg("--source").arg(&source).arg("--out").arg(&out).args(more);
+    let output = lineup.args(["--", "./steps", "300"]).output().expect("lineup runs");
+    let left: Vec<_> = fs::read_dir(&source).expect("the folder").collect();
+    assert_eq!(left.len(), 1, "the user's folder was changed: {left:?}");
+    output
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), "", &["--region", "round_of", "--test-arguments", "500"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["not_proven"], Value::Null);
+    assert_eq!(report["proof"]["output"]["outcome"], "equal");
+    let conclusion = report["proof"]["conclusion"].as_str().expect("a conclusion");
+    assert!(conclusion.starts_with("fewer lines of code (") && conclusion.ends_with("of this one link"));
+    let code = &report["code"];
+    assert_eq!((&code["is_held_out"], &code["ways_estimated"]), (&true.into(), &0.into()));
+    assert_eq!((&code["training"], &code["test"]), (&"steps 300".into(), &"steps 500".into()));
+    let figure = |what: &str| {
+        let figures = code["whole_run"].as_array().expect("figures");
+        let figure = figures.iter().find(|one| one["what"].as_str().is_some_and(|name| name.contains(what)));
+        let figure = figure.unwrap_or_else(|| panic!("no {what}: {code}"));
+        ["before", "after"].map(|side| figure[side].as_u64().expect("a count"))
+    };
+    for what in ["lines of 64", "pages", "L1I misses"] {
+        let [before, after] = figure(what);
+        assert!(after < before, "{what}: {before} before, {after} after");
+    }
+    assert!(figure("iTLB misses")[0] > 0 && figure("L2 misses")[0] > 0);
+    let call = &code["calls"][0];
+    assert_eq!(call["region"], "round_of");
+    for kind in ["lines", "pages"] {
+        let [before, after] = [0, 1].map(|side| call[kind][side].as_f64().expect("a mean"));
+        assert!(after < before, "{kind}: {before} before, {after} after");
+    }
+    let out = folder.path().join("out");
+    let page = fs::read_to_string(out.join("report.html")).expect("the page");
+    assert!(page.contains("Code in another order") && page.contains("modelled iTLB misses"));
+    assert!(out.join("steps.fdata").is_file() && out.join("after/steps").is_file());
+}
+
+/// The functions whose instructions missed most are looked at, and a run that is judged by itself is told.
+#[test]
+fn without_regions_and_another_run_it_says_what_it_takes_instead() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), "", &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("their instructions missed most"), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["code"]["is_held_out"], false);
+    assert_eq!(report["regions"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn a_program_without_relocations_and_a_machine_without_bolt_are_told_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), "-s", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let words = said(&output);
+    assert!(
+        words.contains("linked steps without relocations") && words.contains("-Wl,--emit-relocs"),
+        "{words}"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), "", &["--bolt", "/nowhere/llvm-bolt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("cannot run /nowhere/llvm-bolt"), "{}", said(&output));
+}

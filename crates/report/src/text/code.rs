@@ -1,0 +1,54 @@
+//! Code in another order.
+
+use super::study::Writer;
+use super::{Align, Table};
+use crate::figure::{UNKNOWN, change, mean, whole};
+use crate::study::CodeReport;
+use crate::visible::{one_line, shortened};
+
+/// Longest name of a region.
+const NAME_CHARACTERS: usize = 30;
+/// Regions told on the first screen.
+const MOST_REGIONS: usize = 2;
+/// Longest sentence about the runs on the first screen.
+const SENTENCE_CHARACTERS: usize = 150;
+
+impl Writer {
+    /// Before and after, on the first screen.
+    pub(super) fn code(&mut self, code: &CodeReport) {
+        self.heading("Code of the test run");
+        let columns =
+            [("", Align::Left), ("before", Align::Right), ("after", Align::Right), ("change", Align::Right)];
+        let mut table = Table::new(columns);
+        for one in &code.whole_run {
+            let ratio = one.ratio().map_or_else(|| UNKNOWN.into(), change);
+            table.row([one.what.clone(), whole(one.before), whole(one.after), ratio]);
+        }
+        self.table(&table);
+        if !code.calls.is_empty() {
+            self.heading("Code of a call");
+            let columns = [("region", Align::Left), ("lines of 64", Align::Right), ("pages", Align::Right)];
+            let mut table = Table::new(columns);
+            let most = if self.is_full() { usize::MAX } else { MOST_REGIONS };
+            for one in code.calls.iter().take(most) {
+                let pair = |[before, after]: [f64; 2]| format!("{} → {}", mean(before), mean(after));
+                let name = shortened(&one.region, NAME_CHARACTERS);
+                table.row([name, pair(one.lines), pair(one.pages)]);
+            }
+            self.table(&table);
+        }
+        self.line("");
+        let made = format!("By {}, {}.", code.optimiser, code.runs_in_words());
+        if !self.is_full() {
+            self.line(&shortened(&made, SENTENCE_CHARACTERS));
+            return;
+        }
+        self.line(&one_line(&made));
+        self.line(&format!(
+            "{} ways between blocks had exact counts, {} were estimated.",
+            whole(code.ways_exact),
+            whole(code.ways_estimated)
+        ));
+        self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
+    }
+}

@@ -1,0 +1,133 @@
+//! An installed `llvm-bolt`, which gives code another order by a profile.
+
+use crate::error::{Doing, Error, Result};
+use crate::recorder::on_path;
+use crate::tool;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Versions that are looked for, newest first.
+const VERSIONS: std::ops::RangeInclusive<u32> = 16..=22;
+
+/// The lines of what it printed that are told when it fails.
+const LAST_LINES: usize = 8;
+
+/// An `llvm-bolt` that runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bolt {
+    program: PathBuf,
+    /// What it calls itself, such as `Debian LLVM version 19.1.7`.
+    version: String,
+    /// Its name for the order of functions that follows calls.
+    function_order: &'static str,
+}
+
+impl Bolt {
+    /// The one at this path, else the one on the search path, else the newest that Debian's packages install.
+    ///
+    /// # Errors
+    /// When there is none, or it does not run.
+    pub fn find(given: Option<&Path>) -> Result<Bolt> {
+        match given {
+            Some(given) => Bolt::at(given),
+            None => {
+                let found = candidates().into_iter().find(|path| path.is_file());
+                found
+                    .map_or_else(|| Err(Error::not_installed("llvm-bolt", "bolt-19")), |path| Bolt::at(&path))
+            }
+        }
+    }
+
+    fn at(program: &Path) -> Result<Bolt> {
+        let ask = |option: &str| -> Result<String> {
+            let answer = tool::output(Command::new(program).arg(option));
+            let answer = answer.doing_with(|| format!("cannot run {}", program.display()))?;
+            Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
+        };
+        let version = ask("--version")?;
+        let version = version.lines().find(|line| line.contains("LLVM version"));
+        let Some(version) = version.map(|line| line.trim().to_owned()) else {
+            return Err(Error::file(program, "is no llvm-bolt: it tells no version of LLVM"));
+        };
+        // Until LLVM 17 the same order had another name.
+        let function_order = if ask("--help")?.contains("=cdsort") { "cdsort" } else { "hfsort+" };
+        Ok(Bolt { program: program.to_owned(), version, function_order })
+    }
+
+    /// Its path.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What it calls itself.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The words that make `to` of `from` by a profile.
+    pub fn command(&self, from: &Path, profile: &Path, to: &Path) -> Vec<OsString> {
+        let mut data = OsString::from("-data=");
+        data.push(profile);
+        let order = format!("-reorder-functions={}", self.function_order);
+        let words: [OsString; 9] = [
+            self.program.clone().into(),
+            from.into(),
+            "-o".into(),
+            to.into(),
+            data,
+            "-reorder-blocks=ext-tsp".into(),
+            "-split-functions".into(),
+            order.into(),
+            // What follows reads types and places from the result.
+            "-update-debug-sections".into(),
+        ];
+        words.into()
+    }
+
+    /// Makes `to` of `from` by a profile.
+    ///
+    /// # Errors
+    /// When it cannot be run, or fails, with its last words.
+    pub fn reorder(&self, from: &Path, profile: &Path, to: &Path) -> Result<()> {
+        let words = self.command(from, profile, to);
+        let arguments = words.get(1..).unwrap_or_default();
+        let output = tool::output(Command::new(&self.program).args(arguments));
+        let output = output.doing_with(|| format!("cannot run {}", self.program.display()))?;
+        if output.status.success() && to.is_file() {
+            return Ok(());
+        }
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n");
+        Err(Error::Tool {
+            tool: self.program.display().to_string(),
+            what: format!("could not order {} ({})", from.display(), output.status),
+            next: format!("its last lines:\n{last}"),
+        })
+    }
+}
+
+/// Where it may be, best first.
+fn candidates() -> Vec<PathBuf> {
+    let versions = || VERSIONS.rev();
+    let named =
+        std::iter::once("llvm-bolt".to_owned()).chain(versions().map(|one| format!("llvm-bolt-{one}")));
+    // In its own folder it finds the libraries that belong to it.
+    let installed = versions().map(|one| PathBuf::from(format!("/usr/lib/llvm-{one}/bin/llvm-bolt")));
+    named.filter_map(|name| on_path(Path::new(&name))).chain(installed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_bolt_is_refused() {
+        let refusal = Bolt::find(Some(Path::new("/bin/true"))).expect_err("it is none");
+        assert!(refusal.to_string().contains("is no llvm-bolt"), "{refusal}");
+        let refusal = Bolt::find(Some(Path::new("/nowhere/llvm-bolt"))).expect_err("it is not there");
+        assert!(refusal.to_string().contains("cannot run /nowhere/llvm-bolt"), "{refusal}");
+    }
+}
