@@ -421,6 +421,80 @@ fn a_writer_waits_for_readers_and_they_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn semaphores_are_waited_for_until_somebody_gives_them_back() {
+    let program = Program::of_c(c(
+        "#include <semaphore.h>
+         #include <unistd.h>
+         static struct pool { sem_t free; volatile long used; } pool __attribute__((aligned(64)));
+         static sem_t ready;
+         static pthread_barrier_t held;",
+        "sem_init(&pool.free, 0, 1);
+         sem_init(&ready, 0, 0);
+         pthread_barrier_init(&held, 0, 2);",
+        "if (own) {
+            sem_wait(&pool.free);
+            pthread_barrier_wait(&held);
+            usleep(20000);
+            pool.used++;
+            sem_post(&pool.free);
+            usleep(20000);
+            sem_post(&ready);
+         } else {
+            pthread_barrier_wait(&held);
+            sem_wait(&pool.free);
+            pool.used++;
+            sem_post(&pool.free);
+            sem_wait(&ready);
+         }",
+    ));
+    let report = program.threads(&[]);
+    let (pool, ready) = (lock(&report, "pool.free"), lock(&report, "ready"));
+    for (semaphore, taken) in [(pool, 2), (ready, 1)] {
+        let waits = semaphore["waits"].as_array().expect("waits");
+        assert_eq!((&semaphore["kind"], &semaphore["taken"]), (&"c_library_semaphore".into(), &taken.into()));
+        assert_eq!(waits.len(), 1, "{semaphore:#}");
+        assert!(waits[0]["time"].as_u64() > Some(1_000_000), "{semaphore:#}");
+    }
+    assert_eq!(pool["data_on_its_line"], serde_json::json!(["pool.used"]));
+}
+
+#[test]
+fn a_semaphore_of_the_cpp_library_is_known_where_the_compiler_has_inlined_it() {
+    let source = "
+        #include <barrier>
+        #include <chrono>
+        #include <semaphore>
+        #include <thread>
+        struct alignas(64) pool { std::counting_semaphore<4> free{1}; volatile long used = 0; };
+        static pool the_pool;
+        static std::barrier held{2};
+        __attribute__((noinline)) void work(long own) {
+            if (own) {
+                the_pool.free.acquire();
+                held.arrive_and_wait();
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            } else {
+                held.arrive_and_wait();
+                the_pool.free.acquire();
+            }
+            the_pool.used = the_pool.used + 1;
+            the_pool.free.release();
+        }
+        int main() { std::thread one(work, 0), other(work, 1); one.join(); other.join(); }
+    ";
+    let program = Program {
+        files: vec![("main.cpp", source.to_owned())],
+        compiler: &["g++", "-std=c++20", "-g", "-O2", "-pthread", "main.cpp", "-o", "program"],
+    };
+    let report = program.threads(&[]);
+    let pool = lock(&report, "the_pool.free");
+    assert_eq!((&pool["kind"], &pool["taken"]), (&"cpp_semaphore".into(), &2.into()));
+    assert_eq!(pool["waits"].as_array().map(Vec::len), Some(1), "{pool:#}");
+    assert!(pool["waits"][0]["time"].as_u64() > Some(1_000_000), "{pool:#}");
+    assert_eq!(pool["data_on_its_line"], serde_json::json!(["the_pool.used"]));
+}
+
+#[test]
 fn rusts_locks_are_known_where_the_compiler_has_inlined_them() {
     let source = r#"
         use std::sync::{Barrier, Mutex, RwLock};

@@ -2,7 +2,7 @@
 
 use crate::explanation::Lack;
 use crate::image::{Image, Placed};
-use crate::instruction::{Atomic, atomic};
+use crate::instruction::{Atomic, InstructionSet, atomic};
 use std::collections::BTreeMap;
 
 /// The images, and where each was.
@@ -77,6 +77,14 @@ impl<'a> LoadedImages<'a> {
         // At the end of what the file holds fewer bytes are there.
         let bytes = (1..=LONGEST_BYTES).rev().find_map(|length| image.bytes(&(link..link + length)));
         set.zip(bytes).and_then(|(set, bytes)| atomic(set, bytes))
+    }
+
+    /// Whether calls by the code at a program counter store the return address, as on x86; elsewhere the called function
+    /// does.
+    pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
+        let at = self.at(pc).and_then(|(image, link)| Some((self.get(image)?, link)));
+        let set = at.and_then(|(image, link)| Some(image.code_runs(&(link..link + 1)).first()?.1));
+        matches!(set, None | Some(InstructionSet::X86_64 | InstructionSet::I386))
     }
 
     /// What the debug information of the code at a program counter lacks so that its accesses can have names.

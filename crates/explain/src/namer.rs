@@ -176,6 +176,11 @@ impl<'a> Namer<'a> {
         self.images.atomic_at(pc)
     }
 
+    /// Whether calls by the code at a program counter store the return address.
+    pub(crate) fn calls_store_at(&self, pc: u64) -> bool {
+        self.images.calls_store_at(pc)
+    }
+
     /// File and line of a program counter, without the file's folders.
     pub fn place_of(&self, pc: u64) -> Option<String> {
         let (image, link) = self.images.at(pc)?;

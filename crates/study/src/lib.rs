@@ -36,4 +36,5 @@ pub mod shuffle;
 pub mod source;
 pub mod timing;
 pub mod tool;
+pub mod transfers;
 pub mod trial;

@@ -6,6 +6,7 @@ use crate::interrupt::Interrupts;
 use crate::printed::PrintedMetrics;
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::{On, Run};
+use crate::transfers::Transfers;
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -29,6 +30,14 @@ pub enum Placing {
 }
 
 impl Placing {
+    /// The CPUs in the order in which threads get them: those that are to be apart as far from each other as can be.
+    pub fn ordered(&self, cpus: Vec<u32>) -> Vec<u32> {
+        match self {
+            Placing::ThreadsApart => Transfers::of(&cpus).far_apart(),
+            _ => cpus,
+        }
+    }
+
     /// Where a run is, of these CPUs: each block begins with another one.
     pub fn on(&self, cpus: &[u32], slot: &Slot) -> On {
         let mut cpus = cpus.to_vec();
@@ -125,6 +134,7 @@ impl ProcessRunner {
             let why = format!("it is not among the CPUs this process may use: {allowed:?}");
             return Err(Error::argument(format!("CPU {cpu}"), why));
         }
+        let allowed = options.placing.ordered(allowed);
         Ok(Self { variants, options, allowed, interrupts: interrupts.clone(), is_parallel: false })
     }
 
@@ -195,7 +205,7 @@ impl Runner for ProcessRunner {
     }
 }
 
-/// The CPUs that this process may run on, sorted.
+/// The CPUs that this process may run on, in ascending order.
 pub fn allowed_cpus() -> Result<Vec<u32>> {
     let set = sched_getaffinity(None).doing("asking for the allowed CPUs")?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));

@@ -67,8 +67,9 @@ pub(super) fn compare(
         return Ok(CallTimes::none("the program is started by another"));
     }
     stages.stage("timing calls in both variants");
-    let cpus = allowed_cpus()?;
-    let at = Where { placing: variant::placing(plan, variants[0]), cpus: &cpus, threads: None };
+    let placing = variant::placing(plan, variants[0]);
+    let cpus = placing.ordered(allowed_cpus()?);
+    let at = Where { placing, cpus: &cpus, threads: None };
     let timeable = Timeable::of(plan, variants[0], &at, interrupts);
     interrupts.check()?;
     let Timeable { ids, not_timed } = timeable;

@@ -7,8 +7,10 @@ use crate::study::variant::{self, Variant};
 use anyhow::Result;
 use lineup_model::region::RegionId;
 use lineup_prove::region_time::{RegionTime, RegionTotal, TimedCalls, compare_regions};
+use lineup_prove::timing::TimeChange;
 use lineup_prove::{ProofPlan, ProveError, Proven, Slot};
 use lineup_report::study::{Contention, ContentionPoint, NotObserved};
+use lineup_stats::verdict::Verdict;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::process::{Streams, Waiting};
 use lineup_study::progress::Progress;
@@ -33,11 +35,12 @@ pub(super) fn compare(
     if !is_host || variant::placing(plan, variants[0]) != Placing::ThreadsApart {
         return Ok(None);
     }
-    let all = allowed_cpus()?;
+    let all = Placing::ThreadsApart.ordered(allowed_cpus()?);
     let limits = ProofPlan { max_time_ns: plan.proof.max_time_ns / 4, ..plan.proof };
     timed.not_timed.push(lines_from_others());
     let of_whole_runs = timed.proven.is_none();
     let mut points = Vec::new();
+    let mut are_short = false;
     for count in 1..=all.len() {
         if let Some(on_all) = timed.proven.as_ref().filter(|_| count == all.len()) {
             points.push(ContentionPoint::of(count, on_all.value()));
@@ -56,14 +59,36 @@ pub(super) fn compare(
         };
         interrupts.check()?;
         match compared {
-            Ok(proven) => points.push(ContentionPoint::of(count, proven.value())),
+            Ok(proven) => {
+                are_short |= of_whole_runs && count > 1 && proven.value().iter().any(is_lost_in_starting);
+                points.push(ContentionPoint::of(count, proven.value()));
+            }
             Err(error) => timed.not_timed.push(NotObserved {
                 what: format!("times on {count} of {} CPUs", all.len()),
                 consequence: error.to_string(),
             }),
         }
     }
+    timed.not_timed.extend(are_short.then(short_runs));
     Ok(Some(Contention { threads_follow_cpus: plan.asks_for_threads(), of_whole_runs, points }))
+}
+
+/// A run that is shorter is mostly start and end, which scatter by more than threads lose to each other.
+const SHORT_NS: f64 = 1e8;
+
+/// Whether whole runs did not show what threads do to each other, and may have been too short for it.
+fn is_lost_in_starting(time: &RegionTime) -> bool {
+    let TimeChange { before_ns, judgement, .. } = &time.change;
+    judgement.verdict == Verdict::Inconclusive && before_ns.mean < SHORT_NS
+}
+
+fn short_runs() -> NotObserved {
+    NotObserved {
+        what: "small changes of whole runs".into(),
+        consequence:
+            "runs take less than 0.1 s, of which starting and ending is much: let the threads work longer"
+                .into(),
+    }
 }
 
 /// What the hardware counts of lines that come from other caches is not read: `perf c2c` reads it where there is such a

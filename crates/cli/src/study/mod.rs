@@ -25,7 +25,8 @@ use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
 use lineup_study::source::scratch::Scratch;
 use lineup_study::source::texts;
-use lineup_study::timing::Placing;
+use lineup_study::timing::{Placing, allowed_cpus};
+use lineup_study::transfers::Transfers;
 pub(crate) use plan::Options;
 use plan::Plan;
 use trials::{Settled, Trials};
@@ -141,6 +142,17 @@ fn waits(variants: [Option<&Variant>; 2]) -> Option<Fact> {
     Some(Fact { name: "waits between threads".into(), value })
 }
 
+/// Where threads are that are timed apart, and what a line's journey between their CPUs takes.
+fn apart() -> String {
+    let cpus = allowed_cpus().unwrap_or_default();
+    let journey = Transfers::of(&cpus).range_ns().map(|(least, most)| {
+        format!(
+            "; a line takes {least:.0} to {most:.0} ns from one CPU to another, and neighbours are far apart"
+        )
+    });
+    format!("each thread on a CPU of its own{}", journey.unwrap_or_default())
+}
+
 /// How the program was built.
 fn setting(
     plan: &Plan,
@@ -153,11 +165,11 @@ fn setting(
     let audited = audited.map(|audited| Fact { name: "audited".into(), value: audited.summary.clone() });
     let read = before.reading.iter().map(|reading| Fact { name: SOURCES.into(), value: reading.in_words() });
     let placed = match variant::placing(plan, before) {
-        Placing::ThreadsApart => Some("each thread on a CPU of its own"),
-        Placing::ThreadsTogether => Some("all threads on one CPU, another for each block"),
+        Placing::ThreadsApart => Some(apart()),
+        Placing::ThreadsTogether => Some("all threads on one CPU, another for each block".to_owned()),
         Placing::Auto | Placing::Anywhere | Placing::Cpus(_) => None,
     };
-    let placed = placed.map(|value| Fact { name: "timed runs".into(), value: value.into() });
+    let placed = placed.map(|value| Fact { name: "timed runs".into(), value });
     let remarks = scratch.remarks().into_iter().map(|value| Fact { name: "copies".into(), value });
     std::iter::once(Fact { name: "build".into(), value: plan.build.clone() })
         .chain(found)

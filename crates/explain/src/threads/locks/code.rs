@@ -10,6 +10,10 @@ pub enum LockKind {
     CLibrary,
     /// A reader-writer lock of the C library.
     CLibraryReadWrite,
+    /// A semaphore of the C library.
+    CLibrarySemaphore,
+    /// A `std::counting_semaphore` of GCC's C++ library.
+    CppSemaphore,
     /// A spin lock of a Linux kernel.
     Kernel,
     /// A spinning reader-writer lock of a Linux kernel.
@@ -18,8 +22,12 @@ pub enum LockKind {
     KernelMutex,
     /// A reader-writer semaphore of a Linux kernel.
     KernelReadWriteSemaphore,
+    /// A counting semaphore of a Linux kernel.
+    KernelSemaphore,
     /// A spin lock of a Linux kernel with PREEMPT_RT, for which tasks sleep.
     KernelSleepingSpin,
+    /// A reader-writer lock of a Linux kernel with PREEMPT_RT, for which tasks sleep.
+    KernelSleepingReadWrite,
     /// A mutex of Rust's standard library.
     RustStd,
     /// A reader-writer lock of Rust's standard library.
@@ -38,9 +46,10 @@ impl LockKind {
         match self {
             LockKind::CLibrary => 40,
             LockKind::CLibraryReadWrite => 56,
-            LockKind::Kernel => 4,
-            LockKind::KernelMutex => 32,
-            LockKind::KernelReadWriteSemaphore => 40,
+            LockKind::Kernel | LockKind::CppSemaphore => 4,
+            LockKind::KernelMutex | LockKind::CLibrarySemaphore => 32,
+            LockKind::KernelReadWriteSemaphore | LockKind::KernelSleepingReadWrite => 40,
+            LockKind::KernelSemaphore => 24,
             LockKind::KernelReadWrite | LockKind::KernelSleepingSpin | LockKind::ParkingLotReadWrite => 8,
             // With the flag that tells of panics.
             LockKind::RustStd => 5,
@@ -51,8 +60,34 @@ impl LockKind {
 
     /// True for locks that a task of a kernel has, on whatever CPU it runs.
     pub fn is_of_tasks(self) -> bool {
-        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSleepingSpin};
-        matches!(self, KernelMutex | KernelReadWriteSemaphore | KernelSleepingSpin)
+        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSemaphore};
+        use LockKind::{KernelSleepingReadWrite, KernelSleepingSpin};
+        matches!(self, KernelMutex | KernelReadWriteSemaphore | KernelSemaphore)
+            || matches!(self, KernelSleepingReadWrite | KernelSleepingSpin)
+    }
+
+    /// True for a kernel's.
+    pub(super) fn is_of_kernel(self) -> bool {
+        self.is_of_tasks() || matches!(self, LockKind::Kernel | LockKind::KernelReadWrite)
+    }
+
+    /// Whether a lock that tasks sleep for, of which an access to `word` was seen, is accessed at an address as well. What
+    /// PREEMPT_RT makes of reader-writer locks has the readers' number, and the writer's task 32 bytes behind it.
+    pub(super) fn is_at(self, word: u64, address: u64) -> bool {
+        const OWNER_BYTES: u64 = 32;
+        let distance = word.abs_diff(address);
+        match self {
+            LockKind::KernelSemaphore => distance < self.own_bytes(),
+            LockKind::KernelReadWriteSemaphore | LockKind::KernelSleepingReadWrite => {
+                distance == 0 || distance == OWNER_BYTES
+            }
+            _ => distance == 0,
+        }
+    }
+
+    /// True for locks that any thread may give back, whoever took them, and that several may have.
+    pub(super) fn is_semaphore(self) -> bool {
+        matches!(self, LockKind::CLibrarySemaphore | LockKind::CppSemaphore | LockKind::KernelSemaphore)
     }
 
     /// True for locks that are taken by code of a Rust library.
@@ -80,10 +115,14 @@ impl LockKind {
         match self {
             LockKind::CLibrary => "mutexes and spin locks of the C library",
             LockKind::CLibraryReadWrite => "reader-writer locks of the C library",
+            LockKind::CLibrarySemaphore => "semaphores of the C library",
+            LockKind::CppSemaphore => "semaphores of the C++ library",
             LockKind::Kernel => "spin locks of the kernel",
             LockKind::KernelReadWrite => "reader-writer locks of the kernel",
             LockKind::KernelMutex => "mutexes of the kernel",
             LockKind::KernelReadWriteSemaphore => "reader-writer semaphores of the kernel",
+            LockKind::KernelSemaphore => "semaphores of the kernel",
+            LockKind::KernelSleepingReadWrite => "reader-writer locks of the kernel for which tasks sleep",
             LockKind::KernelSleepingSpin => "spin locks of the kernel for which tasks sleep",
             LockKind::RustStd => "mutexes of Rust's library",
             LockKind::RustStdReadWrite => "reader-writer locks of Rust's library",
@@ -100,6 +139,8 @@ pub(super) enum Code {
     /// Takes a lock, alone or beside others.
     Takes(LockKind, IsShared),
     GivesBack,
+    /// Gives a semaphore back, whoever took it.
+    Posts,
     /// On behalf of either.
     Inside,
     Other,
@@ -129,6 +170,23 @@ const BEGINNINGS: &[(&str, Code)] = &[
     ("pthread_rwlock_timedwr", Code::Takes(LockKind::CLibraryReadWrite, false)),
     ("pthread_rwlock_clockwr", Code::Takes(LockKind::CLibraryReadWrite, false)),
     ("pthread_rwlock_trywr", Code::Takes(LockKind::CLibraryReadWrite, false)),
+    ("sem_post", Code::Posts),
+    ("sem_wait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("sem_trywait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("sem_timedwait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("sem_clockwait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("new_sem_post", Code::Posts),
+    ("new_sem_wait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("new_sem_trywait", Code::Takes(LockKind::CLibrarySemaphore, false)),
+    ("do_futex_wait", Code::Inside),
+    ("sched_yield", Code::Inside),
+    ("pthread_testcancel", Code::Inside),
+    ("pthread_cleanup_", Code::Inside),
+    ("pthread_register_cancel", Code::Inside),
+    ("pthread_unregister_cancel", Code::Inside),
+    ("pthread_enable_asynccancel", Code::Inside),
+    ("pthread_disable_asynccancel", Code::Inside),
+    ("internal_syscall_cancel", Code::Inside),
     ("lll_lock_w", Code::Inside),
     ("lll_mutex_lock", Code::Inside),
     ("futex_", Code::Inside),
@@ -156,6 +214,8 @@ pub(super) enum SleepingCode {
     /// Takes a lock, alone or beside others.
     Takes(LockKind, IsShared),
     GivesBack,
+    /// Gives a semaphore back.
+    Posts,
 }
 
 /// What a function of that name begins with does; the first that fits.
@@ -173,6 +233,17 @@ const SLEEPING: &[(&str, SleepingCode)] = &[
     ("rt_spin_unlock", SleepingCode::GivesBack),
     ("rt_spin_lock", SleepingCode::Takes(LockKind::KernelSleepingSpin, false)),
     ("rt_spin_trylock", SleepingCode::Takes(LockKind::KernelSleepingSpin, false)),
+    ("rt_read_unlock", SleepingCode::GivesBack),
+    ("rt_write_unlock", SleepingCode::GivesBack),
+    ("rt_read_lock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, true)),
+    ("rt_read_trylock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, true)),
+    ("rt_write_lock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, false)),
+    ("rt_write_trylock", SleepingCode::Takes(LockKind::KernelSleepingReadWrite, false)),
+    // What PREEMPT_RT makes its reader-writer locks and semaphores of.
+    ("rwbase_read_unlock", SleepingCode::GivesBack),
+    ("rwbase_write_unlock", SleepingCode::GivesBack),
+    ("rwbase_read_lock", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, true)),
+    ("rwbase_write_lock", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, false)),
     ("up_read", SleepingCode::GivesBack),
     ("up_write", SleepingCode::GivesBack),
     ("down_read", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, true)),
@@ -181,9 +252,18 @@ const SLEEPING: &[(&str, SleepingCode)] = &[
     ("rwsem_down_write", SleepingCode::Takes(LockKind::KernelReadWriteSemaphore, false)),
 ];
 
+/// Functions of a kernel's semaphores that take one: many other names begin so.
+const DOWN: [&str; 6] =
+    ["down", "down_interruptible", "down_killable", "down_trylock", "down_timeout", "down_common"];
+
 /// What a function of a kernel does with locks that tasks sleep for.
 pub(super) fn sleeping_code(function: &str) -> Option<SleepingCode> {
-    of_beginning(SLEEPING, function.trim_start_matches('_'))
+    let name = function.trim_start_matches('_');
+    match name.split('.').next().unwrap_or_default() {
+        "up" => Some(SleepingCode::Posts),
+        name if DOWN.contains(&name) => Some(SleepingCode::Takes(LockKind::KernelSemaphore, false)),
+        _ => of_beginning(SLEEPING, name),
+    }
 }
 
 /// What stands with the first beginning of a name.
@@ -195,8 +275,12 @@ fn of_beginning<T: Copy>(beginnings: &[(&str, T)], name: &str) -> Option<T> {
 /// What code does with locks: the innermost of the functions that are inlined there that does something, or the function
 /// itself.
 pub(super) fn code_at(function: &str, inlined: &[String]) -> Code {
-    let known = inlined.iter().rev().map(|name| rust_code_of(name)).find(|code| *code != Code::Other);
-    known.unwrap_or_else(|| match rust_code_of(function) {
+    let of_library = |name: &str| match rust_code_of(name) {
+        Code::Other => cpp_code_of(name),
+        code => code,
+    };
+    let known = inlined.iter().rev().map(|name| of_library(name)).find(|code| *code != Code::Other);
+    known.unwrap_or_else(|| match of_library(function) {
         Code::Other => code_of(function),
         code => code,
     })
@@ -232,6 +316,24 @@ fn rust_code_of(function: &str) -> Code {
     }
 }
 
+/// What a function of GCC's C++ library does with semaphores; mutexes are those of the C library. Only the attempt changes the
+/// semaphore: around it is what waits, in a pool that all semaphores share.
+fn cpp_code_of(function: &str) -> Code {
+    const WAITING: [&str; 5] = ["__platform_wait", "__waiter", "__atomic_spin", "__atomic_wait", "__thread_"];
+    let waits = || function.strip_prefix("std::__detail::").or(function.strip_prefix("std::"));
+    let is_waiting = || waits().is_some_and(|name| WAITING.iter().any(|waiting| name.starts_with(waiting)));
+    let is_semaphores = function.contains("__atomic_semaphore::") || function.contains("counting_semaphore<");
+    if !is_semaphores {
+        if is_waiting() { Code::Inside } else { Code::Other }
+    } else if function.starts_with("std::__atomic_semaphore::_S_do_try_acquire") {
+        Code::Takes(LockKind::CppSemaphore, false)
+    } else if function.starts_with("std::__atomic_semaphore::_M_release") {
+        Code::Posts
+    } else {
+        Code::Inside
+    }
+}
+
 /// What a function does with locks.
 pub(super) fn code_of(function: &str) -> Code {
     let name = function.trim_start_matches('_').trim_start_matches("GI_").trim_start_matches('_');
@@ -244,7 +346,7 @@ mod tests {
 
     #[test]
     fn code_is_known_by_the_names_that_its_authors_gave_it() {
-        use LockKind::{CLibrary, CLibraryReadWrite, Kernel, KernelReadWrite};
+        use LockKind::{CLibrary, CLibraryReadWrite, CLibrarySemaphore, Kernel, KernelReadWrite};
         for (name, code) in [
             ("___pthread_mutex_lock", Code::Takes(CLibrary, false)),
             ("__GI___pthread_mutex_unlock_usercnt", Code::GivesBack),
@@ -253,6 +355,11 @@ mod tests {
             ("___pthread_rwlock_trywrlock", Code::Takes(CLibraryReadWrite, false)),
             ("___pthread_rwlock_unlock", Code::GivesBack),
             ("__lll_lock_wait", Code::Inside),
+            ("__new_sem_wait_slow64.constprop.0", Code::Takes(CLibrarySemaphore, false)),
+            ("sem_clockwait", Code::Takes(CLibrarySemaphore, false)),
+            ("sem_post", Code::Posts),
+            ("sem_init", Code::Other),
+            ("__pthread_enable_asynccancel", Code::Inside),
             ("pthread_mutex_init", Code::Other),
             ("work", Code::Other),
             ("_raw_spin_lock_irqsave", Code::Takes(Kernel, false)),
@@ -267,7 +374,8 @@ mod tests {
 
     #[test]
     fn locks_that_tasks_sleep_for_are_known_by_name() {
-        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSleepingSpin};
+        use LockKind::{KernelMutex, KernelReadWriteSemaphore, KernelSemaphore};
+        use LockKind::{KernelSleepingReadWrite, KernelSleepingSpin};
         for (name, code) in [
             ("mutex_lock", Some(SleepingCode::Takes(KernelMutex, false))),
             ("__mutex_lock.constprop.0", Some(SleepingCode::Takes(KernelMutex, false))),
@@ -277,12 +385,39 @@ mod tests {
             ("down_write", Some(SleepingCode::Takes(KernelReadWriteSemaphore, false))),
             ("up_read", Some(SleepingCode::GivesBack)),
             ("rt_spin_lock", Some(SleepingCode::Takes(KernelSleepingSpin, false))),
+            ("down_interruptible", Some(SleepingCode::Takes(KernelSemaphore, false))),
+            ("__down_common.isra.0", Some(SleepingCode::Takes(KernelSemaphore, false))),
+            ("__up.isra.0", Some(SleepingCode::Posts)),
+            ("rt_write_lock", Some(SleepingCode::Takes(KernelSleepingReadWrite, false))),
+            ("__rwbase_read_unlock", Some(SleepingCode::GivesBack)),
+            ("down_console_sem", None),
             ("mutex_is_locked", None),
             ("mutex_spin_on_owner", None),
             ("update_curr", None),
         ] {
             assert_eq!(sleeping_code(name), code, "{name}");
         }
+    }
+
+    #[test]
+    fn a_semaphore_of_the_cpp_library_is_known_by_the_attempt_and_what_waits_around_it() {
+        let attempt = "std::__atomic_semaphore::_S_do_try_acquire";
+        for (name, code) in [
+            (attempt, Code::Takes(LockKind::CppSemaphore, false)),
+            ("std::__atomic_semaphore::_M_release", Code::Posts),
+            (
+                "std::__atomic_wait_address_bare<std::__atomic_semaphore::_M_acquire()::<lambda()> >",
+                Code::Inside,
+            ),
+            ("std::__detail::__platform_wait<int>", Code::Inside),
+            ("std::counting_semaphore<4>::acquire", Code::Inside),
+            ("std::barrier<>::wait", Code::Other),
+        ] {
+            assert_eq!(code_at("work", &[name.to_owned()]), code, "{name}");
+        }
+        let inside = ["std::counting_semaphore<4>::acquire", attempt, "std::__atomic_base<int>::load"];
+        let inside = inside.map(str::to_owned);
+        assert_eq!(code_at("work", &inside), Code::Takes(LockKind::CppSemaphore, false));
     }
 
     #[test]

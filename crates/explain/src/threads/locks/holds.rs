@@ -8,9 +8,23 @@ use std::collections::BTreeMap;
 /// Holds looked through for one that overlaps: of a reader-writer lock several may.
 const NEAR_HOLDS: usize = 64;
 
+/// How a hold began and ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Course {
+    /// The thread took a lock, and it was given back.
+    Lock,
+    /// The thread took a semaphore, and gave it back.
+    Semaphore,
+    /// The thread took a semaphore and did not give it back: others may have done so. It ends as it begins.
+    OnlyTaken,
+    /// The thread gave a semaphore back that it had not taken, at one time.
+    OnlyGiven,
+}
+
 /// A time in which a thread had a lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold {
+    pub(super) course: Course,
     pub(super) thread: ThreadId,
     /// Others may have had it as well.
     pub(super) is_shared: bool,
@@ -27,22 +41,38 @@ impl Hold {
         self.given_back_at.saturating_sub(self.got_at)
     }
 
+    /// Whether it counts as one.
+    pub(super) fn is_taken(&self) -> bool {
+        self.course != Course::OnlyGiven
+    }
+
     fn waited(&self) -> u64 {
         self.got_at.saturating_sub(self.asked_at)
+    }
+
+    /// Whether another hold is why this one began so late. A semaphore is waited for until somebody gives it back; how many
+    /// may have it at a time is not known.
+    fn waits_for(&self, other: &Hold) -> bool {
+        if other.thread == self.thread || self.asked_at >= other.given_back_at {
+            return false;
+        }
+        match self.course {
+            Course::Lock => !(other.is_shared && self.is_shared),
+            Course::Semaphore | Course::OnlyTaken => {
+                other.course != Course::OnlyTaken && other.given_back_at <= self.got_at
+            }
+            Course::OnlyGiven => false,
+        }
     }
 }
 
 /// The hold of another thread at the time a lock was asked for, when there was one that kept the lock from this one. `holds`
 /// are in the order in which threads got the lock.
 fn waited_for<'h>(holds: &'h [Hold], asking: &Hold) -> Option<&'h Hold> {
-    let before = holds.partition_point(|other| other.got_at <= asking.asked_at);
+    let until = if asking.course == Course::Lock { asking.asked_at } else { asking.got_at };
+    let before = holds.partition_point(|other| other.got_at <= until);
     let near = holds[..before].iter().rev().take(NEAR_HOLDS);
-    let keeps = |other: &&Hold| {
-        other.thread != asking.thread
-            && asking.asked_at < other.given_back_at
-            && !(other.is_shared && asking.is_shared)
-    };
-    near.filter(keeps).max_by_key(|other| other.given_back_at)
+    near.filter(|other| asking.waits_for(other)).max_by_key(|other| other.given_back_at)
 }
 
 pub(super) fn waits(holds: &[Hold]) -> Vec<LockWait> {
@@ -72,7 +102,7 @@ pub(super) fn sections(holds: &[Hold], namer: &Namer<'_>) -> Vec<LockSection> {
     };
     for hold in holds {
         section(hold, &|section| {
-            section.taken += 1;
+            section.taken += u64::from(hold.is_taken());
             section.held_time += hold.lasted();
         });
         if let Some(other) = waited_for(holds, hold) {
@@ -89,7 +119,8 @@ mod tests {
     use super::*;
 
     fn hold(thread: u32, asked_at: u64, got_at: u64, given_back_at: u64) -> Hold {
-        Hold { thread: ThreadId(thread), is_shared: false, asked_at, got_at, given_back_at, place: 0 }
+        let (thread, course) = (ThreadId(thread), Course::Lock);
+        Hold { course, thread, is_shared: false, asked_at, got_at, given_back_at, place: 0 }
     }
 
     #[test]
@@ -112,5 +143,24 @@ mod tests {
         let told: Vec<(u32, u32, u64)> =
             waits(&holds).iter().map(|wait| (wait.thread, wait.waits_for, wait.time)).collect();
         assert_eq!(told, [(1, 2, 6), (2, 0, 81)]);
+    }
+
+    #[test]
+    fn a_semaphore_is_waited_for_until_another_thread_gives_it_back() {
+        let of = |course, hold| Hold { course, ..hold };
+        // Two may have it: 1 gets it at once beside 0, 2 waits until 0 gives it back, 1 gives nothing back.
+        let holds = [
+            of(Course::Semaphore, hold(0, 0, 1, 100)),
+            of(Course::OnlyTaken, hold(1, 10, 11, 11)),
+            of(Course::Semaphore, hold(2, 20, 101, 110)),
+        ];
+        let told = |holds: &[Hold]| -> Vec<(u32, u32, u64)> {
+            waits(holds).iter().map(|wait| (wait.thread, wait.waits_for, wait.time)).collect()
+        };
+        assert_eq!(told(&holds), [(2, 0, 81)]);
+        // A signal: who gives it never took it.
+        let signal = [of(Course::OnlyGiven, hold(0, 50, 50, 50)), of(Course::OnlyTaken, hold(1, 5, 52, 52))];
+        assert_eq!(told(&signal), [(1, 0, 47)]);
+        assert_eq!(signal.iter().filter(|hold| hold.is_taken()).count(), 1);
     }
 }

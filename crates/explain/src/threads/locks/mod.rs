@@ -7,6 +7,7 @@
 
 mod code;
 mod holds;
+mod name;
 mod sleeping;
 mod spins;
 
@@ -16,9 +17,10 @@ use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
 use code::{Code, IsShared, code_at};
-use holds::{Hold, sections, waits};
+use holds::{Course, Hold, sections, waits};
 use lineup_model::access::{Access, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
+use name::{name_in_kernel, without_its_inside};
 use sleeping::Sleeping;
 use spins::Spins;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -79,6 +81,17 @@ impl Doing {
     fn is_called_by_asking(&self, depth: u32, function: u32) -> bool {
         let home = self.asks.get(&depth).and_then(|ask| ask.home);
         home.is_some_and(|home| home != function)
+    }
+
+    /// Code that belongs to no function of a name accesses something: of the C library's semaphores such code waits, and gets them.
+    fn go_on_asking(&mut self, seen: &Seen<'_>, atomic: Option<Atomic>) {
+        let ask = self.asks.get_mut(&seen.call.depth);
+        if let Some(ask) = ask.filter(|ask| ask.kind == LockKind::CLibrarySemaphore) {
+            ask.until = seen.at;
+            if seen.is_store() && atomic.is_some() {
+                ask.word.get_or_insert(seen.access.address);
+            }
+        }
     }
 
     /// Whether a thread waits in a loop of its own until the word at an address changes.
@@ -234,7 +247,7 @@ impl Locks {
             self.of == Of::Cpus && region == call.region && is_beside
         });
         if !goes_on {
-            doing = Doing::default();
+            self.lose(thread, std::mem::take(&mut doing).has);
         }
         doing.of = Some((call.region, call.sequence));
         let mut before: Option<&Access> = None;
@@ -295,7 +308,13 @@ impl Locks {
                     self.give_back(call, doing, access.address, seen.at);
                 }
             }
-            Code::Inside => {}
+            Code::Posts => {
+                self.end_asking(call, doing);
+                if seen.is_store() && known.atomic.is_some() {
+                    self.post(call, doing, access.address, seen.at);
+                }
+            }
+            Code::Inside => doing.go_on_asking(seen, known.atomic),
             Code::Other if doing.is_called_by_asking(call.depth, known.function) => {}
             Code::Other if !seen.is_store() && doing.is_spinning_on(call.depth, access.address) => {}
             Code::Other => {
@@ -349,7 +368,8 @@ impl Locks {
             self.spins.took((call.process, word), call.thread, until);
             self.spins.doubt((call.process, word), has_it);
         }
-        doing.has.retain(|held| held.word != word);
+        let before: Vec<Held> = doing.has.extract_if(.., |held| held.word == word).collect();
+        self.lose((call.process, call.thread), before);
         doing.has.push(Held {
             word,
             kind,
@@ -369,10 +389,39 @@ impl Locks {
         if kind == LockKind::SpinLoop {
             self.spins.doubt((call.process, word), !is_used);
         }
+        let course = if kind.is_semaphore() { Course::Semaphore } else { Course::Lock };
+        let thread = call.thread;
+        let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: at, place };
+        self.keep((call.process, word), hold);
+    }
+
+    fn keep(&mut self, word: Word, hold: Hold) {
         if self.count < MOST_HOLDS {
             self.count += 1;
-            let hold = Hold { thread: call.thread, is_shared, asked_at, got_at, given_back_at: at, place };
-            self.holds.entry((call.process, word)).or_default().push(hold);
+            self.holds.entry(word).or_default().push(hold);
+        }
+    }
+
+    /// A semaphore is given back, by a thread that has it or by another.
+    fn post(&mut self, call: &Call, doing: &mut Doing, word: u64, at: u64) {
+        if doing.has.iter().any(|held| held.word == word) {
+            return self.give_back(call, doing, word, at);
+        }
+        let (course, thread) = (Course::OnlyGiven, call.thread);
+        let place = doing.last.get(&call.depth).copied().unwrap_or_default();
+        let hold =
+            Hold { course, thread, is_shared: false, asked_at: at, got_at: at, given_back_at: at, place };
+        self.keep((call.process, word), hold);
+    }
+
+    /// What a thread was not seen to give back: of semaphores it is known that they were waited for.
+    fn lose(&mut self, (process, thread): (ProcessId, ThreadId), has: Vec<Held>) {
+        for Held { word, is_shared, asked_at, got_at, place, .. } in
+            has.into_iter().filter(|held| held.kind.is_semaphore())
+        {
+            let course = Course::OnlyTaken;
+            let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: got_at, place };
+            self.keep((process, word), hold);
         }
     }
 
@@ -414,7 +463,10 @@ impl Locks {
     }
 
     /// What is known of each lock.
-    pub(super) fn report(self, namer: &mut Namer<'_>, lines: &Lines<'_>) -> Vec<LockReport> {
+    pub(super) fn report(mut self, namer: &mut Namer<'_>, lines: &Lines<'_>) -> Vec<LockReport> {
+        for (thread, doing) in std::mem::take(&mut self.doing) {
+            self.lose(thread, doing.has);
+        }
         let mut all = Vec::new();
         let inside: BTreeSet<Word> = self.inside_others();
         for ((process, word), mut holds) in self.holds {
@@ -431,23 +483,18 @@ impl Locks {
             let beside: BTreeSet<String> =
                 beside.map(|(_, address, _)| (lines.name)(namer, process, *address)).collect();
             let needed = (lines.needed)(namer, number);
-            let name = match kind {
-                LockKind::Kernel
-                | LockKind::KernelReadWrite
-                | LockKind::KernelMutex
-                | LockKind::KernelReadWriteSemaphore
-                | LockKind::KernelSleepingSpin => {
+            let name = match kind.is_of_kernel() {
+                true => {
                     let (name, variable) = (lines.object)(namer, process, word);
-                    let variable = variable.map_or_else(String::new, |variable| format!(" of {variable}"));
-                    format!("{}{variable}", without_its_inside(&name))
+                    name_in_kernel(kind, &name, variable.as_deref())
                 }
-                _ => without_its_inside(&(lines.name)(namer, process, word)).to_owned(),
+                false => without_its_inside(&(lines.name)(namer, process, word)).to_owned(),
             };
             all.push(LockReport {
                 name,
                 kind,
                 address: word,
-                taken: holds.len() as u64,
+                taken: holds.iter().filter(|hold| hold.is_taken()).count() as u64,
                 held_time: holds.iter().map(Hold::lasted).sum(),
                 longest_held_time: holds.iter().map(Hold::lasted).max().unwrap_or(0),
                 waits: waits(&holds),
@@ -461,42 +508,5 @@ impl Locks {
         }
         all.sort_by_key(|lock| std::cmp::Reverse((lock.waited_time(), lock.line_waits.all(), lock.taken)));
         all
-    }
-}
-
-/// Members of the types of locks that hold their words: a kernel's, those of Rust's library, those of `parking_lot`.
-const INSIDE: [&str; 8] = [
-    ".rlock",
-    ".raw_lock",
-    ".owner.counter",
-    ".count.counter",
-    ".lock.owner",
-    ".inner.futex",
-    ".inner.state",
-    ".raw.state",
-];
-
-/// The name of a lock, without those of the types inside it that others wrote.
-fn without_its_inside(word: &str) -> &str {
-    let inside = INSIDE.iter().filter_map(|inside| word.find(inside)).min();
-    inside.map_or(word, |inside| &word[..inside])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lock_is_named_by_the_member_or_variable_that_it_is() {
-        assert_eq!(without_its_inside("rq.__lock.raw_lock.val.counter"), "rq.__lock");
-        assert_eq!(
-            without_its_inside("dentry.d_lockref.lock.rlock.raw_lock.locked"),
-            "dentry.d_lockref.lock"
-        );
-        assert_eq!(without_its_inside("mm_struct.mmap_lock.count.counter"), "mm_struct.mmap_lock");
-        assert_eq!(without_its_inside("pipe_inode_info.mutex.owner.counter"), "pipe_inode_info.mutex");
-        assert_eq!(without_its_inside("m::ACCOUNT.inner.futex.v.value"), "m::ACCOUNT");
-        assert_eq!(without_its_inside("account.lock.__data.__lock"), "account.lock.__data.__lock");
-        assert_eq!(without_its_inside("(heap)"), "(heap)");
     }
 }

@@ -1,12 +1,13 @@
 //! Locks of a kernel that a task sleeps for: mutexes and reader-writer semaphores, and the spin locks of PREEMPT_RT.
 //!
 //! A task has such a lock, on whatever CPU it goes on. It asks from the call of the function that takes the lock to the return
-//! from it, which is the load of the slot that the call stored to: what lies between, such as the switch to another task, belongs
-//! to the asking. So this is known where return addresses lie in memory. Pieces of a task come from several CPUs and not in
-//! their order; so all accesses of such functions are collected first, and gone through by time.
+//! from it: what lies between, such as the switch to another task, belongs to the asking. On x86 a call stores the return
+//! address, and the return loads it. On Arm the function stores it first of all, where it calls others, and loads it last; one
+//! that calls none has the lock when it changed it. Pieces of a task come from several CPUs and not in their order; so all
+//! accesses of such functions are collected first, and gone through by time.
 
 use super::code::{LockKind, SleepingCode, sleeping_code};
-use super::holds::Hold;
+use super::holds::{Course, Hold};
 use super::{IsShared, MOST_HOLDS};
 use crate::namer::Namer;
 use lineup_model::access::{Access, AccessKind, Call, ThreadId};
@@ -32,8 +33,17 @@ struct Event {
     is_store: bool,
     /// In one step that no other processor comes between.
     changes: bool,
-    /// The store of eight bytes right before it, by other code: its address and the code, as that of a call is.
-    called_from: Option<(u64, u64)>,
+    /// It is the first of a function.
+    begins: Option<Begins>,
+}
+
+/// A function begins.
+#[derive(Clone, Copy)]
+struct Begins {
+    /// Where its return address lies, if it does.
+    slot: Option<u64>,
+    /// The code that was there before.
+    place: u64,
 }
 
 /// A task asks for a lock.
@@ -61,6 +71,8 @@ struct Held {
 struct Doing {
     ask: Option<Ask>,
     has: Vec<Held>,
+    /// The function that gives a semaphore back has done so.
+    has_posted: bool,
 }
 
 /// A time in which a task had a lock.
@@ -77,10 +89,27 @@ pub(super) struct Sleeping {
     codes: HashMap<u64, Option<SleepingCode>>,
     events: Vec<Event>,
     windows: BTreeSet<u64>,
+    /// Words of locks that were taken.
+    words: BTreeMap<u64, LockKind>,
     /// By task, in the order in which it took them.
     spans: HashMap<u32, Vec<Span>>,
     /// By word.
     pub(super) holds: BTreeMap<u64, (LockKind, Vec<Hold>)>,
+}
+
+impl Begins {
+    /// Where calls store the return address: the access before is such a store.
+    fn behind_a_call(store: &Access) -> Option<Begins> {
+        let is_push = store.kind == AccessKind::Store && store.size_bytes == 8;
+        is_push.then_some(Begins { slot: Some(store.address), place: store.pc })
+    }
+
+    /// Where functions store it: as their first access, or not at all.
+    fn of_its_first(access: &Access, changes: bool, before: Option<&Access>) -> Option<Begins> {
+        let slot = Some(access.address).filter(|_| !changes);
+        let begins = Begins { slot, place: before?.pc };
+        (access.kind == AccessKind::Store).then_some(begins)
+    }
 }
 
 impl Sleeping {
@@ -101,22 +130,15 @@ impl Sleeping {
         for (access, at) in call.accesses.iter().zip(times) {
             let code = self.learn(access.pc, namer);
             if let Some(code) = code.filter(|_| self.events.len() < MOST_EVENTS) {
-                let is_other = |store: &&Access| self.code_at(store.pc) != Some(code);
-                let is_push = |store: &&Access| store.kind == AccessKind::Store && store.size_bytes == 8;
                 let is_store = access.kind == AccessKind::Store;
-                self.events.push(Event {
-                    at: *at,
-                    window: call.sequence,
-                    task,
-                    code,
-                    address: access.address,
-                    is_store,
-                    changes: is_store && namer.atomic_at(access.pc).is_some(),
-                    called_from: before
-                        .filter(is_push)
-                        .filter(is_other)
-                        .map(|store| (store.address, store.pc)),
-                });
+                let changes = is_store && namer.atomic_at(access.pc).is_some();
+                let other = before.filter(|other| self.code_at(other.pc) != Some(code));
+                let begins = match namer.calls_store_at(access.pc) {
+                    true => other.and_then(Begins::behind_a_call),
+                    false => Begins::of_its_first(access, changes, other.or(before.filter(|_| changes))),
+                };
+                let (at, window, address) = (*at, call.sequence, access.address);
+                self.events.push(Event { at, window, task, code, address, is_store, changes, begins });
             }
             before = Some(access);
         }
@@ -144,37 +166,42 @@ impl Sleeping {
     /// Goes through an access; true when a lock was given back.
     fn see(&mut self, event: &Event, doing: &mut HashMap<u32, Doing>) -> bool {
         let own = doing.entry(event.task).or_default();
+        if event.code != SleepingCode::Posts || event.begins.is_some() {
+            own.has_posted = false;
+        }
         if let Some(ask) = &mut own.ask {
             if !event.is_store && event.address == ask.slot {
-                own.end_asking(event.at);
-            } else if event.changes && event.address.abs_diff(ask.slot) >= STACK_BYTES {
+                own.end_asking(event.at, &mut self.words);
+            } else if event.may_be_word(ask.kind, ask.slot) {
                 ask.word.get_or_insert(event.address);
             }
             return false;
         }
         match event.code {
             SleepingCode::Takes(kind, is_shared) => {
-                if let Some((slot, place)) = event.called_from {
-                    let word = Some(event.address).filter(|_| event.changes);
-                    own.ask = Some(Ask { slot, since: event.at, place, kind, is_shared, word });
-                }
+                own.begin_asking(event, (kind, is_shared), &mut self.words);
                 false
             }
             SleepingCode::GivesBack if event.changes => self.give_back(event, doing),
-            SleepingCode::GivesBack => false,
+            SleepingCode::Posts if event.is_store && !own.has_posted => {
+                let is_given = self.give_back(event, doing);
+                doing.entry(event.task).or_default().has_posted = is_given;
+                is_given
+            }
+            SleepingCode::GivesBack | SleepingCode::Posts => false,
         }
     }
 
     /// The task itself gives a lock back, or another one does so for it.
     fn give_back(&mut self, event: &Event, doing: &mut HashMap<u32, Doing>) -> bool {
-        let has = |doing: &Doing| doing.has.iter().rposition(|held| held.word == event.address);
+        let has = |doing: &Doing| doing.has.iter().rposition(|held| held.is_given_back_by(event));
         let own = doing.get(&event.task).and_then(has).map(|index| (event.task, index));
         let found = own.or_else(|| doing.iter().find_map(|(task, doing)| Some((*task, has(doing)?))));
         let Some((task, index)) = found else { return false };
         let Some(doing) = doing.get_mut(&task) else { return false };
         let Held { word, kind, is_shared, asked_at, got_at, place } = doing.has.remove(index);
-        let hold =
-            Hold { thread: ThreadId(task), is_shared, asked_at, got_at, given_back_at: event.at, place };
+        let (course, thread) = (Course::Lock, ThreadId(task));
+        let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: event.at, place };
         self.holds.entry(word).or_insert_with(|| (kind, Vec::new())).1.push(hold);
         self.spans.entry(task).or_default().push(Span { from: got_at, to: event.at, word });
         true
@@ -188,12 +215,47 @@ impl Sleeping {
     }
 }
 
+impl Event {
+    /// Whether its address tells which lock is asked for. A kernel's semaphores are changed as any other data, under a spin lock.
+    fn may_be_word(&self, kind: LockKind, slot: u64) -> bool {
+        let changes = if kind == LockKind::KernelSemaphore { self.is_store } else { self.changes };
+        changes && self.address.abs_diff(slot) >= STACK_BYTES
+    }
+}
+
+impl Held {
+    fn is_given_back_by(&self, event: &Event) -> bool {
+        let is_semaphore = self.kind == LockKind::KernelSemaphore;
+        is_semaphore == (event.code == SleepingCode::Posts) && self.kind.is_at(self.word, event.address)
+    }
+}
+
 impl Doing {
+    fn begin_asking(
+        &mut self,
+        event: &Event,
+        (kind, is_shared): (LockKind, IsShared),
+        words: &mut BTreeMap<u64, LockKind>,
+    ) {
+        let Some(Begins { slot, place }) = event.begins else { return };
+        let word = slot.map_or(Some(event.address), |slot| {
+            Some(event.address).filter(|_| event.may_be_word(kind, slot))
+        });
+        self.ask = Some(Ask { slot: slot.unwrap_or(0), since: event.at, place, kind, is_shared, word });
+        if slot.is_none() {
+            self.end_asking(event.at, words);
+        }
+    }
+
     /// The function that takes the lock returns.
-    fn end_asking(&mut self, at: u64) {
+    fn end_asking(&mut self, at: u64, words: &mut BTreeMap<u64, LockKind>) {
         let Some(Ask { since, place, kind, is_shared, word: Some(word), .. }) = self.ask.take() else {
             return;
         };
+        let near = word.saturating_sub(kind.own_bytes())..=word.saturating_add(kind.own_bytes());
+        let mut known = words.range(near).filter(|(known, of)| **of == kind && kind.is_at(**known, word));
+        let word = known.next().map_or(word, |(known, _)| *known);
+        words.insert(word, kind);
         // A task that asks for a lock that it has did not get it the time before.
         self.has.retain(|held| held.word != word);
         self.has.push(Held { word, kind, is_shared, asked_at: since, got_at: at, place });
@@ -209,13 +271,14 @@ mod tests {
 
     fn event(task: u32, at: u64, code: SleepingCode, address: u64) -> Event {
         let (window, is_store, changes) = (at / 100, false, false);
-        Event { at, window, task, code, address, is_store, changes, called_from: None }
+        Event { at, window, task, code, address, is_store, changes, begins: None }
     }
 
     /// A task calls a function that tries at once; it has the lock when that returns.
     fn takes(task: u32, at: u64, returns_at: u64, code: SleepingCode) -> [Event; 3] {
         let slot = 0x10_0000 * u64::from(task + 1);
-        let entry = Event { called_from: Some((slot, 7)), ..event(task, at, code, WORD) };
+        let begins = Some(Begins { slot: Some(slot), place: 7 });
+        let entry = Event { begins, ..event(task, at, code, WORD) };
         let tries = Event { is_store: true, changes: true, ..event(task, at + 1, code, WORD) };
         [entry, tries, event(task, returns_at, code, slot)]
     }
@@ -270,5 +333,59 @@ mod tests {
         let events = [takes(0, 10, 20, MUTEX), takes(0, 30, 40, MUTEX)].concat();
         let all = told(events.into_iter().chain([gives_back(0, 60)]), [0]);
         assert_eq!(holds(&all), [(0, 30, 40, 60)]);
+    }
+
+    #[test]
+    fn a_function_that_calls_none_has_a_lock_when_it_changed_it() {
+        let begins = Some(Begins { slot: None, place: 7 });
+        let taken = Event { is_store: true, changes: true, begins, ..event(0, 10, MUTEX, WORD) };
+        assert_eq!(holds(&told([taken, gives_back(0, 30)], [0])), [(0, 10, 10, 30)]);
+    }
+
+    #[test]
+    fn where_functions_begin_is_told_by_what_calls_or_they_store() {
+        let access = |pc, kind, address, size_bytes| Access { pc, address, size_bytes, kind, value: None };
+        let call = access(1, AccessKind::Store, 0x1000, 8);
+        let begins = |begins: Option<Begins>| begins.map(|begins| (begins.slot, begins.place));
+        assert_eq!(begins(Begins::behind_a_call(&call)), Some((Some(0x1000), 1)));
+        assert_eq!(begins(Begins::behind_a_call(&access(1, AccessKind::Load, 0x1000, 8))), None);
+        let frame = access(2, AccessKind::Store, 0xff0, 16);
+        assert_eq!(begins(Begins::of_its_first(&frame, false, Some(&call))), Some((Some(0xff0), 1)));
+        let changes = access(3, AccessKind::Store, WORD, 8);
+        assert_eq!(begins(Begins::of_its_first(&changes, true, Some(&call))), Some((None, 1)));
+        assert_eq!(begins(Begins::of_its_first(&frame, false, None)), None, "it goes on after an interrupt");
+    }
+
+    #[test]
+    fn a_writer_of_a_lock_of_preempt_rt_waits_for_readers_though_their_words_differ() {
+        let read = SleepingCode::Takes(LockKind::KernelSleepingReadWrite, true);
+        let write = SleepingCode::Takes(LockKind::KernelSleepingReadWrite, false);
+        let owner = |event: Event| match event.address {
+            WORD => Event { address: WORD + 32, ..event },
+            _ => event,
+        };
+        let events = [takes(0, 10, 20, read), takes(1, 30, 70, write).map(owner)].concat();
+        let all = told(events.into_iter().chain([gives_back(0, 60), gives_back(1, 90)]), [0]);
+        assert_eq!(holds(&all), [(0, 10, 20, 60), (1, 30, 70, 90)]);
+        let waits = super::super::holds::waits(&all.holds[&WORD].1);
+        assert_eq!((waits[0].thread, waits[0].waits_for, waits[0].time), (1, 0, 40));
+    }
+
+    #[test]
+    fn a_semaphore_is_given_back_once_by_each_call_whoever_took_it() {
+        let down = SleepingCode::Takes(LockKind::KernelSemaphore, false);
+        let plain = |event: Event| Event { changes: false, ..event };
+        let up = |task, at, address, begins| Event {
+            is_store: true,
+            begins,
+            ..event(task, at, SleepingCode::Posts, address)
+        };
+        let begins = Some(Begins { slot: Some(0x70_0000), place: 9 });
+        // Two have it; one that has it not gives it back, and touches the list of waiters twice.
+        let events = [takes(0, 10, 20, down), takes(1, 12, 22, down)].concat().into_iter().map(plain);
+        let ups = [up(2, 50, WORD + 12, begins), up(2, 51, WORD + 4, None), up(2, 52, WORD, None)];
+        assert_eq!(holds(&told(events.clone().chain(ups), [0])).len(), 1);
+        let again = ups.into_iter().chain([up(2, 60, WORD, begins)]);
+        assert_eq!(holds(&told(events.chain(again), [0])).len(), 2);
     }
 }

@@ -103,11 +103,13 @@ impl Spins {
 
 #[cfg(test)]
 mod tests {
+    use super::super::holds::Course;
     use super::*;
     use lineup_model::access::ProcessId;
 
     fn hold(thread: u32, got_at: u64, given_back_at: u64) -> Hold {
-        Hold { thread: ThreadId(thread), is_shared: false, asked_at: got_at, got_at, given_back_at, place: 0 }
+        let (course, thread) = (Course::Lock, ThreadId(thread));
+        Hold { course, thread, is_shared: false, asked_at: got_at, got_at, given_back_at, place: 0 }
     }
 
     #[test]
