@@ -87,7 +87,9 @@ impl Engine {
             }
             // The instruction has two bytes.
             reason::SYSTEM_CALL if attach::leaves() => self.lose(slots, pc - 2),
-            reason::GO | reason::INNER | reason::FULL | reason::RETURNED if attach::leaves() => {
+            reason::GO | reason::INNER | reason::FULL | reason::RETURNED | reason::STATE
+                if attach::leaves() =>
+            {
                 self.lose(slots, pc)
             }
             reason::ENTER => {
@@ -128,6 +130,10 @@ impl Engine {
                 false => self.leave(slots, pc),
             },
             reason::ALONE => self.use_alone(slots),
+            reason::STATE => {
+                self.see_state(slots, registers);
+                self.go_into(slots, pc)
+            }
             reason::ALLOCATION => self.note_allocation(slots, registers),
             _ => self.find(slots, pc),
         };

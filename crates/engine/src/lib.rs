@@ -49,6 +49,7 @@ mod sieve;
 mod signals;
 mod stamps;
 mod start;
+mod state;
 mod system;
 mod targets;
 mod threads;

@@ -65,9 +65,14 @@ pub(crate) struct Slots {
     pub(crate) time_rax: u64,
     pub(crate) time_rdx: u64,
     pub(crate) time: u64,
+    /// What an instruction that keeps or loads the processor's state is about to access of its area, see [`crate::state`].
+    pub(crate) state: [u64; STATE_WORDS],
     /// What only one manner of recording needs.
     pub(crate) own: Own,
 }
+
+/// Loads of both halves of the area, and stores.
+pub(crate) const STATE_WORDS: usize = 4;
 
 /// Words of which one manner of recording has no need for the other's.
 #[repr(C)]
@@ -159,4 +164,6 @@ pub(crate) mod reason {
     pub(crate) const ALONE: u64 = 9;
     /// In a program that is recorded as a whole, an allocator is called, or its call comes back; the block goes on.
     pub(crate) const ALLOCATION: u64 = 10;
+    /// An instruction comes next that keeps the processor's state in memory, or loads it; the block goes on.
+    pub(crate) const STATE: u64 = 11;
 }

@@ -11,6 +11,7 @@ mod logging;
 mod pieces;
 mod reading;
 mod sifting;
+mod state;
 mod superblock;
 mod tail;
 
@@ -219,6 +220,8 @@ struct Block<'a> {
     scratch: Gpr,
     /// `rcx` is borrowed as well.
     holds_counter: bool,
+    /// The first instruction keeps the processor's state, or loads it.
+    begins_with_state: bool,
     /// Words of the log so far.
     words: usize,
     stubs: Vec<Stub>,
@@ -240,7 +243,8 @@ pub fn translate(task: &Task<'_>) -> Translated {
 /// As [`translate`], so many instructions at most. An error says how many can be moved with the registers that so many
 /// leave free.
 fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> {
-    let Read { steps, ending, lost, log, scratch, holds_counter, definition } = read(task, most);
+    let Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition } =
+        read(task, most);
     let end = steps.last().map_or(task.pc, |step| step.instruction.next_ip());
     let mut block = Block {
         task,
@@ -252,6 +256,7 @@ fn translate_at_most(task: &Task<'_>, most: usize) -> Result<Translated, usize> 
         log,
         scratch,
         holds_counter,
+        begins_with_state,
         words: 1,
         stubs: Vec::new(),
     };
@@ -284,6 +289,7 @@ impl Block<'_> {
         match (self.task.is_entry, self.task.whole.is_some()) {
             (true, true) => self.hand_over_and_back(),
             (true, false) => self.leave_for(reason::INNER, self.task.pc),
+            (false, _) if self.begins_with_state => self.leave_for(reason::STATE, self.task.pc),
             (false, _) => {}
         }
         self.out.body = self.code.here();

@@ -43,6 +43,8 @@ mod small_folder;
 mod split;
 #[cfg(target_arch = "x86_64")]
 mod started;
+#[cfg(target_arch = "x86_64")]
+mod state;
 mod thread_local;
 mod times;
 #[cfg(target_arch = "x86_64")]

@@ -112,7 +112,11 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
         MemorySize::Unknown => instruction.memory_size(),
         size => size,
     };
-    let size_bytes = u32::try_from(size.size()).ok().filter(|size| *size > 0)?;
+    let size_bytes = match size {
+        // What lies behind that is left as it is.
+        MemorySize::Fxsave_512Byte | MemorySize::Fxsave64_512Byte => 416,
+        _ => u32::try_from(size.size()).ok().filter(|size| *size > 0)?,
+    };
     let of_thread = match memory.segment() {
         Register::FS => true,
         Register::GS => return None,
@@ -135,7 +139,7 @@ fn planned(instruction: &Instruction, memory: &UsedMemory) -> Option<Option<Plan
     Some(Some(Planned { place, size_bytes, is_load, is_store, is_valued, elements }))
 }
 
-fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<Place> {
+pub(super) fn place(instruction: &Instruction, memory: &UsedMemory, of_thread: bool) -> Option<Place> {
     let mut distance = memory.displacement() as i64;
     let base = register(memory.base())?;
     // A gather's indices are no part of the address that is logged.

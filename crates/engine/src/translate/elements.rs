@@ -42,9 +42,17 @@ enum Mask {
         is_long: bool,
     },
     Vector(Vector),
+    /// The thread's word of this number, see [`crate::slots::Slots::state`].
+    State(u8),
 }
 
 impl Elements {
+    /// As the thread's word of this number tells.
+    pub(super) fn of_state(word: u8) -> Elements {
+        let element_bytes = crate::state::UNIT as u8;
+        Elements { form: Form::Masked, element_bytes, indices: None, mask: Mask::State(word) }
+    }
+
     /// `None` when it cannot be told; `Some(None)` when all are accessed.
     pub(super) fn of(
         instruction: &Instruction,
@@ -220,6 +228,12 @@ impl Block<'_> {
         }
         match elements.mask {
             Mask::Vector(vector) => self.log_vector(vector),
+            Mask::State(number) => {
+                let state = self.slot(crate::slots::at!(state));
+                self.code.load_slot(self.scratch, state + 8 * i32::from(number));
+                let word = self.next_word();
+                self.code.store(self.log, word, self.scratch);
+            }
             Mask::Bits { number, is_long } => {
                 move_mask(&mut self.code, self.scratch, number, is_long);
                 let word = self.next_word();

@@ -1,6 +1,6 @@
 //! Which instructions make a block, and which registers they leave to it.
 
-use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, tail};
+use super::{Ending, MOST_WORDS, Step, Task, Unlogged, accesses, gpr, pieces, state, tail};
 use crate::assembly::{Gpr, RCX};
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory};
 use lineup_recording::native::Definition;
@@ -33,6 +33,8 @@ pub(super) struct Read {
     pub(super) scratch: Gpr,
     /// `rcx` is borrowed as well.
     pub(super) holds_counter: bool,
+    /// Its first instruction keeps the processor's state, or loads it.
+    pub(super) begins_with_state: bool,
     /// What is known of its accesses already.
     pub(super) definition: Definition,
 }
@@ -45,6 +47,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     let (mut log, mut scratch) = (Gpr(15), Gpr(7));
     let mut ending = Ending::Falls;
     let mut lost = None;
+    let mut begins_with_state = false;
     let mut definition = Definition::default();
     if most == 0 {
         // Not even one can be moved.
@@ -64,6 +67,14 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         all_used = with_this;
         let mut plans = accesses::plan(&mut factory, &instruction);
         plans.is_timed &= task.whole.is_none();
+        let state = if plans.misses { state::plan(&mut factory, &instruction) } else { None };
+        if state.is_some() && !steps.is_empty() {
+            break;
+        }
+        // What hands over for something else first does not hand over for that as well.
+        let state = state.filter(|_| !task.is_entry);
+        begins_with_state |= state.is_some();
+        plans = state.unwrap_or(plans);
         let is_told = !plans.misses || instruction.flow_control() == FlowControl::Next;
         if !is_told || (task.whole.is_some() && !pieces::has_room(&plans)) {
             lost = steps.is_empty().then(|| unlogged(&instruction, true));
@@ -87,7 +98,8 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
         }
     }
     let Some(whole) = task.whole else {
-        return Read { steps, ending, lost, log, scratch, holds_counter: false, definition };
+        let holds_counter = false;
+        return Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition };
     };
     steps.iter_mut().flat_map(|step| &mut step.plans.all).for_each(|plan| plan.is_valued = false);
     if !definition.stands_alone {
@@ -95,7 +107,7 @@ pub(super) fn read(task: &Task<'_>, most: usize) -> Read {
     }
     pieces::mark_idle_flags(&mut steps);
     let holds_counter = all_used & 1 << RCX.0 == 0;
-    Read { steps, ending, lost, log, scratch, holds_counter, definition }
+    Read { steps, ending, lost, log, scratch, holds_counter, begins_with_state, definition }
 }
 
 pub(super) fn unlogged(instruction: &Instruction, is_lost: bool) -> Unlogged {
