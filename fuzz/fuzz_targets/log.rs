@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lineup_recording::log::{Entry, Log, LogBlock, LogPart, MOST_PART_WORDS};
+use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
 use lineup_recording::native::superblock::{Part, Reckoned, STACK, Superblock, Told};
 use lineup_recording::{Encoder, Event, events_of};
 
@@ -15,8 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     for (number, told) in (1..).zip([Told::Plain, Told::Masked, Told::Repeated]) {
         log.learn(&Event::LogBlock(LogBlock { number, superblock: superblock(told) }));
     }
-    let bytes_of_words = bytes.len().min(8 * MOST_PART_WORDS);
-    follow(&mut log, &LogPart { thread: 0, words: bytes[..bytes_of_words].to_vec() });
+    follow(&mut log, &LogPart { thread: 0, packed: bytes.to_vec() });
+    pack(&mut log, bytes);
     for event in events_of(bytes) {
         log.learn(&event);
         if let Event::LogBlock(block) = &event {
@@ -29,6 +29,33 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+/// Words come to the same, packed or not.
+fn pack(log: &mut Log, bytes: &[u8]) {
+    let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let mut packer = Packer::default();
+    packer.begin();
+    let told = [Told::Plain, Told::Masked, Told::Repeated];
+    let shape = |number: u32| Some(superblock(*told.get(number.checked_sub(1)? as usize)?).words());
+    let is_packed = packer.add(&words, shape).is_some();
+    let mut all = [(1, plain(&words)), (2, packer.finish())].map(|(thread, packed)| {
+        let mut entries = 0_u64;
+        let mut addresses = 0_u64;
+        let read = log.each(&LogPart { thread, packed }, |entry| {
+            entries += 1;
+            if let Entry::Executed(execution) = entry
+                && execution.times() < MOST_TURNS
+            {
+                execution.each_access(|_, address, _| addresses = addresses.rotate_left(1) ^ address);
+            }
+        });
+        (read, entries, addresses)
+    });
+    if !is_packed {
+        all[1] = all[0];
+    }
+    assert_eq!(all[0], all[1]);
+}
 
 fn follow(log: &mut Log, part: &LogPart) {
     let _ = log.each(part, |entry| {

@@ -1,5 +1,7 @@
 //! Blocks of the program's code in the cache, and what they are made from.
 
+mod beyond;
+
 use crate::addresses::{Map, Set};
 use crate::cache::Cache;
 use crate::engine::Engine;
@@ -10,8 +12,9 @@ use crate::patch;
 use crate::restore::Patch;
 use crate::system;
 use crate::targets::Targets;
-use crate::translate::{Task, Translated, Ways, translate, translate_superblock};
+use crate::translate::{Route, Task, Translated, Ways, translate, translate_superblock};
 use crate::within::Functions;
+use beyond::{Beyond, Exit};
 use lineup_recording::native::{Definition, note, sieve};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,6 +64,11 @@ pub(crate) struct Blocks {
     past: Set,
     /// Other blocks of code that the program has changed, as it was at other times.
     versions: Map<Vec<Block>>,
+    /// Superblocks that go on where others are left, by where they begin in the cache; how many there are of those that
+    /// begin at one place; and where more may be wanted, by the link's number.
+    beyond: BTreeMap<u64, Beyond>,
+    beyond_of: Map<u32>,
+    exits: Map<Exit>,
     /// Addresses of blocks in the program, by where they begin in the cache.
     places: BTreeMap<u64, u64>,
     leaves: Map<u64>,
@@ -91,6 +99,9 @@ impl Blocks {
             versions: Map::default(),
             links: Vec::new(),
             past: Set::default(),
+            beyond: BTreeMap::new(),
+            beyond_of: Map::default(),
+            exits: Map::default(),
             places: BTreeMap::new(),
             leaves: Map::default(),
             ways_in: Map::default(),
@@ -170,7 +181,10 @@ impl Blocks {
     }
 
     /// Where a link leads that leads to a block: past what notes that an entry was reached, where none was.
-    pub(crate) fn follow(&mut self, link: u64, block: &Block) -> u64 {
+    pub(crate) fn follow(&mut self, engine: &Engine, link: u64, block: &Block) -> u64 {
+        if !self.is_decided(engine, link) {
+            return block.start;
+        }
         let hole = link.checked_sub(1).and_then(|link| self.links.get(link as usize).copied());
         let Some(hole) = hole else { return block.start };
         if self.targets.is_some() {
@@ -191,7 +205,8 @@ impl Blocks {
             return None;
         };
         let at = self.cache.next();
-        let mut translated = self.translated(engine, &bytes, pc, is_fixed, at);
+        let route = Route::default();
+        let mut translated = self.translated(engine, &bytes, pc, is_fixed, at, &route)?;
         for unlogged in &translated.unlogged {
             let what = if unlogged.is_lost {
                 "is where recording of its call ended"
@@ -201,9 +216,22 @@ impl Blocks {
             let text = format!("{:x} {} {what}", unlogged.pc, unlogged.mnemonic);
             engine.shared.tell(note::INSTRUCTION, text.as_bytes());
         }
+        let made_from = (!is_fixed).then(|| bytes.into());
+        self.put(engine, &mut translated, pc, &route, made_from)
+    }
+
+    /// Puts a block into the cache.
+    fn put(
+        &mut self,
+        engine: &Engine,
+        translated: &mut Translated,
+        pc: u64,
+        route: &Route,
+        made_from: Option<Arc<[u8]>>,
+    ) -> Option<Block> {
         let mut number = 0;
         if !translated.definition_holes.is_empty() {
-            let Some(defined) = self.define(engine, &mut translated) else {
+            let Some(defined) = self.define(engine, translated) else {
                 engine
                     .shared
                     .note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
@@ -219,9 +247,15 @@ impl Blocks {
             engine.shared.note_once(&NO_ROOM, "there was no room for more code: calls that run it end there");
             return None;
         };
+        let turns: Arc<[u8]> = route.turns.as_slice().into();
         for link in &translated.links {
             let hole = start + link.hole as u64;
             self.links.push(hole);
+            if let Some(turn) = link.turn {
+                let (jump, turns) = (start + turn.jump as u64, turns.clone());
+                let exit = Exit { root: pc, turns, number, part: turn.part, jump, times: 0 };
+                self.exits.insert(self.links.len() as u64, exit);
+            }
             if self.within.jumps_within(&translated.definition, link.target) {
                 self.past.insert(hole);
             }
@@ -230,7 +264,6 @@ impl Blocks {
             self.calls.insert(translated.next, ways.map(|place| start + place as u64));
         }
         self.places.insert(start, pc);
-        let made_from = (!is_fixed).then(|| bytes.into());
         let Range { start: low, end } = translated.range;
         let (body, inner) = (start + translated.body as u64, start + translated.inner as u64);
         Some(Block { start, body, inner, low, number, end, made_from })
@@ -279,7 +312,15 @@ impl Blocks {
             })
     }
 
-    fn translated(&mut self, engine: &Engine, bytes: &[u8], pc: u64, is_fixed: bool, at: u64) -> Translated {
+    fn translated(
+        &mut self,
+        engine: &Engine,
+        bytes: &[u8],
+        pc: u64,
+        is_fixed: bool,
+        at: u64,
+        route: &Route,
+    ) -> Option<Translated> {
         let whole = engine.whole.as_ref().map(|whole| &whole.blocks);
         let task = Task {
             bytes,
@@ -291,8 +332,8 @@ impl Blocks {
             whole,
         };
         match whole.filter(|whole| whole.targets != 0) {
-            Some(whole) => translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc)),
-            None => translate(&task),
+            Some(whole) => translate_superblock(&task, whole, &mut |pc| self.fixed_bytes(pc), route),
+            None => Some(translate(&task)),
         }
     }
 
@@ -312,13 +353,16 @@ impl Blocks {
     /// The block that holds an address of the cache: where it begins there, and the block as it was made.
     pub(crate) fn around(&mut self, engine: &Engine, address: u64) -> Option<(u64, Translated)> {
         let (start, pc) = self.places.range(..=address).next_back().map(|(start, pc)| (*start, *pc))?;
-        let versions = self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten());
-        let own = versions.into_iter().find(|block| block.start == start)?.made_from.clone();
-        let translated = match own {
-            Some(made_from) => self.translated(engine, &made_from, pc, false, start),
+        let beyond = self.beyond.get(&start).map(|beyond| (None, beyond.route.clone()));
+        let (made_from, route) = beyond.or_else(|| {
+            let own = self.versions_of(pc).find(|block| block.start == start)?;
+            Some((own.made_from.clone(), Route::default()))
+        })?;
+        let translated = match made_from {
+            Some(made_from) => self.translated(engine, &made_from, pc, false, start, &route)?,
             None => {
                 let (bytes, is_fixed) = self.bytes(pc)?;
-                self.translated(engine, &bytes, pc, is_fixed, start)
+                self.translated(engine, &bytes, pc, is_fixed, start, &route)?
             }
         };
         (address < start + translated.code.len() as u64).then_some((start, translated))
@@ -327,8 +371,14 @@ impl Blocks {
     /// The number of the definition of the block that holds an address of the cache.
     pub(crate) fn number_at(&self, address: u64) -> Option<u32> {
         let (start, pc) = self.places.range(..=address).next_back()?;
-        let versions = self.blocks.get(pc).into_iter().chain(self.versions.get(pc).into_iter().flatten());
-        versions.into_iter().find(|block| block.start == *start).map(|block| block.number)
+        let beyond = self.beyond.get(start).map(|beyond| &beyond.block);
+        let own = beyond.or_else(|| self.versions_of(*pc).find(|block| block.start == *start));
+        own.map(|block| block.number)
+    }
+
+    /// The blocks that were made for an address, at different times.
+    fn versions_of(&self, pc: u64) -> impl Iterator<Item = &Block> {
+        self.blocks.get(&pc).into_iter().chain(self.versions.get(&pc).into_iter().flatten())
     }
 
     /// Forgets code that is unmapped: other code may be mapped there later. What leads to a block leads to the engine
@@ -346,6 +396,7 @@ impl Blocks {
                 self.lead_again(engine, *pc, &version);
             }
         }
+        self.forget_beyond(range);
         self.entries.retain(|pc| !range.contains(pc));
         self.moved.retain(|pc, _| !range.contains(pc));
         self.within.forget(range);

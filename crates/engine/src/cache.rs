@@ -51,6 +51,11 @@ impl Cache {
         self.executed as u64 + self.used.next_multiple_of(16) as u64
     }
 
+    /// Bytes that are free.
+    pub(crate) fn left_bytes(&self) -> usize {
+        BYTES - self.used
+    }
+
     /// Puts code where it can be executed, and tells where that is.
     pub(crate) fn put(&mut self, code: &[u8]) -> Option<u64> {
         let at = self.used.next_multiple_of(16);

@@ -157,7 +157,7 @@ impl Engine {
             if link == 0 && slots.reason == reason::GO {
                 code.lead_to(pc, &block);
             }
-            Some(code.follow(link, &block))
+            Some(code.follow(self, link, &block))
         });
         system::restore_signals(signals);
         let Some(start) = found else { return self.lose(slots, pc) };

@@ -26,8 +26,8 @@ use pieces::Piece;
 use reading::{Read, read};
 use sifting::Stub;
 use std::ops::Range;
-pub use superblock::Logging;
-pub(crate) use superblock::{LOG, translate as translate_superblock};
+pub(crate) use superblock::{LOG, Route, translate as translate_superblock};
+pub use superblock::{Logging, Turn};
 
 /// Instructions in a block at most.
 const MOST_INSTRUCTIONS: usize = 48;
@@ -68,6 +68,8 @@ pub struct Link {
     pub hole: usize,
     /// Where it leads in the program.
     pub target: u64,
+    /// When it leaves a superblock to the side.
+    pub turn: Option<Turn>,
 }
 
 /// What of the program's registers lies in the thread's slots.

@@ -86,7 +86,7 @@ pub struct Encoder {
     begins: Vec<usize>,
     /// Where the addresses that it is given belong.
     space: AddressSpace,
-    /// Up to there, parts of a log were packed alone.
+    /// Up to there, a log was packed alone.
     log_end: usize,
 }
 
@@ -324,15 +324,19 @@ impl Encoder {
 
     /// Packs what a superblock of a logged run is made of, as words.
     pub fn log_block(&mut self, number: u32, words: &[u64]) {
+        let is_alone = self.out.len() == self.log_end;
         self.out.push(tag::LOG_BLOCK);
         log::put_block(&mut self.out, number, words);
+        if is_alone {
+            self.log_end = self.out.len();
+        }
     }
 
-    /// Packs a part of a log.
-    pub fn log_part(&mut self, thread: u64, words: &[u8]) {
+    /// Packs a part of a log, whose words are packed, see [`crate::log::Packer`].
+    pub fn log_part(&mut self, thread: u64, packed: &[u8]) {
         let is_alone = self.out.len() == self.log_end;
         self.out.push(tag::LOG_PART);
-        log::put_part(&mut self.out, thread, words);
+        log::put_part(&mut self.out, thread, packed);
         if is_alone {
             self.log_end = self.out.len();
         }

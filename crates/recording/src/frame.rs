@@ -1,13 +1,15 @@
 //! Blocks: how records are framed, compressed and checked.
 
 use crate::error::RecordingError;
+use std::cell::RefCell;
 use std::io::Read;
+use zstd::bulk::Compressor;
 
 /// First bytes of every recording.
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes and reads.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.
 pub const MAX_BLOCK_BYTES: usize = 16 << 20;
@@ -18,18 +20,33 @@ pub(crate) const FRAME_BYTES: usize = 12;
 /// zstd's level: the lowest of the ordinary ones shrinks access streams fifteen-fold at memory speed.
 const LEVEL: i32 = 1;
 /// That of logs: they are many times as long, and the program waits for who compresses them.
-const LOG_LEVEL: i32 = -1;
+const LOG_LEVEL: i32 = -7;
 
-/// In the expanded length: the block holds parts of a log alone.
+/// In the expanded length: the block holds what is of a log alone.
 const IS_LOG: u32 = 1 << 31;
 
-/// Frames `records`, which may be parts of a log alone.
+thread_local! {
+    /// What compresses logs: making it takes as long as some of their blocks do.
+    static LOG_PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Compresses what is of a log.
+fn compressed_log(records: &[u8]) -> std::io::Result<Vec<u8>> {
+    LOG_PACKER.with_borrow_mut(|kept| {
+        let mut packer = kept.take().map_or_else(|| Compressor::new(LOG_LEVEL), Ok)?;
+        let stored = packer.compress(records);
+        *kept = Some(packer);
+        stored
+    })
+}
+
+/// Frames `records`, which may be of a log alone.
 pub(crate) fn seal(records: &[u8], is_log: bool) -> Result<Vec<u8>, RecordingError> {
     let expanded = u32::try_from(records.len()).ok().filter(|_| records.len() <= MAX_BLOCK_BYTES);
     let Some(expanded) = expanded else {
         return Err(RecordingError::TooLarge { bytes: records.len(), limit: MAX_BLOCK_BYTES });
     };
-    let stored = zstd::bulk::compress(records, if is_log { LOG_LEVEL } else { LEVEL })?;
+    let stored = if is_log { compressed_log(records)? } else { zstd::bulk::compress(records, LEVEL)? };
     let mut out = Vec::with_capacity(FRAME_BYTES + stored.len());
     let flag = if is_log { IS_LOG } else { 0 };
     out.extend_from_slice(&(expanded | flag).to_le_bytes());

@@ -5,9 +5,11 @@
 //! for a while. Parts of a thread stand in the file in its order; threads have no common order. The last part of all has no
 //! words; it is not there when not everything could be written.
 //!
-//! A part's words are those of the engine's log, little endian, see [`crate::native::superblock`]. Records are whole: none
+//! A part's words are packed, see [`Packer`]. They are those of the engine's log, see [`crate::native::superblock`]. Records are whole: none
 //! goes on in the next part. Number 0 is no superblock's: what kind of record it is stands in the upper half of the word,
 //! see [`crate::native::record`].
+
+mod packed;
 
 use crate::event::Event;
 use crate::native::record;
@@ -15,6 +17,9 @@ use crate::native::superblock::{Reckoned, Superblock, Told, named};
 use crate::varint::{Cursor, put, put_bytes};
 use std::collections::HashMap;
 use std::ops::Range;
+
+use packed::Unpacker;
+pub use packed::{Packer, Word, plain};
 
 /// Words of one part at most.
 pub const MOST_PART_WORDS: usize = 1 << 18;
@@ -37,13 +42,13 @@ pub struct LogBlock {
 pub struct LogPart {
     /// The thread: they are counted from 0 in the order in which they began.
     pub thread: u64,
-    /// Words of the log.
-    pub words: Vec<u8>,
+    /// Words of the log, packed.
+    pub packed: Vec<u8>,
 }
 
 impl LogPart {
     /// The last one of all, when everything was written.
-    pub const END: LogPart = LogPart { thread: 0, words: Vec::new() };
+    pub const END: LogPart = LogPart { thread: 0, packed: Vec::new() };
 
     /// The part of an event, when it is one.
     pub fn of(event: &Event) -> Option<&LogPart> {
@@ -135,6 +140,7 @@ pub struct Log {
     /// The places of superblocks, by number.
     places: HashMap<u32, usize>,
     threads: HashMap<u64, ThreadState>,
+    unpacker: Unpacker,
 }
 
 impl Log {
@@ -156,8 +162,9 @@ impl Log {
 
     /// Passes on what a part holds, in its order. `None` when it is malformed: what stands before was passed on.
     pub fn each(&mut self, part: &LogPart, mut pass_on: impl FnMut(Entry<'_>)) -> Option<()> {
-        let (words, rest) = part.words.as_chunks();
-        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let (blocks, places) = (&self.blocks, &self.places);
+        let shape = |number| blocks.get(*places.get(&number)?).map(|block| block.superblock.words());
+        let words = self.unpacker.unpack(&part.packed, shape)?;
         let mut state = self.threads.remove(&part.thread).unwrap_or_default();
         let mut left = words.as_slice();
         while !left.is_empty() {
@@ -165,7 +172,7 @@ impl Log {
             left = left.get(used..)?;
         }
         self.threads.insert(part.thread, state);
-        rest.is_empty().then_some(())
+        Some(())
     }
 
     /// Passes on what the first record holds; how many words it has.
@@ -284,9 +291,9 @@ pub(crate) fn put_block(out: &mut Vec<u8>, number: u32, words: &[u64]) {
 }
 
 /// Packs a part.
-pub(crate) fn put_part(out: &mut Vec<u8>, thread: u64, words: &[u8]) {
+pub(crate) fn put_part(out: &mut Vec<u8>, thread: u64, packed: &[u8]) {
     put(out, thread);
-    put_bytes(out, words);
+    put_bytes(out, packed);
 }
 
 pub(crate) fn block(cursor: &mut Cursor<'_>) -> Option<LogBlock> {
@@ -299,6 +306,5 @@ pub(crate) fn block(cursor: &mut Cursor<'_>) -> Option<LogBlock> {
 
 pub(crate) fn part(cursor: &mut Cursor<'_>) -> Option<LogPart> {
     let thread = cursor.int()?;
-    let words = cursor.bytes()?;
-    (words.len() <= 8 * MOST_PART_WORDS).then(|| LogPart { thread, words: words.to_vec() })
+    Some(LogPart { thread, packed: cursor.bytes()?.to_vec() })
 }

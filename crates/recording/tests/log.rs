@@ -1,7 +1,7 @@
 //! A recording with a log: what is cut off, damaged or passed over.
 
 use lineup_model::abi::Abi;
-use lineup_recording::log::{Entry, Log, LogBlock, LogPart};
+use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
 use lineup_recording::native::record;
 use lineup_recording::native::superblock::{NUMBER_BITS, Part, Reckoned, STACK, Superblock, Told};
 use lineup_recording::{Encoder, Event, Header, Reader, Summary, Writer, read_all};
@@ -39,10 +39,24 @@ fn superblock() -> Superblock {
 }
 
 /// Words of a thread whose addresses jump about, from the part that it leaves the superblock with.
-fn words(thread: u64, part: u64) -> Vec<u8> {
+fn words(thread: u64, part: u64) -> Vec<u64> {
     let jump = |turn: u64| (thread << 32 | part << 24 | turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let records = (0..12).flat_map(|turn| [u64::from(BLOCK) | (turn & 1) << NUMBER_BITS, jump(turn)]);
-    records.flat_map(u64::to_le_bytes).collect()
+    (0..12).flat_map(|turn| [u64::from(BLOCK) | (turn & 1) << NUMBER_BITS, jump(turn)]).collect()
+}
+
+/// Words as the part of a log that is packed; `None` where they are malformed.
+fn packed(words: &[u64]) -> Option<Vec<u8>> {
+    let mut packer = Packer::default();
+    let mut pack = |words: &[u64]| {
+        packer.begin();
+        packer.add(words, |number| (number == BLOCK).then(|| superblock().words()))?;
+        Some(packer.finish())
+    };
+    let first = pack(words)?;
+    // Nothing is left of what was packed before.
+    pack(&words[..0])?;
+    assert_eq!(pack(words).as_ref(), Some(&first));
+    Some(first)
 }
 
 /// Three parts of each of two threads, and where the blocks of the file end.
@@ -54,11 +68,11 @@ fn file() -> (Vec<u8>, Vec<usize>) {
     writer.append(&encoder.seal().unwrap()).unwrap();
     let mut bytes = writer.into_inner();
     for (part, thread) in [(0, 0), (0, 1), (1, 1), (1, 0), (2, 0), (2, 1)] {
-        encoder.log_part(thread, &words(thread, part));
+        encoder.log_part(thread, &packed(&words(thread, part)).unwrap());
         bytes.extend(encoder.seal().unwrap());
         ends.push(bytes.len());
     }
-    encoder.log_part(LogPart::END.thread, &LogPart::END.words);
+    encoder.log_part(LogPart::END.thread, &LogPart::END.packed);
     encoder.summary(&Summary { threads: 2, ..Summary::default() });
     bytes.extend(encoder.seal().unwrap());
     ends.push(bytes.len());
@@ -93,7 +107,6 @@ fn accesses_of(entry: Entry<'_>) -> Vec<Access> {
 /// What the words of a part come to.
 fn expected(thread: u64, part: u64) -> Vec<Access> {
     let words = words(thread, part);
-    let words: Vec<u64> = words.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let all = words.chunks_exact(2).flat_map(|record| {
         let address = record[1].wrapping_add(8);
         let both = [(0, false, address), (1, true, address)];
@@ -102,14 +115,46 @@ fn expected(thread: u64, part: u64) -> Vec<Access> {
     all.collect()
 }
 
-/// What the words of one thread come to.
+/// What the words of one thread come to, packed or not.
 fn followed(words: &[u64]) -> Option<Vec<Access>> {
-    let mut log = Log::default();
-    log.learn(&Event::LogBlock(LogBlock { number: BLOCK, superblock: superblock() }));
-    let words = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut all = Vec::new();
-    log.each(&LogPart { thread: 0, words }, |entry| all.extend(accesses_of(entry)))?;
-    Some(all)
+    let follow = |packed: Vec<u8>| {
+        let mut log = Log::default();
+        log.learn(&Event::LogBlock(LogBlock { number: BLOCK, superblock: superblock() }));
+        let mut all = Vec::new();
+        log.each(&LogPart { thread: 0, packed }, |entry| all.extend(accesses_of(entry)))?;
+        Some(all)
+    };
+    let all = follow(plain(words));
+    if let Some(packed) = packed(words) {
+        assert_eq!(follow(packed.clone()), all);
+        assert_eq!(follow(packed[..packed.len() - 1].to_vec()), None);
+        assert_eq!(follow([&packed[..], &[0]].concat()), None);
+    }
+    all
+}
+
+#[test]
+fn what_foretells_itself_takes_no_room() {
+    let head = u64::from(BLOCK) | 1 << NUMBER_BITS;
+    let address = |turn: u64| 0x7000_0000 + 3 * turn;
+    let words: Vec<u64> = (0..4000).flat_map(|turn| [head, address(turn)]).collect();
+    // A bit for the record, four for the word's length, and its difference.
+    let packed = packed(&words).unwrap();
+    assert!((6500..6600).contains(&packed.len()), "{}", packed.len());
+    let found = followed(&words).unwrap();
+    let expected = (0..4000).flat_map(|turn| [(0, false, address(turn) + 8), (1, true, address(turn) + 8)]);
+    assert_eq!(found, expected.collect::<Vec<Access>>());
+}
+
+#[test]
+fn words_of_any_length_are_packed_and_unpacked() {
+    let head = u64::from(BLOCK);
+    let words: Vec<u64> = (0..64).flat_map(|bit| [head, 1 << bit, head, u64::MAX >> bit, head, 0]).collect();
+    let found = followed(&words).unwrap();
+    let addresses: Vec<u64> = found.iter().map(|access| access.2).collect();
+    let expected = words.chunks_exact(2).map(|record| record[1].wrapping_add(8));
+    assert_eq!(addresses, expected.collect::<Vec<u64>>());
+    assert!(packed(&words).is_some() && packed(&[head | 1 << 40, 1]).is_none());
 }
 
 /// A handler comes between the two instructions, and executes the first itself.

@@ -69,9 +69,36 @@ fn executed<const N: usize>(program: &Program, symbols: [&str; N]) -> [u64; N] {
     times
 }
 
+/// Loops whose branches foretell nothing, with calls in them, one of which returns elsewhere than to where it was made.
+const TURNS: &str = r#"
+#include <stdio.h>
+static unsigned char cells[4096];
+__attribute__((noinline)) static unsigned next(unsigned x) { x ^= x << 13; x ^= x >> 17; x ^= x << 5; return x; }
+__attribute__((noinline)) static unsigned chosen(unsigned x) { if (x & 1) { cells[x >> 20] += 1; return x >> 3; } return x & 2 ? x * 5 : x + 7; }
+__attribute__((noinline)) static unsigned elsewhere(unsigned x) {
+    __asm__ volatile("test $16, %0; call 1f; add $3, %0; jmp 3f; 1: jz 2f; lea 4f(%%rip), %%rax; mov %%rax, (%%rsp);"
+                     "2: ret; 4: add $5, %0; 3:" : "+r"(x) : : "rax", "cc", "memory");
+    return x;
+}
+int main(void) {
+    unsigned x = 2463534242u, sum = 0;
+    for (int i = 0; i < 30000; i++) {
+        x = next(x);
+        if (x & 4) sum += chosen(x);
+        if ((x & 24) == 8) continue;
+        for (unsigned n = x >> 5 & 7; n; n--) { if (cells[n] > sum) break; sum ^= cells[(sum + n) & 4095]; }
+        if (x & 64) sum = elsewhere(sum);
+        cells[sum & 4095] = i;
+    }
+    printf("total %x\n", sum);
+    return 0;
+}
+"#;
+
 #[test]
 fn a_log_comes_to_the_counts_of_the_program() {
-    for (source, more) in [(PROGRAM, &[][..]), (THREADS, &["-Wl,-z,now"][..])] {
+    let turns = &["-O2", "-mno-red-zone"];
+    for (source, more) in [(PROGRAM, &[][..]), (THREADS, &["-Wl,-z,now"][..]), (TURNS, &turns[..])] {
         let program = c(X86_64, source, &[BY_INTEGERS, more].concat());
         let logged = log(&program, &["--env", SAME_LIBRARY]);
         let replayed = replayed(&program, &CACHES);

@@ -45,14 +45,42 @@ pub struct Logging {
     pub has_counter: bool,
 }
 
-/// Translates the superblock at the task's address.
-pub(crate) fn translate(task: &Task<'_>, whole: &Whole, source: Source<'_>) -> Translated {
-    let path = read(task, source);
+/// How a superblock is left to the side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// Where the distance of the jump stands that does so.
+    pub jump: usize,
+    /// The part that ends with it.
+    pub part: u8,
+}
+
+/// Where a superblock goes another way than others would that begin there. Its code begins behind the last turn: it is
+/// reached from the superblock with all turns but that, whose record it goes on with.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Route {
+    /// Parts behind which it turns.
+    pub(crate) turns: Vec<u8>,
+    /// The number of the superblock that it is reached from.
+    pub(crate) before: u32,
+}
+
+/// Translates the superblock at the task's address. `None` when it cannot turn so.
+pub(crate) fn translate(
+    task: &Task<'_>,
+    whole: &Whole,
+    source: Source<'_>,
+    route: &Route,
+) -> Option<Translated> {
+    let path = read(task, source, &route.turns);
+    if route.turns.last().is_some_and(|last| path.parts <= usize::from(*last) + 1) {
+        return None;
+    }
     let low = path.steps.iter().map(|step| step.instruction.ip()).min().unwrap_or(task.pc);
     let high = path.steps.iter().map(|step| step.instruction.next_ip()).max().unwrap_or(task.pc);
     let mut writer = Writer {
         task,
         whole,
+        route,
         code: Code::default(),
         out: Translated { range: low..high.max(task.pc + 1), ..Translated::default() },
         values: Values::new(),
@@ -75,12 +103,13 @@ pub(crate) fn translate(task: &Task<'_>, whole: &Whole, source: Source<'_>) -> T
     writer.write(&path);
     writer.out.code = writer.code.bytes;
     writer.out.superblock = Some(writer.made).filter(|_| path.end != End::Lost);
-    writer.out
+    Some(writer.out)
 }
 
 struct Writer<'a> {
     task: &'a Task<'a>,
     whole: &'a Whole,
+    route: &'a Route,
     code: Code,
     out: Translated,
     values: Values,
@@ -225,7 +254,11 @@ impl Writer<'_> {
         for (number, step) in body.iter().enumerate() {
             self.mark(step.instruction.ip());
             if step.ends_part {
-                self.pass_on(step, path.steps.get(number + 1).map_or(0, |next| next.instruction.ip()));
+                let behind = match path.end {
+                    End::Falls(to) => to,
+                    End::Flow | End::Lost => 0,
+                };
+                self.pass_on(step, path.steps.get(number + 1).map_or(behind, |next| next.instruction.ip()));
             } else {
                 self.step(step);
             }

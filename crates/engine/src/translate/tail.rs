@@ -111,7 +111,7 @@ impl Block<'_> {
             let end = self.code.here();
             self.out.link_holes.push((end - 16, end - 4));
             self.leave_for(reason::GO, *target);
-            self.out.links.push(super::Link { hole: *hole, target: *target });
+            self.out.links.push(super::Link { hole: *hole, target: *target, turn: None });
         }
     }
 

@@ -9,11 +9,11 @@
 /// Bits of a record's first word that hold the superblock's number; above them stands the part's.
 pub const NUMBER_BITS: u32 = 25;
 /// Parts of a superblock at most.
-pub const MOST_PARTS: usize = 24;
+pub const MOST_PARTS: usize = 64;
 /// Words of a record at most, the first included.
 pub const MOST_WORDS: usize = 240;
 /// Instructions of a superblock at most.
-pub const MOST_INSTRUCTIONS: usize = 96;
+pub const MOST_INSTRUCTIONS: usize = 240;
 
 /// In place of a word's number: the stack pointer where the superblock begins.
 pub const STACK: u8 = 255;
@@ -189,6 +189,11 @@ impl Superblock {
             && before.0 == self.accesses.len()
             && usize::from(before.1) <= MOST_WORDS
             && !is_alone
+    }
+
+    /// Words of a record that ends with a part, for each part.
+    pub fn words(&self) -> Vec<u8> {
+        self.parts.iter().map(|part| part.words).collect()
     }
 
     /// Whether it is one string instruction that repeats.

@@ -8,6 +8,7 @@ mod followers;
 mod heap;
 mod heart;
 mod logger;
+mod mapped;
 mod memory;
 mod output;
 mod pace;

@@ -2,10 +2,10 @@
 
 use super::logging::Helpers;
 use super::{LOG, Logging, Step, Writer, renaming};
-use crate::assembly::{Gpr, RCX, RDX, RSP};
+use crate::assembly::{Address, Code, Gpr, JRCXZ, RCX, RDX, RSP};
 use crate::slots::{at, reason};
 use crate::translate::tail::{Child, counted_opcode};
-use crate::translate::{FULL_REGISTERS, Held, Link, Mark, Ways};
+use crate::translate::{FULL_REGISTERS, Held, Link, Mark, Turn, Ways};
 use iced_x86::{Code as Opcode, FlowControl, Instruction, MemoryOperand, OpKind};
 use lineup_recording::native::superblock::NUMBER_BITS;
 
@@ -19,6 +19,14 @@ pub(super) struct SideExit {
 enum Side {
     /// The log is full.
     Full,
+    /// A call returns elsewhere than to where it was made.
+    Returns {
+        /// Where the instruction lies.
+        pc: u64,
+        part: u8,
+        words: u8,
+        state: Logging,
+    },
     /// The program goes on elsewhere.
     Target {
         /// There.
@@ -30,6 +38,8 @@ enum Side {
         state: Logging,
         /// The jump's own place.
         jump: u64,
+        /// A superblock that goes on there may take its place.
+        can_turn: bool,
     },
 }
 
@@ -45,12 +55,19 @@ impl Writer<'_> {
         let instruction = &step.instruction;
         let mut helpers = Helpers::of(step.used);
         self.log_accesses(step, &mut helpers);
+        if self.route.turns.last().is_some_and(|last| usize::from(*last) == self.made.parts.len()) {
+            self.count(step, next);
+            self.close_part(next);
+            self.begin_beyond(next);
+            return;
+        }
         match instruction.flow_control() {
             FlowControl::ConditionalBranch => {
                 let mut state = self.state;
                 let pc = if step.is_taken { instruction.next_ip() } else { instruction.near_branch_target() };
                 let mut jump = instruction.ip();
-                let hole = match counted_opcode(instruction.code()) {
+                let counted = counted_opcode(instruction.code());
+                let hole = match counted {
                     Some(opcode) => {
                         // `rcx` is counted already.
                         state.instructions += 1;
@@ -61,18 +78,71 @@ impl Writer<'_> {
                     None => {
                         let condition = instruction.condition_code() as u8 - 1;
                         // The lowest bit turns it round.
-                        self.code.jump_to_side(condition ^ u8::from(step.is_taken))
+                        self.code.jump_if(condition ^ u8::from(step.is_taken))
                     }
                 };
                 let part = self.made.parts.len() as u8;
                 let words = self.words;
-                self.exits.push(SideExit { hole, to: Side::Target { pc, part, words, state, jump } });
+                let can_turn = counted.is_none();
+                let to = Side::Target { pc, part, words, state, jump, can_turn };
+                self.exits.push(SideExit { hole, to });
             }
             FlowControl::Call => self.push_constant(instruction.next_ip()),
+            FlowControl::Return => self.return_to(instruction.ip(), next),
             _ => {}
         }
         self.count(step, next);
         self.close_part(next);
+    }
+
+    /// Returns to where a call of the superblock was made; to the side where the program has another place there.
+    fn return_to(&mut self, pc: u64, next: u64) {
+        let (part, words) = (self.made.parts.len() as u8, self.words);
+        self.borrow_for_target(pc);
+        self.code.load(RCX, RSP, 0);
+        self.code.move_wide(RDX, next.wrapping_neg());
+        self.code.lea(RCX, Address { base: Some(RCX), index: Some((RDX, 1)), distance: 0 });
+        let is_there = self.code.jump_short(JRCXZ);
+        let hole = self.code.jump_always_to_side();
+        let to = Side::Returns { pc, part, words, state: self.state };
+        self.exits.push(SideExit { hole, to });
+        self.code.land_short(is_there);
+        self.code.load_slot(RCX, self.slot(at!(counter)));
+        self.code.load_slot(RDX, self.slot(at!(second)));
+        self.state.has_counter = false;
+        self.state.second = None;
+        self.mark(pc);
+        self.code.lea_plus(RSP, RSP, 8);
+    }
+
+    /// Borrows the registers in which it is looked for where a jump leads.
+    fn borrow_for_target(&mut self, pc: u64) {
+        self.code.store_slot(self.slot(at!(counter)), RCX);
+        self.code.store_slot(self.slot(at!(second)), RDX);
+        self.state.has_counter = true;
+        self.state.second = Some(RDX.0);
+        self.mark(pc);
+    }
+
+    /// What comes from here on is the superblock's own code: up to here it is that of the one that it is reached from.
+    /// Before it stands what gives control back as that one would, for when it is forgotten.
+    fn begin_beyond(&mut self, pc: u64) {
+        self.code = Code::default();
+        (self.exits, self.constants) = (Vec::new(), Vec::new());
+        (self.out.marks, self.out.definition_holes) = (Vec::new(), Vec::new());
+        (self.out.body, self.out.unlogged) = (0, Vec::new());
+        let part = self.made.parts.len() as u8 - 1;
+        self.mark(pc);
+        self.name_record(part, self.words, self.route.before);
+        self.mark(pc);
+        self.give_log_back(pc);
+        // No link leads here.
+        self.code.store_slot_value(self.slot(at!(link)), u64::MAX);
+        self.leave_for(reason::GO, pc);
+        self.align();
+        self.out.inner = self.code.here();
+        self.state.is_open = true;
+        self.mark(pc);
     }
 
     /// A jump by `rcx`: the short one leads to a long one.
@@ -98,11 +168,18 @@ impl Writer<'_> {
 
     /// Names the superblock and the part in the record, and moves on behind it.
     fn close_record(&mut self, part: u8, words: u8) {
-        let named = i32::from(part) << NUMBER_BITS;
-        self.code.store_value(LOG, 0, named);
-        self.out.definition_holes.push(self.code.here() - 4);
+        let hole = self.name_record(part, words, 0);
+        self.out.definition_holes.push(hole);
+    }
+
+    /// As [`Writer::close_record`], of a superblock of this number; where that stands.
+    fn name_record(&mut self, part: u8, words: u8, number: u32) -> usize {
+        let named = number | u32::from(part) << NUMBER_BITS;
+        self.code.store_value(LOG, 0, named.cast_signed());
+        let hole = self.code.here() - 4;
         self.code.lea_plus(LOG, LOG, 8 * i32::from(words));
         self.state.is_open = false;
+        hole
     }
 
     /// The record is whole, before its last instruction.
@@ -176,11 +253,7 @@ impl Writer<'_> {
         let instruction = &step.instruction;
         let pc = instruction.ip();
         self.close(pc);
-        self.code.store_slot(self.slot(at!(counter)), RCX);
-        self.code.store_slot(self.slot(at!(second)), RDX);
-        self.state.has_counter = true;
-        self.state.second = Some(RDX.0);
-        self.mark(pc);
+        self.borrow_for_target(pc);
         match instruction.flow_control() {
             FlowControl::Return => {
                 let more = if instruction.op_count() > 0 { i32::from(instruction.immediate16()) } else { 0 };
@@ -195,6 +268,11 @@ impl Writer<'_> {
                 }
             }
         }
+        self.go_to_target();
+    }
+
+    /// Goes where `rcx` says.
+    fn go_to_target(&mut self) {
         self.out.marks.push(Mark { offset: self.code.here(), pc: None, held: Held::Target(0) });
         self.code.put(&[0x0f, 0xb7, 0xd1]); // movzx edx, cx
         self.code.put(&[0xff, 0x24, 0xd5]); // jmp [8 * rdx + the table]
@@ -279,7 +357,7 @@ impl Writer<'_> {
         self.code.put(&[0x0f, 0x05]);
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
         self.code.move_register(RCX, Gpr(0));
-        let is_child = self.code.jump_short(crate::assembly::JRCXZ);
+        let is_child = self.code.jump_short(JRCXZ);
         let other = self.after_call(next);
         self.code.land_short(is_child);
         self.out.marks.push(Mark { offset: self.code.here(), pc: Some(next), held: Held::AfterSystemCall });
@@ -300,7 +378,7 @@ impl Writer<'_> {
             let end = self.code.here();
             self.out.link_holes.push((end - 16, end - 4));
             self.leave_for(reason::GO, *target);
-            self.out.links.push(Link { hole: *hole, target: *target });
+            self.out.links.push(Link { hole: *hole, target: *target, turn: None });
         }
     }
 
@@ -316,13 +394,24 @@ impl Writer<'_> {
                     self.give_log_back(self.task.pc);
                     self.leave_for(reason::FULL, self.task.pc);
                 }
-                Side::Target { pc, part, words, state, jump } => {
+                Side::Returns { pc, part, words, state } => {
+                    self.state = state;
+                    self.mark(pc);
+                    self.close_record(part, words);
+                    self.mark(pc);
+                    self.code.put(&[0x59]); // pop rcx
+                    self.go_to_target();
+                }
+                Side::Target { pc, part, words, state, jump, can_turn } => {
                     self.state = state;
                     self.mark(jump);
                     self.close_record(part, words);
                     self.mark(pc);
                     let link = self.code.jump();
                     self.links_to(&[(link, pc)]);
+                    if let Some(link) = self.out.links.last_mut().filter(|_| can_turn) {
+                        link.turn = Some(Turn { jump: hole, part });
+                    }
                 }
             }
         }

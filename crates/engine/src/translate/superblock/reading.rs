@@ -10,6 +10,11 @@ use iced_x86::{
 };
 use lineup_recording::native::superblock::{MOST_INSTRUCTIONS, MOST_PARTS, MOST_WORDS};
 
+/// Instructions of a superblock that does not go on where another is left, at most.
+const MOST_AT_ONCE: usize = 96;
+/// And behind where it does.
+const MOST_BEYOND: usize = 64;
+
 /// Bytes of the longest instruction.
 const LONGEST: usize = 15;
 
@@ -44,6 +49,8 @@ pub(super) enum End {
 pub(super) struct Path {
     pub(super) steps: Vec<Step>,
     pub(super) end: End,
+    /// Its parts.
+    pub(super) parts: usize,
     /// What comes first, when that cannot be translated.
     pub(super) lost: Option<Unlogged>,
 }
@@ -60,18 +67,20 @@ pub(super) fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruc
     })
 }
 
-/// Follows the program from the task's address on.
-pub(super) fn read(task: &Task<'_>, source: Source<'_>) -> Path {
+/// Follows the program from the task's address on, and turns behind these parts.
+pub(super) fn read(task: &Task<'_>, source: Source<'_>, turns: &[u8]) -> Path {
     let mut reading = Reading {
         factory: InstructionInfoFactory::new(),
-        path: Path { steps: Vec::new(), end: End::Flow, lost: None },
+        path: Path { steps: Vec::new(), end: End::Flow, parts: 1, lost: None },
+        turns,
+        returns: Vec::new(),
         bytes: task.bytes.to_vec(),
         begin: task.pc,
         start: task.pc,
-        parts: 1,
         words: 1,
         // Code that may be written to is looked at again each time that it runs: no more than a block of it.
         goes_on: !task.is_changeable,
+        most: if turns.is_empty() { MOST_AT_ONCE } else { MOST_INSTRUCTIONS },
     };
     let mut pc = task.pc;
     while let Some(next) = reading.next(pc, source) {
@@ -80,25 +89,30 @@ pub(super) fn read(task: &Task<'_>, source: Source<'_>) -> Path {
     reading.path
 }
 
-struct Reading {
+struct Reading<'a> {
     factory: InstructionInfoFactory,
     path: Path,
+    /// Parts behind which it is to go another way.
+    turns: &'a [u8],
+    /// Where calls within it return to, the innermost last.
+    returns: Vec<u64>,
     /// Code from `begin` on.
     bytes: Vec<u8>,
     begin: u64,
     /// Where the superblock begins.
     start: u64,
-    parts: usize,
     /// Words of the record, at most.
     words: usize,
     goes_on: bool,
+    /// Instructions at most.
+    most: usize,
 }
 
-impl Reading {
+impl Reading<'_> {
     /// Takes in the instruction at an address; where the next is, or `None` at the end.
     fn next(&mut self, pc: u64, source: Source<'_>) -> Option<u64> {
         let steps = &self.path.steps;
-        if steps.len() == MOST_INSTRUCTIONS || self.words + 8 > MOST_WORDS {
+        if steps.len() == self.most || self.words + 8 > MOST_WORDS {
             return self.end(End::Falls(pc));
         }
         let mut at = (pc - self.begin) as usize;
@@ -142,26 +156,42 @@ impl Reading {
         let next = match instruction.flow_control() {
             FlowControl::Next => return Some(instruction.next_ip()),
             // A jump back is most often taken.
-            FlowControl::ConditionalBranch if self.goes_back(instruction) => instruction.near_branch_target(),
+            FlowControl::ConditionalBranch if self.goes_back(instruction) != self.turns_here() => {
+                instruction.near_branch_target()
+            }
             FlowControl::ConditionalBranch => instruction.next_ip(),
             FlowControl::UnconditionalBranch => instruction.near_branch_target(),
-            FlowControl::Call if instruction.code() != Opcode::Syscall => instruction.near_branch_target(),
+            FlowControl::Call if instruction.code() != Opcode::Syscall => {
+                self.returns.push(instruction.next_ip());
+                instruction.near_branch_target()
+            }
+            // Most often to where the call was.
+            FlowControl::Return if instruction.code() == Opcode::Retnq => match self.returns.pop() {
+                Some(to) => to,
+                None => return self.end(End::Flow),
+            },
             _ => return self.end(End::Flow),
         };
         let is_there = |step: &Step| step.instruction.ip() == next;
         let can_go_on = match self.path.steps.iter().any(is_there) {
-            // A loop that begins where the superblock does.
+            // Where it has turned, as often as there is room.
+            true if self.turns.first().is_some_and(|first| usize::from(*first) < self.path.parts) => true,
+            // A short loop, or one that begins where the superblock does.
+            true if self.path.steps.len() < MOST_AT_ONCE / 2 => true,
             true => next == self.start && self.has_room_for_turn(),
             false => true,
         };
-        if !self.goes_on || self.parts == MOST_PARTS || !can_go_on {
+        if !self.goes_on || self.path.parts == MOST_PARTS || !can_go_on {
             return self.end(End::Flow);
         }
         if next != instruction.next_ip() {
             let Some(bytes) = source(next) else { return self.end(End::Flow) };
             (self.bytes, self.begin) = (bytes, next);
         }
-        self.parts += 1;
+        if self.turns.last().is_some_and(|last| usize::from(*last) + 1 == self.path.parts) {
+            self.most = (self.path.steps.len() + MOST_BEYOND).min(MOST_INSTRUCTIONS);
+        }
+        self.path.parts += 1;
         if let Some(step) = self.path.steps.last_mut() {
             step.ends_part = true;
             step.is_taken = self.goes_on
@@ -169,6 +199,11 @@ impl Reading {
                 && next == instruction.near_branch_target();
         }
         Some(next)
+    }
+
+    /// Whether it is to go another way behind the part that it reads.
+    fn turns_here(&self) -> bool {
+        self.turns.iter().any(|part| usize::from(*part) + 1 == self.path.parts)
     }
 
     fn goes_back(&self, instruction: &Instruction) -> bool {
@@ -179,8 +214,8 @@ impl Reading {
     fn has_room_for_turn(&self) -> bool {
         let turns = self.path.steps.iter().filter(|step| step.instruction.ip() == self.start).count().max(1);
         let with_another = |all: usize| all + all.div_ceil(turns);
-        with_another(self.path.steps.len()) <= MOST_INSTRUCTIONS
-            && with_another(self.parts) <= MOST_PARTS
+        with_another(self.path.steps.len()) <= self.most
+            && with_another(self.path.parts) <= MOST_PARTS
             && with_another(self.words) + 8 <= MOST_WORDS
     }
 

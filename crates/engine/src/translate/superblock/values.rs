@@ -14,49 +14,96 @@ pub(super) struct Value {
 
 /// Of all registers, by number.
 pub(super) struct Values {
-    all: [Option<Value>; 16],
+    /// The numbers of their values: those that are the same have the same.
+    all: [u32; 16],
+    /// What is known of values, by number.
+    known: Vec<Option<Value>>,
+    /// Values that follow from others alone: by what instruction, and from which.
+    made: Vec<(Code, [u64; 2], u32)>,
     factory: InstructionInfoFactory,
 }
 
 impl Values {
     /// Nothing is known but where the stack pointer is.
     pub(super) fn new() -> Values {
-        let mut all = [None; 16];
-        all[usize::from(RSP.0)] = Some(Value { word: STACK, distance: 0 });
-        Values { all, factory: InstructionInfoFactory::new() }
+        let mut known = vec![None; 16];
+        known[usize::from(RSP.0)] = Some(Value { word: STACK, distance: 0 });
+        let all = std::array::from_fn(|number| number as u32);
+        Values { all, known, made: Vec::new(), factory: InstructionInfoFactory::new() }
     }
 
     pub(super) fn get(&self, register: Gpr) -> Option<Value> {
-        self.all[usize::from(register.0)]
+        self.known[self.number(register) as usize]
     }
 
     /// The register's value is a word of the record.
     pub(super) fn set_word(&mut self, register: Gpr, word: u8) {
-        self.all[usize::from(register.0)] = Some(Value { word, distance: 0 });
+        let number = self.number(register) as usize;
+        self.known[number] = Some(Value { word, distance: 0 });
+    }
+
+    fn number(&self, register: Gpr) -> u32 {
+        self.all[usize::from(register.0)]
+    }
+
+    /// The register has another value.
+    fn set(&mut self, register: Gpr, value: Option<Value>) {
+        self.all[usize::from(register.0)] = self.known.len() as u32;
+        self.known.push(value);
+    }
+
+    /// The number of the value that an instruction makes of others alone: the same if it was made before.
+    fn made(&mut self, instruction: &Instruction) -> Option<(Gpr, u32)> {
+        let to = gpr(instruction.op0_register()).filter(|_| instruction.op0_kind() == OpKind::Register)?;
+        let from = gpr(instruction.op1_register()).filter(|_| instruction.op1_kind() == OpKind::Register);
+        let code = instruction.code();
+        let from = match code {
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => return Some((to, self.number(from?))),
+            Code::Movsxd_r64_rm32 | Code::Mov_r32_rm32 | Code::Mov_rm32_r32 => [self.number(from?).into(), 0],
+            Code::Add_r64_rm64 | Code::Add_rm64_r64 => [self.number(to), self.number(from?)].map(u64::from),
+            Code::And_rm32_imm32 | Code::And_EAX_imm32 => {
+                [self.number(to).into(), instruction.immediate32().into()]
+            }
+            Code::Shl_rm64_imm8 => [self.number(to).into(), instruction.immediate8().into()],
+            _ => return None,
+        };
+        let same = self.made.iter().find(|(own, of, _)| *own == code && *of == from);
+        let number = same.map_or(self.known.len() as u32, |(_, _, number)| *number);
+        if number as usize == self.known.len() {
+            self.known.push(None);
+            self.made.push((code, from, number));
+        }
+        Some((to, number))
     }
 
     /// An instruction was executed.
     pub(super) fn follow(&mut self, instruction: &Instruction) {
         let told = self.told(instruction);
+        let made = self.made(instruction);
         let pushed = instruction.is_stack_instruction().then(|| {
             let before = self.get(RSP)?;
             let distance = before.distance.wrapping_add(instruction.stack_pointer_increment().into());
             Some(Value { distance, ..before })
         });
-        let info = self.factory.info(instruction);
-        for used in info.used_registers() {
+        let mut written = 0_u16;
+        for used in self.factory.info(instruction).used_registers() {
             let is_written = !matches!(used.access(), OpAccess::None | OpAccess::Read | OpAccess::CondRead);
             if let Some(register) = gpr(used.register()).filter(|_| is_written) {
-                self.all[usize::from(register.0)] = None;
+                written |= 1 << register.0;
             }
+        }
+        for register in (0..16).filter(|register| written >> register & 1 != 0) {
+            self.set(Gpr(register), None);
         }
         if let Some(stack) = pushed
             && changes_stack_by_constant(instruction)
         {
-            self.all[usize::from(RSP.0)] = stack;
+            self.set(RSP, stack);
         }
-        if let Some((register, value)) = told {
-            self.all[usize::from(register.0)] = value;
+        match (told, made) {
+            (_, Some((register, number))) => self.all[usize::from(register.0)] = number,
+            (Some((register, value)), None) => self.set(register, value),
+            (None, None) => {}
         }
     }
 
@@ -73,9 +120,6 @@ impl Values {
         };
         let value = match instruction.mnemonic() {
             Mnemonic::Lea if is_whole => self.address(instruction),
-            Mnemonic::Mov if is_whole && instruction.op1_kind() == OpKind::Register => {
-                gpr(instruction.op1_register()).and_then(|from| self.get(from))
-            }
             Mnemonic::Mov => constant(instruction).map(|distance| Value { word: 0, distance }),
             Mnemonic::Add if is_whole => plus(own, immediate(instruction)?),
             Mnemonic::Sub if is_whole => plus(own, immediate(instruction)?.wrapping_neg()),

@@ -1,23 +1,25 @@
 //! A whole program's log: what the engine writes → the recording, compressed.
 //!
-//! One thread takes chunks from the engine as soon as they are full, and puts those of a thread together to parts. Several
-//! compress parts; one writes them, in their order. When all have much to do, the one that takes chunks waits, and
-//! so the program does.
+//! One thread looks which chunks of the engine are full, and puts those of a thread together to parts. Several pack and
+//! compress parts, from where the engine has written them; one writes them, in their order. When all have much to do,
+//! chunks stay full, and the program waits.
 
 use super::heart;
+use super::mapped::Mapped;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
 use super::process_files::ProcessFiles;
 use crate::error::{Error, Result};
 use lineup_model::access::ProcessId;
 use lineup_model::process::Origin;
-use lineup_recording::log::{LogPart, MOST_PART_WORDS};
+use lineup_recording::log::{LogPart, MOST_PART_WORDS, Packer, plain};
+use lineup_recording::native::superblock::Superblock;
 use lineup_recording::native::{chunk, state, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Summary};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -25,18 +27,20 @@ use std::time::{Duration, Instant};
 
 /// How long the engine's log is left alone when there was nothing in it.
 const PAUSE: Duration = Duration::from_micros(300);
-/// Bytes after which a part is compressed: more chunks foretell each other better, and take longer to read again.
-const PART_BYTES: usize = 1 << 20;
+/// Chunks of a part, at most: more foretell each other better, and take longer to read again.
+const PART_CHUNKS: usize = 16;
+/// Bytes of what superblocks are made of that are compressed at once.
+const BLOCKS_BYTES: usize = 1 << 20;
 /// Threads that compress, at most.
 const MOST_PACKERS: usize = 4;
 
-const _: () = assert!(PART_BYTES + chunk::BYTES as usize <= 8 * MOST_PART_WORDS);
+const _: () = assert!(PART_CHUNKS * chunk::BYTES as usize <= 8 * MOST_PART_WORDS);
 
 /// A part to be compressed.
 struct Task {
     number: u64,
     thread: u64,
-    bytes: Vec<u8>,
+    chunks: Vec<Chunk>,
     /// Superblocks that no part before names, by number, as words.
     superblocks: Vec<(u32, Vec<u64>)>,
 }
@@ -52,8 +56,8 @@ pub(super) struct Logger<'a> {
     memory: Arc<Memory>,
     process: ProcessFiles<'a>,
     output: Arc<Mutex<Output<'a>>>,
-    /// What is to be compressed next, by thread.
-    gathered: HashMap<u64, Vec<u8>>,
+    /// The orders of chunks that are being compressed, or were.
+    handed_over: Vec<Option<u64>>,
     parts: u64,
     /// Where the next superblock is to be defined.
     next_superblock: u32,
@@ -69,8 +73,8 @@ impl<'a> Logger<'a> {
         let process =
             ProcessFiles::new(memory.clone(), plan, output.clone(), (ProcessId(0), Origin::Started));
         let begun = Instant::now();
-        let (memory, gathered) = (memory.clone(), HashMap::new());
-        Logger { memory, process, output, gathered, parts: 0, next_superblock: 1, is_whole: false, begun }
+        let (memory, handed_over) = (memory.clone(), vec![None; chunk::COUNT]);
+        Logger { memory, process, output, handed_over, parts: 0, next_superblock: 1, is_whole: false, begun }
     }
 
     /// Takes the log until the program has ended, and to its end.
@@ -90,11 +94,13 @@ impl<'a> Logger<'a> {
         let (to_writer, done) = sync_channel(packers);
         // When the writer has failed, the packers end; with the last of them this goes, so that nobody waits for them.
         let tasks = Arc::new(Mutex::new(tasks));
+        let (chunks, definitions) = (self.memory.mapped_chunks()?, self.memory.mapped_definitions()?);
+        let memory = self.memory.clone();
         thread::scope(|scope| {
-            let output = &output;
+            let (output, memory, chunks, definitions) = (&output, &memory, &chunks, &definitions);
             let writer = scope.spawn(move || write(output, done));
             for (tasks, to_writer) in std::iter::repeat_n((tasks, to_writer), packers) {
-                scope.spawn(move || compress(&tasks, to_writer));
+                scope.spawn(move || compress(memory, [chunks, definitions], &tasks, to_writer));
             }
             let taken = self.take(is_over, &to_packers);
             drop(to_packers);
@@ -109,24 +115,43 @@ impl<'a> Logger<'a> {
             let was_over = is_over.load(Ordering::Acquire);
             self.answer()?;
             self.process.look_if_mapped()?;
-            let chunks = self.memory.chunks(was_over);
-            for chunk in &chunks {
-                if !self.gather(chunk, packers)? {
+            let parts = self.full_parts(was_over);
+            let are_none = parts.is_empty();
+            for chunks in parts {
+                self.process.output().start()?;
+                if !self.hand_over(chunks, packers) {
                     return Ok(());
                 }
             }
             if was_over {
-                for thread in self.gathered.keys().copied().collect::<Vec<_>>() {
-                    if !self.hand_over(thread, packers) {
-                        return Ok(());
-                    }
-                }
                 return Ok(());
             }
-            if chunks.is_empty() {
+            if are_none {
                 thread::sleep(PAUSE);
             }
         }
+    }
+
+    /// Full chunks that nobody compresses yet, in parts: each of one thread, in its order.
+    fn full_parts(&self, is_over: bool) -> Vec<Vec<Chunk>> {
+        let first = self.memory.chunks(is_over);
+        let mut latest = BTreeMap::new();
+        for chunk in &first {
+            latest.insert(chunk.thread, chunk.order);
+        }
+        let mut parts: BTreeMap<u64, Vec<Vec<Chunk>>> = BTreeMap::new();
+        // While they were looked for, a thread may have filled one that was passed already, and then another that was not.
+        for chunk in self.memory.chunks(is_over) {
+            let is_new = self.handed_over[chunk.number] != Some(chunk.order);
+            if is_new && latest.get(&chunk.thread).is_some_and(|latest| chunk.order <= *latest) {
+                let own = parts.entry(chunk.thread).or_default();
+                match own.last_mut().filter(|part| part.len() < PART_CHUNKS) {
+                    Some(part) => part.push(chunk),
+                    None => own.push(vec![chunk]),
+                }
+            }
+        }
+        parts.into_values().flatten().collect()
     }
 
     /// Answers when the engine asks.
@@ -139,20 +164,16 @@ impl<'a> Logger<'a> {
         Ok(())
     }
 
-    /// Takes a chunk; false when nobody compresses any more.
-    fn gather(&mut self, chunk: &Chunk, packers: &SyncSender<Task>) -> Result<bool> {
-        self.process.output().start()?;
-        let part = self.gathered.entry(chunk.thread).or_insert_with(|| Vec::with_capacity(2 * PART_BYTES));
-        self.memory.take_behind(chunk, part);
-        Ok(part.len() < PART_BYTES || self.hand_over(chunk.thread, packers))
-    }
-
-    fn hand_over(&mut self, thread: u64, packers: &SyncSender<Task>) -> bool {
-        let Some(bytes) = self.gathered.remove(&thread) else { return true };
+    /// False when nobody compresses any more.
+    fn hand_over(&mut self, chunks: Vec<Chunk>, packers: &SyncSender<Task>) -> bool {
+        let Some(thread) = chunks.first().map(|chunk| chunk.thread) else { return true };
+        for chunk in &chunks {
+            self.handed_over[chunk.number] = Some(chunk.order);
+        }
         let number = self.parts;
         self.parts += 1;
         let superblocks = self.memory.superblocks(&mut self.next_superblock);
-        packers.send(Task { number, thread, bytes, superblocks }).is_ok()
+        packers.send(Task { number, thread, chunks, superblocks }).is_ok()
     }
 
     /// Writes what is known at the end.
@@ -167,7 +188,7 @@ impl<'a> Logger<'a> {
         }
         notes.extend(self.process.notes());
         if self.is_whole {
-            encoder.log_part(LogPart::END.thread, &LogPart::END.words);
+            encoder.log_part(LogPart::END.thread, &LogPart::END.packed);
         }
         encoder.summary(&Summary {
             process: self.process.id,
@@ -182,30 +203,45 @@ impl<'a> Logger<'a> {
     }
 }
 
-/// Compresses parts until there are no more, or nobody writes them.
-fn compress(tasks: &Mutex<Receiver<Task>>, writer: SyncSender<Done>) {
+/// Compresses parts until there are no more, or nobody writes them. What is mapped is the chunks, and what superblocks are
+/// made of.
+fn compress(memory: &Memory, mapped: [&Mapped; 2], tasks: &Mutex<Receiver<Task>>, writer: SyncSender<Done>) {
+    let [chunks, definitions] = mapped.map(Mapped::words);
+    let mut packer = Packer::default();
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Task { number, thread, bytes, superblocks }) = task else { return };
-        if writer.send(Done { number, sealed: sealed(thread, &bytes, &superblocks) }).is_err() {
+        let Ok(task) = task else { return };
+        let own: Vec<_> = task.chunks.iter().map(|chunk| &chunks[memory.place(chunk)]).collect();
+        let packed = packed(&mut packer, &own, definitions);
+        task.chunks.iter().for_each(|chunk| memory.give_back(chunk));
+        let sealed = sealed(task.thread, &packed, &task.superblocks);
+        if writer.send(Done { number: task.number, sealed }).is_err() {
             return;
         }
     }
 }
 
+/// A part, packed; as it is where it is malformed, so that who reads it is told.
+fn packed(packer: &mut Packer, chunks: &[&[AtomicU64]], definitions: &[AtomicU64]) -> Vec<u8> {
+    let shape = |number: u32| {
+        let word = |word: usize| Some(definitions.get(number as usize + word)?.load(Ordering::Acquire));
+        Superblock::read(word).map(|(superblock, _)| superblock.words())
+    };
+    packer.begin();
+    let is_packed = chunks.iter().try_for_each(|chunk| packer.add(chunk, shape));
+    is_packed.map_or_else(|| plain(chunks.iter().copied().flatten()), |()| packer.finish())
+}
+
 /// A part, and before it superblocks that it may name.
-fn sealed(thread: u64, bytes: &[u8], superblocks: &[(u32, Vec<u64>)]) -> Result<Vec<u8>> {
+fn sealed(thread: u64, packed: &[u8], superblocks: &[(u32, Vec<u64>)]) -> Result<Vec<u8>> {
     let (mut encoder, mut sealed) = (Encoder::new(), Vec::new());
     for (number, words) in superblocks {
         encoder.log_block(*number, words);
-        if encoder.packed_bytes() > PART_BYTES {
+        if encoder.packed_bytes() > BLOCKS_BYTES {
             sealed.extend(encoder.seal()?);
         }
     }
-    if encoder.packed_bytes() > 0 {
-        sealed.extend(encoder.seal()?);
-    }
-    encoder.log_part(thread, bytes);
+    encoder.log_part(thread, packed);
     sealed.extend(encoder.seal()?);
     Ok(sealed)
 }

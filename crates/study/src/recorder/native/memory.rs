@@ -1,6 +1,7 @@
 //! The memory that is shared with the engine, see [`lineup_recording::native`], from the command's side.
 
 use super::attach::Change;
+use super::mapped::Mapped;
 use super::times::Trial;
 use crate::error::{Doing, Result};
 use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
@@ -29,7 +30,7 @@ fn asked_at(number: u64) -> Option<u64> {
 
 /// A chunk of the log.
 pub(super) struct Chunk {
-    number: usize,
+    pub(super) number: usize,
     /// Its place in the order of chunks.
     pub(super) order: u64,
     /// The thread that filled it.
@@ -252,15 +253,27 @@ impl Memory {
         words.extend(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
     }
 
-    /// As [`Memory::take`], behind the bytes that are there.
-    pub(super) fn take_behind(&self, chunk: &Chunk, bytes: &mut Vec<u8>) {
-        let first = word::FIRST_CHUNK + chunk.number * chunk::WORDS;
-        let length = self.word(first + chunk::LENGTH).min(chunk::BYTES) & !7;
-        let begin = bytes.len();
-        bytes.resize(begin + length as usize, 0);
-        let _ = self.0.read_exact_at(&mut bytes[begin..], CHUNKS + chunk.number as u64 * chunk::BYTES);
-        self.set(first + chunk::STATE, 0);
+    /// What a chunk holds, as words of [`Memory::mapped_chunks`].
+    pub(super) fn place(&self, chunk: &Chunk) -> Range<usize> {
+        let length = self.word(word::FIRST_CHUNK + chunk.number * chunk::WORDS + chunk::LENGTH);
+        let start = chunk.number * (chunk::BYTES / 8) as usize;
+        start..start + (length.min(chunk::BYTES) / 8) as usize
+    }
+
+    /// A chunk was read, and is free.
+    pub(super) fn give_back(&self, chunk: &Chunk) {
+        self.set(word::FIRST_CHUNK + chunk.number * chunk::WORDS + chunk::STATE, 0);
         self.set(word::GIVEN_BACK, self.word(word::GIVEN_BACK).wrapping_add(1));
+    }
+
+    /// All chunks.
+    pub(super) fn mapped_chunks(&self) -> Result<Mapped> {
+        Mapped::new(&self.0, &(CHUNKS..CHUNKS + chunk::COUNT as u64 * chunk::BYTES))
+    }
+
+    /// What blocks are made of.
+    pub(super) fn mapped_definitions(&self) -> Result<Mapped> {
+        Mapped::new(&self.0, &DEFINITIONS)
     }
 
     /// How often the first so many blocks of a whole program were executed, by all threads.
