@@ -243,6 +243,12 @@ impl DebugInfo {
         self.described.as_ref().map_or_else(|| &self.table().types, |described| &described.types)
     }
 
+    /// Reads now what is asked for first of all whose code is analysed: symbols, types, and where variables lie.
+    pub fn read_ahead(&self) {
+        self.symbols();
+        self.globals();
+    }
+
     pub(crate) fn table(&self) -> &TypeTable {
         self.types.get_or_init(|| TypeTable::build(&self.store.view()))
     }

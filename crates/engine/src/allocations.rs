@@ -7,6 +7,7 @@
 use crate::engine::Engine;
 use crate::gates::Registers;
 use crate::maps;
+use crate::shared::Shared;
 use crate::slots::Slots;
 use crate::system;
 use lineup_recording::native::heap::{Allocator, FrameBase, FrameRule, MOST_FRAMES};
@@ -17,6 +18,10 @@ use std::ops::Range;
 const PLACES: usize = 1 << 12;
 /// Stacks that a thread remembers.
 const MOST_STACKS: usize = 16;
+/// Places at which the engine was handed over to, that a thread remembers. A power of two.
+const KINDS: usize = 1 << 8;
+/// Chains of calls that a thread remembers. A power of two.
+const CHAINS: usize = 1 << 12;
 
 /// What is kept of a thread.
 pub(crate) struct Allocations {
@@ -25,6 +30,27 @@ pub(crate) struct Allocations {
     places: Box<[Place; PLACES]>,
     /// Memory that stacks lie in.
     stacks: Vec<Range<u64>>,
+    /// What begins at places, as far as this many allocators are told.
+    kinds: Box<[Kind; KINDS]>,
+    allocators: usize,
+    /// Names of chains of calls that the log has.
+    chains: Box<[u64; CHAINS]>,
+}
+
+/// What begins at a place.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    pc: u64,
+    allocator: Option<Allocator>,
+}
+
+/// The calls under way.
+struct Frames {
+    /// Their return addresses, the innermost first.
+    all: [u64; MOST_FRAMES],
+    count: usize,
+    /// What the log calls them.
+    name: u64,
 }
 
 /// A call of an allocator.
@@ -36,8 +62,7 @@ struct Open {
     allocator: Allocator,
     /// Its first three arguments.
     arguments: [u64; 3],
-    frames: [u64; MOST_FRAMES],
-    frame_count: usize,
+    frames: Frames,
 }
 
 /// What is known of a return address.
@@ -52,9 +77,28 @@ struct Place {
 impl Allocations {
     /// Nothing is known yet.
     pub(crate) fn new() -> Allocations {
-        let places = vec![Place::default(); PLACES].try_into().ok();
-        let places = places.unwrap_or_else(|| unreachable!("of this very length"));
-        Allocations { open: None, places, stacks: Vec::new() }
+        Allocations {
+            open: None,
+            places: table(),
+            stacks: Vec::new(),
+            kinds: table(),
+            allocators: 0,
+            chains: table(),
+        }
+    }
+
+    /// The allocator that begins at an address: there are some dozens, too many to be looked through each time.
+    fn allocator_at(&mut self, shared: &Shared, pc: u64) -> Option<Allocator> {
+        let told = shared.count_allocators();
+        if self.allocators != told {
+            self.allocators = told;
+            self.kinds.fill(Kind::default());
+        }
+        let kind = &mut self.kinds[(pc ^ pc >> 8) as usize % KINDS];
+        if kind.pc != pc {
+            *kind = Kind { pc, allocator: shared.allocator_at(pc) };
+        }
+        kind.allocator
     }
 
     /// The end of the memory in which a stack pointer lies, as far as it is mapped.
@@ -85,12 +129,12 @@ impl Engine {
             // Beyond that, it was left by a jump.
             if open.back == pc
                 && slots.stack == open.stack + 8
-                && !self.log_allocated(slots, registers, &open)
+                && !self.log_allocated(slots, registers, &open, own)
             {
                 return false;
             }
         }
-        match self.shared.allocator_at(pc) {
+        match own.allocator_at(&self.shared, pc) {
             None => true,
             Some(_) if own.open.is_some() => true,
             Some(Allocator::Free) => self.log_freed(slots, registers.rdi),
@@ -106,7 +150,7 @@ impl Engine {
         let stack = slots.stack;
         // SAFETY: at a function's beginning the return address lies where the stack pointer points.
         let back = unsafe { (stack as *const u64).read() };
-        let (frames, frame_count) = self.frames(stack, registers.rbp, own);
+        let frames = self.frames(stack, registers.rbp, own);
         let place = &mut own.places[place_of(back)];
         if !std::mem::replace(&mut place.is_watched, true) {
             let signals = system::block_signals();
@@ -114,23 +158,24 @@ impl Engine {
             system::restore_signals(signals);
         }
         let arguments = [registers.rdi, registers.rsi, registers.rdx];
-        own.open = Some(Open { stack, back, allocator, arguments, frames, frame_count });
+        own.open = Some(Open { stack, back, allocator, arguments, frames });
     }
 
-    /// The return addresses of the calls under way, the innermost first, and how many they are.
-    fn frames(&self, stack: u64, frame_pointer: u64, own: &mut Allocations) -> ([u64; MOST_FRAMES], usize) {
+    /// The calls under way.
+    fn frames(&self, stack: u64, frame_pointer: u64, own: &mut Allocations) -> Frames {
         let end = own.stack_end(stack);
-        let (mut frames, mut count) = ([0; MOST_FRAMES], 0);
+        let mut frames = Frames { all: [0; MOST_FRAMES], count: 0, name: 0 };
         // Where the return address lies.
         let (mut at, mut frame_pointer) = (stack, frame_pointer);
-        while count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
+        while frames.count < MOST_FRAMES && at.checked_add(8).is_some_and(|after| after <= end) {
             // SAFETY: between the stack pointer and the end of the memory that it lies in.
             let pc = unsafe { (at as *const u64).read() };
             if pc == 0 {
                 break;
             }
-            frames[count] = pc;
-            count += 1;
+            frames.all[frames.count] = pc;
+            frames.count += 1;
+            frames.name = named(frames.name, pc);
             let place = &mut own.places[place_of(pc)];
             if place.pc != pc {
                 // What comes after a call may belong to the next function already.
@@ -151,11 +196,17 @@ impl Engine {
             }
             at = callers - 8;
         }
-        (frames, count)
+        frames
     }
 
     /// A call of an allocator has come back.
-    fn log_allocated(&self, slots: &mut Slots, registers: &Registers, open: &Open) -> bool {
+    fn log_allocated(
+        &self,
+        slots: &mut Slots,
+        registers: &Registers,
+        open: &Open,
+        own: &mut Allocations,
+    ) -> bool {
         let [first, second, third] = open.arguments;
         let given = registers.rax;
         let (old, address, bytes) = match open.allocator {
@@ -177,20 +228,41 @@ impl Engine {
         if !self.log_freed(slots, old) {
             return false;
         }
-        let mut words = [0; record::ALLOCATED_WORDS + MOST_FRAMES];
-        words[..record::ALLOCATED_WORDS].copy_from_slice(&[
-            u64::from(record::ALLOCATED) << 32,
-            address,
-            bytes,
-            open.frame_count as u64,
+        self.log_chain(slots, &open.frames, own)
+            && self.log(slots, &[u64::from(record::ALLOCATED) << 32, address, bytes, open.frames.name])
+    }
+
+    /// Tells the log which calls a name stands for, unless this thread has told it lately.
+    fn log_chain(&self, slots: &mut Slots, frames: &Frames, own: &mut Allocations) -> bool {
+        let known = &mut own.chains[frames.name as usize % CHAINS];
+        if std::mem::replace(known, frames.name) == frames.name {
+            return true;
+        }
+        let mut words = [0; record::CHAIN_WORDS + MOST_FRAMES];
+        words[..record::CHAIN_WORDS].copy_from_slice(&[
+            u64::from(record::CHAIN) << 32,
+            frames.name,
+            frames.count as u64,
         ]);
-        words[record::ALLOCATED_WORDS..].copy_from_slice(&open.frames);
-        self.log(slots, &words[..record::ALLOCATED_WORDS + open.frame_count])
+        words[record::CHAIN_WORDS..].copy_from_slice(&frames.all);
+        self.log(slots, &words[..record::CHAIN_WORDS + frames.count])
     }
 
     fn log_freed(&self, slots: &mut Slots, address: u64) -> bool {
         address == 0 || self.log(slots, &[u64::from(record::FREED) << 32, address])
     }
+}
+
+/// A table in which nothing is known.
+fn table<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
+    vec![T::default(); N].try_into().unwrap_or_else(|_| unreachable!("of this very length"))
+}
+
+/// The name of a chain of calls, with one more: so many bits that no two chains of a program have the same. Never 0.
+fn named(name: u64, pc: u64) -> u64 {
+    // The upper half of a product depends on all bits of both, and the lower one on all below; 2^64 over the golden ratio.
+    let product = u128::from(name.rotate_left(5) ^ pc) * 0x9e37_79b9_7f4a_7c15;
+    (product as u64 ^ (product >> 64) as u64) | 1 << 63
 }
 
 fn place_of(pc: u64) -> usize {

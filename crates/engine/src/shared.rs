@@ -248,10 +248,14 @@ impl Shared {
         self.word(word::ALLOCATORS).load(Ordering::Acquire) > 0
     }
 
+    /// How many functions of allocators are told.
+    pub(crate) fn count_allocators(&self) -> usize {
+        (self.word(word::ALLOCATORS).load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS)
+    }
+
     /// The functions of allocators.
     pub(crate) fn allocators(&self) -> impl Iterator<Item = (u64, Allocator)> {
-        let count = (self.word(word::ALLOCATORS).load(Ordering::Acquire) as usize).min(heap::MOST_ALLOCATORS);
-        (0..count).filter_map(|number| {
+        (0..self.count_allocators()).filter_map(|number| {
             let at = heap::ALLOCATORS + 2 * number;
             Some((self.heap_word(at), Allocator::of_number(self.heap_word(at + 1))?))
         })

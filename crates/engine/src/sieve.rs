@@ -22,8 +22,9 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Sieves {
     pub(crate) code: Level,
     pub(crate) data: Level,
-    uses_data: u64,
-    uses_code: u64,
+    /// Outside and inside of windows.
+    uses_data: [u64; 2],
+    uses_code: [u64; 2],
     /// In it nothing is found.
     nothing: u64,
     /// Where nobody looks.
@@ -53,6 +54,7 @@ impl Sieves {
             rows: at!(own.sieve.data_rows),
             words: 2,
             has_windows,
+            notes_all: false,
         };
         let of_code = User {
             level: code,
@@ -61,11 +63,16 @@ impl Sieves {
             words: 1,
             ..of_data
         };
+        let mut both = |of: User| {
+            let usual = cache.put(&of.code())?;
+            let in_window = has_windows.then(|| cache.put(&User { notes_all: true, ..of }.code()));
+            Some([usual, in_window.unwrap_or(Some(usual))?])
+        };
         Some(Sieves {
             code,
             data,
-            uses_data: cache.put(&of_data.code())?,
-            uses_code: cache.put(&of_code.code())?,
+            uses_data: both(of_data)?,
+            uses_code: both(of_code)?,
             nothing: system::memory(sieve::COUNTS)? as u64,
             aside: system::memory(sieve::COUNTS)? as u64,
             has_windows,
@@ -96,8 +103,8 @@ impl Sieves {
             address: 0,
             back: 0,
             definition: 0,
-            data: self.uses_data,
-            code: self.uses_code,
+            data: self.uses_data[0],
+            code: self.uses_code[0],
             data_rows: held.data,
             code_rows: held.code,
             kept: [0; 8],
@@ -139,6 +146,8 @@ impl Sieves {
         let own = unsafe { &mut slots.own.sieve };
         own.left = window::STRETCH;
         own.notes_all = is_window.into();
+        own.data = self.uses_data[usize::from(is_window)];
+        own.code = self.uses_code[usize::from(is_window)];
         own.tables = if is_window { self.aside + shift } else { own.own };
         is_logged
     }
@@ -208,6 +217,8 @@ pub(crate) fn after_handler(was: Slots, now: &Slots, logs_all: bool) -> Slots {
         slots.own.sieve.current = now.own.sieve.current;
         slots.own.sieve.tables = now.own.sieve.tables;
         slots.own.sieve.notes_all = now.own.sieve.notes_all;
+        slots.own.sieve.data = now.own.sieve.data;
+        slots.own.sieve.code = now.own.sieve.code;
         slots.own.sieve.left = now.own.sieve.left;
     }
     slots

@@ -40,7 +40,7 @@ pub(crate) struct Thread {
     pub(crate) chunk: Option<(usize, u64)>,
     memory: ThreadMemory,
     /// When a whole program's allocations are noted.
-    pub(crate) allocations: Option<Allocations>,
+    pub(crate) allocations: Option<Box<Allocations>>,
     /// Where each thread has as many calls recorded: those of this one, by region.
     pub(crate) taken: Vec<Taken>,
     /// When it need not be asked for more; entries' code looks there, too.
@@ -65,7 +65,7 @@ impl Engine {
         };
         let number = self.shared.word(word::NEXT_THREAD).fetch_add(1, Ordering::Relaxed);
         let notes = self.whole.is_some() && self.shared.has_allocators();
-        let allocations = notes.then(Allocations::new);
+        let allocations = notes.then(|| Box::new(Allocations::new()));
         let has_budget = self.shared.word(word::CALLS_PER_THREAD).load(Ordering::Relaxed) != 0;
         let spent = if has_budget { Spent::new(&self.shared, number) } else { None };
         if let Some(spent) = &spent {

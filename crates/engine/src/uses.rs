@@ -39,6 +39,8 @@ pub(crate) struct User {
     pub(crate) words: i32,
     /// Windows of the run are wanted.
     pub(crate) has_windows: bool,
+    /// In a window: everything is noted.
+    pub(crate) notes_all: bool,
 }
 
 impl User {
@@ -58,9 +60,11 @@ impl User {
                 self.end_stretch(&mut code);
             }
             self.first_and_last(&mut code);
-            let others = self.use_again(&mut code);
-            self.give_back(&mut code);
-            others.into_iter().for_each(|jump| code.land(jump));
+            if !self.notes_all {
+                let others = self.use_again(&mut code);
+                self.give_back(&mut code);
+                others.into_iter().for_each(|jump| code.land(jump));
+            }
             self.use_lines(&mut code);
         }
         self.give_back(&mut code);
@@ -89,15 +93,9 @@ impl User {
     }
 
     /// Uses a line that is where it was last time: that is most of them. Jumps that are taken where it is not, with nothing
-    /// changed, and where there are several lines or all is noted.
+    /// changed, and where there are several lines.
     fn use_again(self, code: &mut Code) -> Vec<usize> {
         let mut others = Vec::new();
-        if self.has_windows {
-            code.put(&[0x64, 0x48, 0x83, 0x3c, 0x25]); // cmp qword ptr fs:[notes_all], 0
-            code.put(&self.slot(at!(own.sieve.notes_all)).to_le_bytes());
-            code.put(&[0]);
-            others.push(code.jump_if(NOT_EQUAL & 0xf));
-        }
         code.put(&[0x48, 0x39, 0xc8]); // cmp rax, rcx
         others.push(code.jump_if(NOT_EQUAL & 0xf));
         code.load_slot(RDI, self.slot(self.rows));
@@ -156,9 +154,9 @@ impl User {
             code.store_slot(self.kept(number), register);
         }
         // The lines that missed; in a window there is a bit from the start.
-        match self.has_windows {
-            true => code.load_slot(R8, self.slot(at!(own.sieve.notes_all))),
-            false => code.put(&[0x45, 0x31, 0xc0]), // xor r8d, r8d
+        match self.notes_all {
+            true => code.put(&[0x41, 0xb8, 1, 0, 0, 0]), // mov r8d, 1
+            false => code.put(&[0x45, 0x31, 0xc0]),      // xor r8d, r8d
         }
         let next_line = code.here();
         self.use_line(code);

@@ -71,9 +71,24 @@ impl State {
         for (own, other) in self.registers.iter_mut().zip(&other.registers) {
             meet(own, *other);
         }
+        // Both are in order, and mostly the same slots.
+        let mut own = self.slots.iter_mut();
+        let mut next = own.next();
+        let mut new = Vec::new();
         for (distance, other) in &other.slots {
-            meet(self.slots.entry(*distance).or_insert(AbstractValue::Nothing), *other);
+            while next.as_ref().is_some_and(|(place, _)| *place < distance) {
+                next = own.next();
+            }
+            match &mut next {
+                Some((place, held)) if *place == distance => meet(held, *other),
+                _ => {
+                    let mut held = AbstractValue::Nothing;
+                    meet(&mut held, *other);
+                    new.push((*distance, held));
+                }
+            }
         }
+        self.slots.extend(new);
         changed
     }
 

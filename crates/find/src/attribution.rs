@@ -10,7 +10,8 @@ use crate::naming::{Naming, Point};
 use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::replay::{count, cycles};
-use foldhash::HashMap;
+use crate::watched::Watched;
+use foldhash::{HashMap, HashSet};
 use lineup_cache::Missed;
 use lineup_debuginfo::{DebugInfo, spelled};
 use lineup_model::image::LoadedImage;
@@ -76,8 +77,13 @@ pub(crate) struct FunctionCounts {
     pub(crate) name: String,
     pub(crate) image: String,
     pub(crate) instructions: u64,
+    pub(crate) accesses: u64,
     pub(crate) fetch_misses: Misses,
     pub(crate) access_misses: Misses,
+    /// Lines of its code that were executed.
+    pub(crate) code_lines: u64,
+    /// Lines of data that it fetched in the windows, and bytes used of them.
+    pub(crate) used: (u64, u64),
     /// Samples by the clock.
     pub(crate) samples: u64,
 }
@@ -103,17 +109,27 @@ impl Attribution {
         recorded: &Recorded,
         debug: &[Option<DebugInfo>],
         naming: &mut Naming<'_>,
-        observed: &Observed,
-        latency: Latency,
+        Watched { observed, used_by_pc, .. }: &Watched,
+        (latency, code_line_bytes): (Latency, u64),
         clock: Option<&Clock>,
     ) -> Result<Attribution, FindError> {
         let mut functions = Functions::new(&recorded.images, debug);
+        let mut lines: HashSet<(FunctionNumber, u64)> = HashSet::default();
         for run in &recorded.runs {
+            let function = functions.number(run.pc);
+            let last = run.pc + u64::from(run.size_bytes.max(1)) - 1;
+            lines.extend((run.pc / code_line_bytes..=last / code_line_bytes).map(|line| (function, line)));
             let counts = functions.at(run.pc);
             counts.instructions += run.instructions;
+            counts.accesses += run.loads + run.stores;
             counts.fetch_misses += run.fetch_misses;
             counts.access_misses += run.load_misses;
             counts.access_misses += run.store_misses;
+        }
+        lines.into_iter().for_each(|(function, _)| functions.all[function].code_lines += 1);
+        for (pc, (lines, bytes)) in used_by_pc {
+            let counts = functions.at(*pc);
+            counts.used = (counts.used.0 + lines, counts.used.1 + bytes);
         }
         for (address, samples) in clock.iter().flat_map(|clock| clock.addresses(&recorded.images, debug)) {
             functions.at(address.unwrap_or(NOWHERE)).samples += samples;

@@ -338,6 +338,10 @@ pub struct MemberStalls {
     pub size_bytes: u64,
     /// Loads and stores.
     pub accesses: f64,
+    /// Of them, missed in the first level.
+    pub l1_misses: f64,
+    /// And in the second.
+    pub l2_misses: f64,
     /// Modelled stalls.
     pub stall_cycles: f64,
     /// Their share in all modelled stalls.
@@ -411,6 +415,20 @@ pub struct FunctionStalls {
     pub image: String,
     /// Instructions executed.
     pub instructions: u64,
+    /// Lines of its code that were executed.
+    pub code_lines: u64,
+    /// Fetches of code that missed the first level.
+    pub code_l1_misses: u64,
+    /// And the second.
+    pub code_l2_misses: u64,
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Of them, missed in the first level.
+    pub l1_misses: u64,
+    /// And in the second.
+    pub l2_misses: u64,
+    /// Bytes used of each line of data that it fetched, on average, in the windows.
+    pub used_bytes_per_line: Option<f64>,
     /// Modelled stalls.
     pub stalls: Stalls,
     /// Their share in all modelled stalls.

@@ -145,9 +145,8 @@ impl<'b> Bench<'b> {
         self.configurations.par_iter().map(|configuration| self.stalls(configuration, layout)).collect()
     }
 
-    /// Some layouts under the modelled caches, the one to go for first, and what that gains under each configuration, where it is
-    /// told; `scale` says how.
-    fn best(&self, layouts: Vec<(Kind, Layout)>, scale: Scale) -> Option<Best> {
+    /// Some layouts under the modelled caches, and the one to go for.
+    fn tried(&self, layouts: Vec<(Kind, Layout)>) -> Option<Tried> {
         let usual = self.configurations.first()?;
         let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let base = self.base;
@@ -166,11 +165,18 @@ impl<'b> Bench<'b> {
         }
         let best = preferred(&trials)?;
         trials[..=best].rotate_right(1);
-        let (_, best) = tried.iter().find(|(trial, _)| *trial == trials[0])?;
+        let (_, best) = tried.into_iter().find(|(trial, _)| *trial == trials[0])?;
+        Some(Tried { trials, best })
+    }
+
+    /// What the one to go for gains under each configuration, where it is told; `scale` says how. One subject after the other:
+    /// all configurations are tried at a time.
+    fn told(&self, Tried { trials, best }: Tried, scale: Scale) -> Best {
+        let share = |base: u64, stalls: u64| (base as f64 - stalls as f64) / base.max(1) as f64;
         let gains = match scale.of_run(trials[0].gain) >= self.least_gain {
             true => {
                 let bases = self.bases.get_or_init(|| self.under_each(&Layout::AsIs));
-                let gains = bases.iter().zip(self.under_each(best));
+                let gains = bases.iter().zip(self.under_each(&best));
                 gains.map(|(base, stalls)| share(*base, stalls)).collect()
             }
             false => vec![trials[0].gain],
@@ -179,8 +185,14 @@ impl<'b> Bench<'b> {
             Layout::Objects(relaid) if trials[0].kind != Kind::Columns => Some(relaid.moved()),
             _ => None,
         };
-        Some(Best { gains, trials, moved })
+        Best { gains, trials, moved }
     }
+}
+
+/// What was tried, the one to go for first, with its layout.
+struct Tried {
+    trials: Vec<Trial>,
+    best: Layout,
 }
 
 /// What was tried, the one to go for first.
@@ -199,24 +211,25 @@ fn preferred(trials: &[Trial]) -> Option<usize> {
 
 /// What could be gained for the types with most stalls.
 pub(crate) fn of_types(bench: &Bench<'_>, naming: &mut Naming<'_>, types: &[(Ty, f64)]) -> Vec<Gain> {
-    let mut gains = Vec::new();
-    for (ty, cycles) in types.iter().take(MOST_TYPES) {
-        let Some((objects, nature)) = objects(bench, naming, *ty) else { continue };
-        let window_cycles = bench.watched.owner_cycles.get(&Owner::Type(*ty)).copied().unwrap_or_default();
-        let best = bench.best(layouts(&objects, &nature), bench.scale(*cycles, window_cycles));
-        let Some(Best { trials, gains: per_configuration, moved }) = best else { continue };
-        let evidence = evidence(bench, naming, *ty, &objects, nature);
-        gains.push(Gain {
-            subject: Subject::Type(*ty),
+    let stalls = |ty: Ty| bench.watched.owner_cycles.get(&Owner::Type(ty)).copied().unwrap_or_default();
+    let types = types.iter().take(MOST_TYPES);
+    let known = types.filter_map(|(ty, cycles)| Some((*ty, *cycles, objects(bench, naming, *ty)?)));
+    let known: Vec<(Ty, f64, (Objects, Nature))> = known.collect();
+    let tried = known.par_iter().map(|(_, _, (objects, nature))| bench.tried(layouts(objects, nature)));
+    let tried: Vec<Option<Tried>> = tried.collect();
+    let gain = |((ty, cycles, (objects, nature)), tried): ((Ty, f64, (Objects, Nature)), Option<Tried>)| {
+        let Best { trials, gains, moved } = bench.told(tried?, bench.scale(cycles, stalls(ty)));
+        Some(Gain {
+            subject: Subject::Type(ty),
             trials,
-            gains: per_configuration,
-            window_cycles,
-            evidence,
+            gains,
+            window_cycles: stalls(ty),
+            evidence: evidence(bench, naming, ty, &objects, nature),
             moved,
             start_in_line: objects.start_in_line(bench.line_bytes),
-        });
-    }
-    gains
+        })
+    };
+    known.into_iter().zip(tried).filter_map(gain).collect()
 }
 
 /// Layouts for the objects of a type.
@@ -363,14 +376,18 @@ pub(crate) fn of_code(
     (images, debug): (&[LoadedImage], &[Option<DebugInfo>]),
     least_cycles: f64,
 ) -> Vec<Gain> {
+    let cycles =
+        |number: &usize| crate::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency);
+    let of_all: u64 = (0..attribution.functions.len()).map(|number| cycles(&number)).sum();
+    if of_all == 0 || (of_all as f64) < least_cycles {
+        return Vec::new();
+    }
     let fetched = fetched(bench.windows);
     let mut by_function: HashMap<(String, String), BTreeMap<u64, u64>> = HashMap::default();
     for (pc, size_bytes) in &fetched {
         let function = crate::attribution::function_at(images, debug, *pc);
         by_function.entry(function).or_default().insert(*pc, *size_bytes);
     }
-    let cycles =
-        |number: &usize| crate::replay::cycles(attribution.functions[*number].fetch_misses, bench.latency);
     let is_worth = |number: &usize| cycles(number) > 0 && cycles(number) as f64 >= least_cycles;
     let mut numbers: Vec<usize> = (0..attribution.functions.len()).filter(is_worth).collect();
     numbers.sort_by_key(|number| std::cmp::Reverse(cycles(number)));
@@ -379,14 +396,15 @@ pub(crate) fn of_code(
         Some((Some(number), by_function.get(&(counts.name.clone(), counts.image.clone()))?))
     };
     let subjects = numbers.into_iter().take(MOST_FUNCTIONS).filter_map(of_function);
-    let of_all: u64 = (0..attribution.functions.len()).map(|number| cycles(&number)).sum();
-    let is_worth = of_all > 0 && of_all as f64 >= least_cycles;
-    let all = std::iter::once((None, &fetched)).filter(|_| is_worth);
-    let gain = |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>)| {
-        let packed = match number {
-            Some(_) => Packed::in_place(fetched),
-            None => Packed::new(fetched),
-        };
+    let subjects: Vec<_> = std::iter::once((None, &fetched)).chain(subjects).collect();
+    let packed = subjects.iter().map(|(number, fetched)| match number {
+        Some(_) => Packed::in_place(fetched),
+        None => Packed::new(fetched),
+    });
+    let packed: Vec<Packed> = packed.collect();
+    let tried = packed.par_iter().map(|packed| bench.tried(vec![(Kind::Code, Layout::Code(packed.clone()))]));
+    let tried: Vec<Option<Tried>> = tried.collect();
+    let gain = |(number, fetched): (Option<usize>, &BTreeMap<u64, u64>), packed: &Packed, tried: Tried| {
         let executed_bytes = packed.size_bytes();
         let evidence = Evidence::Code {
             executed_bytes,
@@ -395,11 +413,12 @@ pub(crate) fn of_code(
         };
         let window_cycles = fetched.keys().filter_map(|pc| bench.watched.fetch_cycles.get(pc)).sum();
         let scale = bench.scale(number.map_or(of_all, |number| cycles(&number)) as f64, window_cycles);
-        let Best { trials, gains, moved } = bench.best(vec![(Kind::Code, Layout::Code(packed))], scale)?;
+        let Best { trials, gains, moved } = bench.told(tried, scale);
         let subject = Subject::Function(number);
-        Some(Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None })
+        Gain { subject, trials, gains, window_cycles, evidence, moved, start_in_line: None }
     };
-    all.chain(subjects).filter_map(gain).collect()
+    let all = subjects.into_iter().zip(&packed).zip(tried);
+    all.filter_map(|((subject, packed), tried)| Some(gain(subject, packed, tried?))).collect()
 }
 
 /// First byte and size of each fetch in the windows.

@@ -190,6 +190,7 @@ impl Objects {
     fn relaid(&self, places: BTreeMap<usize, Place>) -> Relaid {
         Relaid {
             pitch: self.pitch(),
+            starts: Starts::of(&self.bases),
             room: self.room(),
             places: (0..self.pieces.len()).map(|index| places[&index]).collect(),
             objects: self.clone(),
@@ -229,8 +230,48 @@ pub(crate) struct Relaid {
     /// By piece.
     places: Vec<Place>,
     pitch: u64,
+    starts: Starts,
     /// Where objects are: most of what caches hold is elsewhere.
     room: Range<u64>,
+}
+
+/// Where to look for an address among sorted ones: they are divided into stretches of equal length, about as many as there
+/// are addresses.
+#[derive(Clone, Debug)]
+struct Starts {
+    start: u64,
+    /// The length of a stretch, as a power of two.
+    shift: u32,
+    /// How many addresses come before each stretch.
+    before: Vec<u32>,
+}
+
+impl Starts {
+    fn of(sorted: &[u64]) -> Starts {
+        let start = sorted.first().copied().unwrap_or_default();
+        let room = sorted.last().copied().unwrap_or_default() - start;
+        let shift = (room / sorted.len().max(1) as u64).max(1).ilog2();
+        let mut before = vec![0; (room >> shift) as usize + 2];
+        sorted.iter().for_each(|one| before[((one - start) >> shift) as usize + 1] += 1);
+        let mut sum = 0;
+        before.iter_mut().for_each(|count| {
+            sum += *count;
+            *count = sum;
+        });
+        Starts { start, shift, before }
+    }
+
+    /// How many of the addresses are below one.
+    fn below(&self, sorted: &[u64], address: u64) -> usize {
+        let stretch = (address.saturating_sub(self.start) >> self.shift) as usize;
+        match self.before.get(stretch..) {
+            Some([first, next, ..]) => {
+                let near = &sorted[*first as usize..*next as usize];
+                *first as usize + near.partition_point(|one| *one < address)
+            }
+            _ => sorted.len(),
+        }
+    }
 }
 
 impl Relaid {
@@ -283,7 +324,8 @@ impl Relaid {
         if line >= self.room.end || end <= self.room.start {
             return pass_on(line);
         }
-        let first = bases.partition_point(|base| base.saturating_add(*size_bytes) <= line);
+        // From those that begin less than their length before the line.
+        let first = self.starts.below(bases, (line + 1).saturating_sub(*size_bytes));
         let mut is_known = false;
         for base in bases[first..].iter().take_while(|base| **base < end) {
             is_known = true;
@@ -333,6 +375,20 @@ mod tests {
         assert_eq!(layout.data(0x1024, point(4)), 0x102c);
         assert_eq!(layout.data(0x1018, Point { spot: 0, offset: 24, site: 0 }), 0x1018, "of another type");
         assert_eq!(layout.data(0x1040, point(32)), 0x1040, "behind the object");
+    }
+
+    #[test]
+    fn addresses_are_found_among_sorted_ones() {
+        for sorted in
+            [vec![], vec![7], vec![0x1000, 0x1020, 0x1030, 0x7fff_0000_0000], vec![0, 1, 2, 3, u64::MAX]]
+        {
+            let starts = Starts::of(&sorted);
+            let near = sorted.iter().flat_map(|one| [one.saturating_sub(1), *one, one.saturating_add(1)]);
+            for address in near.chain([0, 0x5000_0000, u64::MAX]) {
+                let below = sorted.iter().filter(|one| **one < address).count();
+                assert_eq!(starts.below(&sorted, address), below, "{address:#x} in {sorted:x?}");
+            }
+        }
     }
 
     #[test]

@@ -30,13 +30,13 @@ impl<O: Copy + Eq + Hash> LineUsage<O> {
         for line in address / self.line_bytes..=last / self.line_bytes {
             let first_byte = address.max(line * self.line_bytes) - line * self.line_bytes;
             let last_byte = last.min(line * self.line_bytes + (self.line_bytes - 1)) - line * self.line_bytes;
-            let used = (first_byte..=last_byte.min(127)).fold(0u128, |used, byte| used | 1 << byte.min(127));
-            if missed != Missed::Nothing
-                && let Some(old) = self.lines.insert(line, Line { owner, used })
-            {
+            let used = mask(first_byte, last_byte.min(127));
+            if missed == Missed::Nothing {
+                if let Some(line) = self.lines.get_mut(&line) {
+                    line.used |= used;
+                }
+            } else if let Some(old) = self.lines.insert(line, Line { owner, used }) {
                 self.add(&old);
-            } else if let Some(line) = self.lines.get_mut(&line) {
-                line.used |= used;
             }
         }
     }
@@ -47,13 +47,31 @@ impl<O: Copy + Eq + Hash> LineUsage<O> {
         *bytes += u64::from(line.used.count_ones());
     }
 
-    /// Bytes used per line, by owner.
-    pub(crate) fn finish(mut self) -> HashMap<O, f64> {
+    /// Lines fetched, and bytes used of them, by owner.
+    pub(crate) fn finish(mut self) -> HashMap<O, (u64, u64)> {
         for line in std::mem::take(&mut self.lines).into_values() {
             self.add(&line);
         }
-        self.sums.into_iter().map(|(owner, (lines, bytes))| (owner, bytes as f64 / lines as f64)).collect()
+        self.sums
     }
+}
+
+/// Bytes used per line, with all owners that `by` gives the same added up.
+pub(crate) fn per_line<O, K: Eq + Hash>(
+    sums: &HashMap<O, (u64, u64)>,
+    by: impl Fn(&O) -> K,
+) -> HashMap<K, f64> {
+    let mut all: HashMap<K, (u64, u64)> = HashMap::default();
+    for (owner, (lines, bytes)) in sums {
+        let sum = all.entry(by(owner)).or_default();
+        *sum = (sum.0 + lines, sum.1 + bytes);
+    }
+    all.into_iter().map(|(key, (lines, bytes))| (key, bytes as f64 / lines as f64)).collect()
+}
+
+/// The bits from one number to another, of which neither is above 127.
+fn mask(first: u64, last: u64) -> u128 {
+    if first > last { 0 } else { (u128::MAX >> (127 - (last - first))) << first }
 }
 
 #[cfg(test)]
@@ -70,6 +88,9 @@ mod tests {
         usage.see((), 0x1000, 4, Missed::L2);
         // Over the end of a line.
         usage.see((), 0x10be, 4, Missed::L1);
-        assert_eq!(usage.finish()[&()], (12.0 + 4.0 + 2.0 + 2.0) / 4.0);
+        let sums = usage.finish();
+        assert_eq!(sums[&()], (4, 12 + 4 + 2 + 2));
+        assert_eq!(per_line(&sums, |()| 7), HashMap::from_iter([(7, 5.0)]));
+        assert_eq!([mask(0, 127), mask(3, 4), mask(127, 127), mask(5, 4)], [u128::MAX, 0x18, 1 << 127, 0]);
     }
 }

@@ -8,9 +8,10 @@ use crate::owner::Owner;
 use crate::recorded::Recorded;
 use crate::replay::{count, cycles, replay};
 use crate::sites::Sites;
-use crate::usage::LineUsage;
+use crate::usage::{LineUsage, per_line};
 use foldhash::HashMap;
 use lineup_recording::{Latency, Misses, WindowStep};
+use std::collections::BTreeMap;
 
 /// What the windows show, through the caches that were modelled.
 pub(crate) struct Watched {
@@ -22,6 +23,8 @@ pub(crate) struct Watched {
     pub(crate) used_per_line: HashMap<Owner, f64>,
     /// By the number of what allocated it.
     pub(crate) used_by_site: HashMap<u32, f64>,
+    /// Lines fetched, and bytes used of them, by the instruction that fetched them.
+    pub(crate) used_by_pc: BTreeMap<u64, (u64, u64)>,
     pub(crate) accesses: u64,
     /// Cycles that all of it stalled for.
     pub(crate) stall_cycles: u64,
@@ -38,7 +41,7 @@ impl Watched {
         latency: Latency,
     ) -> Watched {
         let mut observed = Observed::default();
-        let (mut usage, mut of_sites) = (LineUsage::new(line_bytes), LineUsage::new(line_bytes));
+        let mut usage = LineUsage::new(line_bytes);
         let (mut owners, mut fetches) = (HashMap::default(), HashMap::default());
         let mut accesses = 0;
         let outcome =
@@ -46,12 +49,11 @@ impl Watched {
                 let mut own = Misses::default();
                 count(&mut own, missed);
                 match (*step, point) {
-                    (WindowStep::Access { address, size_shift, .. }, Some(point)) => {
+                    (WindowStep::Access { pc, address, size_shift, .. }, Some(point)) => {
                         accesses += 1;
                         observed.see(step, point, missed);
                         let owner = naming.spots[point.spot as usize].owner;
-                        usage.see(owner, address, 1 << size_shift, missed);
-                        of_sites.see(sites.number_of(point.site), address, 1 << size_shift, missed);
+                        usage.see((owner, point.site, pc), address, 1 << size_shift, missed);
                         *owners.entry(owner).or_default() += cycles(own, latency);
                     }
                     (WindowStep::Fetch { pc, .. }, _) if own.l1 > 0 => {
@@ -60,12 +62,19 @@ impl Watched {
                     _ => {}
                 }
             });
+        let usage = usage.finish();
+        let mut used_by_pc: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for ((_, _, pc), (lines, bytes)) in &usage {
+            let sum = used_by_pc.entry(*pc).or_default();
+            *sum = (sum.0 + lines, sum.1 + bytes);
+        }
         Watched {
             observed,
             owner_cycles: owners,
             fetch_cycles: fetches,
-            used_per_line: usage.finish(),
-            used_by_site: of_sites.finish(),
+            used_per_line: per_line(&usage, |(owner, ..)| *owner),
+            used_by_site: per_line(&usage, |(_, site, _)| sites.number_of(*site)),
+            used_by_pc,
             accesses,
             stall_cycles: outcome.cycles(latency),
         }

@@ -63,11 +63,18 @@ pub fn work_out(
     let mut naming = Naming::of(recorded, debug)?;
     let usual = &configurations[0];
     let sites = Sites::of(recorded, debug);
-    let watched = Watched::of(recorded, &naming, &sites, usual, line_bytes(&specs), options.latency);
-    let attribution =
-        Attribution::of(recorded, debug, &mut naming, &watched.observed, options.latency, clock)?;
+    let watched =
+        Watched::of(recorded, &naming, &sites, usual, line_bytes(&specs, CacheLevel::L1d), options.latency);
+    let attribution = Attribution::of(
+        recorded,
+        debug,
+        &mut naming,
+        &watched,
+        (options.latency, line_bytes(&specs, CacheLevel::L1i)),
+        clock,
+    )?;
     let between = match options.next {
-        None => between(recorded, &mut naming, line_bytes(&specs)),
+        None => between(recorded, &mut naming, line_bytes(&specs, CacheLevel::L1d)),
         Some(_) => Between::default(),
     };
     let mut work =
@@ -75,7 +82,7 @@ pub fn work_out(
     let (points, spots) = (std::mem::take(&mut work.naming.points), work.naming.spots.clone());
     let windows = (recorded.windows.as_slice(), points.as_slice());
     let all_cycles = (work.stalls().cycles() as f64).max(1.0);
-    let caches = (configurations.as_slice(), line_bytes(&specs));
+    let caches = (configurations.as_slice(), line_bytes(&specs, CacheLevel::L1d));
     let bench = Bench::new(windows, &spots, &watched, caches, options, all_cycles);
     // What stalls for less cannot gain more, but for the room that it leaves to others.
     let least_cycles = work.stalls().cycles() as f64 * options.least_gain;
@@ -97,9 +104,9 @@ fn between(recorded: &Recorded, naming: &mut Naming<'_>, line_bytes: u64) -> Bet
     between
 }
 
-/// Bytes of a line of the first level for data.
-fn line_bytes(specs: &[CacheSpec]) -> u64 {
-    let spec = specs.iter().rfind(|spec| spec.level() == CacheLevel::L1d);
+/// Bytes of a line of a level.
+fn line_bytes(specs: &[CacheSpec], level: CacheLevel) -> u64 {
+    let spec = specs.iter().rfind(|spec| spec.level() == level);
     spec.map_or(64, |spec| spec.line().bytes())
 }
 

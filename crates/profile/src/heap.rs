@@ -1,7 +1,8 @@
 //! What lies where on the heap, and what is counted of the places that allocated it.
 //!
-//! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads.
-//! Large objects lie in a list of their own: they are few.
+//! Allocators give memory out in steps of 16 bytes, so a table of such steps tells whose an address is with two loads, and
+//! where an object ends as well. Large objects lie in a list of their own, and so do those that do not begin with a step:
+//! they are few.
 
 use foldhash::HashMap;
 use lineup_recording::{AllocationSite, Misses};
@@ -9,16 +10,25 @@ use std::collections::BTreeMap;
 
 /// Bytes of a step, as a power of two.
 const STEP_SHIFT: u32 = 4;
-/// Bytes of a page of the table, as a power of two.
-const PAGE_SHIFT: u32 = 16;
+/// Bytes of a page of the table, as a power of two. Of a table only what is written takes memory.
+const PAGE_SHIFT: u32 = 20;
 const STEPS: usize = 1 << (PAGE_SHIFT - STEP_SHIFT);
+/// Pages that are found without a search. A power of two.
+const NEAR_PAGES: usize = 16;
 /// Larger objects are listed.
 const LARGE_BYTES: u64 = 1 << 16;
 
-/// The sites of one page's steps.
-type Page = Box<[u32; STEPS]>;
+/// Set where an object begins whose end the table tells: where what follows is not its [`SITE`] alone.
+const BEGINS: u32 = 1 << 31;
+/// Set in the steps of objects that are listed.
+const LISTED: u32 = 1 << 30;
+/// Where it is told how many bytes of an object's last step are not its own: four bits.
+const SPARE_AT: u32 = 26;
+/// The bits of a site's number.
+const SITE: u32 = (1 << SPARE_AT) - 1;
 
 /// An object in use.
+#[derive(Clone, Copy)]
 struct Object {
     bytes: u64,
     site: u32,
@@ -27,6 +37,8 @@ struct Object {
 /// What is counted of a site.
 #[derive(Default)]
 struct Site {
+    /// The chain of calls, as return addresses.
+    frames: Vec<u64>,
     objects: u64,
     bytes: u64,
     now_bytes: u64,
@@ -37,100 +49,178 @@ struct Site {
 /// The heap of a whole program, as far as its allocations were told.
 #[derive(Default)]
 pub struct Heap {
-    objects: HashMap<u64, Object>,
+    /// Objects whose end the table does not tell.
+    listed: HashMap<u64, Object>,
     pages: HashMap<u64, u32>,
-    tables: Vec<Page>,
-    /// The page that was asked for last, and its table.
-    last: Option<(u64, u32)>,
+    /// Of each page the steps: what they are part of, see [`BEGINS`]; 0 is nothing.
+    tables: Vec<Box<[u32]>>,
+    /// Pages that were asked for lately, each with one more than the number of its table.
+    near: [(u64, u32); NEAR_PAGES],
     large: BTreeMap<u64, (u64, u32)>,
-    numbers: HashMap<Vec<u64>, u32>,
+    /// Sites by the names of their chains of calls.
+    names: HashMap<u64, u32>,
     /// By number, but for number 0.
     sites: Vec<Site>,
 }
 
 impl Heap {
-    /// Memory was given out to who is told by return addresses, the innermost first.
-    pub fn allocated(&mut self, address: u64, bytes: u64, frames: &[u64]) {
+    /// A chain of calls that asks for memory, told by return addresses, the innermost first, goes by a name from now on.
+    pub fn chain(&mut self, name: u64, frames: &[u64]) {
+        if self.names.contains_key(&name) {
+            return;
+        }
+        self.sites.push(Site { frames: frames.to_vec(), ..Site::default() });
+        // What would have no room is counted with the last one.
+        self.names.insert(name, (self.sites.len() as u32).min(SITE));
+    }
+
+    /// Memory was given out to a chain of calls of this name.
+    pub fn allocated(&mut self, address: u64, bytes: u64, name: u64) {
         // What was not seen to be given back.
         self.freed(address);
-        let site = match self.numbers.get(frames) {
-            Some(site) => *site,
-            None => {
-                self.sites.push(Site::default());
-                let number = self.sites.len() as u32;
-                self.numbers.insert(frames.to_vec(), number);
-                number
-            }
-        };
+        let Some(&site) = self.names.get(&name) else { return };
         if let Some(own) = self.site(site) {
             own.objects += 1;
             own.bytes += bytes;
             own.now_bytes += bytes;
             own.most_bytes = own.most_bytes.max(own.now_bytes);
         }
-        self.objects.insert(address, Object { bytes, site });
-        match bytes > LARGE_BYTES {
-            true => {
-                self.large.insert(address, (address.saturating_add(bytes), site));
-            }
-            false => self.mark(address, bytes, site),
+        let object = Object { bytes, site };
+        if bytes > LARGE_BYTES {
+            self.listed.insert(address, object);
+            self.large.insert(address, (address.saturating_add(bytes), site));
+        } else if bytes == 0 || self.shares_step(address) {
+            self.list(address, object);
+        } else {
+            let spare = (bytes.wrapping_neg() % (1 << STEP_SHIFT)) as u32;
+            self.mark(address, bytes, (BEGINS | spare << SPARE_AT | site, site));
         }
     }
 
     /// Memory was given back.
     pub fn freed(&mut self, address: u64) {
-        let Some(Object { bytes, site }) = self.objects.remove(&address) else { return };
+        let Some(Object { bytes, site }) = self.take(address).or_else(|| self.take_listed(address)) else {
+            return;
+        };
         if let Some(own) = self.site(site) {
-            own.now_bytes -= bytes;
+            own.now_bytes = own.now_bytes.saturating_sub(bytes);
         }
-        match bytes > LARGE_BYTES {
+    }
+
+    /// Whether an object does not begin with a step, or with one that holds another. What began with that step is listed, too.
+    fn shares_step(&mut self, address: u64) -> bool {
+        let start = address >> STEP_SHIFT << STEP_SHIFT;
+        if address == start {
+            let table = self.table_of(address >> PAGE_SHIFT);
+            return table.is_some_and(|table| {
+                self.tables[table][(address >> STEP_SHIFT) as usize % STEPS] & LISTED != 0
+            });
+        }
+        if let Some(before) = self.take(start) {
+            self.list(start, before);
+        }
+        true
+    }
+
+    fn list(&mut self, address: u64, object: Object) {
+        self.listed.insert(address, object);
+        let mark = LISTED | object.site;
+        self.mark(address, object.bytes, (mark, mark));
+    }
+
+    fn take_listed(&mut self, address: u64) -> Option<Object> {
+        if self.listed.is_empty() {
+            return None;
+        }
+        let object = self.listed.remove(&address)?;
+        match object.bytes > LARGE_BYTES {
             true => {
                 self.large.remove(&address);
             }
-            false => self.mark(address, bytes, 0),
+            false => self.mark(address, object.bytes, (0, 0)),
         }
+        Some(object)
+    }
+
+    /// The object that begins at an address, when the table tells its end; it is gone then.
+    fn take(&mut self, address: u64) -> Option<Object> {
+        if !address.is_multiple_of(1 << STEP_SHIFT) {
+            return None;
+        }
+        let first = (address >> STEP_SHIFT) as usize % STEPS;
+        let mut page = address >> PAGE_SHIFT;
+        let table = self.table_of(page)?;
+        let entry = self.tables[table].get_mut(first).filter(|entry| **entry & BEGINS != 0)?;
+        let (site, spare) = (*entry & SITE, *entry >> SPARE_AT & 0xf);
+        *entry = 0;
+        let (mut steps, mut from) = (1, first + 1);
+        let mut table = Some(table);
+        while let Some(number) = table {
+            let rest = &mut self.tables[number][from..];
+            let own = rest.iter().take_while(|entry| **entry == site).count();
+            rest[..own].fill(0);
+            steps += own as u64;
+            if own < rest.len() {
+                break;
+            }
+            (page, from) = (page + 1, 0);
+            table = self.table_of(page);
+        }
+        Some(Object { bytes: (steps << STEP_SHIFT) - u64::from(spare), site })
     }
 
     fn site(&mut self, number: u32) -> Option<&mut Site> {
         self.sites.get_mut((number as usize).checked_sub(1)?)
     }
 
-    fn mark(&mut self, address: u64, bytes: u64, site: u32) {
+    /// Says what the first step and the others of an object are.
+    fn mark(&mut self, address: u64, bytes: u64, (first, others): (u32, u32)) {
         let end = address.saturating_add(bytes.max(1));
-        let (mut step, last) = (address >> STEP_SHIFT, (end - 1) >> STEP_SHIFT);
+        let (begin, last) = (address >> STEP_SHIFT, (end - 1) >> STEP_SHIFT);
+        let mut step = begin;
         while step <= last {
             let page = step << STEP_SHIFT >> PAGE_SHIFT;
             let place = (step as usize) % STEPS;
             let count = (STEPS - place).min((last - step + 1) as usize);
-            self.table(page)[place..place + count].fill(site);
+            let number = self.table(page);
+            let own = &mut self.tables[number][place..place + count];
+            own.fill(others);
+            if step == begin {
+                own[0] = first;
+            }
             step += count as u64;
         }
     }
 
-    fn table(&mut self, page: u64) -> &mut Page {
-        let next = self.tables.len() as u32;
-        let number = *self.pages.entry(page).or_insert(next);
-        if number == next {
-            let table = vec![0; STEPS].try_into().unwrap_or_else(|_| unreachable!("of this very length"));
-            self.tables.push(table);
+    /// The number of a page's table, where there is one.
+    #[inline]
+    fn table_of(&mut self, page: u64) -> Option<usize> {
+        let near = &mut self.near[page as usize % NEAR_PAGES];
+        if near.0 != page || near.1 == 0 {
+            *near = (page, self.pages.get(&page)? + 1);
         }
-        &mut self.tables[number as usize]
+        Some(near.1 as usize - 1)
+    }
+
+    /// The number of a page's table, which is made when there is none.
+    fn table(&mut self, page: u64) -> usize {
+        self.table_of(page).unwrap_or_else(|| {
+            self.pages.insert(page, self.tables.len() as u32);
+            self.tables.push(vec![0; STEPS].into_boxed_slice());
+            self.tables.len() - 1
+        })
     }
 
     /// The site of the object that holds an address; 0 where none does.
     #[inline]
     pub fn site_of(&mut self, address: u64) -> u32 {
-        if self.objects.is_empty() { 0 } else { self.known_site_of(address) }
+        if self.sites.is_empty() { 0 } else { self.known_site_of(address) }
     }
 
     fn known_site_of(&mut self, address: u64) -> u32 {
-        let page = address >> PAGE_SHIFT;
-        let table = match self.last {
-            Some((last, table)) if last == page => Some(table),
-            _ => self.pages.get(&page).copied().inspect(|table| self.last = Some((page, *table))),
-        };
         let step = (address >> STEP_SHIFT) as usize % STEPS;
-        let small = table.map_or(0, |table| self.tables[table as usize][step]);
+        let table = self.table_of(address >> PAGE_SHIFT);
+        let small = table.map_or(0, |table| self.tables[table][step] & SITE);
         if small != 0 || self.large.is_empty() {
             return small;
         }
@@ -148,12 +238,9 @@ impl Heap {
 
     /// All sites.
     pub fn sites(&self) -> impl Iterator<Item = AllocationSite> {
-        let mut numbered: Vec<(&Vec<u64>, u32)> =
-            self.numbers.iter().map(|(frames, number)| (frames, *number)).collect();
-        numbered.sort_by_key(|(_, number)| *number);
-        numbered.into_iter().zip(&self.sites).map(|((frames, number), site)| AllocationSite {
+        (1..).zip(&self.sites).map(|(number, site)| AllocationSite {
             number,
-            frames: frames.clone(),
+            frames: site.frames.clone(),
             objects: site.objects,
             bytes: site.bytes,
             most_bytes: site.most_bytes,
@@ -166,32 +253,42 @@ impl Heap {
 mod tests {
     use super::*;
 
+    /// A heap that knows two chains of calls by the names 7 and 9.
+    fn heap() -> Heap {
+        let mut heap = Heap::default();
+        heap.chain(7, &[70, 71]);
+        heap.chain(9, &[90]);
+        heap
+    }
+
     #[test]
     fn an_address_is_told_from_its_object_while_that_is_in_use() {
-        let mut heap = Heap::default();
-        assert_eq!(heap.site_of(0), 0);
-        heap.allocated(0x1_fff0, 40, &[7, 8]);
-        heap.allocated(0x3_0000, LARGE_BYTES + 1, &[9]);
-        heap.allocated(0x2_0020, 1, &[7, 8]);
+        assert_eq!(Heap::default().site_of(0), 0);
+        let mut heap = heap();
+        // The first reaches over the end of a page.
+        heap.allocated(0x1f_fff0, 40, 7);
+        heap.allocated(0x30_0000, LARGE_BYTES + 1, 9);
+        heap.allocated(0x20_0020, 1, 7);
         let of = |heap: &mut Heap, addresses: &[u64]| -> Vec<u32> {
             addresses.iter().map(|address| heap.site_of(*address)).collect()
         };
-        let places = [0x1_ffef, 0x1_fff0, 0x2_0017, 0x2_0020, 0x2_0030, 0x3_0000, 0x4_0000, 0x4_0001];
+        let places = [0x1f_ffef, 0x1f_fff0, 0x20_0017, 0x20_0020, 0x20_0030, 0x30_0000, 0x31_0000, 0x31_0001];
         assert_eq!(of(&mut heap, &places), [0, 1, 1, 1, 0, 2, 2, 0]);
-        heap.freed(0x1_fff0);
-        heap.freed(0x3_0000);
-        heap.freed(0x3_0000);
+        heap.freed(0x1f_fff0);
+        heap.freed(0x30_0000);
+        heap.freed(0x30_0000);
         assert_eq!(of(&mut heap, &places), [0, 0, 0, 1, 0, 0, 0, 0]);
     }
 
     #[test]
     fn sites_count_what_they_allocated_and_what_missed_there() {
-        let mut heap = Heap::default();
-        heap.allocated(0x1000, 32, &[7]);
-        heap.allocated(0x1020, 16, &[7]);
+        let mut heap = heap();
+        heap.allocated(0x1000, 32, 7);
+        heap.allocated(0x1020, 16, 7);
         heap.freed(0x1000);
         // The same address once more, though nobody told that it was given back.
-        heap.allocated(0x1020, 8, &[]);
+        heap.allocated(0x1020, 8, 9);
+        heap.allocated(0x1040, 8, 8);
         heap.missed(0x1024, true);
         heap.missed(0x1000, true);
         let site = |number, frames: &[u64], objects, bytes, most_bytes, missed| AllocationSite {
@@ -202,6 +299,56 @@ mod tests {
             most_bytes,
             misses: Misses { l1: missed, l2: missed },
         };
-        assert_eq!(heap.sites().collect::<Vec<_>>(), [site(1, &[7], 2, 48, 48, 0), site(2, &[], 1, 8, 8, 1)]);
+        let expected = [site(1, &[70, 71], 2, 48, 48, 0), site(2, &[90], 1, 8, 8, 1)];
+        assert_eq!(heap.sites().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn two_objects_in_one_step_are_told_apart_when_they_are_given_back() {
+        let most = |addresses: [u64; 2]| {
+            let mut heap = heap();
+            addresses.iter().for_each(|address| heap.allocated(*address, 8, 7));
+            addresses.iter().for_each(|address| heap.freed(*address));
+            assert_eq!(heap.site_of(0x1000), 0);
+            heap.allocated(0x2000, 20, 7);
+            heap.sites().next().map(|site| site.most_bytes)
+        };
+        assert_eq!([most([0x1000, 0x1008]), most([0x1008, 0x1000])], [Some(20); 2]);
+    }
+
+    /// Against a list of all objects: sizes from none to large ones, and places that are no whole number of steps.
+    #[test]
+    fn what_is_in_use_is_counted_to_the_byte() {
+        let mut heap = heap();
+        let mut objects: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        let (mut state, mut now, mut most) = (1_u64, [0; 2], [0; 2]);
+        let mut next = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        for _ in 0..20_000 {
+            // Each place has room for the largest.
+            let address = (1 + next(500)) << 17 | if next(8) == 0 { 8 } else { 0 };
+            let taken = objects.range(address & !0xf..=address | 0xf).next().map(|(place, _)| *place);
+            match taken {
+                Some(place) => {
+                    let (bytes, name) = objects.remove(&place).unwrap();
+                    now[name as usize / 9] -= bytes;
+                    heap.freed(place);
+                    assert_eq!(heap.site_of(place + bytes / 2), 0);
+                }
+                None => {
+                    let bytes = [next(100), next(5000), next((1 << 17) - 8), 0][next(4) as usize];
+                    let name = [7, 9][next(2) as usize];
+                    heap.allocated(address, bytes, name);
+                    objects.insert(address, (bytes, name));
+                    let own = name as usize / 9;
+                    now[own] += bytes;
+                    most[own] = most[own].max(now[own]);
+                    assert_eq!(heap.site_of(address + bytes / 2), 1 + own as u32);
+                }
+            }
+        }
+        assert_eq!(heap.sites().map(|site| site.most_bytes).collect::<Vec<_>>(), most);
     }
 }

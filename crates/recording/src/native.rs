@@ -421,7 +421,7 @@ pub mod record {
     pub const WINDOW: u32 = 7;
     /// The window has ended.
     pub const WINDOW_END: u32 = 8;
-    /// Memory was given out: its address, its bytes, and how many return addresses follow, the innermost first.
+    /// Memory was given out: its address, its bytes, and the name of the chain of calls that asked for it.
     pub const ALLOCATED: u32 = 9;
     /// Memory was given back: its address.
     pub const FREED: u32 = 10;
@@ -435,6 +435,8 @@ pub mod record {
     pub const RESUMED: u32 = 13;
     /// Where the stack pointer of the next superblock is.
     pub const STACK: u32 = 14;
+    /// A chain of calls that asks for memory: its name, how many return addresses follow, and these, the innermost first.
+    pub const CHAIN: u32 = 15;
     /// Words of [`STACK`].
     pub const STACK_WORDS: usize = 2;
     /// Words of [`BEGIN`].
@@ -443,8 +445,10 @@ pub mod record {
     pub const INTERRUPTED_WORDS: usize = 4;
     /// Words of [`RESUMED`].
     pub const RESUMED_WORDS: usize = 3;
-    /// Words of [`ALLOCATED`] before its return addresses.
+    /// Words of [`ALLOCATED`].
     pub const ALLOCATED_WORDS: usize = 4;
+    /// Words of [`CHAIN`] before its return addresses.
+    pub const CHAIN_WORDS: usize = 3;
     /// Words of [`FREED`].
     pub const FREED_WORDS: usize = 2;
     /// Words of [`WINDOW`] before its lines.

@@ -108,6 +108,8 @@ fn findings() -> Findings {
                 offset: 72,
                 size_bytes: 8,
                 accesses: 40.0,
+                l1_misses: 4.0,
+                l2_misses: 4.0,
                 stall_cycles: 900.0,
                 share: 0.9,
                 thread_waits: Some(WAITS),

@@ -167,7 +167,8 @@ fn waits(owner: &OwnerStalls) -> f64 {
 
 fn functions_text(out: &mut String, findings: &Findings, top: usize, style: TextStyle) {
     let has_clock = findings.clock_samples.is_some();
-    let columns = ["stalls", "for data", "for code", "instructions"].map(|name| (name, Align::Right));
+    let columns = ["stalls", "for data", "for code", "used", "code lines", "instructions"];
+    let columns = columns.map(|name| (name, Align::Right));
     let of_time = ["of cycles", "of time"].map(|name| (name, Align::Right));
     let of_time = of_time.into_iter().filter(|_| has_clock);
     let mut table = Table::new(
@@ -180,6 +181,8 @@ fn functions_text(out: &mut String, findings: &Findings, top: usize, style: Text
             percent(function.share),
             percent(share(function.stalls.data_cycles, all)),
             percent(share(function.stalls.code_cycles, all)),
+            function.used_bytes_per_line.map_or_else(String::new, |bytes| format!("{bytes:.0} B")),
+            whole(function.code_lines),
             whole(function.instructions),
         ];
         let clock = function.clock.map(|clock| [percent(function.of_cycles), percent(clock.share)]);

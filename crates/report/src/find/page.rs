@@ -302,7 +302,8 @@ fn functions(findings: &Findings) -> Markup {
     let table = html! {
         table {
             thead { tr {
-                th.n { "stalls" } th.n { "data" } th.n { "code" } th.n { "instructions" }
+                th.n { "stalls" } th.n { "data" } th.n { "code" }
+                th.n { "used" } th.n { "code lines" } th.n { "instructions" }
                 @if has_clock { th.n { "of cycles" } th.n { "of time" } }
                 th { "function" } th { "file" }
             } }
@@ -328,7 +329,8 @@ fn function_row(findings: &Findings, one: &FunctionStalls, has_clock: bool) -> M
     html! {
         tr {
             td.n { (share(one.share)) } td.n { (of(one.stalls.data_cycles)) } td.n { (of(one.stalls.code_cycles)) }
-            td.n { (whole(one.instructions)) }
+            td.n { @if let Some(bytes) = one.used_bytes_per_line { (format!("{bytes:.0} B")) } }
+            td.n { (whole(one.code_lines)) } td.n { (whole(one.instructions)) }
             @if has_clock {
                 td.n { (share(one.of_cycles)) }
                 td.n { @if let Some(clock) = &one.clock {

@@ -1,6 +1,7 @@
 //! Recording with the native engine: the program runs by itself, with the engine loaded into it, and what the engine
 //! logs is read beside it.
 
+mod ahead;
 mod attach;
 mod conduct;
 mod follower;
@@ -25,6 +26,7 @@ use super::{Engine, RecordRequest, Subject, emulator, regions, rights};
 use crate::companions;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
+use ahead::Ahead;
 use followers::Followers;
 use lineup_cache::SpecError;
 use lineup_model::abi::{Abi, Machine};
@@ -233,13 +235,22 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
             memory.set(word::FOLLOWS_FORKS, task.request.children.into());
             let mut counters = Counters::new(&memory, task.plan, task.output)?;
             counters.first().is_static = is_static(task.subject);
+            if task.plan.window_bytes > 0 {
+                counters.first().ahead = Some(Ahead::new(Path::new(&task.subject.mapped_text()?)));
+            }
             WholeReader::Counters(Box::new(counters))
         }
     };
     let begun = Instant::now();
     let is_refused = || refused(&memory, task.plan).is_some();
     let follow = &mut |is_over: &_| reader.follow(is_over);
-    let (finished, followed) = task.start(&memory, follow, &is_refused, &|_| 0, interrupts)?;
+    let own = task.subject.debug();
+    let (finished, followed) = std::thread::scope(|scope| {
+        if task.plan.window_bytes > 0 {
+            scope.spawn(|| own.read_ahead());
+        }
+        task.start(&memory, follow, &is_refused, &|_| 0, interrupts)
+    })?;
     if let Some(refused) = refused(&memory, task.plan) {
         return refuse(refused);
     }
@@ -251,7 +262,11 @@ fn record_whole(task: &Task<'_>, interrupts: &Interrupts) -> Result<Made> {
     let exit = finished.as_ref().map_or(ProgramExit::Signaled(Signal::TERM.as_raw()), super::runs::exit_of);
     let failure = followed.err();
     let processes = reader.processes();
+    let ahead = reader.take_ahead();
     let failure = failure.or(reader.finish(task.request.children).err());
+    for (file, debug) in ahead.map(Ahead::finish).unwrap_or_default() {
+        task.subject.others().add(&file, debug);
+    }
     let journal = Journal {
         threads: memory.word(word::NEXT_THREAD),
         processes,
@@ -274,6 +289,14 @@ impl WholeReader<'_> {
         match self {
             WholeReader::Counters(counters) => counters.follow(is_over),
             WholeReader::Logger(logger) => logger.follow(is_over),
+        }
+    }
+
+    /// What reads debug information meanwhile.
+    fn take_ahead(&mut self) -> Option<Ahead> {
+        match self {
+            WholeReader::Counters(counters) => counters.first().ahead.take(),
+            WholeReader::Logger(_) => None,
         }
     }
 

@@ -96,7 +96,9 @@ impl Subject {
     /// All debug information that was read, to be kept: its own, and that of other files in which functions were looked for.
     pub fn into_debug_infos(self) -> DebugInfos {
         let mut infos = self.others.into_inner();
-        infos.add(&self.program, self.debug);
+        // As it is called where it is mapped.
+        let mapped = self.program.canonicalize();
+        infos.add(&mapped.unwrap_or(self.program), self.debug);
         infos
     }
 }

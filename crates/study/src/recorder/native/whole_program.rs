@@ -1,5 +1,6 @@
 //! A whole program, natively: the engine's log → counts by place in the code, through the cache model.
 
+use super::ahead::Ahead;
 use super::heap::Told;
 use super::memory::{Chunk, Memory};
 use super::output::Output;
@@ -68,6 +69,8 @@ pub(super) struct Counter<'a> {
     pub(super) is_static: bool,
     /// What the engine was told to see allocations by; `None` when they are not wanted.
     told: Option<Told>,
+    /// What reads the debug information of files that are mapped; `None` when nobody names what they did.
+    pub(super) ahead: Option<Ahead>,
     heap: Heap,
     begun: Instant,
     instructions: u64,
@@ -96,6 +99,7 @@ impl<'a> Counter<'a> {
             threads: HashMap::new(),
             is_static: false,
             told: (plan.window_bytes > 0).then(Told::default),
+            ahead: None,
             heap: Heap::default(),
             begun: Instant::now(),
             instructions: 0,
@@ -112,6 +116,7 @@ impl<'a> Counter<'a> {
             return Ok(match (head >> 32) as u32 {
                 record::LOST | record::LEAVE => Some(record::LEAVE_WORDS),
                 record::SYSTEM_CALL => Some(record::SYSTEM_CALL_WORDS),
+                record::CHAIN => chain(&mut self.heap, words),
                 record::ALLOCATED => allocated(&mut self.heap, words),
                 record::FREED => words.get(1).map(|address| {
                     self.heap.freed(*address);
@@ -227,6 +232,9 @@ impl<'a> Counter<'a> {
             if let Some(told) = &mut self.told {
                 told.tell(&self.memory, &self.process.images);
             }
+            if let Some(ahead) = &mut self.ahead {
+                ahead.look_at(self.process.images.loaded());
+            }
             self.memory.set(word::STATE, state::ANSWERED);
         }
         Ok(())
@@ -294,12 +302,19 @@ impl<'a> Counter<'a> {
     }
 }
 
+/// A chain of calls asks for memory, as these words tell; how many the record has.
+fn chain(heap: &mut Heap, words: &[u64]) -> Option<usize> {
+    let [_, name, frames] = *words.first_chunk::<{ record::CHAIN_WORDS }>()?;
+    let frames = words[record::CHAIN_WORDS..].get(..usize::try_from(frames).ok()?)?;
+    heap.chain(name, frames);
+    Some(record::CHAIN_WORDS + frames.len())
+}
+
 /// Memory was given out, as these words tell; how many the record has.
 fn allocated(heap: &mut Heap, words: &[u64]) -> Option<usize> {
-    let [_, address, bytes, frames] = *words.first_chunk::<{ record::ALLOCATED_WORDS }>()?;
-    let frames = words[record::ALLOCATED_WORDS..].get(..usize::try_from(frames).ok()?)?;
-    heap.allocated(address, bytes, frames);
-    Some(record::ALLOCATED_WORDS + frames.len())
+    let [_, address, bytes, name] = *words.first_chunk::<{ record::ALLOCATED_WORDS }>()?;
+    heap.allocated(address, bytes, name);
+    Some(record::ALLOCATED_WORDS)
 }
 
 /// A window begins, with these words; how many it has.
