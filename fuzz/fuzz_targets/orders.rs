@@ -6,7 +6,7 @@ use lineup_advise::order_file::{WrittenOrder, parse};
 use lineup_model::types::{Aggregate, AggregateKind, Member, MemberRole, TypeId};
 
 fuzz_target!(|text: &str| {
-    for order in parse(text).unwrap_or_default() {
+    for order in parse("orders", text).unwrap_or_default() {
         let count = order.items.len();
         assert!(order.groups.iter().all(|group| !group.members.is_empty() && group.members.end <= count));
         let aggregate = named(&order);

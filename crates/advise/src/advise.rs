@@ -3,6 +3,7 @@
 use crate::alignment::Alignments;
 use crate::error::AdviseError;
 use crate::gather::Gathers;
+use crate::given::Given;
 use crate::immediate::Immediates;
 use crate::judge::{Asked, Judge};
 use crate::kind::{FixKind, Task};
@@ -23,7 +24,8 @@ pub fn kinds() -> [&'static dyn FixKind; 7] {
     [&Gathers, &VariablesApart, &Partings, &Orders, &Alignments, &Splits, &Immediates]
 }
 
-/// Works out all advice: variables to gather, member orders, alignments, and what is only reported.
+/// Works out all advice: variables to gather, member orders, alignments, and what is only reported; or writes the orders
+/// that are given.
 /// Every proposal that edits text was compiled by `judge`, together with the proposals before it; where the judge can check a
 /// declaration alone, each is checked so, and all are compiled once in the end.
 ///
@@ -37,14 +39,16 @@ pub fn advise(
     options: &Options,
     judge: &mut dyn Judge,
 ) -> Result<Advice, AdviseError> {
+    let all = kinds();
+    let kinds: &[&dyn FixKind] = if options.orders.is_empty() { &all } else { &[&Given] };
     let mut asked = Asked::new(judge);
-    let checked = advise_with(&kinds(), Task { usage, types, sources, options, judge: &mut asked })?;
+    let checked = advise_with(kinds, Task { usage, types, sources, options, judge: &mut asked })?;
     if !asked.has_declared || checked.edited.is_empty() || holds(&checked, &mut asked)? {
         return Ok(checked);
     }
     // A declaration alone did not show everything: each candidate is built.
     let judge = &mut asked.for_whole_builds();
-    advise_with(&kinds(), Task { usage, types, sources, options, judge })
+    advise_with(kinds, Task { usage, types, sources, options, judge })
 }
 
 /// Compiles all that is proposed at once, and holds the build against every layout that was asserted.

@@ -30,8 +30,10 @@ pub enum AdviseError {
     #[error("not a file of constraints: {0}")]
     Constraints(String),
     /// An order that cannot be understood, or is none of its type.
-    #[error("line {line}: {what}")]
+    #[error("{name}, line {line}: {what}")]
     OrderSyntax {
+        /// The file, as the caller named it.
+        name: String,
         /// Line of the file of orders, from 1.
         line: u32,
         /// What is wrong.

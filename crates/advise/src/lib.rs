@@ -54,7 +54,9 @@ mod from_explain;
 mod gather;
 mod gather_figures;
 mod gather_text;
+mod given;
 mod groundwork;
+mod group_text;
 mod guarding;
 mod headings;
 mod holders;
@@ -98,3 +100,4 @@ mod worth;
 
 pub use advise::{advise, advise_with, kinds};
 pub use as_it_lies::lines_as_it_lies;
+pub use given::type_named;

@@ -9,8 +9,10 @@ use crate::error::AdviseError;
 use crate::figures;
 use crate::fixing;
 use crate::groundwork::{Groundwork, has_one_type, member_names};
+use crate::group_text;
 use crate::judge::Judge;
 use crate::options::Options;
+use crate::order_file::Arrangement;
 use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::{OrderProposal, Refusal, RegionLines};
@@ -59,7 +61,7 @@ pub(crate) fn propose(
         Err(verdict) => return Ok(verdict),
     };
     match plan.follow(subject, spelling, sources) {
-        Ok(()) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
+        Ok(()) => plan.write_and_judge(subject, sources, spelling, outcome.into(), judge, edited),
         Err(bindings) => Ok(refused(spelling, bindings, potential(subject, &plan.models))),
     }
 }
@@ -90,8 +92,52 @@ pub(crate) fn write(
         Err(binding) => return Ok(refused(spelling, vec![binding], Vec::new())),
     };
     match Plan::make(subject, spelling, sources, options, models) {
-        Ok(plan) => plan.write_and_judge(subject, sources, spelling, outcome, judge, edited),
+        Ok(plan) => plan.write_and_judge(subject, sources, spelling, outcome.into(), judge, edited),
         Err((models, bindings)) => Ok(refused(spelling, bindings, potential(subject, &models))),
+    }
+}
+
+/// Writes the order that the user gave, and has it judged. `edited` and `sources` as for [`propose`].
+pub(crate) fn write_given(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &Sources,
+    options: &Options,
+    judge: &mut dyn Judge,
+    edited: &BTreeMap<String, String>,
+    arrangement: &Arrangement,
+) -> Result<Verdict, AdviseError> {
+    let models = match subject.models() {
+        Ok(models) => models,
+        Err(binding) => return Ok(refused(spelling, vec![binding], Vec::new())),
+    };
+    // How far a reader likes members to move is the user's to say.
+    let options = Options { most_moved: None, ..options.clone() };
+    let plan = match Plan::make(subject, spelling, sources, &options, models) {
+        Ok(plan) => plan,
+        Err((models, bindings)) => return Ok(refused(spelling, bindings, potential(subject, &models))),
+    };
+    match plan.in_given_order(subject, arrangement) {
+        Ok(order) => {
+            let chosen = Chosen { order, is_proven: false, arrangement: Some(arrangement) };
+            plan.write_and_judge(subject, sources, spelling, chosen, judge, edited)
+        }
+        Err(binding) => Ok(refused(spelling, vec![binding], potential(subject, &plan.models))),
+    }
+}
+
+/// An order that is to be written.
+pub(crate) struct Chosen<'a> {
+    order: Vec<usize>,
+    /// True when no allowed order needs fewer lines.
+    is_proven: bool,
+    /// Groups and alignment; `None` where there are none to write.
+    arrangement: Option<&'a Arrangement>,
+}
+
+impl From<Outcome> for Chosen<'_> {
+    fn from(Outcome { order, is_proven, .. }: Outcome) -> Self {
+        Chosen { order, is_proven, arrangement: None }
     }
 }
 
@@ -186,6 +232,11 @@ fn could_gain(subject: &Subject<'_>, models: &Models, primary_bytes: u64, least:
     let packed: Vec<Placed> = models.models.iter().zip(&present).map(packed).collect();
     let rows = figures::compare(subject.usage, models, &present, &packed);
     rows.iter().any(|row| row.line_bytes == primary_bytes && row.gain() > least)
+}
+
+/// The layouts of an order of units under all models.
+fn layouts(problem: &Problem, order: &[usize]) -> Vec<Placed> {
+    problem.models.iter().filter_map(|model| problem.place(model, order)).collect()
 }
 
 /// Everything needed to search and write one type's order.
@@ -296,9 +347,22 @@ impl<'s> Plan<'s> {
     }
 
     pub(crate) fn layouts(&self, order: &[usize]) -> Vec<Placed> {
-        let place = |model| self.problem.place(model, order);
-        let placed = self.problem.models.iter().filter_map(place);
-        placed.collect()
+        layouts(&self.problem, order)
+    }
+
+    /// The edited texts, with groups and alignment where there are such.
+    fn write_chosen(
+        &self,
+        subject: &Subject<'_>,
+        sources: &Sources,
+        spelling: &Spelling,
+        chosen: &Chosen<'_>,
+    ) -> Result<BTreeMap<String, String>, Binding> {
+        let mut texts = self.write(subject, sources, spelling, &chosen.order)?;
+        if let Some(arrangement) = chosen.arrangement {
+            texts.extend(group_text::write(&sources.with(&texts), subject, spelling, arrangement)?);
+        }
+        Ok(texts)
     }
 
     fn write_and_judge(
@@ -306,17 +370,28 @@ impl<'s> Plan<'s> {
         subject: &Subject<'_>,
         sources: &Sources,
         spelling: &Spelling,
-        outcome: Outcome,
+        chosen: Chosen<'_>,
         judge: &mut dyn Judge,
         edited: &BTreeMap<String, String>,
     ) -> Result<Verdict, AdviseError> {
         let refused = |binding| refused(spelling, vec![binding], potential(subject, &self.models));
-        let texts = match self.write(subject, sources, spelling, &outcome.order) {
+        let outcome = &chosen;
+        let texts = match self.write_chosen(subject, sources, spelling, outcome) {
             Ok(texts) => texts,
             Err(binding) => return Ok(refused(binding)),
         };
         let identity: Vec<usize> = (0..self.problem.units.len()).collect();
-        let (before, predicted) = (self.layouts(&identity), self.layouts(&outcome.order));
+        let aligned = outcome.arrangement.map(|arrangement| self.aligned(arrangement));
+        let problem = match &aligned {
+            None => &self.problem,
+            Some(Some(problem)) => problem,
+            Some(None) => {
+                return Ok(refused(
+                    Binding::new(Constraint::BitFieldRun).because("a bit-field cannot be aligned"),
+                ));
+            }
+        };
+        let (before, predicted) = (self.layouts(&identity), layouts(problem, &outcome.order));
         let field_order = self.problem.field_order(&outcome.order);
         let mut all = edited.clone();
         all.extend(texts.clone());

@@ -2,6 +2,7 @@
 
 use crate::constraint::{Binding, Constraint};
 use crate::meaning::Meaning;
+use crate::order_file::WrittenOrder;
 use crate::proposal::Refusal;
 use lineup_model::line::LineSize;
 
@@ -24,6 +25,8 @@ pub struct Options {
     pub least_share: f64,
     /// `--most-moved`: so many moves of a member, or of members that move as one, at most in each type.
     pub most_moved: Option<usize>,
+    /// `--order FILE`: orders to write as they are; when there are any, nothing else is proposed.
+    pub orders: Vec<WrittenOrder>,
     /// Changes that were made and tried, and failed: they are refused for this reason.
     pub failed: Vec<FailedTrial>,
 }
@@ -57,6 +60,7 @@ impl Default for Options {
             meaning: Meaning::default(),
             least_share: 0.01,
             most_moved: None,
+            orders: Vec::new(),
             failed: Vec::new(),
         }
     }

@@ -166,7 +166,7 @@ fn is_unread(constraint: Constraint) -> bool {
     matches!(constraint, Constraint::UnclearSource | Constraint::OutsideSource | Constraint::StaleDebugInfo)
 }
 
-fn describe(one: &OrderProposal) -> Description {
+pub(crate) fn describe(one: &OrderProposal) -> Description {
     let kind = if one.parted.is_some() { PART } else { REORDER };
     let minimal = match one.is_proven_minimal {
         true => "No allowed order needs fewer lines for an object.",

@@ -4,12 +4,14 @@ use crate::asserted::Asserted;
 use crate::constraint::{Binding, Constraint};
 use crate::data_model::counterpart;
 use crate::error::AdviseError;
+use crate::group_text::is_marker;
 use crate::judge::{Compiled, Judge};
 use crate::placement::Placed;
 use crate::problem::{Models, Subject};
 use crate::proposal::Check;
 use crate::reasons::member_name;
 use crate::spelling::Spelling;
+use lineup_model::types::{Aggregate, Member};
 use std::collections::BTreeMap;
 
 /// Layouts as the compiler confirmed them, and how far.
@@ -101,18 +103,25 @@ fn read_back(
     subject: &Subject<'_>,
     field_order: &[usize],
 ) -> Result<Placed, String> {
+    let known = |member: &&Member| {
+        subject.aggregate.members.iter().any(|old| old.name == member.name)
+            || !is_marker(member.name.as_deref())
+    };
+    // A group that an order writes is two members more, which take no room.
+    let own =
+        |aggregate: &Aggregate| aggregate.members.iter().filter(known).cloned().collect::<Vec<Member>>();
     let aggregate = build.types.by_name().get(spelling.name.as_str()).and_then(|ids| {
         let complete = |id: &&lineup_model::types::TypeId| {
             build.types.aggregate(**id).is_some_and(|(_, aggregate)| !aggregate.is_declaration)
         };
         let same_size = |id: &&lineup_model::types::TypeId| {
-            build.types.aggregate(**id).is_some_and(|(_, other)| other.members.len() == field_order.len())
+            build.types.aggregate(**id).is_some_and(|(_, other)| own(other).len() == field_order.len())
         };
         ids.iter().filter(complete).find(same_size).copied()
     });
     let (id, aggregate) = aggregate.and_then(|id| build.types.aggregate(id)).ok_or(spelling.name.clone())?;
     let mut offsets_bits = vec![0; field_order.len()];
-    for (&field, member) in field_order.iter().zip(&aggregate.members) {
+    for (&field, member) in field_order.iter().zip(&own(aggregate)) {
         let expected = &subject.aggregate.members[field];
         if member.name != expected.name {
             return Err(member_name(subject.aggregate, field));

@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lineup_advise::held_file;
 use lineup_advise::meaning::{Meaning, Reviewed};
+use lineup_advise::order_file::{self, WrittenOrder};
 use lineup_model::line::LineSize;
 use lineup_report::text::Telling;
 use lineup_study::source::meaning::Units;
@@ -34,6 +35,10 @@ pub(crate) struct AdviceOptions {
     /// Move at most so many members of a type: what they save is in a patch that is read quickly [default: any number]
     #[arg(long, value_name = "N")]
     most_moved: Option<usize>,
+    /// Write the orders in this file as they are, instead of looking for better ones: TYPE: member, align(64) group NAME {
+    /// member }, rest
+    #[arg(long, value_name = "FILE", conflicts_with = "most_moved")]
+    order: Option<PathBuf>,
     /// Read the units in this compile_commands.json with clang, instead of those that the build compiles
     #[arg(long, value_name = "FILE")]
     compile_commands: Option<PathBuf>,
@@ -88,10 +93,17 @@ impl AdviceOptions {
             allow_growth: self.allow_growth,
             least_share: self.least_share / 100.0,
             most_moved: self.most_moved,
+            orders: self.order.as_deref().map(read_orders).transpose()?.unwrap_or_default(),
             failed: Vec::new(),
             meaning: read_constraints(self.constraints.as_deref())?,
         })
     }
+}
+
+/// Orders that are kept in a file.
+pub(crate) fn read_orders(file: &Path) -> Result<Vec<WrittenOrder>> {
+    let text = lineup_mapping::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(order_file::parse(&file.display().to_string(), &text)?)
 }
 
 /// Constraints that are kept in a file.

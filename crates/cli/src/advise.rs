@@ -3,6 +3,7 @@
 use crate::advice_options::{AdviceOptions, ReportOptions, tell_unfounded_reviews};
 use crate::explain::{self, Surveyed};
 use crate::files;
+use crate::grouping::GroupOptions;
 use crate::kernel::advice::{self, KernelAdvice};
 use crate::kernel::commit_message::{Ground, series};
 use crate::kernel::what_if;
@@ -16,6 +17,7 @@ use lineup_advise::guard;
 use lineup_advise::proposal::Advice;
 use lineup_advise::usage::Usage;
 use lineup_explain::{Explained, Survey};
+use lineup_model::line::LineSize;
 use lineup_recording::Mode;
 use lineup_report::study::{Fact, Found, Patch, SOURCES, StudyReport};
 use lineup_report::text::study_text;
@@ -55,6 +57,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     advice: AdviceOptions,
     #[command(flatten)]
+    groups: GroupOptions,
+    #[command(flatten)]
     report: ReportOptions,
     /// Predict the misses of what is proposed, or of the orders in a file (`TYPE: member, align(64) group NAME { member },
     /// rest`): the caches run again over the stream that `lineup record --kernel --stream` wrote
@@ -63,6 +67,13 @@ pub(crate) struct Options {
     /// Print JSON (schema lineup.advice/2; lineup.what-if/2 with --what-if)
     #[arg(long)]
     json: bool,
+}
+
+impl Options {
+    /// The size of lines that are counted, and whether JSON is printed.
+    fn shown(&self) -> (LineSize, bool) {
+        (self.advice.line_size, self.json)
+    }
 }
 
 /// Explains the recording, works out a better layout, has the compiler judge it, and prints it.
@@ -80,6 +91,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let mut known = DebugInfos::default();
     let program = recorded_program(&options.recording, &surveyed.survey, &mut known)?;
     let recorded = explain::program(surveyed, &program, known, Default::default(), &stages)?;
+    if options.groups.are_wanted() {
+        return options.groups.print(&recorded, options.advice.line_size);
+    }
     let mut wanted = options.advice.meant()?;
     check_pins(&wanted.pins, recorded.types())?;
     let source = options.source.as_deref().unwrap_or(Path::new("."));
@@ -128,9 +142,12 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
     let word = |index: usize| survey.header.command.get(index).cloned().unwrap_or_default();
     let words = [word(0), word(1)];
     let recorded = explain::program(surveyed, &kernel, DebugInfos::default(), Default::default(), stages)?;
+    if options.groups.are_wanted() {
+        return options.groups.print(&recorded, options.advice.line_size);
+    }
     if let Some(file) = options.what_if.as_deref().filter(|file| *file != Path::new(PROPOSED)) {
         let orders = what_if::read_orders(file, &recorded)?;
-        return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
+        return what_if::run(&options.recording, &recorded, &orders, options.shown(), stages);
     }
     let meant = options.advice.meant()?;
     check_pins(&meant.pins, recorded.types())?;
@@ -139,7 +156,7 @@ fn run_kernel(options: &Options, surveyed: Surveyed, stages: &Stages) -> Result<
         advice::advise(&recorded, options.source.as_deref(), wanted, stages)?;
     if options.what_if.is_some() {
         let orders = what_if::proposed(&advice, &recorded);
-        return what_if::run(&options.recording, &recorded, &orders, options.json, stages);
+        return what_if::run(&options.recording, &recorded, &orders, options.shown(), stages);
     }
     stages.end();
     let calls = |region| recorded.calls_made(region);

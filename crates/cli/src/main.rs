@@ -12,6 +12,7 @@ mod explain;
 mod figures;
 mod files;
 mod find;
+mod grouping;
 mod guard;
 mod imv;
 mod kernel;

@@ -223,3 +223,31 @@ fn what_was_built_in_the_tree_is_not_used() {
     assert!(said.contains("not checked with clang: no type changes that a unit names"), "{said}");
     assert!(!tree.path("out/fix.patch").exists() && !tree.path("out/rejected.patch").exists());
 }
+
+/// The kernel's own macros, as 6.12 has them.
+const MACROS: &str = "#define __aligned(x) __attribute__((__aligned__(x)))\n\
+    #define __cacheline_group_begin(GROUP) unsigned char __cacheline_group_begin__##GROUP[0]\n\
+    #define __cacheline_group_end(GROUP) unsigned char __cacheline_group_end__##GROUP[0]\n\
+    #define __cacheline_group_begin_aligned(GROUP, ...) __cacheline_group_begin(GROUP) __aligned((__VA_ARGS__ + 0) ? : 64)\n\
+    #define __cacheline_group_end_aligned(GROUP, ...) __cacheline_group_end(GROUP) __aligned(sizeof(long)); \\\n\
+    \tstruct { } __cacheline_group_pad__##GROUP __aligned((__VA_ARGS__ + 0) ? : 64)\n\nstruct device {";
+
+#[test]
+fn an_order_with_a_group_is_written_with_the_kernels_macros_and_built_and_compared() {
+    let tree = Tree::new();
+    tree.change("linux/include/device.h", "struct device {", MACROS);
+    fs::write(tree.path("orders"), "device:\n  align(64) group device_walk { id, mult, shift },\n  rest\n")
+        .expect("writes");
+    let (code, said) = tree.study(&["--region", "walk_devices", "--order", "orders"]);
+    assert_eq!(code, Some(0), "{said}");
+    let patch = tree.read("out/fix.patch");
+    for line in [
+        "+\t__cacheline_group_begin_aligned(device_walk, 64);",
+        "+\t__cacheline_group_end_aligned(device_walk, 64);",
+    ] {
+        assert!(patch.contains(line), "{patch}");
+    }
+    let lines = &tree.report()["guest"]["types"][0];
+    let figures = ["before", "predicted", "after"].map(|name| lines[name].as_f64().expect("a figure"));
+    assert_eq!(figures, [192.0, 64.0, 64.0]);
+}

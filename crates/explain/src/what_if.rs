@@ -56,11 +56,7 @@ impl Relayout {
             let size_bytes = types.size_bytes(order.ty).unwrap_or(0);
             let mut within: BTreeMap<TypeId, Vec<u64>> = BTreeMap::new();
             for (ty, address) in objects {
-                let offsets = within.entry(*ty).or_insert_with(|| {
-                    let mut found = Vec::new();
-                    places_in(types, (*ty, 0), order.ty, MOST_NESTED, &mut found);
-                    found
-                });
+                let offsets = within.entry(*ty).or_insert_with(|| places_in(types, *ty, order.ty));
                 for begin in offsets.iter().filter_map(|offset| address.checked_add(*offset)) {
                     let start = begin - begin % order.align_bytes.max(1);
                     relayout.objects.insert(begin, Object { size_bytes, order: index, start });
@@ -94,8 +90,14 @@ impl Relayout {
     }
 }
 
-/// Where objects of type `wanted` lie in one of another type, or of its own.
-fn places_in(types: &Types, (ty, at): (TypeId, u64), wanted: TypeId, depth: u32, found: &mut Vec<u64>) {
+/// Where objects of type `wanted` lie in one of type `ty`, or of its own.
+pub fn places_in(types: &Types, ty: TypeId, wanted: TypeId) -> Vec<u64> {
+    let mut found = Vec::new();
+    note_places(types, (ty, 0), wanted, MOST_NESTED, &mut found);
+    found
+}
+
+fn note_places(types: &Types, (ty, at): (TypeId, u64), wanted: TypeId, depth: u32, found: &mut Vec<u64>) {
     let Some(ty) = types.strip(ty) else { return };
     if types.strip(wanted) == Some(ty) {
         found.push(at);
@@ -108,7 +110,7 @@ fn places_in(types: &Types, (ty, at): (TypeId, u64), wanted: TypeId, depth: u32,
                 let Some(at) = member.offset_bytes().and_then(|offset| at.checked_add(offset)) else {
                     continue;
                 };
-                places_in(types, (member.ty, at), wanted, deeper, found);
+                note_places(types, (member.ty, at), wanted, deeper, found);
             }
         }
         Some(TypeKind::Array { element, counts }) => {
@@ -119,7 +121,7 @@ fn places_in(types: &Types, (ty, at): (TypeId, u64), wanted: TypeId, depth: u32,
                 let Some(at) = size_bytes.checked_mul(index).and_then(|offset| at.checked_add(offset)) else {
                     return;
                 };
-                places_in(types, (*element, at), wanted, deeper, found);
+                note_places(types, (*element, at), wanted, deeper, found);
                 if found.len() == before {
                     return;
                 }

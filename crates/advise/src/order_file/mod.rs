@@ -12,12 +12,17 @@
 //! stands for the members that are not named, in their present order; without it every member is named once. A member
 //! without a name is `(anonymous)`, each in turn.
 
+mod grouped;
+mod lines;
 mod read;
 
 use crate::error::AdviseError;
+use crate::group_text::{self, is_marker};
 use crate::placement::{self, Placed};
 use crate::problem::Subject;
+use crate::score::Model;
 use crate::usage::Usage;
+pub use grouped::{Work, grouped};
 use lineup_model::types::{Aggregate, TypeId, Types};
 pub use read::parse;
 use std::ops::Range;
@@ -33,6 +38,8 @@ const ANONYMOUS: &str = "(anonymous)";
 pub struct WrittenOrder {
     /// The type, without `struct`.
     pub type_name: String,
+    /// The file, as the caller named it.
+    pub file: String,
     /// Where it begins in the file, from 1.
     pub line: u32,
     /// Members as they are to come.
@@ -90,7 +97,7 @@ impl WrittenOrder {
     /// When a member is not there, or not named, or named twice.
     pub fn resolve(&self, aggregate: &Aggregate) -> Result<Arrangement, AdviseError> {
         let members = &aggregate.members;
-        let wrong = |what: String| AdviseError::OrderSyntax { line: self.line, what };
+        let wrong = |what: String| self.wrong(what);
         let name = |index: usize| members[index].name.as_deref().unwrap_or(ANONYMOUS);
         let is_rest = |item: &Item| item.name == REST && (0..members.len()).all(|index| name(index) != REST);
         let mut named = vec![false; members.len()];
@@ -107,7 +114,18 @@ impl WrittenOrder {
             named[index] = true;
             places.push(Some(index));
         }
-        let others: Vec<usize> = (0..members.len()).filter(|&index| !named[index]).collect();
+        let is_left = |index: &usize| !named[*index];
+        let is_group_marker = |index: &usize| is_marker(members[*index].name.as_deref());
+        let has_rest = places.contains(&None);
+        let of_groups: Vec<usize> = (0..members.len()).filter(is_left).filter(is_group_marker).collect();
+        let of_groups: Vec<(usize, &str)> = of_groups
+            .into_iter()
+            .filter(|index| !has_rest || self.group_of(name(*index)).is_some())
+            .map(|index| (index, name(index)))
+            .collect();
+        let is_of_group = |index: &usize| of_groups.iter().any(|(marker, _)| marker == index);
+        let others: Vec<usize> =
+            (0..members.len()).filter(is_left).filter(|index| !is_of_group(index)).collect();
         match places.iter().filter(|place| place.is_none()).count() {
             0 if !others.is_empty() => {
                 let missing = others.iter().take(5).map(|&index| name(index)).collect::<Vec<_>>().join(", ");
@@ -122,25 +140,59 @@ impl WrittenOrder {
             0 | 1 => {}
             _ => return Err(wrong(format!("{}: {REST} stands for all that is left, once", self.type_name))),
         }
-        Ok(self.arrangement(&places, &others))
+        Ok(self.arrangement(&places, &others, &of_groups))
     }
 
-    fn arrangement(&self, places: &[Option<usize>], others: &[usize]) -> Arrangement {
-        let (mut order, mut align_bytes, mut begins) = (Vec::new(), Vec::new(), Vec::new());
-        for (item, place) in self.items.iter().zip(places) {
-            begins.push(order.len());
-            let members = place.as_ref().map_or(others, std::slice::from_ref);
-            align_bytes
-                .extend(members.iter().enumerate().map(|(at, _)| item.align_bytes.filter(|_| at == 0)));
-            order.extend(members);
+    pub(crate) fn wrong(&self, what: String) -> AdviseError {
+        AdviseError::OrderSyntax { name: self.file.clone(), line: self.line, what }
+    }
+
+    /// The group that a marker of the kernel's begins or ends.
+    fn group_of(&self, marker: &str) -> Option<&Group> {
+        let (_, name) = marker.strip_prefix("__cacheline_group_")?.split_once("__")?;
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// Members by their places, what stands for the rest, and markers of groups, which stay around those.
+    fn arrangement(
+        &self,
+        places: &[Option<usize>],
+        others: &[usize],
+        markers: &[(usize, &str)],
+    ) -> Arrangement {
+        let mut order: Vec<usize> = Vec::new();
+        let (mut aligned, mut groups) = (Vec::new(), self.groups.clone());
+        let of = |group: &Group, begins: bool| -> Vec<usize> {
+            let is_its = |(_, name): &&(usize, &str)| {
+                name.starts_with(group_text::BEGIN) == begins && self.group_of(name) == Some(group)
+            };
+            markers.iter().filter(is_its).map(|(index, _)| *index).collect()
+        };
+        for (index, (item, place)) in self.items.iter().zip(places).enumerate() {
+            for (group, new) in self.groups.iter().zip(&mut groups) {
+                if group.members.start == index {
+                    order.extend(of(group, true));
+                    new.members.start = order.len();
+                }
+            }
+            aligned.extend(item.align_bytes.map(|bytes| (order.len(), bytes)));
+            order.extend(place.as_ref().map_or(others, std::slice::from_ref));
+            for (group, new) in self.groups.iter().zip(&mut groups) {
+                if group.members.end == index + 1 {
+                    new.members.end = order.len();
+                    order.extend(of(group, false));
+                }
+            }
         }
-        begins.push(order.len());
-        let at = |item: usize| begins.get(item).copied().unwrap_or(order.len());
-        let groups = self
-            .groups
-            .iter()
-            .map(|group| Group { members: at(group.members.start)..at(group.members.end), ..group.clone() });
-        let groups = groups.collect();
+        // Markers take no room, wherever they are.
+        let without = markers.iter().filter(|(_, name)| self.group_of(name).is_none());
+        order.extend(without.map(|(index, _)| *index));
+        let mut align_bytes = vec![None; order.len()];
+        for (place, bytes) in aligned {
+            if let Some(align) = align_bytes.get_mut(place) {
+                *align = Some(bytes);
+            }
+        }
         Arrangement { order, align_bytes, groups }
     }
 }
@@ -170,17 +222,22 @@ impl Arrangement {
         }
         let models = subject.models().ok()?;
         let model = models.models.first()?;
-        let mut fields = model.fields.clone();
-        let mut align_bytes = model.align_bytes;
-        for (&member, align) in self.order.iter().zip(self.alignments()) {
-            let Some(align) = align else { continue };
-            let field = fields.get_mut(member).filter(|field| field.bit_width.is_none())?;
-            field.align_bytes = field.align_bytes.max(align);
-            align_bytes = align_bytes.max(align);
-        }
+        let Model { fields, align_bytes, .. } = self.aligned(model)?;
         // A group at the end fills its last line, too.
         let Placed { offsets_bits, size_bytes } = placement::place(&fields, &self.order, align_bytes)?;
         Some(Arranged { offsets_bits, size_bytes, align_bytes })
+    }
+
+    /// A type with the alignment that its members get. `None` when a bit-field gets one.
+    pub(crate) fn aligned(&self, model: &Model) -> Option<Model> {
+        let mut model = model.clone();
+        for (&member, align) in self.order.iter().zip(self.alignments()) {
+            let Some(align) = align else { continue };
+            let field = model.fields.get_mut(member).filter(|field| field.bit_width.is_none())?;
+            field.align_bytes = field.align_bytes.max(align);
+            model.align_bytes = model.align_bytes.max(align);
+        }
+        Some(model)
     }
 }
 

@@ -6,12 +6,12 @@ use crate::error::AdviseError;
 /// The largest alignment that makes sense: a page.
 const MOST_ALIGNED_BYTES: u64 = 4096;
 
-/// Reads a file of orders.
+/// Reads the text of the file of orders `name`.
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub fn parse(text: &str) -> Result<Vec<WrittenOrder>, AdviseError> {
-    let mut reader = Reader { words: words(text), at: 0 };
+pub fn parse(name: &str, text: &str) -> Result<Vec<WrittenOrder>, AdviseError> {
+    let mut reader = Reader { file: name, words: words(text), at: 0 };
     let mut orders = Vec::new();
     while let Some(order) = reader.order()? {
         orders.push(order);
@@ -46,6 +46,7 @@ fn is_sign(c: char) -> bool {
 }
 
 struct Reader<'t> {
+    file: &'t str,
     words: Vec<Word<'t>>,
     at: usize,
 }
@@ -62,7 +63,11 @@ impl<'t> Reader<'t> {
 
     fn wrong(&self, what: &str) -> AdviseError {
         let found = if self.peek().is_empty() { "the end" } else { self.peek() };
-        AdviseError::OrderSyntax { line: self.line(), what: format!("{what}, not {found}") }
+        self.error(format!("{what}, not {found}"))
+    }
+
+    fn error(&self, what: String) -> AdviseError {
+        AdviseError::OrderSyntax { name: self.file.to_owned(), line: self.line(), what }
     }
 
     /// Passes over a sign, if it comes next.
@@ -95,8 +100,13 @@ impl<'t> Reader<'t> {
         if !self.passes(":") {
             return Err(self.wrong("write TYPE: member, member, …: a colon"));
         }
-        let mut order =
-            WrittenOrder { type_name: name.to_owned(), line, items: Vec::new(), groups: Vec::new() };
+        let mut order = WrittenOrder {
+            type_name: name.to_owned(),
+            file: self.file.to_owned(),
+            line,
+            items: Vec::new(),
+            groups: Vec::new(),
+        };
         loop {
             self.item(&mut order)?;
             // A comma behind the last one does no harm.
@@ -134,10 +144,7 @@ impl<'t> Reader<'t> {
             }
         }
         if order.items.len() == begin {
-            return Err(AdviseError::OrderSyntax {
-                line: self.line(),
-                what: format!("the group {name} has no member"),
-            });
+            return Err(self.error(format!("the group {name} has no member")));
         }
         order.groups.push(Group { name, align_bytes, members: begin..order.items.len() });
         Ok(())

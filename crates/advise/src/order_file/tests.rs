@@ -20,14 +20,14 @@ fn aggregate(names: &[&str]) -> Aggregate {
 }
 
 fn resolved(text: &str, names: &[&str]) -> Result<Arrangement, String> {
-    let orders = parse(text).map_err(|error| error.to_string())?;
+    let orders = parse("orders", text).map_err(|error| error.to_string())?;
     orders[0].resolve(&aggregate(names)).map_err(|error| error.to_string())
 }
 
 #[test]
 fn groups_alignment_and_the_rest_are_told() {
     let text = "# by hand\nstruct sock: align(64) group sock_read { b, align(16) d },\n  rest, (anonymous),\nrq: x\n";
-    let orders = parse(text).expect("an order");
+    let orders = parse("orders", text).expect("an order");
     assert_eq!((orders.len(), orders[1].type_name.as_str(), orders[1].line), (2, "rq", 4));
     let found = orders[0].resolve(&aggregate(&["a", "b", "", "c", "d"])).expect("resolves");
     assert_eq!(found.order, [1, 4, 0, 3, 2]);
@@ -38,7 +38,7 @@ fn groups_alignment_and_the_rest_are_told() {
 
 #[test]
 fn lines_of_members_alone_are_orders_one_after_the_other() {
-    let orders = parse("list_head: next, prev\n\nrq: b, a").expect("orders");
+    let orders = parse("orders", "list_head: next, prev\n\nrq: b, a").expect("orders");
     let names: Vec<&str> = orders.iter().map(|order| order.type_name.as_str()).collect();
     assert_eq!(names, ["list_head", "rq"]);
     assert_eq!(orders[0].resolve(&aggregate(&["next", "prev"])).expect("resolves").order, [0, 1]);

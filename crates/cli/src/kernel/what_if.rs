@@ -3,15 +3,18 @@
 
 mod text;
 
+use crate::advice_options;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::{ReadInStage, Stages};
 use anyhow::{Context, Result, bail};
-use lineup_advise::order_file::{self, Arrangement};
-use lineup_advise::proposal::Advice;
+use lineup_advise::order_file::Arrangement;
+use lineup_advise::proposal::{Advice, RegionLines};
+use lineup_advise::type_named;
 use lineup_advise::usage::Usage;
 use lineup_explain::Explained;
 use lineup_explain::what_if::{NewOrder, Relayout, compare};
+use lineup_model::line::LineSize;
 use lineup_model::types::{TypeId, Types};
 use lineup_recording::{Counts, Reader};
 use lineup_study::progress::Progress;
@@ -25,6 +28,7 @@ pub(crate) struct Named {
     /// The type's size as it is, and in this order.
     sizes: [u64; 2],
     order: NewOrder,
+    lines: Vec<RegionLines>,
 }
 
 /// What is printed.
@@ -46,8 +50,18 @@ struct TriedType {
     objects: usize,
     /// Of these, how many lay where the new alignment allows no object: they count as if they began before that.
     unaligned: usize,
+    /// Lines of it that calls of each region need.
+    lines: Vec<LinesOfType>,
     size_bytes: u64,
     new_size_bytes: u64,
+}
+
+/// Lines of a type that calls of a region need, in the mean.
+#[derive(Serialize)]
+struct LinesOfType {
+    region: String,
+    before: f64,
+    after: f64,
 }
 
 /// Misses and modelled stalls of all kept calls of one region.
@@ -95,24 +109,18 @@ pub(crate) fn proposed(advice: &Advice, recorded: &Explained) -> Vec<Named> {
     advice.orders.iter().filter_map(named).collect()
 }
 
-/// Reads a file of orders.
+/// Reads a file of orders of recorded types.
 pub(crate) fn read_orders(file: &Path, recorded: &Explained) -> Result<Vec<Named>> {
-    let text = lineup_mapping::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let orders = order_file::parse(&text).with_context(|| file.display().to_string())?;
     let types = recorded.types();
     let mut all: Vec<Named> = Vec::new();
-    for order in &orders {
+    for order in &advice_options::read_orders(file)? {
         let name = &order.type_name;
         let at = || format!("{}, line {}", file.display(), order.line);
-        let id = type_named(types, name)
-            .with_context(|| format!("no type {name} in the recorded kernel"))
-            .with_context(at)?;
+        let id = type_named(types, name).with_context(|| format!("{}: no type {name} was recorded", at()))?;
         let (_, aggregate) =
-            types.aggregate(id).with_context(|| format!("{name} is no struct")).with_context(at)?;
-        let arrangement = order.resolve(aggregate).with_context(|| file.display().to_string())?;
-        let named = named(recorded, name, id, &arrangement)
-            .with_context(|| format!("the layout of {name} cannot be worked out"))
-            .with_context(at)?;
+            types.aggregate(id).with_context(|| format!("{}: {name} has no members", at()))?;
+        let named = named(recorded, name, id, &order.resolve(aggregate)?)
+            .with_context(|| format!("{}: the layout of {name} cannot be worked out", at()))?;
         if let Some(other) = all.iter().find(|other| lies_in(types, &named, other)) {
             bail!("{}: {name} and {} lie in each other: try one at a time", at(), other.name);
         }
@@ -132,17 +140,26 @@ fn lies_in(types: &Types, one: &Named, other: &Named) -> bool {
 
 fn named(recorded: &Explained, name: &str, id: TypeId, arrangement: &Arrangement) -> Option<Named> {
     let types = recorded.types();
-    let arranged = arrangement.place(types, &Usage::of_explained(recorded), id)?;
+    let usage = Usage::of_explained(recorded);
+    let arranged = arrangement.place(types, &usage, id)?;
     let (ty, _) = types.aggregate(id)?;
     let sizes = [types.size_bytes(ty)?, arranged.size_bytes];
     let offsets_bytes = arranged.offsets_bits.iter().map(|bits| bits / 8).collect();
     let order = NewOrder { ty, offsets_bytes, align_bytes: arranged.align_bytes };
-    Some(Named { name: name.to_owned(), sizes, order })
+    let lines = arrangement.lines(types, &usage, id);
+    Some(Named { name: name.to_owned(), sizes, order, lines })
 }
 
-fn type_named(types: &Types, name: &str) -> Option<TypeId> {
-    let is_whole = |id: &TypeId| types.aggregate(*id).is_some_and(|(_, aggregate)| !aggregate.is_declaration);
-    types.by_name().get(name)?.iter().copied().find(is_whole)
+/// Lines of this size, in the data model that was recorded.
+fn lines_of(named: &Named, line: LineSize, data_model: &str) -> Vec<LinesOfType> {
+    let rows = named.lines.iter();
+    let rows = rows.filter(|row| row.line_bytes == line.bytes() && row.data_model == data_model);
+    rows.map(|row| LinesOfType {
+        region: row.region.clone(),
+        before: row.before.unwrap_or_default(),
+        after: row.after,
+    })
+    .collect()
 }
 
 /// Replays the stream twice and prints the difference.
@@ -150,7 +167,7 @@ pub(crate) fn run(
     recording: &Path,
     recorded: &Explained,
     orders: &[Named],
-    json: bool,
+    (line, json): (LineSize, bool),
     stages: &Stages,
 ) -> Result<Outcome> {
     if orders.is_empty() {
@@ -161,7 +178,8 @@ pub(crate) fn run(
     let tried = orders.iter().enumerate().map(|(index, named)| {
         let (objects, unaligned) = relayout.objects(index);
         let [size_bytes, new_size_bytes] = named.sizes;
-        TriedType { name: named.name.clone(), objects, unaligned, size_bytes, new_size_bytes }
+        let lines = lines_of(named, line, recorded.abi().data_model());
+        TriedType { name: named.name.clone(), objects, unaligned, lines, size_bytes, new_size_bytes }
     });
     let types = tried.collect();
     let name = || recording.display().to_string();

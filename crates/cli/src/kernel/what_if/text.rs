@@ -8,6 +8,7 @@ pub(super) fn text(report: &Report) -> String {
     let mut out = String::from(
         "If these types were laid anew, predicted by running the caches over the recorded stream:\n",
     );
+    let width = report.regions.iter().map(|region| region.region.len()).max().unwrap_or(0).max(6);
     for one in &report.types {
         let _ = write!(out, "  {}: {} objects", one.name, one.objects);
         if one.size_bytes != one.new_size_bytes {
@@ -22,11 +23,17 @@ pub(super) fn text(report: &Report) -> String {
         }
         out.push('\n');
     }
+    for one in report.types.iter().filter(|one| !one.lines.is_empty()) {
+        let _ = writeln!(out, "\nlines of {} a call, by the accesses of the kept calls:", one.name);
+        for lines in &one.lines {
+            let _ = writeln!(out, "  {:width$} {:6.2} -> {:6.2}", lines.region, lines.before, lines.after);
+        }
+    }
+    out.push('\n');
     out.push_str(match report.reproduces_recording {
         true => "The replay of the present layout misses exactly what the recorder saw.\n",
         false => "The replay of the present layout does not miss exactly what the recorder saw: take the figures with doubt.\n",
     });
-    let width = report.regions.iter().map(|region| region.region.len()).max().unwrap_or(0).max(6);
     let _ = writeln!(
         out,
         "\n{:width$} {:>6} {:>22} {:>22} {:>26}",
