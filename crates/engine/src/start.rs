@@ -173,7 +173,8 @@ pub(crate) fn prepare(shared: Shared) -> Option<&'static Engine> {
     let Some(parts) = parts(&shared) else {
         return give_up(&shared, NO_MEMORY_FOR_CODE);
     };
-    shared.word(word::PROCESS).store(system::process(), Ordering::Relaxed);
+    let process = system::process_in_proc().unwrap_or_else(system::process);
+    shared.word(word::PROCESS).store(process, Ordering::Relaxed);
     shared.word(word::STATE).store(state::ASKS, Ordering::Release);
     if !shared.wait_for_answer() {
         return give_up(&shared, "the command did not answer");

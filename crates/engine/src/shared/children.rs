@@ -12,7 +12,7 @@ impl Shared {
     /// Asks the command for memory of this process's own, by that which the first has; `path` names that. `None` when there
     /// is none: then this process runs untouched.
     pub(crate) fn of_child(self, path: &[u8]) -> Option<Shared> {
-        let own = Shared::open(&self.ask(path, system::process())?)?;
+        let own = Shared::open(&self.ask(path, system::process_in_proc()?)?)?;
         // All processes count in one order, and ask in one place.
         own.is_first().then_some(Shared { first: self.first, asking: self.asking, ..own })
     }
