@@ -203,7 +203,9 @@ impl<'a> Subject<'a> {
         grow: bool,
     ) -> Problem {
         let groups = crate::thread_groups::groups(self);
-        Problem { units, models, traffic: self.traffic(), groups, primary, allow_growth: grow }
+        let used_bytes = crate::thread_groups::used_bytes(self);
+        let traffic = self.traffic();
+        Problem { units, models, traffic, groups, used_bytes, primary, allow_growth: grow }
     }
 }
 

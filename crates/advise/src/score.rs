@@ -84,6 +84,8 @@ pub(crate) struct Problem {
     pub(crate) traffic: Vec<Traffic>,
     /// Members by the threads that write them, see [`crate::thread_groups::groups`].
     pub(crate) groups: Vec<Option<usize>>,
+    /// The bytes of each member that threads use, see [`crate::thread_groups::used_bytes`].
+    pub(crate) used_bytes: Vec<Option<(u64, u64)>>,
     pub(crate) primary: LineSize,
     pub(crate) allow_growth: bool,
 }
@@ -205,7 +207,10 @@ impl Problem {
         let line = self.primary.bytes();
         let lines = |field: usize| {
             let start = base + placed.offsets_bits[field] / 8;
-            (start / line, (start + field_bytes(&model.fields[field]).max(1) - 1) / line)
+            let last = field_bytes(&model.fields[field]).max(1) - 1;
+            // What of a lock nobody accesses may lie on any line.
+            let (from, to) = self.used_bytes.get(field).copied().flatten().unwrap_or((0, last + 1));
+            ((start + from.min(last)) / line, (start + to.max(1).min(last + 1) - 1) / line)
         };
         let used: Vec<(usize, (u64, u64))> = (0..model.fields.len())
             .filter_map(|field| Some((self.groups.get(field).copied().flatten()?, lines(field))))

@@ -2,8 +2,9 @@
 
 use crate::problem::{RecordedOffsets, Subject, members_in};
 use lineup_model::access::ThreadId;
-use lineup_model::usage::LockUse;
+use lineup_model::usage::{LockUse, ThreadUse};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Members written less often than in one of so many accesses are as good as read only.
 const ACCESSES_PER_WRITE: u64 = 50;
@@ -73,19 +74,43 @@ pub(crate) fn groups(subject: &Subject<'_>) -> Vec<Option<usize>> {
     groups
 }
 
+/// Of each member the first byte that threads use, and the one behind the last: of a lock's 40 bytes they are some 20.
+pub(crate) fn used_bytes(subject: &Subject<'_>) -> Vec<Option<(u64, u64)>> {
+    let mut all: Vec<Option<(u64, u64)>> = vec![None; subject.aggregate.members.len()];
+    for Use { field, bytes, .. } in uses(subject) {
+        let (from, to) = all[field].unwrap_or((bytes.start, bytes.end));
+        all[field] = Some((from.min(bytes.start), to.max(bytes.end)));
+    }
+    all
+}
+
+/// What threads do with a member.
+struct Use<'u> {
+    of: &'u ThreadUse,
+    field: usize,
+    /// Of the member.
+    bytes: Range<u64>,
+}
+
+fn uses<'u>(subject: &Subject<'u>) -> Vec<Use<'u>> {
+    let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
+    let own = |used: &&ThreadUse| subject.types.aggregate(used.ty).map(|(id, _)| id) == Some(subject.id);
+    let fields = |of: &'u ThreadUse| {
+        let range = of.offset..of.offset.saturating_add(of.size_bytes);
+        let fields = members_in(subject.types, subject.aggregate, &offsets, &range);
+        fields.into_iter().map(move |(field, bytes)| Use { of, field, bytes })
+    };
+    subject.usage.thread_uses.iter().filter(own).flat_map(fields).collect()
+}
+
 /// Of each member the threads that write it, and how often it is read and written where several threads use an object.
 fn used(subject: &Subject<'_>) -> Vec<(BTreeSet<ThreadId>, u64, u64)> {
-    let offsets = subject.types.layout_offsets(subject.id).unwrap_or_default();
     let mut all = vec![(BTreeSet::new(), 0_u64, 0_u64); subject.aggregate.members.len()];
-    let own = |ty| subject.types.aggregate(ty).map(|(id, _)| id) == Some(subject.id);
-    for used in subject.usage.thread_uses.iter().filter(|used| own(used.ty)) {
-        let range = used.offset..used.offset.saturating_add(used.size_bytes);
-        for (field, _) in members_in(subject.types, subject.aggregate, &offsets, &range) {
-            let (writers, loads, stores) = &mut all[field];
-            writers.extend(&used.writers);
-            *loads += used.loads;
-            *stores += used.stores;
-        }
+    for Use { of, field, .. } in uses(subject) {
+        let (writers, loads, stores) = &mut all[field];
+        writers.extend(&of.writers);
+        *loads += of.loads;
+        *stores += of.stores;
     }
     all
 }

@@ -29,7 +29,8 @@ fn usage(types: &Types, id: TypeId, used: &[Used<'_>], is_inside: Option<bool>) 
     let thread_uses = used.iter().map(|(name, readers, writers)| ThreadUse {
         ty: id,
         offset: member(name).0,
-        size_bytes: member(name).1,
+        // Of what is larger the beginning, as of a mutex.
+        size_bytes: member(name).1.min(8),
         readers: threads(readers),
         writers: threads(writers),
         loads: 1000 * readers.len() as u64,
@@ -185,6 +186,19 @@ fn an_order_that_packs_puts_nothing_of_another_owner_beside_a_lock() {
     assert_eq!(packed.orders.len(), 1, "so they are where it guards the other: {:?}", packed.refusals);
     let apart = advice_with(text, &used, None, true, &[("lock", &[])]);
     assert!(apart.orders.is_empty(), "{:?}", apart.orders);
+}
+
+#[test]
+fn the_end_of_a_lock_that_nobody_accesses_makes_no_neighbour_of_the_lock() {
+    // The lock ends on the line of what is asked for, and its word lies on the one before: so it stays.
+    let text = "struct rec { char cold[32]; char lock[40]; long asked; long balance; long rest[5]; };\n\
+                struct rec r __attribute__((aligned(64)));\n";
+    let used: [Used<'_>; 3] =
+        [("lock", &[0, 1], &[0, 1]), ("asked", &[1], &[1]), ("balance", &[0, 1], &[0, 1])];
+    let advice = advice_with(text, &used, None, false, &[("lock", &["balance"])]);
+    for order in &advice.orders {
+        assert_ne!(at(order, "lock") / 64, at(order, "asked") / 64, "{order:?}");
+    }
 }
 
 #[test]

@@ -89,6 +89,9 @@ pub(super) struct Sleeping {
     codes: HashMap<u64, Option<SleepingCode>>,
     events: Vec<Event>,
     windows: BTreeSet<u64>,
+    /// By task, the slots of functions that take a lock and did not return yet, the outermost first. Another function that such
+    /// a one ends with may return for it.
+    slots: HashMap<u32, Vec<(u64, SleepingCode)>>,
     /// Words of locks that were taken.
     words: BTreeMap<u64, LockKind>,
     /// By task, in the order in which it took them.
@@ -128,20 +131,42 @@ impl Sleeping {
         let Some(task) = task else { return };
         let mut before: Option<&Access> = None;
         for (access, at) in call.accesses.iter().zip(times) {
-            let code = self.learn(access.pc, namer);
+            let own = self.learn(access.pc, namer);
+            let code = self.returns(task, access).or(own);
             if let Some(code) = code.filter(|_| self.events.len() < MOST_EVENTS) {
                 let is_store = access.kind == AccessKind::Store;
                 let changes = is_store && namer.atomic_at(access.pc).is_some();
                 let other = before.filter(|other| self.code_at(other.pc) != Some(code));
                 let begins = match namer.calls_store_at(access.pc) {
+                    _ if own.is_none() => None,
                     true => other.and_then(Begins::behind_a_call),
                     false => Begins::of_its_first(access, changes, other.or(before.filter(|_| changes))),
                 };
+                self.note_slot(task, code, begins);
                 let (at, window, address) = (*at, call.sequence, access.address);
                 self.events.push(Event { at, window, task, code, address, is_store, changes, begins });
             }
             before = Some(access);
         }
+    }
+
+    fn note_slot(&mut self, task: u32, code: SleepingCode, begins: Option<Begins>) {
+        let slot = begins.and_then(|begins| begins.slot);
+        if let Some(slot) = slot.filter(|_| matches!(code, SleepingCode::Takes(..))) {
+            let open = self.slots.entry(task).or_default();
+            // Stacks grow down: what lies below has returned, whether that was seen or not.
+            open.retain(|(known, _)| *known > slot && *known - slot < STACK_BYTES);
+            open.push((slot, code));
+        }
+    }
+
+    /// The code that a function returns for that knows of no lock.
+    fn returns(&mut self, task: u32, access: &Access) -> Option<SleepingCode> {
+        let open = self.slots.get_mut(&task).filter(|_| access.kind == AccessKind::Load)?;
+        let index = open.iter().position(|(slot, _)| *slot == access.address)?;
+        let (_, code) = open[index];
+        open.truncate(index);
+        Some(code)
     }
 
     /// Between the passes: who had which lock when.
@@ -333,6 +358,20 @@ mod tests {
         let events = [takes(0, 10, 20, MUTEX), takes(0, 30, 40, MUTEX)].concat();
         let all = told(events.into_iter().chain([gives_back(0, 60)]), [0]);
         assert_eq!(holds(&all), [(0, 30, 40, 60)]);
+    }
+
+    #[test]
+    fn a_function_that_another_ends_with_returns_for_it() {
+        let mut all = Sleeping::default();
+        let begins = |slot| Some(Begins { slot: Some(slot), place: 7 });
+        all.note_slot(3, MUTEX, begins(0x9000));
+        all.note_slot(3, MUTEX, begins(0x8f00));
+        all.note_slot(3, SleepingCode::GivesBack, begins(0x8e00));
+        let access = |kind, address| Access { pc: 1, address, size_bytes: 8, kind, value: None };
+        assert_eq!(all.returns(3, &access(AccessKind::Store, 0x9000)), None);
+        assert_eq!(all.returns(4, &access(AccessKind::Load, 0x9000)), None);
+        assert_eq!(all.returns(3, &access(AccessKind::Load, 0x9000)), Some(MUTEX));
+        assert_eq!(all.slots[&3], [], "and the one that it called has as well");
     }
 
     #[test]
