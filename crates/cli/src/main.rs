@@ -18,6 +18,7 @@ mod imv;
 mod kernel;
 mod launch;
 mod layout;
+mod link_again;
 mod load;
 mod machine;
 mod measure;
@@ -38,6 +39,7 @@ mod typed;
 
 use clap::{Parser, Subcommand};
 use lineup_study::guardian;
+use lineup_study::source::relink;
 use outcome::Outcome;
 use std::process::ExitCode;
 
@@ -55,6 +57,8 @@ enum Command {
     Launch(launch::Launch),
     #[command(name = guardian::COMMAND, hide = true)]
     GuardChildren,
+    #[command(name = relink::COMMAND, hide = true)]
+    LinkAgain(link_again::LinkAgain),
     Measure(measure::Measure),
     /// Shows how types lie in memory: members, holes, padding, cache-line boundaries
     Layout(layout::Options),
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
         Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
+        Command::LinkAgain(options) => link_again::run(options),
         Command::Measure(measure) => measure::run(measure),
         Command::Layout(options) => layout::run(&options),
         Command::Explain(options) => explain::run(&options),

@@ -1,11 +1,13 @@
 //! Several variants side by side, on every quantity that was observed.
 
+use crate::links::link_of;
 use crate::metric::{Absence, ELAPSED, Metric, Unit, over_runs};
 use crate::readings::readings;
 use crate::run::{Ending, RunResult, Runner, Slot, Variant};
 use crate::schedule::{Order, Schedule};
 use lineup_stats::StatsError;
 use lineup_stats::bootstrap::Resampling;
+use lineup_stats::clusters::share_between;
 use lineup_stats::holm;
 use lineup_stats::modes::{self, Group};
 use lineup_stats::paired::{DifferenceEstimate, PairedBlocks, RatioEstimate};
@@ -14,6 +16,7 @@ use lineup_stats::sequential::WidthStop;
 use lineup_stats::series::{self, SeriesCheck};
 use lineup_stats::summary::Summary;
 use lineup_stats::verdict::{Verdict, judge};
+use std::collections::BTreeMap;
 
 /// How to compare.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,6 +39,8 @@ pub struct ComparePlan {
     pub warm_up: u32,
     /// Order and resampling follow from this.
     pub seed: Seed,
+    /// How many links of each variant the runs use; the runs of a block use the one that [`link_of`] tells.
+    pub links: u64,
 }
 
 impl Default for ComparePlan {
@@ -50,6 +55,7 @@ impl Default for ComparePlan {
             max_time_ns: u64::MAX,
             warm_up: 1,
             seed: Seed::default(),
+            links: 1,
         }
     }
 }
@@ -134,7 +140,7 @@ fn narrow_enough(collected: &Collected, plan: &ComparePlan) -> bool {
     if !plan.stop.looks_at(blocks) {
         return false;
     }
-    let table = Table::of(collected);
+    let table = Table::of(collected, plan);
     let Some(metric) = table.metrics.iter().find(|metric| metric.name == plan.primary) else {
         return false;
     };
@@ -144,16 +150,22 @@ fn narrow_enough(collected: &Collected, plan: &ComparePlan) -> bool {
     })
 }
 
+/// The values of two variants.
+type BothValues = (Vec<f64>, Vec<f64>);
+
 /// All metrics over all runs, with the slots that say which run is which.
 struct Table {
     slots: Vec<Slot>,
     metrics: Vec<Metric>,
+    links: u64,
+    seed: Seed,
 }
 
 impl Table {
-    fn of(collected: &Collected) -> Self {
+    fn of(collected: &Collected, plan: &ComparePlan) -> Self {
         let all: Vec<_> = collected.runs.iter().map(|(_, result)| readings(result)).collect();
-        Self { slots: collected.runs.iter().map(|(slot, _)| *slot).collect(), metrics: over_runs(&all) }
+        let slots = collected.runs.iter().map(|(slot, _)| *slot).collect();
+        Self { slots, metrics: over_runs(&all), links: plan.links, seed: plan.seed }
     }
 
     /// The values of one variant in run order.
@@ -162,23 +174,48 @@ impl Table {
         runs.filter(|(slot, _)| slot.variant == variant).map(|(_, observed)| observed.value()).collect()
     }
 
-    /// Two variants block by block.
+    /// Two variants block by block; where there are several links of each, link by link: what two blocks of one link
+    /// have in common says nothing of other links.
     fn pairs(&self, metric: &Metric, before: Variant, after: Variant) -> Result<PairedBlocks, Unpairable> {
-        let mut blocks: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
-        let mut current = None;
+        let all = match self.links {
+            0 | 1 => self.groups(metric, [before, after], |block| block)?,
+            links => self.groups(metric, [before, after], |block| link_of(block, links, self.seed))?,
+        };
+        PairedBlocks::from_runs(&all).map_err(Unpairable::Stats)
+    }
+
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    fn link_share(&self, metric: &Metric, after: Variant) -> Option<f64> {
+        if self.links < 2 {
+            return None;
+        }
+        let blocks = self.groups(metric, [Variant::BEFORE, after], |block| block).ok()?;
+        let ratios = PairedBlocks::from_runs(&blocks).ok()?.log_ratios().ok()?;
+        let mut by_link: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (block, ratio) in (0..).zip(ratios) {
+            by_link.entry(link_of(block, self.links, self.seed)).or_default().push(ratio);
+        }
+        share_between(&by_link.into_values().collect::<Vec<_>>())
+    }
+
+    /// The values of two variants in groups of blocks.
+    fn groups(
+        &self,
+        metric: &Metric,
+        [before, after]: [Variant; 2],
+        group: impl Fn(u64) -> u64,
+    ) -> Result<Vec<BothValues>, Unpairable> {
+        let mut groups: BTreeMap<u64, BothValues> = BTreeMap::new();
         for (slot, observed) in self.slots.iter().zip(&metric.per_run) {
-            if current != slot.block {
-                current = slot.block;
-                blocks.push((Vec::new(), Vec::new()));
-            }
-            let Some((left, right)) = blocks.last_mut() else { continue };
+            let Some(block) = slot.block else { continue };
+            let (left, right) = groups.entry(group(block)).or_default();
             if slot.variant == before {
                 left.push(observed.value().map_err(|_| Unpairable::Absent)?);
             } else if slot.variant == after {
                 right.push(observed.value().map_err(|_| Unpairable::Absent)?);
             }
         }
-        PairedBlocks::from_runs(&blocks).map_err(Unpairable::Stats)
+        Ok(groups.into_values().collect())
     }
 }
 
@@ -193,6 +230,8 @@ enum Unpairable {
 pub struct Comparison {
     /// How many complete blocks it rests on.
     pub blocks: u64,
+    /// How many links of each variant these blocks used.
+    pub links: u64,
     /// Every quantity, the primary one first.
     pub metrics: Vec<ComparedMetric>,
     /// Per variant, how many runs did not exit with status 0.
@@ -242,6 +281,8 @@ pub struct Contrast {
     /// The smallest change that would have been found four times in five, as a share; `None` for
     /// differences of counts whose mean is zero.
     pub smallest_detectable: Option<f64>,
+    /// The share of the spread of blocks that lies between links; `None` with one link, and where it cannot be told.
+    pub link_share: Option<f64>,
 }
 
 /// How two variants differ on a quantity.
@@ -280,7 +321,7 @@ pub fn judge_all(collected: &Collected, plan: &ComparePlan) -> Result<Comparison
     if complete < 2 {
         return Err(StatsError::TooFew { what: "a comparison (in blocks)", needed: 2, got: complete });
     }
-    let table = Table::of(collected);
+    let table = Table::of(collected, plan);
     let mut metrics = Vec::new();
     for metric in &table.metrics {
         metrics.push(compare_metric(&table, metric, plan)?);
@@ -292,7 +333,8 @@ pub fn judge_all(collected: &Collected, plan: &ComparePlan) -> Result<Comparison
         runs.filter(|(_, run)| run.ending != Ending::Exited(0)).count()
     };
     let failed_runs = (0..plan.variants).map(failed).collect();
-    Ok(Comparison { blocks: collected.blocks, metrics, failed_runs })
+    let links = plan.links.min(collected.blocks).max(1);
+    Ok(Comparison { blocks: collected.blocks, links, metrics, failed_runs })
 }
 
 fn compare_metric(table: &Table, metric: &Metric, plan: &ComparePlan) -> Result<ComparedMetric, StatsError> {
@@ -313,7 +355,10 @@ fn compare_metric(table: &Table, metric: &Metric, plan: &ComparePlan) -> Result<
         match table.pairs(metric, Variant::BEFORE, variant) {
             Err(Unpairable::Absent) => {}
             Err(Unpairable::Stats(error)) => return Err(error),
-            Ok(pairs) => contrasts.push(contrast(variant, &pairs, plan)?),
+            Ok(pairs) => contrasts.push(Contrast {
+                link_share: table.link_share(metric, variant),
+                ..contrast(variant, &pairs, plan)?
+            }),
         }
     }
     Ok(ComparedMetric { name: metric.name.clone(), unit: metric.unit.clone(), variants, contrasts })
@@ -335,6 +380,7 @@ fn contrast(variant: Variant, pairs: &PairedBlocks, plan: &ComparePlan) -> Resul
         verdict: judgement.verdict,
         within_margin: judgement.within_margin,
         smallest_detectable: Some(judgement.smallest_detectable),
+        link_share: None,
     })
 }
 
@@ -373,6 +419,7 @@ fn difference(variant: Variant, pairs: &PairedBlocks, plan: &ComparePlan) -> Res
         verdict,
         within_margin,
         smallest_detectable: None,
+        link_share: None,
     })
 }
 
@@ -404,7 +451,7 @@ pub fn replay_false_alarms(
     plan: &ComparePlan,
     replays: u64,
 ) -> Result<Option<FalseAlarms>, StatsError> {
-    let table = Table::of(collected);
+    let table = Table::of(collected, plan);
     let Some(metric) = table.metrics.iter().find(|metric| metric.name == plan.primary) else {
         return Ok(None);
     };

@@ -3,6 +3,7 @@
 use lineup_prove::compare::{
     ComparePlan, Comparison, Contrast, Estimated, Stopped, collect, judge_all, replay_false_alarms,
 };
+use lineup_prove::links::link_of;
 use lineup_prove::metric::{Absence, Observed, Reading, Unit};
 use lineup_prove::{RunResult, Slot};
 use lineup_stats::random::Seed;
@@ -199,4 +200,39 @@ fn each_variant_has_its_own_values() {
     let means = comparison.metrics[0].variants.iter().map(|variant| variant.as_ref().unwrap().summary.mean);
     let means: Vec<u64> = means.map(|mean| mean as u64 / 1_000).collect();
     assert_eq!(means, [1, 2]);
+}
+
+/// How many of 200 comparisons of a program with itself say "changed", where each link of it costs something else, by 2 %,
+/// and each run by 1 %.
+fn alarms(links: u64, blocks: u64) -> usize {
+    let about = |seed: Seed, spread: f64| {
+        // The sum of twelve even lots is nearly normal.
+        let sum: f64 = (0..12).map(|lot| seed.part(lot).0 as f64 / u64::MAX as f64).sum();
+        1.0 + spread * (sum - 6.0)
+    };
+    let is_changed = |trial: &u64| {
+        let seed = Seed(1000 + trial);
+        let plan = ComparePlan { max_blocks: blocks, links, seed, ..plan() };
+        let mut runner = |slot: &Slot| {
+            let link = slot.block.map_or(0, |block| link_of(block, links, seed));
+            let of_link = about(seed.part(7 + 1000 * link + slot.variant.0 as u64), 0.02);
+            let of_run = about(Seed(!seed.0).part(slot.number), 0.01);
+            Ok(RunResult::finished(0, b"", b"", (1e7 * of_link * of_run) as u64))
+        };
+        let judged = judge_all(&collect(&mut runner, &plan), &plan).expect("a verdict");
+        assert_eq!(judged.links, links);
+        let elapsed = judged.metrics.iter().find(|metric| metric.name == "elapsed").expect("the metric");
+        elapsed.contrasts[0].verdict == Verdict::Changed
+    };
+    (0..200).filter(is_changed).count()
+}
+
+#[test]
+fn a_program_beside_itself_is_changed_of_one_link_and_hardly_ever_over_several() {
+    assert!(alarms(1, 24) > 100, "links of one program differ by more than runs");
+    for (links, blocks) in [(6, 24), (12, 24), (20, 20)] {
+        let alarms = alarms(links, blocks);
+        assert!(alarms <= 18, "{alarms} of 200 with {links} links");
+        println!("{alarms} of 200 with {links} links");
+    }
 }

@@ -12,6 +12,7 @@
 //! * Input is untrusted: NaN, infinities and empty samples are refused with an error.
 
 pub mod bootstrap;
+pub mod clusters;
 pub mod contrast;
 pub mod correlation;
 pub mod error;

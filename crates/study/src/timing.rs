@@ -7,9 +7,11 @@ use crate::printed::PrintedMetrics;
 use crate::process::{Finished, Streams, Waiting};
 use crate::run::{On, Run};
 use crate::transfers::Transfers;
+use lineup_prove::links::link_of;
 use lineup_prove::run::{RunResult, Runner, Slot, Usage};
 use lineup_stats::random::Seed;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -83,6 +85,8 @@ pub struct RunnerOptions {
     pub streams: Streams,
     /// Numbers to pick from the programs' output.
     pub printed: PrintedMetrics,
+    /// Several links of each variant's program, of which a block uses one.
+    pub links: Option<Links>,
     /// Gives every block an environment of another size, which moves the stack.
     pub vary_environment: Option<Seed>,
 }
@@ -94,8 +98,27 @@ impl Default for RunnerOptions {
             events: Vec::new(),
             streams: Streams::Captured,
             printed: PrintedMetrics::default(),
+            links: None,
             vary_environment: None,
         }
+    }
+}
+
+/// Several links of each variant's program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Links {
+    /// Of each variant as many files.
+    pub programs: Vec<Vec<PathBuf>>,
+    /// Where the lots begin: the plan's.
+    pub seed: Seed,
+}
+
+impl Links {
+    /// The file that a run starts.
+    fn program(&self, slot: &Slot) -> Option<&PathBuf> {
+        let programs = self.programs.get(slot.variant.0)?;
+        let link = slot.block.map_or(0, |block| link_of(block, programs.len() as u64, self.seed));
+        programs.get(usize::try_from(link).ok()?)
     }
 }
 
@@ -151,6 +174,10 @@ impl ProcessRunner {
         let variant = self.variants.get(slot.variant.0);
         let mut run =
             variant.ok_or_else(|| Error::Start(format!("there is no variant {}", slot.variant)))?.clone();
+        let link = self.options.links.as_ref().and_then(|links| links.program(slot));
+        if let (Some(link), Some(program)) = (link, run.command.first_mut()) {
+            *program = link.into();
+        }
         if let (Some(seed), Some(block)) = (self.options.vary_environment, slot.block) {
             let (name, longest) = PADDING;
             let length = usize::try_from(seed.part(block).0 % longest).unwrap_or_default();

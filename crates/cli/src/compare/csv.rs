@@ -11,14 +11,14 @@ pub(super) fn render(report: &Report) -> String {
     let mut out = HEADER.to_owned() + "\n";
     for metric in &report.comparison.metrics {
         for variant in 0..metric.variants.len() {
-            out += &line(metric, variant);
+            out += &line(metric, variant, report.comparison.links);
             out.push('\n');
         }
     }
     out
 }
 
-fn line(metric: &ComparedMetric, index: usize) -> String {
+fn line(metric: &ComparedMetric, index: usize, links: u64) -> String {
     let own = match metric.variants.get(index) {
         Some(Ok(values)) => {
             let summary = &values.summary;
@@ -40,18 +40,18 @@ fn line(metric: &ComparedMetric, index: usize) -> String {
         field(&metric.name),
         field(metric.unit.symbol()),
         Report::letter(index),
-        contrast.map_or_else(|| ",,,,,,,".to_owned(), against_first)
+        contrast.map_or_else(|| ",,,,,,,".to_owned(), |contrast| against_first(contrast, links))
     )
 }
 
-fn against_first(contrast: &Contrast) -> String {
+fn against_first(contrast: &Contrast, links: u64) -> String {
     let (estimate, kind, interval) = match &contrast.estimate {
         Estimated::Ratio { judged, .. } => (judged.ratio, "ratio", judged.interval),
         Estimated::Difference(estimate) => (estimate.difference, "difference", estimate.interval),
     };
     let smallest = contrast.smallest_detectable.map(|effect| effect.to_string()).unwrap_or_default();
     format!(
-        "{estimate},{kind},{},{},{},{},{smallest},1",
+        "{estimate},{kind},{},{},{},{},{smallest},{links}",
         interval.low,
         interval.high,
         contrast.adjusted_p,

@@ -1,7 +1,7 @@
 //! `--fail-if 'time > +1%'`: a bound for continuous integration.
 
 use lineup_prove::compare::{Comparison, Estimated};
-use lineup_prove::links::OF_ONE_LINK;
+use lineup_prove::links::of_links;
 use lineup_prove::metric::ELAPSED;
 use lineup_stats::interval::Interval;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl FromStr for Bound {
 impl Bound {
     /// The sentences about variants that are beyond the bound for sure: the whole interval lies past
     /// it. An error when the metric was not compared as a ratio.
-    pub(crate) fn broken(&self, comparison: &Comparison) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn broken(&self, comparison: &Comparison, links: u64) -> anyhow::Result<Vec<String>> {
         let metric = comparison.metrics.iter().find(|metric| metric.name == self.metric);
         let contrasts = metric.map(|metric| metric.contrasts.as_slice()).unwrap_or_default();
         if contrasts.is_empty() {
@@ -60,12 +60,13 @@ impl Bound {
             };
             if self.is_past(&judged.interval) {
                 sentences.push(format!(
-                    "the {} variant fails {:?}: {} changed by {} to {}, {OF_ONE_LINK}",
+                    "the {} variant fails {:?}: {} changed by {} to {}, {}",
                     contrast.variant,
                     self.text,
                     self.metric,
                     crate::figures::change(judged.interval.low),
                     crate::figures::change(judged.interval.high),
+                    of_links(links),
                 ));
             }
         }

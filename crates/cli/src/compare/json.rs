@@ -19,7 +19,7 @@ pub(super) fn render(report: &Report) -> Result<String> {
         "margin": plan.margin,
         "primary": plan.primary,
         "seed": plan.seed.0,
-        "links": 1,
+        "links": report.comparison.links,
         "failed_runs": report.comparison.failed_runs,
         "false_alarms": report.false_alarms.map(|alarms| json!({
             "replays": alarms.replays,
@@ -87,6 +87,7 @@ fn contrast(contrast: &Contrast) -> Value {
         "verdict": contrast.verdict.word(),
         "within_margin": contrast.within_margin,
         "smallest_detectable": contrast.smallest_detectable,
+        "link_share": contrast.link_share,
     })
 }
 

@@ -3,7 +3,7 @@
 use super::Report;
 use crate::figures::{change, compact, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated};
-use lineup_prove::links::OF_ONE_LINK;
+use lineup_prove::links::of_links;
 use std::fmt::Write;
 
 pub(super) fn render(report: &Report) -> String {
@@ -13,10 +13,11 @@ pub(super) fn render(report: &Report) -> String {
     }
     let _ = writeln!(
         out,
-        "\n{} blocks, {} intervals, margin {}, {OF_ONE_LINK}:\n",
+        "\n{} blocks, {} intervals, margin {}, {}:\n",
         report.comparison.blocks,
         percent(report.plan.stop.level),
-        percent(report.plan.margin)
+        percent(report.plan.margin),
+        of_links(report.comparison.links)
     );
     out += &row("metric", "A", "", "change", "verdict");
     out += "|:-----------------|----------:|:--|-------------------:|:------------|\n";

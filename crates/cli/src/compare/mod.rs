@@ -3,6 +3,7 @@
 mod csv;
 mod fail_if;
 mod json;
+mod links;
 mod markdown;
 mod printed_table;
 mod text;
@@ -31,7 +32,7 @@ use lineup_study::printed::PrintedMetrics;
 use lineup_study::process::Streams;
 use lineup_study::progress::Progress;
 use lineup_study::run::Run;
-use lineup_study::timing::{Placing, ProcessRunner, RunnerOptions};
+use lineup_study::timing::{Links, Placing, ProcessRunner, RunnerOptions};
 use std::path::PathBuf;
 
 /// Compares commands: runs them in mirrored blocks (ABBA), each block placed alike, and says of
@@ -50,6 +51,14 @@ pub(crate) struct Compare {
     /// Compare one command with itself and report how often that raises a false alarm here.
     #[arg(long = "self", conflicts_with = "fail_if")]
     itself: bool,
+    /// Link each program so many times, with its objects in other orders and padding between them: each block uses one
+    /// link of each, and the interval covers what links differ by.
+    #[arg(long, value_name = "N", requires = "builds", conflicts_with_all = ["shell", "from_table"], value_parser = clap::value_parser!(u64).range(2..=200))]
+    links: Option<u64>,
+    /// With --links: shell command that links the programs anew, here, by GCC or Clang, as make -B does; once for all
+    /// commands, or once for each.
+    #[arg(long = "build", value_name = "COMMAND", requires = "links")]
+    builds: Vec<String>,
     /// Run the commands through /bin/sh.
     #[arg(long)]
     shell: bool,
@@ -144,9 +153,13 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     }
     let plan = plan(&compare)?;
     let interrupts = Interrupts::watch().context("watching for signals")?;
-    let mut runner = runner(&compare, &interrupts)?;
-    let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
     let stages = Stages::new();
+    stages.stage("linking the programs");
+    let linked = links::link(&compare, &interrupts)?;
+    stages.end();
+    let files = linked.as_ref().map(|linked| linked.links.clone());
+    let mut runner = runner(&compare, files, &interrupts)?;
+    let load = compare.under.as_deref().map(|load| Background::start(load, &interrupts)).transpose()?;
     stages.stage("running the variants in turn");
     let collected = collect_shown(&mut runner, &plan, &stages);
     if let Some(load) = load {
@@ -173,7 +186,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     }
     let mut outcome = Outcome::Done;
     for bound in &compare.fail_if {
-        for sentence in bound.broken(&report.comparison)? {
+        for sentence in bound.broken(&report.comparison, report.comparison.links)? {
             eprintln!("lineup: {sentence}");
             outcome = Outcome::Finding;
         }
@@ -246,7 +259,9 @@ fn plan(compare: &Compare) -> Result<ComparePlan> {
     }
     let level = level(compare)?;
     let target_width = compare.until_width.map(|width| width.0).unwrap_or_default();
-    let usual_blocks = if target_width > 0.0 { PATIENCE } else { BLOCKS };
+    let links = compare.links.unwrap_or(1);
+    // Each link twice at least: else nobody can say what links are of the spread.
+    let usual_blocks = if target_width > 0.0 { PATIENCE } else { BLOCKS.max(2 * links) };
     Ok(ComparePlan {
         variants,
         order: if compare.shuffled { Order::Shuffled } else { Order::Mirrored },
@@ -257,10 +272,11 @@ fn plan(compare: &Compare) -> Result<ComparePlan> {
         max_time_ns: compare.max_time.map_or(u64::MAX, |span| span.0),
         warm_up: compare.warm_up,
         seed: Seed(compare.seed),
+        links,
     })
 }
 
-fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
+fn runner(compare: &Compare, links: Option<Links>, interrupts: &Interrupts) -> Result<ProcessRunner> {
     let events = match compare.events.as_slice() {
         [] => Vec::new(),
         events => counters::parse(&events.join(","))?,
@@ -270,6 +286,7 @@ fn runner(compare: &Compare, interrupts: &Interrupts) -> Result<ProcessRunner> {
         events,
         streams: Streams::Captured,
         printed: PrintedMetrics::new(&compare.metrics)?,
+        links,
         vary_environment: (!compare.same_environment).then_some(Seed(compare.seed)),
     };
     let input = given_input(compare.stdin.as_deref(), interrupts)?;
@@ -318,6 +335,7 @@ impl Report {
             under: self.under.as_deref(),
             stopped: &stopped,
             margin: self.plan.margin,
+            links: self.comparison.links,
             level: self.plan.stop.level,
             repeat: &repeat,
         };

@@ -3,7 +3,7 @@
 use super::Report;
 use crate::figures::{change, duration, grouped, percent};
 use lineup_prove::compare::{ComparedMetric, Contrast, Estimated, VariantValues};
-use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
+use lineup_prove::links::{links_mean, of_links};
 use lineup_prove::metric::Unit;
 use lineup_report::text::{Extent, SCREEN_LINES, TextStyle, screen};
 use lineup_stats::verdict::Verdict;
@@ -44,7 +44,7 @@ fn in_short(report: &Report) -> String {
     tail(&mut out, report);
     for metric in metrics {
         for contrast in &metric.contrasts {
-            let _ = writeln!(out, "  {}  {}", metric.name, sentence(metric, contrast, report.plan.margin));
+            let _ = writeln!(out, "  {}  {}", metric.name, sentence(metric, contrast, report));
         }
     }
     let _ = writeln!(out, "  Means, quantiles, groups and what is not supported here: {MORE}");
@@ -54,7 +54,7 @@ fn in_short(report: &Report) -> String {
 fn in_full(out: &mut String, report: &Report, metric: &ComparedMetric, is_primary: bool) {
     variants(out, metric, is_primary);
     for contrast in &metric.contrasts {
-        let _ = writeln!(out, "    {}", sentence(metric, contrast, report.plan.margin));
+        let _ = writeln!(out, "    {}", sentence(metric, contrast, report));
     }
     out.push('\n');
 }
@@ -132,7 +132,7 @@ fn series(out: &mut String, values: &VariantValues) {
 }
 
 /// `B: +0.27 % [+0.10 %, +0.44 %] changed, smaller than the margin`.
-fn sentence(metric: &ComparedMetric, contrast: &Contrast, margin: f64) -> String {
+fn sentence(metric: &ComparedMetric, contrast: &Contrast, report: &Report) -> String {
     let letter = Report::letter(contrast.variant.0);
     let figures = match &contrast.estimate {
         Estimated::Ratio { judged, .. } => format!(
@@ -148,17 +148,21 @@ fn sentence(metric: &ComparedMetric, contrast: &Contrast, margin: f64) -> String
             figure(estimate.interval.high, &metric.unit)
         ),
     };
-    format!("{letter}: {figures}  {}", verdict(contrast, margin))
+    format!("{letter}: {figures}  {}", verdict(contrast, report))
 }
 
-pub(super) fn verdict(contrast: &Contrast, margin: f64) -> String {
+pub(super) fn verdict(contrast: &Contrast, report: &Report) -> String {
     let words = match (contrast.verdict, contrast.within_margin) {
-        (Verdict::Changed, true) => format!("changed, by less than {}", percent(margin)),
+        (Verdict::Changed, true) => format!("changed, by less than {}", percent(report.plan.margin)),
         (Verdict::Changed, false) => "changed".into(),
-        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(margin)),
+        (Verdict::Equivalent, _) => format!("equivalent within {}", percent(report.plan.margin)),
         (Verdict::Inconclusive, _) => "inconclusive".into(),
     };
-    let words = format!("{words}, {OF_ONE_LINK}");
+    let words = format!("{words}, {}", of_links(report.comparison.links));
+    let words = match contrast.link_share {
+        Some(share) => format!("{words}, which are {:.0} % of the spread of blocks", 100.0 * share),
+        None => words,
+    };
     match contrast.smallest_detectable {
         Some(effect) if effect > 0.0 => {
             format!("{words} (p {:.3}; could have seen {})", contrast.adjusted_p, percent(effect))
@@ -177,13 +181,19 @@ pub(super) fn figure(value: f64, unit: &Unit) -> String {
 }
 
 fn tail(out: &mut String, report: &Report) {
-    let _ = writeln!(out, "  {ONE_LINK_MEANS}");
+    let _ = writeln!(out, "  {}", links_mean(report.comparison.links));
     for (index, failed) in report.comparison.failed_runs.iter().enumerate().filter(|(_, failed)| **failed > 0)
     {
         let _ =
             writeln!(out, "  Note: {failed} runs of {} did not exit with status 0.", Report::letter(index));
     }
-    if report.comparison.blocks < 10 {
+    let blocks = if report.comparison.links > 1 { report.comparison.links } else { report.comparison.blocks };
+    if blocks < 10 && report.comparison.links > 1 {
+        let _ = writeln!(
+            out,
+            "  Note: fewer than ten links; intervals are those of the paired t test over links."
+        );
+    } else if blocks < 10 {
         let _ = writeln!(out, "  Note: fewer than ten blocks; intervals are those of the paired t test.");
     }
     if let Some(alarms) = &report.false_alarms {

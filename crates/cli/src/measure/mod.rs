@@ -141,6 +141,7 @@ fn runner(measure: &Measure, run: Run, interrupts: &Interrupts) -> Result<Proces
         events: counters::parse(&measure.events.join(","))?,
         streams: if measure.show_output { Streams::Shown } else { Streams::Captured },
         printed: PrintedMetrics::new(&measure.metrics)?,
+        links: None,
         vary_environment: None,
     };
     Ok(ProcessRunner::new(vec![run], options, interrupts)?)

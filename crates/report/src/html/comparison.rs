@@ -7,7 +7,7 @@ use crate::chart::{
 };
 use crate::figure::{change, mean, share, time_ns};
 use lineup_prove::compare::{Collected, ComparedMetric, Comparison, Contrast, Estimated, VariantValues};
-use lineup_prove::links::{OF_ONE_LINK, ONE_LINK_MEANS};
+use lineup_prove::links::{links_mean, of_links};
 use lineup_prove::metric::Unit;
 use lineup_stats::histogram::Histogram;
 use maud::{Markup, html};
@@ -23,6 +23,8 @@ pub struct ComparisonPage<'c> {
     pub stopped: &'c str,
     /// Changes below this share count as equivalent.
     pub margin: f64,
+    /// Of how many links of each program it is.
+    pub links: u64,
     /// Confidence level.
     pub level: f64,
     /// The command that repeats the comparison.
@@ -37,7 +39,7 @@ pub fn comparison_page(about: &ComparisonPage<'_>, comparison: &Comparison, coll
     let lead = html! {
         @for (index, command) in about.commands.iter().enumerate() { p.lead { b { (letter(index)) } ": " code { (command) } } }
         @if let Some(load) = about.under { p { "under " code { (load) } } }
-        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (share(about.level)) " intervals, margin " (share(about.margin)) ". " (ONE_LINK_MEANS) }
+        p.muted { (comparison.blocks) " blocks (" (about.stopped) "), " (share(about.level)) " intervals, margin " (share(about.margin)) ". " (links_mean(about.links)) }
     };
     let (first, others) = match comparison.metrics.split_first() {
         Some((first, others)) => (Some(first), others),
@@ -71,7 +73,7 @@ fn letter(variant: usize) -> String {
 fn primary(about: &ComparisonPage<'_>, metric: &ComparedMetric, collected: &Collected) -> Markup {
     html! {
         @for contrast in &metric.contrasts {
-            p { (letter(contrast.variant.0)) " against A: " span.verdict { (contrast.verdict.word()) } ", " (OF_ONE_LINK) ": " (estimate(contrast, &metric.unit)) }
+            p { (letter(contrast.variant.0)) " against A: " span.verdict { (contrast.verdict.word()) } ", " (of_links(about.links)) ": " (estimate(contrast, &metric.unit)) }
             @if let Estimated::Ratio { judged, .. } = &contrast.estimate {
                 @let mark = IntervalMark { ratio: judged.ratio, low: judged.interval.low, high: judged.interval.high, margin: about.margin };
                 figure { (ratio_interval(&format!("Change of {}", metric.name), &mark)) }
@@ -88,6 +90,7 @@ fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
             Estimated::Ratio { judged, .. } => { (change(judged.ratio)) " (" (change(judged.interval.low)) " to " (change(judged.interval.high)) ")" }
             Estimated::Difference(difference) => { (value(difference.difference, unit)) " (" (value(difference.interval.low, unit)) " to " (value(difference.interval.high, unit)) ")" }
         }
+        @if let Some(share) = contrast.link_share { span.muted { "; links are " (crate::figure::share(share)) " of the spread of blocks" } }
         @if let Some(smallest) = contrast.smallest_detectable { span.muted { "; a change of " (share(smallest)) " would have been seen" } }
     }
 }
@@ -95,7 +98,7 @@ fn estimate(contrast: &Contrast, unit: &Unit) -> Markup {
 fn table(about: &ComparisonPage<'_>, comparison: &Comparison) -> Markup {
     html! {
         div.scroll { table {
-            thead { tr { th { "metric" } @for index in 0..about.commands.len() { th { (letter(index)) ", mean" } } th { "change" } th { "verdict, " (OF_ONE_LINK) } } }
+            thead { tr { th { "metric" } @for index in 0..about.commands.len() { th { (letter(index)) ", mean" } } th { "change" } th { "verdict, " (of_links(about.links)) } } }
             tbody { @for metric in &comparison.metrics { tr {
                 td { (metric.name) }
                 @for variant in &metric.variants {

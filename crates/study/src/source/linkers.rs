@@ -3,17 +3,29 @@
 //! GCC and Clang look for the linker in the folders that `COMPILER_PATH` names before all others. A build that runs with
 //! one more folder there is asked for nothing, whatever it is made of, as long as it links by a compiler.
 
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
 use crate::folder::TempFolder;
 use crate::interrupt::Interrupts;
+use crate::process::{Streams, Waiting};
 use crate::recorder::on_path;
+use crate::run::Run;
+use crate::source::build::last_lines;
+use crate::source::relink;
+use lineup_prove::run::Ending;
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The names by which compilers ask for a linker.
 const NAMES: [&str; 5] = ["ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"];
+
+/// The lines of a failed build that are told.
+const LAST_LINES: usize = 12;
+
+/// Where links are kept, in the folder of linkers.
+const LINKS: &str = "links";
 
 /// The folder of such linkers.
 pub struct Linkers {
@@ -27,18 +39,85 @@ impl Linkers {
     /// # Errors
     /// When they cannot be written.
     pub fn that_keep_relocations(interrupts: &Interrupts) -> Result<Linkers> {
+        Linkers::of(interrupts, |_, linker| Ok(script(linker)))
+    }
+
+    /// Linkers that link every program so many times more, each time in another layout; see [`relink`].
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn that_link_again(links: u64, seed: u64, interrupts: &Interrupts) -> Result<Linkers> {
+        let ours = std::env::current_exe().doing("cannot find this program's own file")?;
+        let ours = ours.to_string_lossy().into_owned();
+        let ours = shell_words::quote(&ours);
+        Linkers::of(interrupts, |folder, linker| {
+            let into = folder.join(LINKS);
+            fs::create_dir_all(&into).doing_with(|| format!("cannot make {}", into.display()))?;
+            let [linker, into] = [linker, &into].map(|path| path.to_string_lossy().into_owned());
+            let [linker, into] = [&linker, &into].map(|path| shell_words::quote(path));
+            let command = relink::COMMAND;
+            Ok(format!(
+                "#!/bin/sh\nexec {ours} {command} --links {links} --seed {seed} --into {into} -- {linker} \"$@\"\n"
+            ))
+        })
+    }
+
+    /// A folder with a script for each linker that this machine has.
+    fn of(interrupts: &Interrupts, script: impl Fn(&Path, &Path) -> Result<String>) -> Result<Linkers> {
         let folder = interrupts.temporary_folder().doing("cannot make a folder for linkers")?;
         for name in NAMES {
             if let Some(linker) = on_path(Path::new(name)) {
                 let path = folder.path().join(name);
+                let text = script(folder.path(), &linker)?;
                 let write = || {
-                    fs::write(&path, script(&linker))?;
+                    fs::write(&path, text)?;
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
                 };
                 write().doing_with(|| format!("cannot write {}", path.display()))?;
             }
         }
         Ok(Linkers { folder })
+    }
+
+    /// Runs a line of shell that links programs, where we stand.
+    ///
+    /// # Errors
+    /// When it fails, with its last words.
+    pub fn build(&self, line: &str, interrupts: &Interrupts) -> Result<()> {
+        let run = Run {
+            command: ["sh", "-c", &format!("exec 2>&1\n{line}")].map(Into::into).into(),
+            environment: vec![self.variable()],
+            ..Run::default()
+        };
+        let finished = Waiting::start(&run, Streams::Remembered, interrupts).and_then(Waiting::run);
+        let finished = finished.doing("cannot run sh for the build")?;
+        interrupts.check()?;
+        if finished.ending == Ending::Exited(0) {
+            return Ok(());
+        }
+        let mut words = Vec::new();
+        if let Some(mut file) = finished.stdout_file {
+            file.read_to_end(&mut words).doing("cannot read what the build printed")?;
+        }
+        let said = last_lines(&String::from_utf8_lossy(&words), LAST_LINES);
+        Err(Error::argument(
+            format!("--build {line:?}"),
+            format!("{}; its last lines:\n{said}", finished.ending),
+        ))
+    }
+
+    /// The links of a program that a build made, or why there are none.
+    ///
+    /// # Errors
+    /// When the build linked no such program.
+    pub fn links_of(&self, program: &Path) -> Result<Vec<PathBuf>> {
+        let none = || {
+            let why = "was not linked by the build that --build names. It must link it anew, as `make -B` does, and by \
+                       GCC or Clang, which look for their linker in COMPILER_PATH";
+            Error::file(program, why)
+        };
+        let program = program.canonicalize().doing_with(|| format!("cannot find {}", program.display()))?;
+        relink::links_of(&self.folder.path().join(LINKS), &program)?.ok_or_else(none)
     }
 
     /// The variable that leads compilers to them.

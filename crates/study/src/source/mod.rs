@@ -12,6 +12,7 @@ pub mod kernel_tree;
 pub mod linkers;
 pub mod meaning;
 mod mentions;
+pub mod relink;
 pub mod scratch;
 mod stale;
 pub mod texts;
