@@ -243,7 +243,9 @@ fn work_out(
     stages: &Stages,
 ) -> Result<Findings> {
     let recorded = read(recording, stages)?;
-    let program = subject.program().to_string_lossy().into_owned();
+    // As it is called where it is mapped: the user may have named a link.
+    let program = subject.program().canonicalize().unwrap_or_else(|_| subject.program().to_owned());
+    let program = program.to_string_lossy().into_owned();
     let mut known = subject.into_debug_infos();
     let images = recorded.images.iter().map(|image| Path::new(&image.path));
     let debug: Vec<Option<DebugInfo>> =

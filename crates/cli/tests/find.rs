@@ -80,7 +80,14 @@ fn the_types_that_stall_are_found_with_what_their_best_layout_gains() {
     assert_eq!(number(devices, "/l1_misses"), 61.0 * 800.0);
     assert_eq!(number(devices, "/accesses"), 61.0 * 800.0);
     assert_eq!(number(devices, "/used_bytes_per_line"), 6.0);
+    assert_eq!(number(devices, "/members/0/l1_misses"), 61.0 * 400.0);
     assert!(number(owner(&findings, "small"), "/share") < 0.01);
+    let functions = findings["functions"].as_array().expect("functions");
+    let walk = functions.iter().find(|function| function["name"] == "walk").expect("the function");
+    // With the return address.
+    assert_eq!(number(walk, "/accesses"), 60.0 * 801.0);
+    assert!((number(walk, "/used_bytes_per_line") - 6.0).abs() < 0.01, "{walk}");
+    assert!((1.0..=3.0).contains(&number(walk, "/code_lines")), "{walk}");
     let first = &findings["findings"][0];
     assert_eq!((text(first, "/subject"), &first["functions"]), ("device", &serde_json::json!(["walk"])));
     assert_eq!(text(first, "/next"), "lineup study --region walk -- ./program");
