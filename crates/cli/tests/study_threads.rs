@@ -70,7 +70,8 @@ fn counters_of_two_threads_are_parted_when_the_type_may_grow() {
     );
     let proposal = &report["proposals"][0];
     assert_eq!((&proposal["kind"], &proposal["target"]), (&"part".into(), &"counters".into()), "{report:#}");
-    assert_eq!(fact(&report, "timed runs"), Some("each thread on a CPU of its own"));
+    let timed = fact(&report, "timed runs").expect("where threads were");
+    assert!(timed.starts_with("each thread on a CPU of its own"), "{timed}");
     assert!(report["proof"].is_object(), "both variants did the same and were timed: {report:#}");
     let waits = fact(&report, "waits between threads").expect("both variants' waits");
     assert!(waits.contains("before, 0.0 to 0.0 after"), "{waits}");
