@@ -33,6 +33,7 @@ pub mod explainer;
 pub mod explanation;
 pub mod fields;
 mod fixpoint;
+mod functions_by_place;
 pub mod globals;
 pub mod graph;
 pub mod image;

@@ -39,8 +39,8 @@ impl LibraryCode {
         let (index, link) = images.at(pc)?;
         let image = images.get(index)?;
         let is_described = *self.described.entry(pc).or_insert_with(|| {
-            let tells = |function: &&Function| function.contains(link) && is_told_of(function);
-            !image.is_shared_library() && image.functions.iter().any(|function| tells(&function))
+            let mut around = images.functions_at(index, link);
+            !image.is_shared_library() && around.any(|(_, function)| is_told_of(function))
         });
         if is_described {
             return None;

@@ -1,14 +1,18 @@
 //! The files of the program by where they were mapped.
 
 use crate::explanation::Lack;
+use crate::functions_by_place::FunctionsByPlace;
 use crate::image::{Image, Placed};
 use crate::instruction::{Atomic, InstructionSet, atomic};
+use lineup_model::program::Function;
 use std::collections::BTreeMap;
 
 /// The images, and where each was.
 #[derive(Debug)]
 pub(crate) struct LoadedImages<'a> {
     all: Vec<Image<'a>>,
+    /// Of each image.
+    functions: Vec<FunctionsByPlace>,
     /// By the start of its runtime range.
     placed: BTreeMap<u64, Placed>,
 }
@@ -19,7 +23,8 @@ impl<'a> LoadedImages<'a> {
         let own = all.iter().enumerate();
         let own = own.map(|(image, described)| Placed { image, loaded: described.loaded.clone() });
         let placed = own.chain(places.iter().cloned()).map(|placed| (placed.loaded.start, placed)).collect();
-        LoadedImages { all, placed }
+        let functions = all.iter().map(|image| FunctionsByPlace::new(&image.functions)).collect();
+        LoadedImages { all, functions, placed }
     }
 
     /// All of them.
@@ -37,6 +42,14 @@ impl<'a> LoadedImages<'a> {
         self.all.get(index)
     }
 
+    /// The functions of an image that cover a link address, with their positions in it.
+    pub(crate) fn functions_at(&self, image: usize, link: u64) -> impl Iterator<Item = (usize, &Function)> {
+        let numbers = self.functions.get(image).map(|functions| functions.at(link)).unwrap_or_default();
+        numbers
+            .into_iter()
+            .filter_map(move |number| Some((number, self.all.get(image)?.functions.get(number)?)))
+    }
+
     /// The image that is mapped at a runtime address, and the link address there.
     pub(crate) fn at(&self, runtime: u64) -> Option<(usize, u64)> {
         let (_, placed) = self.placed.range(..=runtime).next_back()?;
@@ -46,12 +59,11 @@ impl<'a> LoadedImages<'a> {
     /// The function that a program counter is in: its name as the source spells it, and the path of its
     /// image.
     pub(crate) fn function_at(&self, pc: u64) -> (String, String) {
-        let Some((image, link)) = self.at(pc) else {
+        let Some((number, link)) = self.at(pc) else {
             return ("(outside every file)".to_owned(), String::new());
         };
-        let Some(image) = self.get(image) else { return Default::default() };
-        let described = image.functions.iter().find(|function| function.contains(link));
-        let name = described.map(|function| &function.name);
+        let Some(image) = self.get(number) else { return Default::default() };
+        let name = self.functions_at(number, link).next().map(|(_, function)| &function.name);
         let name = name.or_else(|| image.symbol_at(link).map(|symbol| &symbol.name));
         let name = name.map(|name| lineup_debuginfo::spelled(name));
         (name.unwrap_or_else(|| "(no symbol)".to_owned()), image.loaded.path.clone())
@@ -60,9 +72,7 @@ impl<'a> LoadedImages<'a> {
     /// The functions of which copies are inlined at a program counter.
     pub(crate) fn inlined_at(&self, pc: u64) -> Vec<String> {
         let Some((image, link)) = self.at(pc) else { return Vec::new() };
-        let Some(image) = self.get(image) else { return Vec::new() };
-        let around = image.functions.iter().filter(|function| function.contains(link));
-        let inlined = around.flat_map(|function| &function.inlined);
+        let inlined = self.functions_at(image, link).flat_map(|(_, function)| &function.inlined);
         let here = inlined.filter(|copy| copy.ranges.iter().any(|range| range.contains(&link)));
         here.map(|copy| lineup_debuginfo::spelled(&copy.name)).collect()
     }

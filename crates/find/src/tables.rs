@@ -171,9 +171,10 @@ impl Work<'_, '_> {
                 || counts.samples > 0
                 || counts.instructions as f64 >= LEAST_EXECUTED * executed as f64
         };
+        let cycles = executed + self.stalls().cycles();
         let all = self.attribution.functions.iter().filter(is_worth).map(|counts| {
             let stalls = self.of_function(counts);
-            let of_cycles = clock::modelled(counts, stalls.cycles(), executed + self.stalls().cycles());
+            let of_cycles = clock::modelled(counts, stalls.cycles(), cycles);
             FunctionStalls {
                 name: counts.name.clone(),
                 image: counts.image.clone(),

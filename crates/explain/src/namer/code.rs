@@ -75,14 +75,10 @@ impl Namer<'_> {
 
     /// Analyses the function that covers a program counter, once.
     pub(super) fn analyse_at(&mut self, image: usize, link: u64) -> Result<(), ExplainError> {
-        let Some(described) = self.images.get(image) else { return Ok(()) };
-        let Some(number) = described.functions.iter().position(|function| function.contains(link)) else {
-            return Ok(());
-        };
+        let Some((number, function)) = self.images.functions_at(image, link).next() else { return Ok(()) };
         if !self.analysed.insert((image, number)) {
             return Ok(());
         }
-        let Some(function) = described.functions.get(number) else { return Ok(()) };
         let mut world = World {
             images: self.images.all(),
             catalog: &mut self.catalog,
