@@ -250,4 +250,29 @@ fn an_order_with_a_group_is_written_with_the_kernels_macros_and_built_and_compar
     let lines = &tree.report()["guest"]["types"][0];
     let figures = ["before", "predicted", "after"].map(|name| lines[name].as_f64().expect("a figure"));
     assert_eq!(figures, [192.0, 64.0, 64.0]);
+
+    // The same order, tried on what the kernel did: of more calls than are kept the replay tells those that are.
+    let run = |arguments: &[&str]| {
+        let output = installed::lineup()
+            .args(arguments)
+            .current_dir(tree.folder.path())
+            .output()
+            .expect("lineup runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let kernel = ["--kernel", "out/before/image", "--debug", "out/before/vmlinux", "--memory", "64"];
+    let wanted = ["--region", "walk_devices", "--calls", "20", "--stream", "--out", "calls.rec"];
+    run(&[&["record"], &kernel[..], &wanted[..]].concat());
+    let tried = run(&["advise", "calls.rec", "--what-if", "orders", "--json"]);
+    let tried: Value = serde_json::from_str(&tried).expect("JSON");
+    assert_eq!(
+        (&tried["reproduces_recording"], &tried["regions"][0]["calls"]),
+        (&true.into(), &20.into()),
+        "{tried:#}"
+    );
+    assert_eq!(
+        (&tried["types"][0]["lines"][0]["before"], &tried["types"][0]["lines"][0]["after"]),
+        (&192.0.into(), &64.0.into())
+    );
 }

@@ -79,7 +79,8 @@ pub(crate) struct KernelOptions {
     /// Cycles that a miss stalls: from the second level, from memory
     #[arg(long, value_name = "L2,MEMORY", value_parser = latency, requires = "kernel")]
     pub(crate) latency: Option<Latency>,
-    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most
+    /// Also write what a replay of the caches needs, for `lineup advise --what-if`: this many million steps at most. Implies
+    /// --first
     #[arg(long, value_name = "MILLIONS", num_args = 0..=1, default_value_t = 0, default_missing_value = "2000",
           requires = "kernel", value_parser = clap::value_parser!(u64).range(..=10_000))]
     pub(crate) stream: u64,
@@ -264,7 +265,8 @@ fn plan(
     header.regions = regions;
     header.warmup_calls = wanted.warmup;
     header.max_calls = Some(wanted.calls.unwrap_or(USUAL_CALLS));
-    header.selection = wanted.selection;
+    // Of calls that are spread over the run it is known at its end alone which are kept, and a replay has to tell them.
+    header.selection = if options.stream > 0 { Selection::First } else { wanted.selection };
     header.max_accesses = MAX_ACCESSES_PER_CALL;
     header.caches = match wanted.caches {
         _ if wanted.what == What::CallsWithoutCaches => Vec::new(),
