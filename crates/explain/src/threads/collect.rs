@@ -4,7 +4,7 @@ use super::locks::Locks;
 use super::reaches::{Reaches, Within};
 use super::report::Of;
 use super::tasks::{Tasks, Whom};
-use super::times::times;
+use super::times::{is_store_of, times};
 use crate::access_context::AccessContext;
 use crate::error::ExplainError;
 use crate::name::Name;
@@ -132,7 +132,7 @@ impl Collector {
     /// # Errors
     /// When the disassembler fails.
     pub fn add(&mut self, call: &Call, namer: &mut Namer<'_>) -> Result<(), ExplainError> {
-        let Some((times, ended_at)) = times(&call.times, call.accesses.len()) else { return Ok(()) };
+        let Some((times, ended_at)) = times(&call.times, &call.accesses) else { return Ok(()) };
         let began_at = call.times.first().map_or(0, |mark| mark.cycles);
         let under = self.locks.see(call, &times, self.task_of(call), namer);
         let mut log = self.take_log(call);
@@ -148,8 +148,7 @@ impl Collector {
                 context.next(call.entered_at);
                 continue;
             }
-            let is_updated = access.kind == AccessKind::Load
-                && all.next_if(|(next, _)| is_store_of(access, next)).is_some();
+            let is_updated = all.next_if(|(next, _)| is_store_of(access, next)).is_some();
             let at_moment = (&mut context, call.entered_at);
             let within = self.reaches.at(cpu, call.depth, *at);
             let cause = Cause { under: *under, whom, within };
@@ -254,12 +253,6 @@ impl Collector {
 fn granules(access: &access::Access) -> std::ops::RangeInclusive<u64> {
     let last = access.address.saturating_add(u64::from(access.size_bytes.max(1)) - 1);
     access.address / GRANULE_BYTES..=last / GRANULE_BYTES
-}
-
-/// Whether an access is the store of the instruction that the load is of.
-fn is_store_of(load: &access::Access, next: &access::Access) -> bool {
-    next.kind == AccessKind::Store
-        && (next.pc, next.address, next.size_bytes) == (load.pc, load.address, load.size_bytes)
 }
 
 fn label(name: Name) -> &'static str {

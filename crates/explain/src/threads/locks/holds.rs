@@ -31,6 +31,8 @@ pub(super) struct Hold {
     pub(super) asked_at: u64,
     pub(super) got_at: u64,
     pub(super) given_back_at: u64,
+    /// The last time that was read before it was given back: it was, no earlier.
+    pub(super) no_earlier: u64,
     /// The code that asked, by the last access before it.
     pub(super) place: u64,
 }
@@ -62,6 +64,20 @@ impl Hold {
                 other.course != Course::OnlyTaken && other.given_back_at <= self.got_at
             }
             Course::OnlyGiven => false,
+        }
+    }
+}
+
+/// A plain store that gives a lock back has a time only by the accesses around it. Where the next thread has the lock before
+/// that time, and no time that was read speaks against it, the lock was given back by then. `holds` are in the order in which
+/// threads got the lock.
+pub(super) fn end_before_the_next(holds: &mut [Hold]) {
+    for index in 1..holds.len() {
+        let (before, from_next) = holds.split_at_mut(index);
+        let (Some(hold), Some(next)) = (before.last_mut(), from_next.first()) else { return };
+        let is_one_at_a_time = hold.course == Course::Lock && !(hold.is_shared && next.is_shared);
+        if is_one_at_a_time && hold.thread != next.thread && next.got_at >= hold.no_earlier {
+            hold.given_back_at = hold.given_back_at.min(next.got_at);
         }
     }
 }
@@ -120,7 +136,21 @@ mod tests {
 
     fn hold(thread: u32, asked_at: u64, got_at: u64, given_back_at: u64) -> Hold {
         let (thread, course) = (ThreadId(thread), Course::Lock);
-        Hold { course, thread, is_shared: false, asked_at, got_at, given_back_at, place: 0 }
+        let no_earlier = given_back_at;
+        Hold { course, thread, is_shared: false, asked_at, got_at, given_back_at, no_earlier, place: 0 }
+    }
+
+    #[test]
+    fn a_hold_ends_before_the_next_unless_a_time_that_was_read_says_otherwise() {
+        let ends = |no_earlier, is_shared| {
+            let first = Hold { no_earlier, is_shared, ..hold(0, 0, 1, 100) };
+            let mut holds = [first, Hold { is_shared, ..hold(1, 20, 60, 130) }];
+            end_before_the_next(&mut holds);
+            holds.map(|hold| hold.given_back_at)
+        };
+        assert_eq!(ends(50, false), [60, 130]);
+        assert_eq!(ends(61, false), [100, 130], "it had it then");
+        assert_eq!(ends(50, true), [100, 130], "readers have it together");
     }
 
     #[test]

@@ -12,12 +12,12 @@ mod sleeping;
 mod spins;
 
 use super::report::{LockPlaces, LockReport, LockWithin, Needed, Of, Waits};
-use super::times::times;
+use super::times::{is_store_of, no_earlier, times};
 use crate::instruction::Atomic;
 use crate::namer::Namer;
 pub use code::LockKind;
 use code::{Code, IsShared, code_at};
-use holds::{Course, Hold, sections, waits};
+use holds::{Course, Hold, end_before_the_next, sections, waits};
 use lineup_model::access::{Access, AccessKind, Call, ProcessId, ThreadId};
 use lineup_model::region::RegionId;
 use name::{name_in_kernel, without_its_inside};
@@ -107,6 +107,7 @@ struct Seen<'c> {
     call: &'c Call,
     access: &'c Access,
     at: u64,
+    no_earlier: u64,
     /// The call's access before.
     before: Option<&'c Access>,
 }
@@ -118,8 +119,7 @@ impl Seen<'_> {
 
     /// Whether it is the store of an instruction that loads the same.
     fn is_update(&self) -> bool {
-        let is_same = |load: &Access| (load.pc, load.address) == (self.access.pc, self.access.address);
-        self.is_store() && self.before.is_some_and(is_same)
+        self.before.is_some_and(|before| is_store_of(before, self.access))
     }
 
     /// Whether a store outside of what takes and gives back locks gives this one back.
@@ -204,7 +204,7 @@ impl Locks {
     pub(super) fn observe(&mut self, call: &Call, task: Option<u32>, namer: &Namer<'_>) {
         self.spins.observe(call, namer);
         if self.of == Of::Cpus
-            && let Some((times, _)) = times(&call.times, call.accesses.len())
+            && let Some((times, _)) = times(&call.times, &call.accesses)
         {
             self.sleeping.observe(call, &times, task, namer);
         }
@@ -252,8 +252,9 @@ impl Locks {
         doing.of = Some((call.region, call.sequence));
         let mut before: Option<&Access> = None;
         let mut under = Vec::with_capacity(call.accesses.len());
-        for (access, at) in call.accesses.iter().zip(times) {
-            self.see_access(&Seen { call, access, at: *at, before }, &mut doing, namer);
+        let no_earlier = no_earlier(&call.times, call.accesses.len());
+        for ((access, at), no_earlier) in call.accesses.iter().zip(times).zip(no_earlier) {
+            self.see_access(&Seen { call, access, at: *at, no_earlier, before }, &mut doing, namer);
             let innermost = doing.has.iter().rfind(|held| held.depth == call.depth);
             let data = innermost.filter(|held| !held.is_own(access.address));
             let spinning = data.and_then(|held| self.numbers.get(&(call.process, held.word))).copied();
@@ -305,13 +306,13 @@ impl Locks {
             Code::GivesBack => {
                 self.end_asking(call, doing);
                 if seen.is_store() {
-                    self.give_back(call, doing, access.address, seen.at);
+                    self.give_back(seen, doing);
                 }
             }
             Code::Posts => {
                 self.end_asking(call, doing);
                 if seen.is_store() && known.atomic.is_some() {
-                    self.post(call, doing, access.address, seen.at);
+                    self.post(seen, doing);
                 }
             }
             Code::Inside => doing.go_on_asking(seen, known.atomic),
@@ -321,7 +322,7 @@ impl Locks {
                 self.end_asking(call, doing);
                 doing.last.insert(call.depth, access.pc);
                 if seen.is_store() && doing.has.iter().any(|held| seen.gives_back(held, known.atomic)) {
-                    self.give_back(call, doing, access.address, seen.at);
+                    self.give_back(seen, doing);
                 }
                 doing.has.iter_mut().for_each(|held| held.is_used |= !held.is_own(access.address));
                 self.note_beside(call, doing, access);
@@ -383,7 +384,9 @@ impl Locks {
         self.number((call.process, word), kind);
     }
 
-    fn give_back(&mut self, call: &Call, doing: &mut Doing, word: u64, at: u64) {
+    fn give_back(&mut self, seen: &Seen<'_>, doing: &mut Doing) {
+        let Seen { call, at, no_earlier, .. } = *seen;
+        let word = seen.access.address;
         let Some(index) = doing.has.iter().rposition(|held| held.word == word) else { return };
         let Held { kind, is_shared, asked_at, got_at, place, is_used, .. } = doing.has.remove(index);
         if kind == LockKind::SpinLoop {
@@ -391,7 +394,7 @@ impl Locks {
         }
         let course = if kind.is_semaphore() { Course::Semaphore } else { Course::Lock };
         let thread = call.thread;
-        let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: at, place };
+        let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: at, no_earlier, place };
         self.keep((call.process, word), hold);
     }
 
@@ -403,14 +406,24 @@ impl Locks {
     }
 
     /// A semaphore is given back, by a thread that has it or by another.
-    fn post(&mut self, call: &Call, doing: &mut Doing, word: u64, at: u64) {
+    fn post(&mut self, seen: &Seen<'_>, doing: &mut Doing) {
+        let Seen { call, at, .. } = *seen;
+        let word = seen.access.address;
         if doing.has.iter().any(|held| held.word == word) {
-            return self.give_back(call, doing, word, at);
+            return self.give_back(seen, doing);
         }
         let (course, thread) = (Course::OnlyGiven, call.thread);
         let place = doing.last.get(&call.depth).copied().unwrap_or_default();
-        let hold =
-            Hold { course, thread, is_shared: false, asked_at: at, got_at: at, given_back_at: at, place };
+        let hold = Hold {
+            course,
+            thread,
+            is_shared: false,
+            asked_at: at,
+            got_at: at,
+            given_back_at: at,
+            no_earlier: at,
+            place,
+        };
         self.keep((call.process, word), hold);
     }
 
@@ -420,7 +433,16 @@ impl Locks {
             has.into_iter().filter(|held| held.kind.is_semaphore())
         {
             let course = Course::OnlyTaken;
-            let hold = Hold { course, thread, is_shared, asked_at, got_at, given_back_at: got_at, place };
+            let hold = Hold {
+                course,
+                thread,
+                is_shared,
+                asked_at,
+                got_at,
+                given_back_at: got_at,
+                no_earlier: got_at,
+                place,
+            };
             self.keep((process, word), hold);
         }
     }
@@ -476,6 +498,7 @@ impl Locks {
             let Some(number) = self.numbers.get(&(process, word)).copied() else { continue };
             let Some((_, kind)) = self.words.get(number as usize).copied() else { continue };
             holds.sort_by_key(|hold| hold.got_at);
+            end_before_the_next(&mut holds);
             if kind == LockKind::SpinLoop && !self.spins.is_lock((process, word), &holds) {
                 continue;
             }

@@ -109,7 +109,17 @@ mod tests {
 
     fn hold(thread: u32, got_at: u64, given_back_at: u64) -> Hold {
         let (course, thread) = (Course::Lock, ThreadId(thread));
-        Hold { course, thread, is_shared: false, asked_at: got_at, got_at, given_back_at, place: 0 }
+        let no_earlier = given_back_at;
+        Hold {
+            course,
+            thread,
+            is_shared: false,
+            asked_at: got_at,
+            got_at,
+            given_back_at,
+            no_earlier,
+            place: 0,
+        }
     }
 
     #[test]
