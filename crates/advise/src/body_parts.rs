@@ -281,7 +281,7 @@ fn conditional_end(lexed: &Lexed<'_>, start: usize, end: usize) -> Option<usize>
 }
 
 fn is_marker_macro(word: &str) -> bool {
-    word.starts_with("__cacheline_group_")
+    word.starts_with(crate::group_text::MARKER)
         || matches!(
             word,
             "CACHELINE_PADDING"

@@ -18,9 +18,12 @@ pub(crate) const BEGIN: &str = "__cacheline_group_begin";
 /// The same where it ends.
 pub(crate) const END: &str = "__cacheline_group_end";
 
+/// With what the names of both begin, and those of the members that they declare.
+pub(crate) const MARKER: &str = "__cacheline_group_";
+
 /// True for the members without a size, and the paddings, that the kernel's macros make.
 pub(crate) fn is_marker(name: Option<&str>) -> bool {
-    name.is_some_and(|name| name.starts_with("__cacheline_group_"))
+    name.is_some_and(|name| name.starts_with(MARKER))
 }
 
 /// How the sources say groups.

@@ -87,14 +87,23 @@ pub(crate) fn write(
     edited: &BTreeMap<String, String>,
     outcome: Outcome,
 ) -> Result<Verdict, AdviseError> {
-    let models = match subject.models() {
-        Ok(models) => models,
-        Err(binding) => return Ok(refused(spelling, vec![binding], Vec::new())),
-    };
-    match Plan::make(subject, spelling, sources, options, models) {
+    match planned(subject, spelling, sources, options) {
         Ok(plan) => plan.write_and_judge(subject, sources, spelling, outcome.into(), judge, edited),
-        Err((models, bindings)) => Ok(refused(spelling, bindings, potential(subject, &models))),
+        Err(refused) => Ok(*refused),
     }
+}
+
+/// What may be written of a type; the refusal when that is nothing.
+fn planned<'s>(
+    subject: &Subject<'_>,
+    spelling: &Spelling,
+    sources: &'s Sources,
+    options: &Options,
+) -> Result<Plan<'s>, Box<Verdict>> {
+    let models =
+        subject.models().map_err(|binding| Box::new(refused(spelling, vec![binding], Vec::new())))?;
+    Plan::make(subject, spelling, sources, options, models)
+        .map_err(|(models, bindings)| Box::new(refused(spelling, bindings, potential(subject, &models))))
 }
 
 /// Writes the order that the user gave, and has it judged. `edited` and `sources` as for [`propose`].
@@ -107,15 +116,11 @@ pub(crate) fn write_given(
     edited: &BTreeMap<String, String>,
     arrangement: &Arrangement,
 ) -> Result<Verdict, AdviseError> {
-    let models = match subject.models() {
-        Ok(models) => models,
-        Err(binding) => return Ok(refused(spelling, vec![binding], Vec::new())),
-    };
     // How far a reader likes members to move is the user's to say.
     let options = Options { most_moved: None, ..options.clone() };
-    let plan = match Plan::make(subject, spelling, sources, &options, models) {
+    let plan = match planned(subject, spelling, sources, &options) {
         Ok(plan) => plan,
-        Err((models, bindings)) => return Ok(refused(spelling, bindings, potential(subject, &models))),
+        Err(refused) => return Ok(*refused),
     };
     match plan.in_given_order(subject, arrangement) {
         Ok(order) => {

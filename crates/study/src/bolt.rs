@@ -2,6 +2,7 @@
 
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
+use crate::source::build::last_lines;
 use crate::tool;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -99,12 +100,10 @@ impl Bolt {
         }
         let said =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = said.lines().collect();
-        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n");
         Err(Error::Tool {
             tool: self.program.display().to_string(),
             what: format!("could not order {} ({})", from.display(), output.status),
-            next: format!("its last lines:\n{last}"),
+            next: format!("its last lines:\n{}", last_lines(&said, LAST_LINES)),
         })
     }
 }

@@ -117,9 +117,9 @@ impl WrittenOrder {
         let is_left = |index: &usize| !named[*index];
         let is_group_marker = |index: &usize| is_marker(members[*index].name.as_deref());
         let has_rest = places.contains(&None);
-        let of_groups: Vec<usize> = (0..members.len()).filter(is_left).filter(is_group_marker).collect();
-        let of_groups: Vec<(usize, &str)> = of_groups
-            .into_iter()
+        let of_groups: Vec<(usize, &str)> = (0..members.len())
+            .filter(is_left)
+            .filter(is_group_marker)
             .filter(|index| !has_rest || self.group_of(name(*index)).is_some())
             .map(|index| (index, name(index)))
             .collect();
@@ -149,7 +149,7 @@ impl WrittenOrder {
 
     /// The group that a marker of the kernel's begins or ends.
     fn group_of(&self, marker: &str) -> Option<&Group> {
-        let (_, name) = marker.strip_prefix("__cacheline_group_")?.split_once("__")?;
+        let (_, name) = marker.strip_prefix(group_text::MARKER)?.split_once("__")?;
         self.groups.iter().find(|group| group.name == name)
     }
 

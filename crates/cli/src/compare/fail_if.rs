@@ -41,7 +41,7 @@ impl FromStr for Bound {
 impl Bound {
     /// The sentences about variants that are beyond the bound for sure: the whole interval lies past
     /// it. An error when the metric was not compared as a ratio.
-    pub(crate) fn broken(&self, comparison: &Comparison, links: u64) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn broken(&self, comparison: &Comparison) -> anyhow::Result<Vec<String>> {
         let metric = comparison.metrics.iter().find(|metric| metric.name == self.metric);
         let contrasts = metric.map(|metric| metric.contrasts.as_slice()).unwrap_or_default();
         if contrasts.is_empty() {
@@ -66,7 +66,7 @@ impl Bound {
                     self.metric,
                     crate::figures::change(judged.interval.low),
                     crate::figures::change(judged.interval.high),
-                    of_links(links),
+                    of_links(comparison.links),
                 ));
             }
         }

@@ -186,7 +186,7 @@ pub(crate) fn run(compare: Compare) -> Result<Outcome> {
     }
     let mut outcome = Outcome::Done;
     for bound in &compare.fail_if {
-        for sentence in bound.broken(&report.comparison, report.comparison.links)? {
+        for sentence in bound.broken(&report.comparison)? {
             eprintln!("lineup: {sentence}");
             outcome = Outcome::Finding;
         }

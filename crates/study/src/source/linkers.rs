@@ -139,9 +139,10 @@ fn script(linker: &Path) -> String {
     format!(
         "#!/bin/sh\n\
          for word; do\n\
-         case $word in -r|-i|-Ur|--relocatable|-shared|--shared|-Bshareable|-s|--strip-all) exec {linker} \"$@\";; esac\n\
+         case $word in {}|-s|--strip-all) exec {linker} \"$@\";; esac\n\
          done\n\
-         exec {linker} --emit-relocs \"$@\"\n"
+         exec {linker} --emit-relocs \"$@\"\n",
+        relink::NO_PROGRAM.join("|")
     )
 }
 

@@ -16,6 +16,10 @@ use std::process::{Command, Stdio};
 /// The command of `lineup` that stands for a linker.
 pub const COMMAND: &str = "link-again";
 
+/// Words by which a linker makes no program: a library, or an object of several.
+pub(super) const NO_PROGRAM: [&str; 7] =
+    ["-r", "-i", "-Ur", "--relocatable", "-shared", "--shared", "-Bshareable"];
+
 /// The file beside links that names the program.
 const NAME: &str = "name";
 
@@ -118,8 +122,7 @@ fn expanded(words: &[OsString]) -> Result<Vec<OsString>> {
 
 /// The program that is linked; `None` when it is a library or an object.
 fn program_of(words: &[OsString]) -> Option<PathBuf> {
-    const OTHER: [&str; 7] = ["-r", "-i", "-Ur", "--relocatable", "-shared", "--shared", "-Bshareable"];
-    if words.iter().any(|word| OTHER.iter().any(|other| word == other)) {
+    if words.iter().any(|word| NO_PROGRAM.iter().any(|other| word == other)) {
         return None;
     }
     let at = words.iter().position(|word| word == "-o");
