@@ -1,7 +1,7 @@
 //! Threads of a process that runs, each kept on a CPU of its own.
 
+use crate::timing::keep_on;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -59,10 +59,8 @@ fn place_new(process: i32, cpus: &[u32], placed: &mut BTreeSet<i32>) -> bool {
     for task in &new {
         let turn = placed.len() % cpus.len().max(1);
         if let (Some(cpu), Some(task)) = (cpus.get(turn), Pid::from_raw(*task)) {
-            let mut set = CpuSet::new();
-            set.set(*cpu as usize);
             // One that has ended meanwhile needs no place.
-            let _ = sched_setaffinity(Some(task), &set);
+            let _ = keep_on(Some(task), [*cpu]);
         }
         placed.insert(*task);
     }
@@ -72,7 +70,7 @@ fn place_new(process: i32, cpus: &[u32], placed: &mut BTreeSet<i32>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::thread::sched_getaffinity;
+    use rustix::thread::{CpuSet, sched_getaffinity};
     use std::sync::mpsc;
 
     #[test]

@@ -5,10 +5,10 @@
 use crate::effects;
 use crate::error::{Doing, Error, Result, in_full};
 use crate::placed::Placed;
+use crate::timing::keep_on;
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
@@ -49,11 +49,8 @@ pub fn run(launch: &Launch) -> Result<Infallible> {
 fn become_program(launch: &Launch, control: &mut UnixStream) -> Result<Infallible> {
     set_parent_process_death_signal(Some(Signal::KILL)).doing("asking to end with the parent")?;
     if !launch.cpus.is_empty() {
-        let mut set = CpuSet::new();
-        for &cpu in launch.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {
-            set.set(cpu);
-        }
-        sched_setaffinity(None, &set).doing("placing the program on its CPUs")?;
+        let cpus = launch.cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok());
+        keep_on(None, cpus).doing("placing the program on its CPUs")?;
     }
     if launch.fixed_addresses {
         // Some containers forbid it: then addresses differ from run to run, as they do without.

@@ -1,7 +1,7 @@
 //! How long a line of memory takes from one CPU to another. What threads do to each other's caches shows only on CPUs that have
 //! caches of their own, and shows most where lines travel farthest.
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use crate::timing::keep_on;
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::sync::OnceLock;
@@ -95,7 +95,7 @@ fn journey_ns(first: u32, second: u32) -> Option<f64> {
     std::thread::scope(|scope| {
         let answering = std::thread::Builder::new().name("answering".into());
         let answered = answering.spawn_scoped(scope, move || {
-            let is_there = keep_on(second);
+            let is_there = keep_on(None, [second]).is_ok();
             let mut next = if is_there { 1 } else { OVER };
             line.store(if is_there { 2 } else { OVER }, Ordering::Release);
             while next != OVER {
@@ -108,7 +108,7 @@ fn journey_ns(first: u32, second: u32) -> Option<f64> {
         answered.ok()?;
         let asking = std::thread::Builder::new().name("asking".into());
         let asked = asking.spawn_scoped(scope, move || {
-            let fastest = keep_on(first).then(|| fastest_batch(line)).flatten();
+            let fastest = keep_on(None, [first]).is_ok().then(|| fastest_batch(line)).flatten();
             line.store(OVER, Ordering::Release);
             fastest
         });
@@ -152,16 +152,6 @@ fn await_turn(line: &AtomicU32, is_own: impl Fn(u32) -> bool) -> u32 {
         }
         spin_loop();
     }
-}
-
-/// Keeps the calling thread on a CPU; false when it may not run there.
-fn keep_on(cpu: u32) -> bool {
-    let mut set = CpuSet::new();
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return false;
-    }
-    set.set(cpu as usize);
-    sched_setaffinity(None, &set).is_ok()
 }
 
 #[cfg(test)]
