@@ -4,7 +4,7 @@
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
-	cargo build --release -p lineup -p lineup-engine
+	cargo build --release -p lineup
 	scripts/demo
 
 # Every test.

@@ -7,6 +7,7 @@ use cargo_metadata::{Metadata, Package};
 const EDGES: &[(&str, &[&str])] = &[
     ("lineup-model", &[]),
     ("lineup-stats", &[]),
+    ("lineup-bundle", &[]),
     ("lineup-cache", &["lineup-model"]),
     ("lineup-coherence", &[]),
     ("lineup-debuginfo", &["lineup-model"]),
@@ -72,11 +73,13 @@ const EDGES: &[(&str, &[&str])] = &[
             "lineup-advise",
             "lineup-prove",
             "lineup-mapping",
+            "lineup-bundle",
         ],
     ),
     (
         "lineup",
         &[
+            "lineup-bundle",
             "lineup-model",
             "lineup-stats",
             "lineup-cache",

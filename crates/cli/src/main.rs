@@ -5,9 +5,12 @@ mod advise;
 mod bisect;
 mod code;
 mod compare;
+mod completions;
 mod derive;
+mod doctor;
 mod effects;
 mod engine_name;
+mod examples;
 mod explain;
 mod figures;
 mod files;
@@ -36,8 +39,9 @@ mod threads;
 mod time;
 mod trace;
 mod typed;
+mod version;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lineup_study::guardian;
 use lineup_study::source::relink;
 use outcome::Outcome;
@@ -45,7 +49,7 @@ use std::process::ExitCode;
 
 /// Finds the cache lines that make a hot path slow, writes the fix, and proves it.
 #[derive(Parser)]
-#[command(name = "lineup", version, max_term_width = 100)]
+#[command(name = "lineup", version, long_version = version::in_full(), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -94,10 +98,17 @@ enum Command {
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
+    /// Says what works on this machine, and what to install for the rest
+    Doctor(doctor::Options),
+    /// Prints what a shell needs to complete commands and options
+    Completions(completions::Completions),
+    /// Writes a page for `man` of each command
+    Manual(completions::Manual),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let command = examples::with_examples(Cli::command());
+    let cli = Cli::from_arg_matches(&command.clone().get_matches()).unwrap_or_else(|error| error.exit());
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
         Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
@@ -124,6 +135,9 @@ fn main() -> ExitCode {
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),
+        Command::Doctor(options) => doctor::run(&options),
+        Command::Completions(options) => completions::completions(&options, command),
+        Command::Manual(options) => completions::manual(&options, command),
     };
     match result {
         Ok(outcome) => outcome.into(),
@@ -146,9 +160,8 @@ fn message(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, message};
+    use super::*;
     use anyhow::Context;
-    use clap::CommandFactory;
 
     #[test]
     fn a_cause_is_said_once() {

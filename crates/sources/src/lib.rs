@@ -35,5 +35,6 @@ pub use check::{Build, Definers, Standards, check, check_with};
 pub use command::{CompileCommand, from_json};
 pub use error::Error;
 pub use kbuild::{FileNames, KbuildUnit, from_kbuild, is_kbuild_file};
+pub use libclang::libclang_version;
 pub use read::normal;
 pub use uses::{Checked, CheckedType, Freedom, Use, UseKind, Verdict};

@@ -42,6 +42,15 @@ impl Library {
     }
 }
 
+/// What the installed libclang calls itself, and its file.
+///
+/// # Errors
+/// When there is none.
+pub fn libclang_version() -> Result<String, Error> {
+    let library = Library::load()?;
+    Ok(format!("{}, {}", library.version(), library.path().display()))
+}
+
 /// Takes a string over from libclang.
 fn text(string: CXString) -> String {
     // SAFETY: `string` was given by libclang and is disposed of once, below; its text is null or ends in a zero byte.

@@ -168,6 +168,16 @@ impl Counters {
     }
 }
 
+/// Whether an event, as in a list for [`parse`], can be counted here.
+///
+/// # Errors
+/// Why it cannot.
+pub fn works(event: &str) -> Result<(), Absence> {
+    let groups = parse(event).map_err(|_| Absence::NotSupported)?;
+    let ours = rustix::process::getpid();
+    groups.iter().flatten().try_for_each(|event| open(ours, event, None).1.map(drop))
+}
+
 /// Opens one event; when the kernel may not be watched, user mode alone, and the name says so.
 fn open(child: Pid, event: &Event, leader: Option<&mut Counter>) -> (Event, Result<Counter, Absence>) {
     let mut event = event.clone();

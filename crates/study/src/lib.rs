@@ -12,6 +12,7 @@ pub mod clock;
 pub mod companions;
 pub mod counters;
 mod descendants;
+pub mod doctor;
 mod drive;
 pub mod effects;
 pub mod error;

@@ -13,7 +13,10 @@ mod sealing;
 mod subject;
 
 pub use audit::{AuditRequest, audit};
-pub use emulator::{PluginArgument, executable, native_or_emulated, on_path, plugin_argument};
+pub use emulator::{
+    PluginArgument, executable, native_or_emulated, on_path, plugin_argument, program_emulator,
+    require_plugins,
+};
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
 pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;

@@ -3,6 +3,7 @@
 use crate::alias::Alias;
 use crate::error::{Doing, Error, Result};
 use crate::run::Run;
+use lineup_bundle::Library;
 use lineup_model::abi::Machine;
 use lineup_recording::plan::Follow;
 use std::ffi::{OsStr, OsString};
@@ -11,9 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The file name of the recorder.
-const PLUGIN: &str = "liblineup_plugin.so";
 
 /// An emulator with the recorder.
 pub(super) struct Emulator {
@@ -32,9 +30,9 @@ impl Emulator {
         let command = on_path(name).ok_or_else(|| Error::not_installed(name, "qemu-user"))?;
         let version = crate::tool::output(Command::new(&command).arg("--version")).doing(name)?;
         let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();
-        require_plugins(&command, name, machine)?;
+        require_plugins(&command, machine)?;
         let sysroot = sysroot_of(machine).filter(|root| Path::new(root).is_dir());
-        Ok(Emulator { command, plugin: Alias::of(&plugin()?)?, sysroot, version })
+        Ok(Emulator { command, plugin: Alias::of(&library(Library::Plugin)?)?, sysroot, version })
     }
 
     /// The emulator's file.
@@ -70,18 +68,32 @@ impl Emulator {
     }
 }
 
-/// Refuses an emulator that was built without plugins, as those of Debian 13 and of later Ubuntu are.
-fn require_plugins(command: &Path, name: &str, machine: Machine) -> Result<()> {
+/// How the emulator for programs of a machine names itself, if recordings can be made with it.
+///
+/// # Errors
+/// When there is none, or it takes no plugins.
+pub fn program_emulator(machine: Machine) -> Result<String> {
+    Ok(Emulator::find(machine)?.version)
+}
+
+/// Refuses an emulator that was built without plugins, as those for programs of Debian 13 and of later Ubuntu are.
+///
+/// # Errors
+/// When it was, or cannot be run.
+pub fn require_plugins(command: &Path, machine: Machine) -> Result<()> {
+    let name = command.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.as_ref();
     let help = crate::tool::output(Command::new(command).arg("--help")).doing(name)?;
     if String::from_utf8_lossy(&help.stdout).lines().any(|line| line.starts_with("-plugin")) {
         return Ok(());
     }
-    let target = name.trim_start_matches("qemu-");
+    let of_systems = name.strip_prefix("qemu-system-").map(|target| format!("{target}-softmmu"));
+    let is_of_programs = of_systems.is_none();
+    let target = of_systems.unwrap_or_else(|| format!("{}-linux-user", name.trim_start_matches("qemu-")));
     let build = format!(
-        "build one from QEMU's sources with `./configure --enable-plugins --target-list={target}-linux-user`, and put \
-         it first in PATH"
+        "build one from QEMU's sources with `./configure --enable-plugins --target-list={target}`, and put it first in PATH"
     );
-    let next = match machine.is_host() {
+    let next = match machine.is_host() && is_of_programs {
         true => format!("`lineup record --engine native` needs none; or {build}"),
         false => build,
     };
@@ -129,15 +141,14 @@ pub fn executable(word: &OsStr) -> Result<PathBuf> {
     })
 }
 
-/// The recorder: named by `LINEUP_PLUGIN`, else beside this executable, where cargo puts both, else where packages
-/// put libraries.
-fn plugin() -> Result<PathBuf> {
-    beside_us(PLUGIN, "LINEUP_PLUGIN", "lineup-plugin")
-}
-
-/// A library of ours: named by a variable, else beside this executable or where packages put libraries. `package` is
-/// what is built for it.
-pub(super) fn beside_us(file: &str, variable: &str, package: &str) -> Result<PathBuf> {
+/// A library of ours: named by a variable, else beside this executable, where cargo puts it, or where packages put
+/// libraries, else unpacked from this executable.
+pub(super) fn library(library: Library) -> Result<PathBuf> {
+    let variable = match library {
+        Library::Engine => "LINEUP_ENGINE_FILE",
+        Library::Plugin => "LINEUP_PLUGIN",
+    };
+    let (file, package) = (library.file_name(), library.package());
     if let Some(path) = std::env::var_os(variable) {
         let path = PathBuf::from(path);
         return path.canonicalize().doing_with(|| format!("{variable} names {}", path.display()));
@@ -145,14 +156,14 @@ pub(super) fn beside_us(file: &str, variable: &str, package: &str) -> Result<Pat
     let own = std::env::current_exe().doing("finding this executable")?;
     let folder = own.parent().unwrap_or(Path::new("/"));
     let places = [folder.join(file), folder.join("..").join(file), folder.join("../lib/lineup").join(file)];
-    let Some(found) = places.iter().find(|place| place.is_file()) else {
-        return Err(Error::Tool {
-            tool: format!("the recorder {file}"),
-            what: format!("is not beside {}", own.display()),
-            next: format!("build it with `cargo build -p {package}`, or name it with {variable}"),
-        });
-    };
-    found.canonicalize().doing_with(|| found.display().to_string())
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return found.canonicalize().doing_with(|| found.display().to_string());
+    }
+    library.unpacked().doing("unpacking what is brought into programs")?.ok_or_else(|| Error::Tool {
+        tool: format!("the recorder {file}"),
+        what: format!("is not beside {}", own.display()),
+        next: format!("build it with `cargo build -p {package}`, or name it with {variable}"),
+    })
 }
 
 /// The emulator's argument that loads the recorder with a plan.
@@ -167,7 +178,7 @@ pub struct PluginArgument {
 /// # Errors
 /// When there is no recorder.
 pub fn plugin_argument(plan: &str) -> Result<PluginArgument> {
-    let plugin = Alias::of(&plugin()?)?;
+    let plugin = Alias::of(&library(Library::Plugin)?)?;
     Ok(PluginArgument { text: argument_of(&plugin, plan), _plugin: plugin })
 }
 

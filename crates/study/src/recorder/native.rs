@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupts;
 use ahead::Ahead;
 use followers::Followers;
+use lineup_bundle::Library;
 use lineup_cache::SpecError;
 use lineup_model::abi::{Abi, Machine};
 use lineup_model::executable::names_loader;
@@ -47,9 +48,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 use whole_processes::Counters;
-
-/// The file name of the engine.
-const ENGINE: &str = "liblineup_engine.so";
 
 /// What the Go linker writes into each program.
 const GO_PROGRAM: &[u8] = b"\xff Go buildinf:";
@@ -107,7 +105,7 @@ pub(super) fn find(request: &RecordRequest, subject: &Subject) -> Result<PathBuf
     if request.engine == Engine::Fitting && subject.is_started_by_another() {
         return refuse("the program is started by another, and may be more than once");
     }
-    emulator::beside_us(ENGINE, "LINEUP_ENGINE_FILE", "lineup-engine")
+    emulator::library(Library::Engine)
 }
 
 fn refuse<T>(why: impl Into<String>) -> Result<T> {

@@ -18,3 +18,5 @@ mod stale;
 pub mod texts;
 pub mod tree;
 mod untouched;
+
+pub use lineup_sources::libclang_version;

@@ -1,10 +1,10 @@
 //! A process whose log is read: which it is, the files that it has mapped, and where what is known of it is written.
 
-use super::ENGINE;
 use super::memory::Memory;
 use super::output::Output;
 use crate::companions;
 use crate::error::Result;
+use lineup_bundle::Library;
 use lineup_debuginfo::{demangle, function_range, is_meant};
 use lineup_follow::images::{EntryPlace, Images};
 use lineup_follow::maps::{self, GuestFile};
@@ -103,7 +103,9 @@ impl<'a> ProcessFiles<'a> {
         self.looked_at = self.memory.word(word::MAPPED);
         // Of the engine nothing is recorded.
         let mut files = maps::native_files(&self.maps());
-        files.retain(|file| Path::new(&file.path).file_name().is_none_or(|name| name != ENGINE));
+        files.retain(|file| {
+            Path::new(&file.path).file_name().is_none_or(|name| name != Library::Engine.file_name())
+        });
         let fresh = self.images.refresh(&files, 0, self.plan);
         self.images.look_for_names(&fresh.images, self.plan, &is_spelled);
         self.images.note_choosers(&fresh.images, self.plan, &is_spelled);

@@ -1,0 +1,148 @@
+//! The libraries that Lineup brings into other programs: the native engine, and the plugin of the emulator.
+//!
+//! A program can be handed a library only as a file. An optimised `lineup` has both in itself, so that one file is all
+//! that has to be installed, and unpacks them when they are wanted. A development build has neither: cargo puts them
+//! beside it.
+//!
+//! Design constraints:
+//!
+//! * A file that is handed to a program holds the very bytes that this `lineup` was built with. Its folder tells them
+//!   from those of another version, and its content is compared each time.
+//! * A file is there whole or not at all, whichever processes unpack it at once.
+//! * Other users' programs can read it when the superuser unpacks it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+include!(concat!(env!("OUT_DIR"), "/built.rs"));
+
+/// What this was built from: a commit, where that is known.
+pub const fn built_from() -> &'static str {
+    BUILT_FROM
+}
+
+/// A library that is brought into other programs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// Records calls in a program.
+    Engine,
+    /// Records calls in an emulator.
+    Plugin,
+}
+
+impl Library {
+    /// The name of its file, as cargo builds it.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Library::Engine => "liblineup_engine.so",
+            Library::Plugin => "liblineup_plugin.so",
+        }
+    }
+
+    /// The package that it is built from.
+    pub const fn package(self) -> &'static str {
+        match self {
+            Library::Engine => "lineup-engine",
+            Library::Plugin => "lineup-plugin",
+        }
+    }
+
+    /// Its bytes; `None` in a development build.
+    pub const fn bytes(self) -> Option<&'static [u8]> {
+        match self {
+            Library::Engine => ENGINE,
+            Library::Plugin => PLUGIN,
+        }
+    }
+
+    /// The file, unpacked into the folder for what can be made anew; `None` in a development build.
+    ///
+    /// # Errors
+    /// When it cannot be written there.
+    pub fn unpacked(self) -> io::Result<Option<PathBuf>> {
+        let Some(bytes) = self.bytes() else { return Ok(None) };
+        unpack(&cache_folder()?, self.file_name(), bytes).map(Some)
+    }
+}
+
+/// The folder for what can be made anew: below `XDG_CACHE_HOME` or `~/.cache`. The superuser's programs and those of others
+/// whom it looks at find theirs in `/var/cache`.
+fn cache_folder() -> io::Result<PathBuf> {
+    const OURS: &str = "lineup";
+    if rustix::process::geteuid().is_root() {
+        return Ok(Path::new("/var/cache").join(OURS));
+    }
+    let given = |name| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let folder = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
+    let none = || io::Error::other("neither XDG_CACHE_HOME nor HOME names a folder to unpack libraries into");
+    Ok(folder.ok_or_else(none)?.join(OURS))
+}
+
+/// A file of this name with these bytes, in a folder of its own that they name, in a folder that is made.
+fn unpack(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let folder = &folder.join(format!("{:016x}", fnv_1a(bytes)));
+    let in_folder = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot unpack {name} into {}: {error}", folder.display()))
+    };
+    let path = folder.join(name);
+    if fs::read(&path).is_ok_and(|there| there == bytes) {
+        return Ok(path);
+    }
+    fs::create_dir_all(folder).map_err(in_folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(in_folder)?;
+    let mut write = || -> io::Result<()> {
+        file.write_all(bytes)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        file.as_file().sync_all()
+    };
+    write().map_err(in_folder)?;
+    let _: File = file.persist(&path).map_err(|error| in_folder(error.error))?;
+    Ok(path)
+}
+
+/// A number that differs with the bytes (FNV-1a, 64 bits). It tells versions apart; nothing is trusted for it.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn it_is_unpacked_once_and_anew_when_its_bytes_are_not_those_any_more() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("not/there/yet");
+        let path = unpack(&folder, "libx.so", b"first").expect("unpacks");
+        let written = || fs::metadata(&path).and_then(|data| data.modified()).expect("a file");
+        let own = path.parent().expect("a folder");
+        assert_eq!(path.file_name().and_then(|name| name.to_str()), Some("libx.so"));
+        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o644);
+        let before = written();
+        assert_eq!(unpack(&folder, "libx.so", b"first").expect("unpacks"), path);
+        assert_eq!(written(), before, "nothing is written twice");
+        fs::write(&path, b"cut").expect("writes");
+        assert_eq!(unpack(&folder, "libx.so", b"first").expect("unpacks"), path);
+        assert_eq!(fs::read(&path).expect("a file"), b"first");
+        assert_eq!(names(own).len(), 1, "nothing else is left there");
+        assert_ne!(unpack(&folder, "libx.so", b"second").expect("unpacks"), path);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_the_message_names_the_folder() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join("a-file");
+        fs::write(&file, "").expect("writes");
+        let error = unpack(&file.join("below"), "libx.so", b"").expect_err("no folder");
+        assert!(error.to_string().contains("a-file/below"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `lineup doctor`: what works on this machine, and what to install for the rest.
+
+use crate::measure::write_result;
+use crate::outcome::Outcome;
+use crate::progress::Stages;
+use anyhow::{Result, bail};
+use lineup_bundle::built_from;
+use lineup_load::cgroup::Hierarchy;
+use lineup_study::doctor::{self, Check, State, System};
+use serde_json::json;
+use std::fmt::Write;
+
+/// What is asked.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Exit with 1 when this does not work; a name from the first column [may be repeated]
+    #[arg(long, value_name = "NAME")]
+    require: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let system = System::here();
+    let stages = Stages::new();
+    let mut checks = doctor::checks(&system, &stages);
+    stages.end();
+    let purpose = "weighted groups of tasks in `load`";
+    checks.push(Check { name: "cgroups".to_owned(), purpose, state: cgroups() });
+    for name in &options.require {
+        if !checks.iter().any(|check| check.name == *name) {
+            let names: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
+            bail!("--require {name:?}: there is no such line; there are: {}", names.join(", "));
+        }
+    }
+    let rendered = if options.json { to_json(&system, &checks)? } else { to_text(&system, &checks) };
+    write_result(None, &rendered)?;
+    let is_missing = |check: &Check| !matches!(check.state, State::Works(_));
+    let is_required = |check: &Check| options.require.contains(&check.name);
+    match checks.iter().any(|check| is_required(check) && is_missing(check)) {
+        true => Ok(Outcome::Finding),
+        false => Ok(Outcome::Done),
+    }
+}
+
+fn to_text(system: &System, checks: &[Check]) -> String {
+    let mut text = format!("lineup {} ({}) on {}\n", env!("CARGO_PKG_VERSION"), built_from(), system.name);
+    let longest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    for works in [true, false] {
+        let those = |check: &&Check| matches!(check.state, State::Works(_)) == works;
+        if checks.iter().any(|check| those(&check)) {
+            text.push_str(if works { "\nWorks\n" } else { "\nDoes not work here\n" });
+        }
+        for check in checks.iter().filter(those) {
+            let (what, next) = check.state.words();
+            let _ = writeln!(text, "  {:longest$}  {what}", check.name);
+            if works {
+                continue;
+            }
+            let indent = longest + 4;
+            let _ = writeln!(text, "{:indent$}for: {}", "", check.purpose);
+            if let Some(next) = next {
+                let _ = writeln!(text, "{:indent$}next: {next}", "");
+            }
+        }
+    }
+    text
+}
+
+fn to_json(system: &System, checks: &[Check]) -> Result<String> {
+    let one = |check: &Check| {
+        let (what, next) = check.state.words();
+        json!({
+            "name": check.name,
+            "works": matches!(check.state, State::Works(_)),
+            "what": what,
+            "for": check.purpose,
+            "next": next,
+        })
+    };
+    let all = json!({
+        "schema": "lineup.doctor/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "built_from": built_from(),
+        "system": system.name,
+        "checks": checks.iter().map(one).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&all)? + "\n")
+}
+
+/// Whether groups of tasks can be made.
+fn cgroups() -> State {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let hierarchy = match Hierarchy::find(&mounts) {
+        Ok(hierarchy) => hierarchy,
+        Err(error) => return State::Cannot(error.to_string()),
+    };
+    let root = hierarchy.root().display();
+    match rustix::fs::access(hierarchy.root(), rustix::fs::Access::WRITE_OK) {
+        Ok(()) => State::Works(root.to_string()),
+        Err(why) => {
+            let what = format!("{root} may not be written to: {why}");
+            State::Lacks(what, "run `lineup load` with sudo".to_owned())
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What `--version` prints: the version, what it was built from, and where its recorders are.
+
+use lineup_bundle::{Library, built_from};
+use std::sync::LazyLock;
+
+static IN_FULL: LazyLock<String> = LazyLock::new(|| {
+    let of = |library: Library| match library.bytes() {
+        Some(_) => "in this program",
+        None => "beside this program",
+    };
+    format!(
+        "{} ({})\nnative engine: {}\nplugin for QEMU: {}",
+        env!("CARGO_PKG_VERSION"),
+        built_from(),
+        of(Library::Engine),
+        of(Library::Plugin)
+    )
+});
+
+/// All of it, for `--version`; `-V` prints the number alone.
+pub(crate) fn in_full() -> &'static str {
+    &IN_FULL
+}
