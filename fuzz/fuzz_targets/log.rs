@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
+use lineup_recording::native::derived::{Derived, FIRST_DERIVED, Operation, Value};
 use lineup_recording::native::superblock::{Part, Reckoned, STACK, Superblock, Told};
 use lineup_recording::{Encoder, Event, events_of};
 
@@ -82,17 +83,17 @@ fn superblock(told: Told) -> Superblock {
         size_bytes: 32,
         distance: -8,
     };
-    let first = Part {
-        start: 0x1000,
-        lengths: vec![4],
-        accesses: 1,
-        words: 3,
-        stack: STACK,
-        stack_distance: 8,
-    };
+    let first =
+        Part { start: 0x1000, lengths: vec![4], accesses: 1, words: 3, stack: STACK, stack_distance: 8 };
     let mut parts = vec![first.clone()];
     if told != Told::Repeated {
         parts.push(Part { start: 0x2000, stack: 2, words: 5, ..first });
     }
-    Superblock { parts, accesses: vec![access], compares: false }
+    let mut all = Superblock { parts, derived: Vec::new(), accesses: vec![access], compares: false };
+    if told == Told::Plain {
+        let (first, second) = (Value { word: 1, distance: 7 }, Value { word: 2, distance: 0 });
+        all.derived.push(Derived { operation: Operation::ShiftSignRight, is_half: true, first, second });
+        all.accesses[0].index = FIRST_DERIVED;
+    }
+    all
 }

@@ -1,6 +1,7 @@
 //! Blocks: how records are framed, compressed and checked.
 
 use crate::error::RecordingError;
+use crate::reader::Skip;
 use std::cell::RefCell;
 use std::io::Read;
 use zstd::bulk::Compressor;
@@ -9,7 +10,7 @@ use zstd::bulk::Compressor;
 pub const MAGIC: &[u8; 8] = b"LINEUPRC";
 
 /// The version this crate writes and reads.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The most bytes a block may expand to. A call that needs more must be truncated by its recorder.
 pub const MAX_BLOCK_BYTES: usize = 16 << 20;
@@ -66,8 +67,9 @@ pub(crate) enum Unsealed {
     Damaged(String),
 }
 
-/// Reads one block. Errors are those of `input` alone; a damaged block is a value. Parts of a log may be passed over.
-pub(crate) fn unseal(input: &mut impl Read, passes_log: bool) -> std::io::Result<Unsealed> {
+/// Reads one block. Errors are those of `input` alone; a damaged block is a value. Parts of a log may be
+/// passed over: how, is given.
+pub(crate) fn unseal<R: Read>(input: &mut R, skip: Option<Skip<R>>) -> std::io::Result<Unsealed> {
     let mut frame = [0u8; FRAME_BYTES];
     match fill(input, &mut frame)? {
         0 => return Ok(Unsealed::End),
@@ -80,16 +82,19 @@ pub(crate) fn unseal(input: &mut impl Read, passes_log: bool) -> std::io::Result
     if expanded > MAX_BLOCK_BYTES || stored_bytes > zstd::zstd_safe::compress_bound(MAX_BLOCK_BYTES) {
         return Ok(Unsealed::Damaged("a block claims an impossible length".into()));
     }
+    const ENDS: &str = "the file ends inside a block";
+    if let Some(skip) = skip.filter(|_| is_log) {
+        let is_there = skip(input, stored_bytes as u64)?;
+        let passed = Unsealed::Block(Vec::new(), (FRAME_BYTES + stored_bytes) as u64);
+        return Ok(if is_there { passed } else { Unsealed::Damaged(ENDS.into()) });
+    }
     let mut stored = Vec::new();
     input.take(stored_bytes as u64).read_to_end(&mut stored)?;
     if stored.len() != stored_bytes {
-        return Ok(Unsealed::Damaged("the file ends inside a block".into()));
+        return Ok(Unsealed::Damaged(ENDS.into()));
     }
     if crc32fast::hash(&stored) != checksum {
         return Ok(Unsealed::Damaged("a block's checksum does not match".into()));
-    }
-    if is_log && passes_log {
-        return Ok(Unsealed::Block(Vec::new(), (FRAME_BYTES + stored_bytes) as u64));
     }
     match zstd::bulk::decompress(&stored, expanded) {
         Ok(records) if records.len() == expanded => {

@@ -109,9 +109,10 @@ impl Execution<'_> {
             }
             return;
         }
+        let words = self.superblock.worked_out(self.record, self.stack);
         for access in self.superblock.accesses.iter().filter(own) {
             debug_assert!(access.told != Told::Repeated);
-            let (address, bytes) = access.reckon(self.record, self.thread_base, self.stack);
+            let (address, bytes) = access.reckon(&words, self.thread_base);
             if bytes > 0 {
                 pass_on(access, address, bytes);
             }

@@ -5,6 +5,7 @@
 //! stands once, as a [`Definition`], and is named by its place.
 
 mod definition;
+pub mod derived;
 mod elements;
 pub mod heap;
 pub mod superblock;
@@ -21,6 +22,7 @@ pub const MAGIC: u64 = {
     let own = hashed(include_bytes!("native/timed.rs"), own);
     let own = hashed(include_bytes!("native/elements.rs"), own);
     let own = hashed(include_bytes!("native/superblock.rs"), own);
+    let own = hashed(include_bytes!("native/derived.rs"), own);
     hashed(include_bytes!("native/heap.rs"), hashed(include_bytes!("native/definition.rs"), own))
 };
 

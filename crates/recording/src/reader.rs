@@ -10,7 +10,7 @@ use crate::varint::Cursor;
 use lineup_model::access::{Call, MemoryEvent, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::Process;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 
 /// Streams a recording: an iterator of [`Event`] in the order they were written. Threads write in
 /// turn, so order by [`Call::entered_at`] and [`MemoryEvent::at`] where order matters.
@@ -24,7 +24,26 @@ pub struct Reader<R: Read> {
     good_bytes: u64,
     damage: Option<Damage>,
     ended: bool,
-    passes_log: bool,
+    /// How parts of a log are passed over, when they are.
+    skip: Option<Skip<R>>,
+}
+
+/// Passes over so many bytes; false when the input ends before.
+pub(crate) type Skip<R> = fn(&mut R, u64) -> io::Result<bool>;
+
+fn skip<R: Read + Seek>(input: &mut R, bytes: u64) -> io::Result<bool> {
+    let Some(before_last) = bytes.checked_sub(1) else { return Ok(true) };
+    input.seek(SeekFrom::Current(before_last.cast_signed()))?;
+    // A place behind the end can be looked for as well.
+    Ok(frame::fill(input, &mut [0])? == 1)
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Passes over parts of a log, which is long: they are neither read nor checked.
+    #[must_use]
+    pub fn without_log(self) -> Self {
+        Reader { skip: Some(skip), ..self }
+    }
 }
 
 impl<R: Read> Reader<R> {
@@ -45,7 +64,7 @@ impl<R: Read> Reader<R> {
         let no_header = |what: &str| {
             RecordingError::NoHeader(Damage { good_bytes: start.len() as u64, what: what.into() })
         };
-        let (block, bytes) = match frame::unseal(&mut input, false)? {
+        let (block, bytes) = match frame::unseal(&mut input, None)? {
             Unsealed::Block(block, bytes) => (block, bytes),
             Unsealed::End => return Err(no_header("the file ends")),
             Unsealed::Damaged(what) => return Err(no_header(&what)),
@@ -62,14 +81,8 @@ impl<R: Read> Reader<R> {
             good_bytes: start.len() as u64 + bytes,
             damage: None,
             ended: false,
-            passes_log: false,
+            skip: None,
         })
-    }
-
-    /// Passes over parts of a log, which is long.
-    #[must_use]
-    pub fn without_log(self) -> Self {
-        Reader { passes_log: true, ..self }
     }
 
     /// What was recorded, and how.
@@ -100,7 +113,7 @@ impl<R: Read> Reader<R> {
 
     /// Loads the next block; false at the end.
     fn next_block(&mut self) -> bool {
-        match frame::unseal(&mut self.input, self.passes_log) {
+        match frame::unseal(&mut self.input, self.skip) {
             Ok(Unsealed::Block(block, bytes)) => {
                 self.block = block;
                 (self.begun_at, self.at) = (0, 0);

@@ -2,6 +2,7 @@
 
 use lineup_model::abi::Abi;
 use lineup_recording::log::{Entry, Log, LogBlock, LogPart, Packer, plain};
+use lineup_recording::native::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Operation, Value};
 use lineup_recording::native::record;
 use lineup_recording::native::superblock::{NUMBER_BITS, Part, Reckoned, STACK, Superblock, Told};
 use lineup_recording::{Encoder, Event, Header, Reader, Summary, Writer, read_all};
@@ -33,6 +34,7 @@ fn superblock() -> Superblock {
     };
     Superblock {
         parts: vec![part(0x40_1000, 1), part(0x40_2000, 2)],
+        derived: Vec::new(),
         accesses: vec![access(0, false), access(1, true)],
         compares: false,
     }
@@ -222,13 +224,23 @@ fn a_changed_byte_is_damage_and_never_something_else() {
 /// The counts behind a log are found without unpacking it.
 #[test]
 fn a_log_may_be_passed_over() {
-    let (bytes, _) = file();
-    let reader = Reader::new(bytes.as_slice()).unwrap().without_log();
+    let (bytes, ends) = file();
+    let without = |bytes: &[u8]| Reader::new(std::io::Cursor::new(bytes.to_vec())).unwrap().without_log();
+    let reader = without(&bytes);
     let events: Vec<Event> = reader.collect();
     let parts: Vec<&LogPart> = events.iter().filter_map(LogPart::of).collect();
     assert_eq!(parts, [&LogPart::END]);
     assert!(matches!(events.last(), Some(Event::Summary(summary)) if summary.threads == 2));
     assert_eq!(read_all(&bytes).unwrap().summary.map(|summary| summary.threads), Some(2));
+    // Whether it is there to its end is seen all the same, wherever it is cut off.
+    for cut in ends[0] + 1..ends[1] {
+        let mut reader = without(&bytes[..cut]);
+        reader.by_ref().for_each(drop);
+        assert_eq!((reader.good_bytes(), reader.damage().is_some()), (ends[0] as u64, true));
+    }
+    let mut reader = without(&bytes[..ends[1]]);
+    reader.by_ref().for_each(drop);
+    assert_eq!((reader.good_bytes(), reader.damage()), (ends[1] as u64, None));
 }
 
 /// What does not go together is no superblock.
@@ -257,4 +269,70 @@ fn a_superblock_that_cannot_be_is_damage() {
     assert_eq!(changed(|own| own.accesses[0].told = Told::Masked), (0, true));
     assert_eq!(changed(|own| own.accesses[1].told = Told::Repeated), (0, true));
     assert_eq!(changed(|own| own.parts.clear()), (0, true));
+    assert_eq!(changed(|own| own.derived = vec![mask(1)]), (1, false));
+    assert_eq!(changed(|own| own.derived = vec![mask(1); MOST_DERIVED]), (1, false));
+    assert_eq!(changed(|own| own.derived = vec![mask(1); MOST_DERIVED + 1]), (0, true));
+    // Of a word that no record has, of itself, and of one that is worked out later.
+    assert_eq!(changed(|own| own.derived = vec![mask(2)]), (0, true));
+    assert_eq!(changed(|own| own.derived = vec![mask(FIRST_DERIVED)]), (0, true));
+    assert_eq!(changed(|own| own.derived = vec![mask(FIRST_DERIVED - 1), mask(1)]), (0, true));
+    assert_eq!(changed(|own| own.accesses[0].base = FIRST_DERIVED), (0, true));
+    // Of a word that records which end with its part do not have.
+    assert_eq!(
+        changed(|own| {
+            own.parts[0].words = 1;
+            own.accesses[0].base = FIRST_DERIVED;
+            own.derived = vec![mask(1)];
+        }),
+        (0, true)
+    );
+}
+
+/// The lower four bits of what is 8 above a word.
+fn mask(word: u8) -> Derived {
+    let (first, second) = (Value { word, distance: 8 }, Value::constant(15));
+    Derived { operation: Operation::And, is_half: false, first, second }
+}
+
+/// The second follows from the first, which follows from a word.
+#[test]
+fn values_are_worked_out_of_words() {
+    let mut own = superblock();
+    let first = Value { word: FIRST_DERIVED, distance: 1 };
+    let second = Value { word: STACK, distance: -4 };
+    own.derived = vec![mask(1), Derived { operation: Operation::Multiply, is_half: true, first, second }];
+    (own.accesses[0].base, own.accesses[1].base) = (FIRST_DERIVED, FIRST_DERIVED - 1);
+    let mut log = Log::default();
+    log.learn(&Event::LogBlock(LogBlock { number: BLOCK, superblock: own }));
+    let words = [u64::from(record::STACK) << 32, 0x1_0000_0006, u64::from(BLOCK) | 1 << NUMBER_BITS, 0x103];
+    let mut all = Vec::new();
+    let part = LogPart { thread: 0, packed: plain(&words) };
+    log.each(&part, |entry| all.extend(accesses_of(entry))).unwrap();
+    assert_eq!(all, [(0, false, 0xb + 8), (1, true, 0xc * 2 + 8)]);
+}
+
+#[test]
+fn operations_are_those_of_the_processor() {
+    let (low, high) = (0x8000_00f0_u64, 0xffff_ffff_8000_00f0_u64);
+    for (operation, second, whole, half) in [
+        (Operation::Add, 0x8000_0000, 0x1_0000_00f0, 0xf0),
+        (Operation::Subtract, 0x8000_00f1, u64::MAX, 0xffff_ffff),
+        (Operation::And, 0x80, 0x80, 0x80),
+        (Operation::Or, 0xf, 0x8000_00ff, 0x8000_00ff),
+        (Operation::Xor, low, 0, 0),
+        (Operation::ShiftLeft, 33, 0x8000_00f0 << 33, 0x1e0),
+        (Operation::ShiftRight, 4, 0x800_000f, 0x800_000f),
+        (Operation::ShiftSignRight, 4, 0x800_000f, 0xf800_000f),
+        (Operation::Multiply, 2, 0x1_0000_01e0, 0x1e0),
+        (Operation::ExtendSign, 8, 0xffff_ffff_ffff_fff0, 0xffff_fff0),
+        (Operation::ExtendSign, 32, high, low),
+    ] {
+        assert_eq!(operation.of(false, low, second), whole, "{operation:?}");
+        // What stands above the lower half does not matter.
+        assert_eq!(operation.of(true, high, second), half, "{operation:?} of 32 bits");
+    }
+    assert_eq!(Operation::ShiftSignRight.of(false, high, 4), 0xffff_ffff_f800_000f);
+    // No file makes a shift that cannot be.
+    assert_eq!(Operation::ExtendSign.of(false, 1, 0), u64::MAX);
+    assert_eq!(Operation::ExtendSign.of(true, low, 200), low);
 }

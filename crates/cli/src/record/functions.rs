@@ -9,7 +9,7 @@ use lineup_model::process::AddressSpace;
 use lineup_recording::{Event, Misses, ProfileRun, Reader};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 /// What one function did.
@@ -56,7 +56,7 @@ pub(crate) fn profile(recording: &Path, stages: &Stages) -> Result<Vec<FunctionP
 }
 
 /// As [`profile`], of a recording wherever it is.
-pub(crate) fn profile_of(recording: impl Read, stages: &Stages) -> Result<Vec<FunctionProfile>> {
+pub(crate) fn profile_of(recording: impl Read + Seek, stages: &Stages) -> Result<Vec<FunctionProfile>> {
     let (mut images, mut runs) = (Vec::new(), Vec::new());
     for event in Reader::new(recording)?.without_log() {
         match event {

@@ -15,7 +15,7 @@ use lineup_study::recording_file;
 use lineup_study::replay::{Replayed, replay};
 use serde::Serialize;
 use std::fmt::Write;
-use std::io::BufReader;
+use std::io::{BufReader, Cursor};
 use std::path::PathBuf;
 
 /// Arguments of `lineup replay`.
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         Some(damage) => Some(damage.to_string()),
         None => (!is_whole).then_some(cut_off),
     };
-    let functions = functions::profile_of(recording.as_slice(), &stages)?;
+    let functions = functions::profile_of(Cursor::new(recording.as_slice()), &stages)?;
     stages.end();
     let report = Report {
         schema: "lineup.replay/1",

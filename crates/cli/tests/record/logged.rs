@@ -7,6 +7,7 @@ use crate::small_folder::with_small_folder;
 use crate::whole::{BY_INTEGERS, MISSES, PROGRAM, SIGNALS, THREADS, by_line, misses_by_line, whole};
 use lineup_recording::log::{Entry, Log, LogPart};
 use lineup_recording::{Event, Reader, read_all};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -140,6 +141,70 @@ fn one_log_is_replayed_in_different_caches() {
     }
 }
 
+/// Addresses that follow from one word by all kinds of instructions, and by some that are not followed.
+const MADE: &str = r#"
+unsigned char cells[1 << 16];
+#define AT(code) __asm__ volatile("mov %0, %%rax; " code "; and $0xffff, %%eax; movb cells(%%rax), %%cl" \
+                                  : : "r"(x) : "rax", "rcx", "rdx", "r15", "cc", "memory");
+#define SAME "mov %%eax, %%edx; "
+__attribute__((noinline, noclone)) void made(unsigned long x) {
+    AT("add $77, %%rax") AT("add $-3, %%eax; shr $20, %%rax") AT("sub $0x12345678, %%rax; shr $30, %%rax")
+    AT("inc %%eax; shr $17, %%rax") AT("dec %%rax; shr $17, %%rax") AT("neg %%rax; shr $45, %%rax")
+    AT("neg %%eax; shr $24, %%rax") AT("not %%rax; shr $47, %%rax") AT("not %%eax; shr $24, %%rax")
+    AT("shl $5, %%rax; shr $34, %%rax") AT("shl $7, %%eax; shr $24, %%rax") AT("shl %%rax") AT("shr $9, %%eax")
+    AT("sar $40, %%rax; shr $11, %%rax") AT("sar $20, %%eax; shr $23, %%rax") AT(SAME "add %%rdx, %%rax")
+    AT("movslq %%eax, %%rdx; xor %%rdx, %%rax; shr $30, %%rax") AT("cltq; shr $25, %%rax") AT("cwtl; shr $9, %%eax")
+    AT("movzbl %%al, %%edx; shl $3, %%edx; sub %%edx, %%eax; shr $18, %%rax") AT("movzwl %%ax, %%eax; imul %%rax, %%rax")
+    AT("movsbl %%al, %%eax; shr $4, %%rax") AT("movsbq %%al, %%rax; shr $50, %%rax") AT("movswq %%ax, %%rax; shr $8, %%rax")
+    AT("imul $-7, %%eax, %%edx; or %%edx, %%eax; shr $11, %%rax") AT("imul $1000003, %%rax, %%rax; shr $40, %%rax")
+    AT("lea 5(%%rax,%%rax,4), %%edx; mov %%rdx, %%rax; shr $20, %%rax") AT("lea -9(,%%rax,8), %%rax; shr $6, %%rax")
+    AT("lea 3(%%rax,%%rax,2), %%rax; shr $45, %%rax") AT("lea 3(%%eax), %%edx; mov %%rdx, %%rax; shr $19, %%rax")
+    AT(SAME "sub %%rdx, %%rax; shr $32, %%rax") AT("xor %%edx, %%edx; sub %%eax, %%edx; mov %%rdx, %%rax; shr $17, %%rax")
+    AT("movzbl %%ah, %%eax") AT("movb $7, %%al") AT("movw $5, %%ax; shr $3, %%rax") AT("xchg %%al, %%ah") AT("bswap %%eax")
+    AT("rol $3, %%rax") AT("and $-16, %%rax; shr $2, %%rax") AT("or $-256, %%rax") AT("xor %%rax, %%rax; add $3, %%rax")
+    AT("test %%al, %%al; mov $9, %%edx; cmovs %%rdx, %%rax") AT("mov %%rax, %%r15; add $9, %%r15; lea (%%r15,%%rax), %%rax")
+    AT("movb %%al, %%cl; movzbl %%cl, %%ecx; shl %%cl, %%rax") AT("movl $1, %%edx; xadd %%rdx, %%rax; add %%rdx, %%rax")
+}
+int main(void) {
+    unsigned long x = 88172645463325252;
+    for (int n = 0; n < 300; n++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; made(x); }
+    return 0;
+}
+"#;
+
+/// Of what instructions make of registers nothing is logged: the reader comes to the addresses that are recorded otherwise.
+#[test]
+fn addresses_that_are_worked_out_are_those_of_the_program() {
+    let program = c(X86_64, MADE, &["-no-pie", "-fno-pie"]);
+    let listed = Command::new("nm").arg(program.folder.path().join("program")).output().expect("running nm");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let line = listed.lines().find(|line| line.ends_with(" cells")).expect("the symbol");
+    let cells = u64::from_str_radix(line.split(' ').next().unwrap_or_default(), 16).expect("an address");
+    let cells = cells..cells + (1 << 16);
+    let recorded = program.record(&["--engine", "native", "--region", "made", "--calls", "1000"]);
+    let accesses = recorded.calls().iter().flat_map(|call| &call.accesses).map(|access| access.address);
+    let expected: Vec<u64> = accesses.filter(|address| cells.contains(address)).collect();
+    assert_eq!(expected.len(), 300 * MADE.matches("AT(\"").count() + 300 * MADE.matches("AT(SAME").count());
+    log(&program, &[]);
+    let bytes = std::fs::read(program.folder.path().join("lineup.rec")).expect("the recording");
+    let (mut log, mut found) = (Log::default(), Vec::new());
+    for event in Reader::new(bytes.as_slice()).expect("a recording") {
+        log.learn(&event);
+        let Some(part) = LogPart::of(&event) else { continue };
+        let read = log.each(part, |entry| {
+            if let Entry::Executed(execution) = entry {
+                execution
+                    .each_access(|_, address, _| found.extend(Some(address).filter(|at| cells.contains(at))));
+            }
+        });
+        read.expect("a whole part");
+    }
+    assert!(found == expected, "{} of {}", found.len(), expected.len());
+    let derived = log.blocks().iter().flat_map(|block| &block.superblock.derived);
+    let operations: BTreeSet<String> = derived.map(|derived| format!("{:?}", derived.operation)).collect();
+    assert_eq!(operations.len(), 10, "{operations:?}");
+}
+
 /// What a handler's blocks log lies between the records of the block that it interrupted.
 #[test]
 fn signal_handlers_are_in_the_log_whichever_way_they_end() {
@@ -239,16 +304,21 @@ fn signals_threads_forks_libraries_exceptions_and_jumps_at_once_are_logged() {
     replayed(&program, &CACHES);
 }
 
-/// Its log is some megabytes, whatever is done to pack it.
+/// Its log is some megabytes, whatever is done to pack it: what addresses follow from is loaded anew each time.
 const LONG: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 static volatile unsigned cells[1 << 16];
+static volatile unsigned long state = 88172645463325252;
 int main(int argc, char **argv) {
-    unsigned long x = 88172645463325252;
-    for (int n = 0; n < 1500000; n++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; cells[x >> 40 & 0xffff] += n; }
+    for (int n = 0; n < 2000000; n++) {
+        unsigned long x = state;
+        x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+        cells[x >> 40 & 0xffff] += n;
+        state = x;
+    }
     close(open("ready", O_CREAT | O_WRONLY, 0600));
     if (argc > 1 && !strcmp(argv[1], "pause")) pause();
     close(open("done", O_CREAT | O_WRONLY, 0600));

@@ -11,6 +11,7 @@
 
 mod exits;
 mod logging;
+mod made;
 mod reading;
 mod renaming;
 mod values;
@@ -282,7 +283,7 @@ impl Writer<'_> {
     fn tell(&mut self, step: &Step) {
         self.open.lengths.push(step.instruction.len() as u8);
         self.values.follow(&step.instruction);
-        if self.values.get(RSP).is_none() {
+        if !self.values.is_stack_known() {
             let word = self.next_word();
             self.code.store(LOG, 8 * i32::from(word), RSP);
             self.values.set_word(RSP, word);

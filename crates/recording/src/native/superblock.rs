@@ -4,14 +4,17 @@
 //! The log has a record for each time that one is executed. Its first word names the superblock and the part with which it
 //! was left. Behind it stand values of registers, from which addresses follow. A record ends with the last such word of
 //! that part. The stack pointer is known where a superblock begins: from where the one before it ends, or from a record
-//! of its own, see [`super::record::STACK`].
+//! of its own, see [`super::record::STACK`]. What instructions make of values that are known is worked out by the reader,
+//! see [`super::derived`].
+
+use super::derived::{Derived, FIRST_DERIVED, MOST_DERIVED, Value, derived_place};
 
 /// Bits of a record's first word that hold the superblock's number; above them stands the part's.
 pub const NUMBER_BITS: u32 = 25;
 /// Parts of a superblock at most.
 pub const MOST_PARTS: usize = 64;
-/// Words of a record at most, the first included.
-pub const MOST_WORDS: usize = 240;
+/// Words of a record at most, the first included: with values that are worked out, as many as a byte can number.
+pub const MOST_WORDS: usize = 255 - MOST_DERIVED;
 /// Instructions of a superblock at most.
 pub const MOST_INSTRUCTIONS: usize = 240;
 
@@ -29,6 +32,8 @@ pub fn named(head: u64) -> (u32, usize) {
 pub struct Superblock {
     /// Its parts, in the order in which they are executed. The program goes on elsewhere at the end of a part alone.
     pub parts: Vec<Part>,
+    /// What is worked out from words, each from those before it: their numbers count down from [`FIRST_DERIVED`].
+    pub derived: Vec<Derived>,
     /// Its accesses, in the order in which they are made.
     pub accesses: Vec<Reckoned>,
     /// It is a string instruction that repeats until what it compares differs, or no longer does.
@@ -61,6 +66,34 @@ pub enum Told {
     Masked,
     /// A string instruction repeats it, from where a word tells to where another does.
     Repeated,
+}
+
+/// Words of a record, and what follows from them.
+pub struct WorkedOut<'a> {
+    record: &'a [u64],
+    stack: u64,
+    derived: [u64; MOST_DERIVED],
+    count: usize,
+}
+
+impl WorkedOut<'_> {
+    /// By a word's number, or what stands for one; 0 where there is none.
+    #[inline]
+    fn word(&self, number: u8) -> u64 {
+        match number {
+            0 => 0,
+            STACK => self.stack,
+            _ => match derived_place(number, self.count) {
+                Some(place) => self.derived[place],
+                None => self.record.get(usize::from(number)).copied().unwrap_or_default(),
+            },
+        }
+    }
+
+    #[inline]
+    fn value(&self, value: Value) -> u64 {
+        self.word(value.word).wrapping_add_signed(value.distance)
+    }
 }
 
 impl Part {
@@ -114,7 +147,7 @@ impl Superblock {
     /// As words: the first is never 0.
     pub fn to_words(&self) -> Vec<u64> {
         let mut words = vec![1 << 63 | self.parts.len() as u64 | (self.accesses.len() as u64) << 8];
-        words[0] |= u64::from(self.compares) << 24;
+        words[0] |= u64::from(self.compares) << 24 | (self.derived.len() as u64) << 32;
         for part in &self.parts {
             words.push(part.start);
             let head = part.lengths.len() as u64 | u64::from(part.accesses) << 8;
@@ -122,6 +155,7 @@ impl Superblock {
             words.push(part.stack_distance.cast_unsigned());
             words.extend(packed(&part.lengths));
         }
+        words.extend(self.derived.iter().flat_map(|derived| derived.to_words()));
         for access in &self.accesses {
             words.extend([access.head(), access.distance.cast_unsigned()]);
         }
@@ -151,6 +185,10 @@ impl Superblock {
                 stack_distance: distance.cast_signed(),
             });
         }
+        for _ in 0..(head >> 32) as u8 {
+            all.derived.push(Derived::read([word(at)?, word(at + 1)?, word(at + 2)?])?);
+            at += Derived::WORDS;
+        }
         for _ in 0..accesses {
             all.accesses.push(Reckoned::read(word(at)?, word(at + 1)?)?);
             at += 2;
@@ -160,6 +198,7 @@ impl Superblock {
 
     /// Whether what is said of it goes together.
     fn is_sound(&self) -> bool {
+        let Some(needs) = self.needs() else { return false };
         let mut before = (0, 1);
         let mut instructions = 0;
         let parts = self.parts.iter().all(|part| {
@@ -169,7 +208,7 @@ impl Superblock {
             let of_part = instructions..instructions + part.lengths.len();
             let are_within = self.accesses.get(own).is_some_and(|own| {
                 own.iter().all(|access| {
-                    of_part.contains(&usize::from(access.instruction)) && access.is_within(words)
+                    of_part.contains(&usize::from(access.instruction)) && access.is_within(words, &needs)
                 })
             });
             let follows = accesses >= before.0 && words >= before.1;
@@ -189,6 +228,39 @@ impl Superblock {
             && before.0 == self.accesses.len()
             && usize::from(before.1) <= MOST_WORDS
             && !is_alone
+    }
+
+    /// The last word that each value which is worked out needs; `None` when one needs what is not there, or numbers are
+    /// those of words.
+    fn needs(&self) -> Option<Vec<u8>> {
+        let words = self.parts.last()?.words;
+        let are_apart = usize::from(words) + self.derived.len() <= usize::from(FIRST_DERIVED) + 1;
+        if self.derived.len() > MOST_DERIVED || !are_apart {
+            return None;
+        }
+        let mut needs: Vec<u8> = Vec::new();
+        for derived in &self.derived {
+            let need = |value: Value| match value.word {
+                STACK => Some(0),
+                word if word < words => Some(word),
+                word => derived_place(word, needs.len()).map(|place| needs[place]),
+            };
+            let need = need(derived.first)?.max(need(derived.second)?);
+            needs.push(need);
+        }
+        Some(needs)
+    }
+
+    /// What follows from a record, and the stack pointer where the superblock begins.
+    #[inline]
+    pub fn worked_out<'a>(&self, record: &'a [u64], stack: u64) -> WorkedOut<'a> {
+        let mut all = WorkedOut { record, stack, derived: [0; MOST_DERIVED], count: 0 };
+        for derived in self.derived.iter().take(MOST_DERIVED) {
+            let (first, second) = (all.value(derived.first), all.value(derived.second));
+            all.derived[all.count] = derived.operation.of(derived.is_half, first, second);
+            all.count += 1;
+        }
+        all
     }
 
     /// Words of a record that ends with a part, for each part.
@@ -258,34 +330,33 @@ impl Reckoned {
         })
     }
 
-    /// Whether a record of so many words has those that it needs.
-    fn is_within(&self, words: u8) -> bool {
+    /// Whether a record of so many words has those that it needs, and those that each value which is worked out needs.
+    fn is_within(&self, words: u8, needs: &[u8]) -> bool {
         let needs_all = self.told == Told::Repeated;
-        let is_there = |word: u8, is_needed: bool| {
-            (word < words || (word == STACK && !is_needed)) && (word > 0 || !is_needed)
+        let is_told = |word: u8| {
+            let place = derived_place(word, needs.len());
+            word < words || word == STACK || place.is_some_and(|place| needs[place] < words)
         };
+        let is_there =
+            |word: u8, is_needed: bool| if is_needed { word > 0 && word < words } else { is_told(word) };
         is_there(self.base, needs_all)
             && is_there(self.index, needs_all)
             && is_there(self.mask, self.told == Told::Masked)
             && self.size_bytes > 0
     }
 
-    /// Its address and its bytes, which are 0 where no element is accessed. The record has the words that it needs; also
-    /// needed are the thread's base, and the stack pointer where the superblock begins.
+    /// Its address and its bytes, which are 0 where no element is accessed, by what follows from the record and the thread's
+    /// base.
     #[inline]
-    pub fn reckon(&self, record: &[u64], thread_base: u64, stack: u64) -> (u64, u32) {
-        let word = |number: u8| match number {
-            0 => 0,
-            STACK => stack,
-            _ => record.get(usize::from(number)).copied().unwrap_or_default(),
-        };
+    pub fn reckon(&self, words: &WorkedOut<'_>, thread_base: u64) -> (u64, u32) {
         let base = if self.is_of_thread { thread_base } else { 0 };
-        let address = word(self.base)
-            .wrapping_add(word(self.index) << self.scale_shift)
+        let address = words
+            .word(self.base)
+            .wrapping_add(words.word(self.index) << self.scale_shift)
             .wrapping_add(base)
             .wrapping_add_signed(self.distance);
         match self.told {
-            Told::Masked => self.masked(address, word(self.mask)),
+            Told::Masked => self.masked(address, words.word(self.mask)),
             Told::Plain | Told::Repeated => (address, self.size_bytes.into()),
         }
     }

@@ -1,12 +1,12 @@
 //! What a superblock logs of its accesses, and the registers that this takes.
 
-use super::values::Value;
 use super::{LOG, Step, Writer};
 use crate::assembly::{Address, Gpr};
 use crate::slots::at;
 use crate::translate::accesses::{Place, Planned};
 use crate::translate::elements::Elements;
 use crate::translate::reading::unlogged;
+use lineup_recording::native::derived::Value;
 use lineup_recording::native::superblock::{Reckoned, Told};
 
 impl Writer<'_> {
@@ -48,11 +48,29 @@ impl Writer<'_> {
         own
     }
 
-    /// The word that a register's value follows from, which is logged where it is not known.
+    /// What a register's value follows from. Where that is not known it is logged, or what it follows from and other
+    /// registers have, since more may follow from that.
     fn value(&mut self, register: Gpr, helpers: &mut Helpers, pc: u64) -> Value {
-        if let Some(value) = self.values.get(register) {
+        if let Some(value) = self.values.find(register, &mut self.made.derived) {
             return value;
         }
+        let state = self.state;
+        let is_own = |other: &Gpr| ![state.first, state.second].contains(&Some(other.0));
+        let sources = self.values.sources(register, self.made.derived.len());
+        if let Some(mut sources) = sources.filter(|sources| sources.iter().all(is_own)) {
+            // It takes a register, which may be that of another.
+            sources.sort_by_key(|source| *source == LOG);
+            for source in sources {
+                self.log_value(source, helpers, pc);
+            }
+            if let Some(value) = self.values.find(register, &mut self.made.derived) {
+                return value;
+            }
+        }
+        self.log_value(register, helpers, pc)
+    }
+
+    fn log_value(&mut self, register: Gpr, helpers: &mut Helpers, pc: u64) -> Value {
         let from = if register == LOG { self.own_value(helpers, pc) } else { register };
         let word = self.next_word();
         self.code.store(LOG, 8 * i32::from(word), from);

@@ -1,8 +1,9 @@
 //! Which instructions make a superblock.
 
 use super::LOG;
+use super::values::MOST_SOURCES;
 use crate::assembly::{Gpr, RSP};
-use crate::translate::accesses::{self, Place, Plans};
+use crate::translate::accesses::{self, Place, Planned, Plans};
 use crate::translate::reading::{is_translatable, unlogged, used};
 use crate::translate::{Task, Unlogged, gpr};
 use iced_x86::{
@@ -57,6 +58,18 @@ pub(super) struct Path {
 
 /// The program's code from an address on, as far as it may be read and does not change; `None` when there is none.
 pub(super) type Source<'a> = &'a mut dyn FnMut(u64) -> Option<Vec<u8>>;
+
+/// Words that an access takes at most.
+fn words_of(plan: &Planned) -> usize {
+    let registers = match plan.place {
+        Place::Computed(address, _) => {
+            MOST_SOURCES * (usize::from(address.base.is_some()) + usize::from(address.index.is_some()))
+        }
+        Place::Repeated(_) => 2,
+        Place::Constant(_) | Place::OfThread(_) => 0,
+    };
+    registers + usize::from(plan.elements.is_some())
+}
 
 /// Whether an instruction writes a register, or may do so.
 pub(super) fn writes(factory: &mut InstructionInfoFactory, instruction: &Instruction, register: Gpr) -> bool {
@@ -139,7 +152,7 @@ impl Reading<'_> {
         }
         let used = used(&mut self.factory, &instruction);
         // Where the stack pointer is may have to be told.
-        self.words += plans.all.len() * 3 + usize::from(used & 1 << RSP.0 != 0);
+        self.words += plans.all.iter().map(words_of).sum::<usize>() + usize::from(used & 1 << RSP.0 != 0);
         let bytes = rest[..instruction.len()].to_vec();
         let writes_log_register = used & 1 << LOG.0 != 0 && writes(&mut self.factory, &instruction, LOG);
         let (ends_part, is_taken) = (false, false);
