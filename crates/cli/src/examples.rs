@@ -12,6 +12,10 @@ const EXAMPLES: &[(&[&str], &str)] = &[
     (&["explain"], "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),
     (&["threads"], "lineup threads calls.rec\n  Lines that threads take from each other without need"),
     (&["find"], "lineup find -- ./program\n  Which types, members and functions stall most"),
+    (
+        &["import"],
+        "lineup import perf.data\n  What samples that perf took say: functions, types, members, and where their data came from",
+    ),
     (&["code"], "lineup code run.rec\n  Lines and pages of code that a whole run executed"),
     (
         &["record"],

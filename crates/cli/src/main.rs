@@ -17,6 +17,7 @@ mod files;
 mod find;
 mod grouping;
 mod guard;
+mod import;
 mod imv;
 mod kernel;
 mod launch;
@@ -72,6 +73,8 @@ enum Command {
     Threads(threads::Options),
     /// Finds what is worth fixing in a program: types, members and functions that stall most, and what each would gain at best
     Find(find::Options),
+    /// Says what samples of the processor say that perf took: functions, types, members, where their data came from
+    Import(import::Options),
     /// Shows which lines and pages of code a whole program executed, and writes that for optimisers and linkers
     Code(code::Options),
     /// Records calls of functions, natively or under the emulator, or counts over the whole program
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
         Command::Explain(options) => explain::run(&options),
         Command::Threads(options) => threads::run(&options),
         Command::Find(options) => find::run(&options),
+        Command::Import(options) => import::run(&options),
         Command::Code(options) => code::run(&options),
         Command::Record(options) => record::run(options),
         Command::Replay(options) => record::replay::run(&options),

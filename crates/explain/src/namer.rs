@@ -254,6 +254,22 @@ impl<'a> Namer<'a> {
         Ok(if is_sure { Some(by_address) } else { library.map(Named::in_library) })
     }
 
+    /// What an access went to of which the instruction was sampled, and the address where it lies in an image: a variable at
+    /// that address, else what [`Namer::name_by_code`] says. An address in no image names nothing, since what lay there when
+    /// is not known.
+    ///
+    /// # Errors
+    /// When the disassembler fails.
+    pub fn name_sampled(&mut self, access: &Access) -> Result<Option<Named>, ExplainError> {
+        if let Some(at) = self.data_at(access.address) {
+            let named = self.in_data(access, at, None);
+            if named.evidence != Evidence::None {
+                return Ok(Some(named));
+            }
+        }
+        self.name_by_code(access)
+    }
+
     /// What the analysis of the code says of one operand.
     fn at_site(&mut self, site: Site) -> Option<Named> {
         match site.place {

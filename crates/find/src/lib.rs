@@ -28,6 +28,7 @@ mod packed;
 mod pieces;
 mod recorded;
 mod replay;
+mod sampled;
 mod sharing;
 mod sites;
 mod tables;
@@ -43,4 +44,9 @@ pub use findings::{
     Sign, Stack, Stalls, ThreadWaits, Trial,
 };
 pub use recorded::Recorded;
+pub use sampled::{
+    Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent, SampledEvidence, SampledFile,
+    SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource,
+    SampledUser, sampled,
+};
 pub use work_out::{Options, work_out};

@@ -7,6 +7,7 @@ pub mod alias;
 mod apart;
 pub mod background;
 pub mod bolt;
+pub mod build_ids;
 mod child;
 pub mod clock;
 pub mod companions;

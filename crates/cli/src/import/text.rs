@@ -1,0 +1,218 @@
+//! What samples say, for people.
+
+use crate::figures::percent;
+use lineup_find::{Known, SampledAccesses, SampledData, SampledFindings, SampledMember};
+use lineup_report::figure::{time_ns, whole};
+use lineup_report::text::{Align, Table, TextStyle};
+use lineup_report::visible::one_line;
+use std::fmt::Write;
+
+/// Members shown of one thing, functions of a member, CPUs and bytes of a line.
+const MEMBERS: usize = 8;
+const USERS: usize = 2;
+const PARTS: usize = 4;
+
+/// The report, with at most `top` rows of each table.
+pub(super) fn text(found: &SampledFindings, top: usize, style: TextStyle) -> String {
+    let mut out = String::new();
+    head(&mut out, found);
+    events(&mut out, found, style);
+    functions(&mut out, found, top, style);
+    data(&mut out, found, top, style);
+    sources(&mut out, found, top, style);
+    lines(&mut out, found, top, style);
+    files(&mut out, found, top, style);
+    if !found.next.is_empty() {
+        out.push_str("\nwhich members a call touches together, a recording tells:\n");
+    }
+    for next in &found.next {
+        let _ = writeln!(out, "    {}: {}", one_line(&next.subject), one_line(&next.command));
+    }
+    for note in &found.notes {
+        let _ = writeln!(out, "note: {}", one_line(note));
+    }
+    out
+}
+
+fn head(out: &mut String, found: &SampledFindings) {
+    let samples: u64 = found.events.iter().map(|event| event.samples).sum();
+    let span = found.span_ns.map_or_else(String::new, |span| format!(" over {}", time_ns(span as f64)));
+    let machine: Vec<&str> = [&found.host, &found.kernel_release, &found.architecture]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let machine = if machine.is_empty() { String::new() } else { format!(", on {}", machine.join(" ")) };
+    let cpus = match found.cpus.len() {
+        0 => String::new(),
+        count => format!(" on {}", counted(count, "CPU")),
+    };
+    let processes = match found.processes.len() {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    };
+    let _ = writeln!(out, "{} samples{span}, of {processes}{cpus}{}", whole(samples), one_line(&machine));
+    if !found.command.is_empty() {
+        let _ = writeln!(out, "taken by: {}", one_line(&found.command.join(" ")));
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn put(out: &mut String, title: &str, table: &Table, more: usize, style: TextStyle) {
+    if table.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{title}\n{}", table.render(style).trim_end());
+    if more > 0 {
+        let _ = writeln!(out, "{more} more; --top shows more, --json all");
+    }
+}
+
+fn events(out: &mut String, found: &SampledFindings, style: TextStyle) {
+    let figures = ["samples", "events", "weight", "in the kernel"].map(|name| (name, Align::Right));
+    let mut table = Table::new(figures.into_iter().chain([("event", Align::Left), ("carries", Align::Left)]));
+    for event in &found.events {
+        table.row([
+            whole(event.samples),
+            whole(event.period),
+            whole(event.weight),
+            percent(event.in_kernel as f64 / event.samples.max(1) as f64),
+            one_line(&event.name).into_owned(),
+            event.carries.join(", "),
+        ]);
+    }
+    put(out, "Events", &table, 0, style);
+}
+
+fn functions(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    for (number, event) in (0u32..).zip(&found.events) {
+        let own: Vec<_> = found.functions.iter().filter(|function| function.event == number).collect();
+        let figures = [("share", Align::Right), ("samples", Align::Right)];
+        let mut table =
+            Table::new(figures.into_iter().chain([("function", Align::Left), ("file", Align::Left)]));
+        for function in own.iter().take(top) {
+            table.row([
+                percent(function.share),
+                whole(function.samples),
+                one_line(&function.name).into_owned(),
+                one_line(&function.file).into_owned(),
+            ]);
+        }
+        let title = format!("Functions, by {}", one_line(&event.name));
+        put(out, &title, &table, own.len().saturating_sub(top), style);
+    }
+}
+
+fn accesses(all: &SampledAccesses) -> [String; 6] {
+    [
+        percent(all.weight_share),
+        whole(all.samples),
+        whole(all.loads),
+        whole(all.stores),
+        whole(all.hitm),
+        whole(all.weight),
+    ]
+}
+
+fn data(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    let figures =
+        ["of weight", "samples", "loads", "stores", "HITM", "weight"].map(|name| (name, Align::Right));
+    let words = ["data", "member", "name rests on", "functions"].map(|name| (name, Align::Left));
+    let mut table = Table::new(figures.into_iter().chain(words));
+    for one in found.data.iter().take(top) {
+        let has_members = one.members.iter().any(|member| !member.path.is_empty());
+        let own = one.members.first().filter(|_| !has_members);
+        let [evidence, users] = own.map_or_else(Default::default, about);
+        let words = [one_line(&one.name).into_owned(), String::new(), evidence, users];
+        table.row(accesses(&one.accesses).into_iter().chain(words));
+        if has_members {
+            members(&mut table, one);
+        }
+    }
+    put(out, "Data", &table, found.data.len().saturating_sub(top), style);
+}
+
+fn members(table: &mut Table, of: &SampledData) {
+    let mut members: Vec<&SampledMember> = of.members.iter().collect();
+    members.sort_by_key(|member| std::cmp::Reverse((member.accesses.weight, member.accesses.samples)));
+    for member in members.into_iter().take(MEMBERS) {
+        let [evidence, users] = about(member);
+        let words = [String::new(), one_line(&member.path).into_owned(), evidence, users];
+        table.row(accesses(&member.accesses).into_iter().chain(words));
+    }
+}
+
+/// What the name of a member rests on, and who accessed it.
+fn about(member: &SampledMember) -> [String; 2] {
+    let evidence = member.evidence.iter().max_by_key(|one| one.samples);
+    let evidence = evidence.and_then(|one| serde_json::to_value(one.evidence).ok());
+    let evidence = evidence.and_then(|name| Some(name.as_str()?.replace('_', " "))).unwrap_or_default();
+    let users = member.functions.iter().take(USERS).map(|user| one_line(&user.name).into_owned());
+    [evidence, users.collect::<Vec<_>>().join(", ")]
+}
+
+fn sources(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    let figures = ["of weight", "samples", "weight"].map(|name| (name, Align::Right));
+    let mut table = Table::new(figures.into_iter().chain([("from", Align::Left)]));
+    for source in found.sources.iter().take(top) {
+        table.row([
+            percent(source.weight_share),
+            whole(source.samples),
+            whole(source.weight),
+            source.from.clone(),
+        ]);
+    }
+    put(out, "Where data came from", &table, found.sources.len().saturating_sub(top), style);
+}
+
+fn lines(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    let figures = ["loads", "weight"].map(|name| (name, Align::Right));
+    let words = ["process", "line", "loaded by CPUs", "what was loaded"].map(|name| (name, Align::Left));
+    let mut table = Table::new(figures.into_iter().chain(words));
+    for line in found.lines.iter().take(top) {
+        let cpus = line.cpus.iter().map(|cpu| format!("{}: {}", cpu.cpu, whole(cpu.samples)));
+        let bytes = line.bytes.iter().map(|byte| {
+            format!(
+                "+{} {} by {}, {}",
+                byte.at,
+                one_line(&byte.name),
+                one_line(&byte.function),
+                whole(byte.samples)
+            )
+        });
+        table.row([
+            whole(line.samples),
+            whole(line.weight),
+            line.process.to_string(),
+            line.address.clone(),
+            some(cpus),
+            some(bytes),
+        ]);
+    }
+    put(out, "Lines passed between CPUs", &table, found.lines.len().saturating_sub(top), style);
+}
+
+/// The first of them, and how many more there are.
+fn some(all: impl ExactSizeIterator<Item = String>) -> String {
+    let more = all.len().saturating_sub(PARTS);
+    let mut shown: Vec<String> = all.take(PARTS).collect();
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    shown.join("; ")
+}
+
+fn files(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    let unknown: Vec<_> = found.files.iter().filter(|file| file.known != Known::Types).collect();
+    let words = ["what is known", "file", "build id"].map(|name| (name, Align::Left));
+    let mut table = Table::new([("samples", Align::Right)].into_iter().chain(words));
+    for file in unknown.iter().take(top) {
+        let known = if file.known == Known::Symbols { "symbols" } else { "nothing: not found" };
+        let build_id = file.build_id.clone().unwrap_or_default();
+        table.row([whole(file.samples), known.to_owned(), one_line(&file.path).into_owned(), build_id]);
+    }
+    put(out, "Files without debug information", &table, unknown.len().saturating_sub(top), style);
+}

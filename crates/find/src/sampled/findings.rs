@@ -1,0 +1,256 @@
+//! What samples say: plain values.
+
+use serde::Serialize;
+
+/// What the samples of a file say.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledFindings {
+    /// Version of this value as JSON.
+    pub schema: &'static str,
+    /// How perf was called.
+    pub command: Vec<String>,
+    /// The machine's name.
+    pub host: Option<String>,
+    /// The kernel's release.
+    pub kernel_release: Option<String>,
+    /// The machine's architecture.
+    pub architecture: Option<String>,
+    /// True when the file was read to its end as perf wrote it.
+    pub is_whole: bool,
+    /// From the first sample to the last.
+    pub span_ns: Option<u64>,
+    /// The events.
+    pub events: Vec<SampledEvent>,
+    /// Records that the kernel had no room for.
+    pub lost_records: u64,
+    /// Samples that the processor had no room for.
+    pub lost_samples: u64,
+    /// How often the kernel stopped sampling for a while.
+    pub throttled: u64,
+    /// Records too short for what they should hold.
+    pub unreadable_records: u64,
+    /// Processes, most samples first.
+    pub processes: Vec<SampledProcess>,
+    /// Samples by CPU.
+    pub cpus: Vec<SampledCpu>,
+    /// Files that samples lie in, most samples first.
+    pub files: Vec<SampledFile>,
+    /// Functions, for each event most events first.
+    pub functions: Vec<SampledFunction>,
+    /// Types, variables and all else that was accessed, most weight first.
+    pub data: Vec<SampledData>,
+    /// Where the data came from, most weight first.
+    pub sources: Vec<SampledSource>,
+    /// Lines that were passed between CPUs, most loads first.
+    pub lines: Vec<SampledLine>,
+    /// Commands that tell what samples cannot.
+    pub next: Vec<SampledNext>,
+    /// What else is to be known.
+    pub notes: Vec<String>,
+}
+
+/// An event and its samples.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledEvent {
+    /// Its name.
+    pub name: String,
+    /// What its samples carry, in words.
+    pub carries: Vec<&'static str>,
+    /// How many samples.
+    pub samples: u64,
+    /// How many events they stand for.
+    pub period: u64,
+    /// Their weights: on most machines cycles.
+    pub weight: u64,
+    /// Samples in the kernel.
+    pub in_kernel: u64,
+    /// Samples of which the processor says that the instruction is the one that was sampled.
+    pub precise: u64,
+}
+
+/// A process and its samples.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledProcess {
+    /// Its number.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// A CPU and its samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// A file that samples lie in.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledFile {
+    /// The path as the process saw it.
+    pub path: String,
+    /// Its build id in hexadecimal, when perf wrote it down.
+    pub build_id: Option<String>,
+    /// Samples whose instruction lies in it.
+    pub samples: u64,
+    /// What was read of it.
+    pub known: Known,
+}
+
+/// What was read of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// Types and symbols.
+    Types,
+    /// Symbols.
+    Symbols,
+    /// It was not found, or has another build id.
+    Nothing,
+}
+
+/// A function and its samples.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledFunction {
+    /// Position of the event.
+    pub event: u32,
+    /// Its name.
+    pub name: String,
+    /// The file's path.
+    pub file: String,
+    /// How many samples.
+    pub samples: u64,
+    /// How many events they stand for.
+    pub period: u64,
+    /// Share of the event's, by `period`.
+    pub share: f64,
+}
+
+/// Something that was accessed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledData {
+    /// What it is called.
+    pub name: String,
+    /// What kind of thing: `member` for objects of a type, `variable`, `stack` and so on.
+    pub kind: lineup_explain::name::Class,
+    /// Its accesses.
+    #[serde(flatten)]
+    pub accesses: SampledAccesses,
+    /// Its members, by offset; of what has none, one without a name.
+    pub members: Vec<SampledMember>,
+}
+
+/// A member and its accesses.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledMember {
+    /// Its name in the type.
+    pub path: String,
+    /// Its offset.
+    pub offset: u64,
+    /// How many bytes.
+    pub size_bytes: u64,
+    /// Its accesses.
+    #[serde(flatten)]
+    pub accesses: SampledAccesses,
+    /// Where its data came from, most weight first.
+    pub sources: Vec<SampledSource>,
+    /// What its name rests on, with how many samples.
+    pub evidence: Vec<SampledEvidence>,
+    /// The functions that accessed it, most samples first.
+    pub functions: Vec<SampledUser>,
+}
+
+/// Samples of accesses.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize)]
+pub struct SampledAccesses {
+    /// How many samples.
+    pub samples: u64,
+    /// Of them, loads.
+    pub loads: u64,
+    /// Of them, stores.
+    pub stores: u64,
+    /// Loads of lines that another CPU's cache had changed.
+    pub hitm: u64,
+    /// Locked instructions.
+    pub locked: u64,
+    /// Their weights.
+    pub weight: u64,
+    /// Share of the weight of all accesses.
+    pub weight_share: f64,
+    /// Share of the samples of all accesses.
+    pub sample_share: f64,
+}
+
+/// Evidence of names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledEvidence {
+    /// What the name rests on.
+    pub evidence: lineup_explain::name::Evidence,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// A function that accessed a member.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledUser {
+    /// Its name.
+    pub name: String,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// Where data came from.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledSource {
+    /// The kind of access and the level of memory, in words.
+    pub from: String,
+    /// How many samples.
+    pub samples: u64,
+    /// Their weights.
+    pub weight: u64,
+    /// Share of the weight of all accesses.
+    pub weight_share: f64,
+}
+
+/// A line that was passed between CPUs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SampledLine {
+    /// The process.
+    pub process: u32,
+    /// Its address.
+    pub address: String,
+    /// Loads that found it changed by another CPU.
+    pub samples: u64,
+    /// Their weights.
+    pub weight: u64,
+    /// By the CPU that loaded it.
+    pub cpus: Vec<SampledCpu>,
+    /// What lies on it, as far as it was sampled, in the order of its bytes.
+    pub bytes: Vec<SampledByte>,
+}
+
+/// What was loaded from a line.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledByte {
+    /// Byte of the line.
+    pub at: u8,
+    /// What it is called: `type.member` or a variable.
+    pub name: String,
+    /// The function that loaded it.
+    pub function: String,
+    /// How many samples.
+    pub samples: u64,
+}
+
+/// A command that tells what samples cannot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SampledNext {
+    /// What it is about.
+    pub subject: String,
+    /// The command; the program's arguments are for the user to add.
+    pub command: String,
+}

@@ -1,0 +1,132 @@
+//! What samples say: functions, types and members, each access with what its name rests on.
+//!
+//! Files are laid side by side, each once, whatever address each process had it at. An access is named by its address when
+//! that lies in a variable, else by what the analysis of the code says of the instruction's operand. What was learned of
+//! memory from other accesses is not asked: samples do not say when memory was given out.
+
+mod findings;
+mod lines;
+mod places;
+mod sums;
+mod words;
+
+pub use findings::{
+    Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent, SampledEvidence, SampledFile,
+    SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource,
+    SampledUser,
+};
+
+use crate::error::FindError;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::name::Class;
+use lineup_samples::jit::JitMap;
+use lineup_samples::tally::Tally;
+use lineup_samples::{Code, Ending};
+use places::Places;
+use std::collections::BTreeMap;
+use sums::Sums;
+
+/// Types for which a command is proposed, and functions in each.
+const PROPOSALS: usize = 3;
+const REGIONS: usize = 3;
+
+/// Works out what samples say. `debug` holds the debug info of each of the tally's files, `jit` the maps of code that was made
+/// at run time, by process.
+///
+/// # Errors
+/// When the disassembler fails.
+pub fn sampled(
+    tally: &Tally,
+    debug: &[Option<DebugInfo>],
+    jit: &BTreeMap<u32, JitMap>,
+) -> Result<SampledFindings, FindError> {
+    let mut places = Places::new(tally, debug, jit);
+    let sums = Sums::of(tally, &mut places)?;
+    let lines = lines::lines(tally, &mut places)?;
+    let data = sums.data(&mut places);
+    let next = next(tally, &data, &sums);
+    let mut processes: Vec<SampledProcess> = tally
+        .processes
+        .iter()
+        .filter(|(_, own)| own.samples > 0)
+        .map(|(process, own)| SampledProcess {
+            process: *process,
+            name: own.name.clone(),
+            samples: own.samples,
+        })
+        .collect();
+    processes.sort_by_key(|own| (std::cmp::Reverse(own.samples), own.process));
+    let header = &tally.header;
+    Ok(SampledFindings {
+        schema: "lineup.samples/1",
+        command: header.command_line.clone(),
+        host: header.host_name.clone(),
+        kernel_release: header.release.clone(),
+        architecture: header.architecture.clone(),
+        is_whole: tally.ending == Ending::Whole,
+        span_ns: tally.span_ns.map(|(first, last)| last - first),
+        events: tally.events.iter().map(words::event).collect(),
+        lost_records: tally.lost_records,
+        lost_samples: tally.lost_samples,
+        throttled: tally.throttled,
+        unreadable_records: tally.unreadable,
+        processes,
+        cpus: tally.cpus.iter().map(|(cpu, samples)| SampledCpu { cpu: *cpu, samples: *samples }).collect(),
+        files: files(tally, debug),
+        functions: sums.functions(tally),
+        sources: sums.sources(),
+        notes: words::notes(tally, &data),
+        data,
+        lines,
+        next,
+    })
+}
+
+fn files(tally: &Tally, debug: &[Option<DebugInfo>]) -> Vec<SampledFile> {
+    let mut samples = vec![0; tally.files.len()];
+    for (spot, sum) in &tally.spots {
+        if let Code::File { file, .. } = spot.code
+            && let Some(own) = samples.get_mut(file as usize)
+        {
+            *own += sum.samples;
+        }
+    }
+    let all = tally.files.iter().zip(&samples).enumerate().filter(|(_, (_, samples))| **samples > 0);
+    let mut all: Vec<SampledFile> = all
+        .map(|(number, (file, samples))| SampledFile {
+            path: file.path.clone(),
+            build_id: file.build_id.as_ref().map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+            samples: *samples,
+            known: match debug.get(number).and_then(Option::as_ref) {
+                Some(debug) if debug.has_debug_info() => Known::Types,
+                Some(_) => Known::Symbols,
+                None => Known::Nothing,
+            },
+        })
+        .collect();
+    all.sort_by(|one, other| (other.samples, &one.path).cmp(&(one.samples, &other.path)));
+    all
+}
+
+/// What would tell which members a call touches together: calls of the functions that access a type most.
+fn next(tally: &Tally, data: &[SampledData], sums: &Sums) -> Vec<SampledNext> {
+    let types = data.iter().filter(|one| one.kind == Class::Member).take(PROPOSALS);
+    let proposal = |one: &SampledData| {
+        let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+        for user in one.members.iter().flat_map(|member| &member.functions) {
+            *functions.entry(&user.name).or_default() += user.samples;
+        }
+        let mut functions: Vec<(&str, u64)> = functions.into_iter().collect();
+        functions.sort_by_key(|(name, samples)| (std::cmp::Reverse(*samples), *name));
+        // All in the file of the first: one recording is of one program.
+        let file = functions.iter().find_map(|(name, _)| sums.user_file(tally, name))?;
+        let own = functions.iter().filter(|(name, _)| sums.user_file(tally, name).as_deref() == Some(&*file));
+        let regions: Vec<String> =
+            own.take(REGIONS).flat_map(|(name, _)| ["--region".to_owned(), (*name).to_owned()]).collect();
+        let words = ["lineup", "record"].map(str::to_owned).into_iter().chain(regions);
+        let words = words.chain(["--out", "calls.rec", "--", file.as_str()].map(str::to_owned));
+        let command = shell_words::join(words.collect::<Vec<_>>());
+        Some(SampledNext { subject: one.name.clone(), command: format!("{command} ARGUMENTS") })
+    };
+    types.filter_map(proposal).collect()
+}

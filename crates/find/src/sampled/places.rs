@@ -1,0 +1,164 @@
+//! Files side by side, and names for places in them.
+
+use crate::attribution::function_at;
+use crate::error::FindError;
+use crate::owner::{self, Owner, Spot};
+use foldhash::HashMap;
+use lineup_debuginfo::DebugInfo;
+use lineup_explain::image::Image;
+use lineup_explain::name::Evidence;
+use lineup_explain::namer::Namer;
+use lineup_model::access::{Access, AccessKind};
+use lineup_model::image::LoadedImage;
+use lineup_samples::data_source::{DataSource, Operation};
+use lineup_samples::jit::JitMap;
+use lineup_samples::tally::Tally;
+use lineup_samples::{Code, Data, MappedFile};
+use std::collections::BTreeMap;
+
+/// Where the first file is laid, and how far apart they are at least.
+const FIRST: u64 = 0x10_0000_0000;
+const APART: u64 = 2 << 20;
+/// An address that nothing lies at.
+const NOWHERE: u64 = u64::MAX;
+
+/// A function.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) file: String,
+}
+
+/// Names for places in code and data.
+pub(super) struct Places<'a> {
+    pub(super) namer: Namer<'a>,
+    files: &'a [MappedFile],
+    loaded: Vec<LoadedImage>,
+    /// What to add to a place in each file for the address that it is laid at.
+    shifts: Vec<u64>,
+    debug: &'a [Option<DebugInfo>],
+    jit: &'a BTreeMap<u32, JitMap>,
+    named: HashMap<(Code, Data, Operation), (Spot, Evidence)>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(
+        tally: &'a Tally,
+        debug: &'a [Option<DebugInfo>],
+        jit: &'a BTreeMap<u32, JitMap>,
+    ) -> Self {
+        let (mut loaded, mut shifts, mut next) = (Vec::new(), Vec::new(), FIRST);
+        for (number, file) in tally.files.iter().enumerate() {
+            let own = debug.get(number).and_then(Option::as_ref);
+            let (image, shift) = laid(file, own, next);
+            next = image.end.next_multiple_of(APART) + APART;
+            loaded.push(image);
+            shifts.push(shift);
+        }
+        let mut pcs: Vec<u64> = tally.spots.keys().filter_map(|spot| runtime(&shifts, spot.code)).collect();
+        pcs.sort_unstable();
+        pcs.dedup();
+        let images = loaded.iter().enumerate().map(|(number, loaded)| {
+            let own = debug.get(number).and_then(Option::as_ref);
+            Image::new(loaded.clone(), own, &mut pcs.iter().copied())
+        });
+        let namer = Namer::new(images.collect(), &[], &[], &[]);
+        Places { namer, files: &tally.files, loaded, shifts, debug, jit, named: HashMap::default() }
+    }
+
+    /// The function at a place in code.
+    pub(super) fn function(&self, code: Code) -> Function {
+        let named = |name: &str, file: &str| Function { name: name.to_owned(), file: file.to_owned() };
+        match code {
+            Code::File { file, .. } => {
+                let path = self.files.get(file as usize).map_or("", |file| file.path.as_str());
+                let is_known = self.debug.get(file as usize).is_some_and(Option::is_some);
+                match runtime(&self.shifts, code).filter(|_| is_known) {
+                    Some(pc) => named(&function_at(&self.loaded, self.debug, pc).0, path),
+                    None => named("(no symbol)", path),
+                }
+            }
+            Code::Anonymous { process, at } => {
+                let name = self.jit.get(&process).and_then(|map| map.at(at));
+                named(name.unwrap_or("(made at run time)"), &format!("process {process}"))
+            }
+            Code::Unmapped { is_kernel: true } => named("(kernel)", ""),
+            Code::Unmapped { is_kernel: false } => named("(outside every file)", ""),
+        }
+    }
+
+    /// What an access went to, and why that is believed.
+    pub(super) fn accessed(
+        &mut self,
+        code: Code,
+        data: Data,
+        source: DataSource,
+    ) -> Result<(Spot, Evidence), FindError> {
+        let key = (code, data, source.operation);
+        if let Some(known) = self.named.get(&key) {
+            return Ok(*known);
+        }
+        let found = self.find(code, data, source.operation)?;
+        self.named.insert(key, found);
+        Ok(found)
+    }
+
+    fn find(&mut self, code: Code, data: Data, operation: Operation) -> Result<(Spot, Evidence), FindError> {
+        let address = match data {
+            Data::File { file, at } => {
+                self.shifts.get(file as usize).map_or(NOWHERE, |shift| at.wrapping_add(*shift))
+            }
+            _ => NOWHERE,
+        };
+        let pc = runtime(&self.shifts, code).unwrap_or(NOWHERE);
+        let kinds: &[AccessKind] = match operation {
+            Operation::Store => &[AccessKind::Store],
+            Operation::Load => &[AccessKind::Load],
+            // Not said: what the instruction does.
+            _ => &[AccessKind::Load, AccessKind::Store],
+        };
+        for kind in kinds {
+            let access = Access { pc, address, size_bytes: 1, kind: *kind, value: None };
+            if let Some(named) = self.namer.name_sampled(&access)? {
+                let (spot, _) = owner::spot(&mut self.namer, named, address, 1);
+                if spot.owner != Owner::Unnamed {
+                    return Ok((spot, named.evidence));
+                }
+            }
+        }
+        Ok(match data {
+            Data::Stack => (Spot { owner: Owner::Stack, at: 0, size_bytes: 0 }, Evidence::StackRange),
+            _ => (Spot::UNNAMED, Evidence::None),
+        })
+    }
+
+    /// What a spot is called: `type.member` or a variable.
+    pub(super) fn spot_name(&mut self, spot: Spot) -> String {
+        let name = owner::name(&mut self.namer, spot.owner);
+        let member = owner::member_name(&mut self.namer, spot);
+        if member.is_empty() { name } else { format!("{name}.{member}") }
+    }
+}
+
+fn runtime(shifts: &[u64], code: Code) -> Option<u64> {
+    match code {
+        Code::File { file, at } => Some(at.wrapping_add(*shifts.get(file as usize)?)),
+        _ => None,
+    }
+}
+
+/// A file at `start`, and what to add to a place in it for the address that it has then.
+fn laid(file: &MappedFile, debug: Option<&DebugInfo>, start: u64) -> (LoadedImage, u64) {
+    let segments = debug.map(DebugInfo::segments).unwrap_or_default();
+    let first = segments.iter().map(|one| one.addresses.start).min().unwrap_or_default() & !(APART - 1);
+    let last = segments.iter().map(|one| one.addresses.end).max().unwrap_or_default();
+    let bias = start.wrapping_sub(first);
+    // Of the kernel, places are told from the start of its code on.
+    let text = debug.filter(|_| file.is_kernel()).and_then(|debug| {
+        let symbol = debug.symbols().iter().find(|symbol| symbol.name == "_text" || symbol.name == "_stext");
+        symbol.map(|symbol| symbol.address)
+    });
+    let end = start.saturating_add(last.saturating_sub(first));
+    let image = LoadedImage { path: file.path.clone(), start, end, bias, build_id: file.build_id.clone() };
+    (image, bias.wrapping_add(text.unwrap_or_default()))
+}

@@ -1,0 +1,40 @@
+//! Why samples could not be read.
+
+use std::io;
+
+/// Why samples could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SamplesError {
+    /// The system could not read the file.
+    #[error("cannot read the samples: {0}")]
+    Io(#[from] io::Error),
+    /// It begins otherwise.
+    #[error("this is no perf.data: it does not begin with PERFILE2")]
+    NotPerf,
+    /// It was made on a machine of the other byte order.
+    #[error("this perf.data is of a big-endian machine, which is not read; `perf script` reads it")]
+    BigEndian,
+    /// A part does not fit into the file, or into what it is part of.
+    #[error("the perf.data is damaged: {what} at byte {at}")]
+    Damaged {
+        /// What does not fit.
+        what: &'static str,
+        /// Where it begins.
+        at: u64,
+    },
+    /// It describes no event, so that no sample can be understood.
+    #[error("the perf.data describes no event")]
+    NoEvents,
+    /// Which event a sample is of is nowhere in it.
+    #[error(
+        "the perf.data has {events} events with samples of different kinds and no identifier in them; record them again \
+         with a newer perf, or each alone"
+    )]
+    NoIdentifier {
+        /// How many events.
+        events: usize,
+    },
+    /// Its records are compressed in a way that is not read.
+    #[error("the perf.data is compressed (`perf record -z`); `perf inject -i FILE -o PLAIN` writes it plain")]
+    Compressed,
+}

@@ -1,0 +1,153 @@
+//! What was sampled, and what each sample carries.
+
+use crate::bytes::Fields;
+use perf_event_data::SampleFlags;
+use perf_event_data::endian::Little;
+use perf_event_data::parse::ParseConfig;
+use perf_event_open_sys::bindings::perf_event_attr;
+
+/// The least bytes of a description: all that its first version had.
+const LEAST_BYTES: u32 = 64;
+/// The flag for which records other than samples tell time and identity, too.
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+/// The flag for which the period is a frequency.
+const FREQUENCY: u64 = 1 << 10;
+
+/// What was sampled, and what each sample carries.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// As perf calls it; made from the numbers below when the file has no name.
+    pub name: String,
+    /// The kind of event, `PERF_TYPE_…`.
+    pub kind: u32,
+    /// Which one of that kind.
+    pub config: u64,
+    /// Samples a second, when perf was told that; else `None`.
+    pub frequency: Option<u64>,
+    /// Identities that its samples may have.
+    pub ids: Vec<u64>,
+    pub(crate) places: Places,
+    pub(crate) parse: ParseConfig<Little>,
+    flags: SampleFlags,
+}
+
+/// Where records hold identity and time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Places {
+    /// Bytes from the start of a sample.
+    pub(crate) sample_id: Option<usize>,
+    pub(crate) sample_time: Option<usize>,
+    /// Bytes from the end of any other record.
+    pub(crate) other_id: Option<usize>,
+    pub(crate) other_time: Option<usize>,
+    /// The identity is the first word of a sample and the last one of other records.
+    pub(crate) is_identified: bool,
+}
+
+/// What the samples of an event carry.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Carries {
+    /// The address that was accessed.
+    pub address: bool,
+    /// A weight: on most machines the cycles that the access took.
+    pub weight: bool,
+    /// Where the data came from.
+    pub data_source: bool,
+    /// Registers.
+    pub registers: bool,
+    /// The functions under way.
+    pub call_chain: bool,
+    /// The last branches.
+    pub branches: bool,
+    /// The physical address.
+    pub physical_address: bool,
+    /// The CPU.
+    pub cpu: bool,
+    /// The time.
+    pub time: bool,
+}
+
+impl Event {
+    /// From the description in the file, `struct perf_event_attr`.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Event> {
+        let mut fields = Fields::new(bytes);
+        let kind = fields.u32()?;
+        let size = fields.u32()?;
+        if size < LEAST_BYTES || bytes.len() < LEAST_BYTES as usize {
+            return None;
+        }
+        let known = bytes.get(..(size as usize).min(bytes.len()))?;
+        let at = |at: usize| crate::bytes::u64_at(known, at).unwrap_or_default();
+        let (config, period, sample_type, read_format, flags) = (at(8), at(16), at(24), at(32), at(40));
+        let (branch_sample_type, user, interrupt) = (at(72), at(80), at(96));
+        let mut attr = perf_event_attr::default();
+        // Both kinds of weight have one word at one place; which one it is, is read from the flags kept here.
+        attr.sample_type = with_one_weight(sample_type);
+        attr.read_format = read_format;
+        attr.sample_regs_user = user;
+        attr.sample_regs_intr = interrupt;
+        attr.branch_sample_type = branch_sample_type;
+        let is_id_everywhere = flags & SAMPLE_ID_ALL != 0;
+        attr.set_sample_id_all(u64::from(is_id_everywhere));
+        let sample_flags = SampleFlags::from_bits_retain(sample_type);
+        Some(Event {
+            name: format!("type {kind} config {config:#x}"),
+            kind,
+            config,
+            frequency: (flags & FREQUENCY != 0).then_some(period),
+            ids: Vec::new(),
+            places: Places::of(sample_flags, is_id_everywhere),
+            parse: ParseConfig::from(attr),
+            flags: sample_flags,
+        })
+    }
+
+    /// What its samples carry.
+    pub fn carries(&self) -> Carries {
+        let has = |flag: SampleFlags| self.flags.intersects(flag);
+        Carries {
+            address: has(SampleFlags::ADDR),
+            weight: has(SampleFlags::WEIGHT | SampleFlags::WEIGHT_STRUCT),
+            data_source: has(SampleFlags::DATA_SRC),
+            registers: has(SampleFlags::REGS_USER | SampleFlags::REGS_INTR),
+            call_chain: has(SampleFlags::CALLCHAIN),
+            branches: has(SampleFlags::BRANCH_STACK),
+            physical_address: has(SampleFlags::PHYS_ADDR),
+            cpu: has(SampleFlags::CPU),
+            time: has(SampleFlags::TIME),
+        }
+    }
+
+    /// True when the weight is three numbers in one word.
+    pub(crate) fn has_weight_parts(&self) -> bool {
+        self.flags.contains(SampleFlags::WEIGHT_STRUCT)
+    }
+}
+
+fn with_one_weight(sample_type: u64) -> u64 {
+    let parts = SampleFlags::WEIGHT_STRUCT.bits();
+    if sample_type & parts == 0 { sample_type } else { sample_type & !parts | SampleFlags::WEIGHT.bits() }
+}
+
+impl Places {
+    fn of(flags: SampleFlags, is_id_everywhere: bool) -> Places {
+        let word = |flag: SampleFlags| 8 * usize::from(flags.contains(flag));
+        let is_identified = flags.contains(SampleFlags::IDENTIFIER);
+        let time = word(SampleFlags::IDENTIFIER) + word(SampleFlags::IP) + word(SampleFlags::TID);
+        let id = time + word(SampleFlags::TIME) + word(SampleFlags::ADDR);
+        let sample_id = if is_identified { Some(0) } else { flags.contains(SampleFlags::ID).then_some(id) };
+        // Behind other records: thread, time, identity, stream, CPU, identifier.
+        let behind_id = word(SampleFlags::STREAM_ID) + word(SampleFlags::CPU) + word(SampleFlags::IDENTIFIER);
+        let other_id =
+            if is_identified { Some(8) } else { flags.contains(SampleFlags::ID).then_some(behind_id + 8) };
+        let other_time = behind_id + word(SampleFlags::ID) + 8;
+        let has_time = flags.contains(SampleFlags::TIME);
+        Places {
+            sample_id,
+            sample_time: has_time.then_some(time),
+            other_id: other_id.filter(|_| is_id_everywhere),
+            other_time: (has_time && is_id_everywhere).then_some(other_time),
+            is_identified,
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Records of a file or pipe in the order of their times.
+
+use crate::bytes::{Fields, text, u64_at};
+use crate::error::SamplesError;
+use crate::event::Event;
+use crate::header::{self, Header, Records, words};
+use crate::record::{self, Record};
+use crate::rounds::{Rounds, Waiting};
+use foldhash::HashMap;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes of a record's head.
+const HEAD_BYTES: usize = 8;
+/// Records of perf's own.
+const FIRST_OF_PERF: u32 = 64;
+const ATTRIBUTE: u32 = 64;
+const TRACING_DATA: u32 = 66;
+const BUILD_ID: u32 = 67;
+const ROUND_ENDS: u32 = 68;
+const AUXILIARY: u32 = 71;
+const EVENT_UPDATE: u32 = 78;
+const FEATURE: u32 = 80;
+const COMPRESSED: u32 = 81;
+const COMPRESSED_2: u32 = 83;
+/// What an update of an event tells: its name.
+const UPDATES_NAME: u64 = 2;
+
+/// How the records ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// As perf wrote them.
+    Whole,
+    /// The file ends within them, or perf did not come to write how many there are. All whole ones were read.
+    CutOff {
+        /// Bytes of whole records.
+        after_bytes: u64,
+    },
+}
+
+/// Reads a perf.data. Memory is that of two of perf's rounds of reading, at most some 128 MiB.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    input: BufReader<R>,
+    header: Header,
+    records: Records,
+    is_pipe: bool,
+    read_bytes: u64,
+    ending: Option<Ending>,
+    rounds: Rounds,
+    event_by_id: HashMap<u64, usize>,
+    has_one_layout: bool,
+    /// What was read and is not of use.
+    skipped_auxiliary_bytes: u64,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// A file, or what `perf record -o -` wrote into one.
+    ///
+    /// # Errors
+    /// When it is no perf.data, or its head is damaged.
+    pub fn of_file(mut input: R) -> Result<Reader<R>, SamplesError> {
+        let first = first_bytes(&mut input)?;
+        if header::is_pipe(&first)? {
+            return Reader::after_pipe_head(input);
+        }
+        let (header, records) = header::of_file(&mut input)?;
+        input.seek(SeekFrom::Start(records.start))?;
+        let mut reader = Reader::new(input, header, records, false);
+        reader.settle_events()?;
+        Ok(reader)
+    }
+}
+
+fn first_bytes(input: &mut impl Read) -> Result<[u8; 16], SamplesError> {
+    let mut first = [0; 16];
+    match input.read_exact(&mut first) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(SamplesError::NotPerf),
+        result => Ok(result.map(|()| first)?),
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// A pipe, as `perf record -o -` writes it.
+    ///
+    /// # Errors
+    /// When it is none, or holds no event.
+    pub fn of_pipe(mut input: R) -> Result<Reader<R>, SamplesError> {
+        let first = first_bytes(&mut input)?;
+        if !header::is_pipe(&first)? {
+            return Err(SamplesError::Damaged {
+                what: "a file's head in a pipe: name the file instead",
+                at: 0,
+            });
+        }
+        Reader::after_pipe_head(input)
+    }
+
+    fn after_pipe_head(input: R) -> Result<Reader<R>, SamplesError> {
+        let records = Records { start: 16, size_bytes: None, is_whole: true };
+        Ok(Reader::new(input, Header::default(), records, true))
+    }
+
+    fn new(input: R, header: Header, records: Records, is_pipe: bool) -> Reader<R> {
+        Reader {
+            input: BufReader::with_capacity(BUFFER_BYTES, input),
+            header,
+            records,
+            is_pipe,
+            read_bytes: 0,
+            ending: None,
+            rounds: Rounds::default(),
+            event_by_id: HashMap::default(),
+            has_one_layout: false,
+            skipped_auxiliary_bytes: 0,
+        }
+    }
+
+    /// What stands beside the records. Of a pipe, what was told so far.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How the records ended; `None` before they did.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    /// Bytes of records read so far.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
+    }
+
+    /// Bytes of traces (Intel PT, Arm SPE) that stand among the records and are not decoded.
+    pub fn skipped_auxiliary_bytes(&self) -> u64 {
+        self.skipped_auxiliary_bytes
+    }
+
+    /// Records that came too late to be told in the order of time: perf had written no ends of rounds.
+    pub fn out_of_order(&self) -> u64 {
+        self.rounds.out_of_order()
+    }
+
+    /// The next record in the order of time; `None` after the last.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged. What was read before remains.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, SamplesError> {
+        while !self.rounds.has_more() {
+            if self.ending.is_some() {
+                return Ok(None);
+            }
+            self.read_on()?;
+        }
+        let Some(Waiting { number, misc, event, .. }) = self.rounds.advance() else { return Ok(None) };
+        let Some(described) = self.header.events.get(event) else { return Err(SamplesError::NoEvents) };
+        Ok(Some(record::record(number, misc, self.rounds.body(), (event, described))))
+    }
+
+    /// Reads one record. At the end all that waits may be told.
+    fn read_on(&mut self) -> Result<(), SamplesError> {
+        if self.records.size_bytes.is_some_and(|size| self.read_bytes >= size) {
+            return self.end(Ending::Whole);
+        }
+        let mut head = [0; HEAD_BYTES];
+        let got = read_full(&mut self.input, &mut head)?;
+        let cut_off = Ending::CutOff { after_bytes: self.read_bytes };
+        if got < HEAD_BYTES {
+            let is_expected = got == 0 && self.is_pipe;
+            return self.end(if is_expected { Ending::Whole } else { cut_off });
+        }
+        let mut fields = Fields::new(&head);
+        let (number, misc, size) = (fields.u32(), fields.u16(), fields.u16());
+        let (Some(number), Some(misc), Some(size)) = (number, misc, size) else { return self.end(cut_off) };
+        let body_bytes = usize::from(size).checked_sub(HEAD_BYTES);
+        let at = self.records.start + self.read_bytes;
+        let Some(body_bytes) = body_bytes else {
+            // Behind a cut there may be zeros that the file system has put there.
+            return match self.records.is_whole {
+                true => Err(SamplesError::Damaged { what: "a record shorter than its head", at }),
+                false => self.end(cut_off),
+            };
+        };
+        let got = self.rounds.read_body(&mut self.input, body_bytes)?;
+        if got < body_bytes {
+            return self.end(cut_off);
+        }
+        self.read_bytes += u64::from(size);
+        self.take_in(number, misc, at)
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<(), SamplesError> {
+        // Of a file that perf did not come to end, the records may end where the file does.
+        let is_cut = !self.records.is_whole && ending == Ending::Whole;
+        let after_bytes = self.read_bytes;
+        self.ending = Some(if is_cut { Ending::CutOff { after_bytes } } else { ending });
+        self.rounds.end_all();
+        if self.header.events.is_empty() { Err(SamplesError::NoEvents) } else { Ok(()) }
+    }
+
+    /// Takes in the record whose body was just read.
+    fn take_in(&mut self, number: u32, misc: u16, at: u64) -> Result<(), SamplesError> {
+        if number >= FIRST_OF_PERF {
+            return self.take_in_perfs(number, misc, at);
+        }
+        if self.header.events.is_empty() {
+            return Err(SamplesError::NoEvents);
+        }
+        if self.is_pipe && self.event_by_id.is_empty() && !self.has_one_layout {
+            self.settle_events()?;
+        }
+        let body = self.rounds.read_last();
+        let event = self.event_of(number, body);
+        let Some(described) = self.header.events.get(event) else { return Err(SamplesError::NoEvents) };
+        let places = described.places;
+        let time = match number {
+            record::SAMPLE => places.sample_time.and_then(|at| u64_at(body, at)),
+            _ => places.other_time.and_then(|back| u64_at(body, body.len().checked_sub(back)?)),
+        };
+        // What has no time was true before everything that has one.
+        self.rounds.keep(time.unwrap_or_default(), Waiting { number, misc, event });
+        Ok(())
+    }
+
+    /// Which event a record is of.
+    fn event_of(&self, number: u32, body: &[u8]) -> usize {
+        if self.header.events.len() == 1 {
+            return 0;
+        }
+        let Some(places) = self.header.events.first().map(|event| event.places) else { return 0 };
+        let id = match number {
+            record::SAMPLE => places.sample_id.and_then(|at| u64_at(body, at)),
+            _ => places.other_id.and_then(|back| u64_at(body, body.len().checked_sub(back)?)),
+        };
+        id.and_then(|id| self.event_by_id.get(&id).copied()).unwrap_or_default()
+    }
+
+    /// Looks whether records can be told apart by their events.
+    fn settle_events(&mut self) -> Result<(), SamplesError> {
+        let events = &self.header.events;
+        let ids = events.iter().enumerate();
+        self.event_by_id =
+            ids.flat_map(|(number, event)| event.ids.iter().map(move |id| (*id, number))).collect();
+        let first = events.first().ok_or(SamplesError::NoEvents)?.places;
+        self.has_one_layout = events.iter().all(|event| event.places == first);
+        let are_identified = events.iter().all(|event| event.places.is_identified);
+        let can_be_told = events.len() == 1 || self.has_one_layout || are_identified;
+        if can_be_told { Ok(()) } else { Err(SamplesError::NoIdentifier { events: events.len() }) }
+    }
+
+    /// A record that perf itself wrote.
+    fn take_in_perfs(&mut self, number: u32, misc: u16, at: u64) -> Result<(), SamplesError> {
+        let body = self.rounds.read_last();
+        match number {
+            ATTRIBUTE => self.header.see_attribute(body),
+            FEATURE => {
+                let bit = u64_at(body, 0).and_then(|bit| u32::try_from(bit).ok());
+                if let Some(bit) = bit {
+                    self.header.see_section(bit, body.get(8..).unwrap_or_default());
+                }
+            }
+            EVENT_UPDATE => self.header.see_update(body),
+            BUILD_ID => {
+                let mut record = [0, 0, 0, 0, misc as u8, (misc >> 8) as u8, 0, 0].to_vec();
+                record.extend_from_slice(body);
+                self.header.see_build_id(&record);
+            }
+            COMPRESSED | COMPRESSED_2 => return Err(SamplesError::Compressed),
+            ROUND_ENDS => self.rounds.end_round(),
+            AUXILIARY | TRACING_DATA => {
+                let size = match number {
+                    AUXILIARY => u64_at(body, 0),
+                    _ => Fields::new(body).u32().map(|size| u64::from(size).next_multiple_of(8)),
+                };
+                let size = size.ok_or(SamplesError::Damaged { what: "a trace without its length", at })?;
+                let skipped = std::io::copy(&mut self.input.by_ref().take(size), &mut std::io::sink())?;
+                self.read_bytes = self.read_bytes.saturating_add(skipped);
+                self.skipped_auxiliary_bytes += if number == AUXILIARY { skipped } else { 0 };
+            }
+            _ => {}
+        }
+        self.rounds.drop_last();
+        Ok(())
+    }
+}
+
+impl Header {
+    /// An event, as a pipe describes it: its description, then its identities.
+    fn see_attribute(&mut self, body: &[u8]) {
+        let size = Fields::new(body.get(4..).unwrap_or_default()).u32().unwrap_or_default() as usize;
+        let Some((attribute, ids)) = body.split_at_checked(size) else { return };
+        if let Some(mut event) = Event::parse(attribute) {
+            event.ids = words(ids);
+            self.events.push(event);
+        }
+    }
+
+    fn see_update(&mut self, body: &[u8]) {
+        let (Some(what), Some(id)) = (u64_at(body, 0), u64_at(body, 8)) else { return };
+        let event = self.events.iter_mut().find(|event| event.ids.contains(&id));
+        if let Some(event) = event.filter(|_| what == UPDATES_NAME) {
+            event.name = text(body.get(16..).unwrap_or_default());
+        }
+    }
+}
+
+/// As many bytes as there are.
+pub(crate) fn read_full(input: &mut impl Read, into: &mut [u8]) -> Result<usize, SamplesError> {
+    let mut got = 0;
+    while let Some(rest) = into.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(got)
+}

@@ -1,0 +1,143 @@
+//! Puts records into the order of time.
+//!
+//! Perf reads the kernel's buffers one after the other, and marks when it was through with all. What it read in one such
+//! round may be later than what it reads in the next, but not than what it reads in the one after that. So at a round's
+//! end everything up to the latest time of the round before is in order, and may be told.
+
+use crate::error::SamplesError;
+use crate::reader::read_full;
+use std::io::Read;
+use std::ops::Range;
+
+/// Where no round ends for so many bytes, the earlier half is told nonetheless.
+const MOST_WAITING_BYTES: usize = 64 << 20;
+
+/// The head of a record that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) number: u32,
+    pub(crate) misc: u16,
+    pub(crate) event: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    time: u64,
+    at: Range<usize>,
+    waiting: Waiting,
+}
+
+/// Records that wait for their turn.
+#[derive(Default, Debug)]
+pub(crate) struct Rounds {
+    /// Bodies, one after the other.
+    bodies: Vec<u8>,
+    /// The body that was read last, of which nothing is kept yet.
+    last: Range<usize>,
+    entries: Vec<Entry>,
+    /// How many of the entries may be told, and how many of them were.
+    ready: usize,
+    told: usize,
+    /// The latest time of this round, and of the one before.
+    latest: u64,
+    latest_before: u64,
+    /// The latest time that was told.
+    latest_told: u64,
+    out_of_order: u64,
+}
+
+impl Rounds {
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.out_of_order
+    }
+
+    pub(crate) fn has_more(&self) -> bool {
+        self.told < self.ready
+    }
+
+    /// Reads a body; how many of its bytes there were. It is kept only when [`Rounds::keep`] follows.
+    pub(crate) fn read_body(&mut self, input: &mut impl Read, count: usize) -> Result<usize, SamplesError> {
+        self.clear_told();
+        let start = self.bodies.len();
+        self.bodies.resize(start + count, 0);
+        self.last = start..start + count;
+        let got = match self.bodies.get_mut(start..) {
+            Some(body) => read_full(input, body)?,
+            None => 0,
+        };
+        if got < count {
+            self.drop_last();
+        }
+        Ok(got)
+    }
+
+    /// The body that was read last.
+    pub(crate) fn read_last(&self) -> &[u8] {
+        self.bodies.get(self.last.clone()).unwrap_or_default()
+    }
+
+    /// Forgets it.
+    pub(crate) fn drop_last(&mut self) {
+        self.bodies.truncate(self.last.start);
+    }
+
+    /// Keeps it.
+    pub(crate) fn keep(&mut self, time: u64, waiting: Waiting) {
+        self.latest = self.latest.max(time);
+        if time < self.latest_told {
+            self.out_of_order += 1;
+        }
+        self.entries.push(Entry { time, at: self.last.clone(), waiting });
+        if self.bodies.len() > MOST_WAITING_BYTES {
+            self.sort();
+            self.ready = self.entries.len() / 2 + 1;
+        }
+    }
+
+    pub(crate) fn end_round(&mut self) {
+        self.sort();
+        self.ready = self.entries.partition_point(|entry| entry.time <= self.latest_before);
+        self.latest_before = self.latest;
+    }
+
+    pub(crate) fn end_all(&mut self) {
+        self.sort();
+        self.ready = self.entries.len();
+    }
+
+    /// Stable, so that what has one time stays as it was read.
+    fn sort(&mut self) {
+        self.entries.sort_by_key(|entry| entry.time);
+    }
+
+    /// Goes on to the next record that may be told.
+    pub(crate) fn advance(&mut self) -> Option<Waiting> {
+        let entry = self.entries.get(self.told).filter(|_| self.told < self.ready)?;
+        self.told += 1;
+        self.latest_told = self.latest_told.max(entry.time);
+        Some(entry.waiting)
+    }
+
+    /// The body of the record that was told last.
+    pub(crate) fn body(&self) -> &[u8] {
+        let entry = self.told.checked_sub(1).and_then(|told| self.entries.get(told));
+        entry.and_then(|entry| self.bodies.get(entry.at.clone())).unwrap_or_default()
+    }
+
+    /// Gives up the room of what was told, and moves the rest together.
+    fn clear_told(&mut self) {
+        if self.told == 0 || self.has_more() {
+            return;
+        }
+        self.entries.drain(..self.told);
+        (self.told, self.ready) = (0, 0);
+        let kept: usize = self.entries.iter().map(|entry| entry.at.len()).sum();
+        let mut bodies = Vec::with_capacity(kept + 4096);
+        for entry in &mut self.entries {
+            let start = bodies.len();
+            bodies.extend_from_slice(self.bodies.get(entry.at.clone()).unwrap_or_default());
+            entry.at = start..bodies.len();
+        }
+        self.bodies = bodies;
+    }
+}

@@ -1,0 +1,322 @@
+//! Counts of samples by place in code and data.
+//!
+//! Memory grows with distinct places, of which there are as many as the program has instructions and variables; addresses
+//! on the heap are not kept, but for lines that were passed between CPUs. Both are bounded, and what is left out is
+//! counted.
+
+use crate::data_source::DataSource;
+use crate::error::SamplesError;
+use crate::event::Carries;
+use crate::header::Header;
+use crate::reader::{Ending, Reader};
+use crate::record::{Mode, Record, Sample};
+use crate::spaces::{Code, Data, MappedFile, Segments, Spaces};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// Places that are kept apart; beyond them data is told by its code alone.
+const MOST_SPOTS: usize = 1 << 18;
+/// Lines that are kept apart.
+const MOST_LINES: usize = 1 << 16;
+/// Bytes of a line, as `perf c2c` takes them.
+pub const LINE_BYTES: u64 = 64;
+/// Processes whose samples are counted one by one.
+const MOST_PROCESSES: usize = 1 << 16;
+
+/// What samples are counted by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Spot {
+    /// Position of the event in the header.
+    pub event: u32,
+    /// In whose code.
+    pub mode: Mode,
+    /// The instruction.
+    pub code: Code,
+    /// What it accessed.
+    pub data: Data,
+    /// Where that came from.
+    pub source: DataSource,
+}
+
+/// Samples added up.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Sum {
+    /// How many.
+    pub samples: u64,
+    /// Events they stand for.
+    pub period: u64,
+    /// Their weights.
+    pub weight: u64,
+}
+
+impl Sum {
+    /// Adds others.
+    pub fn add(&mut self, other: Sum) {
+        self.samples += other.samples;
+        self.period = self.period.saturating_add(other.period);
+        self.weight = self.weight.saturating_add(other.weight);
+    }
+}
+
+/// A line of memory that another CPU's cache had changed when it was loaded.
+#[derive(Clone, Default, Debug)]
+pub struct PassedLine {
+    /// Loads that found it so.
+    pub sum: Sum,
+    /// By the CPU that loaded it.
+    pub by_cpu: BTreeMap<u32, u64>,
+    /// By instruction, data and byte of the line.
+    pub by_place: BTreeMap<(Code, Data, u8), u64>,
+}
+
+/// An event and its samples.
+#[derive(Clone, Debug)]
+pub struct EventTally {
+    /// Its name.
+    pub name: String,
+    /// What its samples carry.
+    pub carries: Carries,
+    /// All of them.
+    pub sum: Sum,
+    /// Those in the kernel.
+    pub in_kernel: u64,
+    /// Those of which the processor says that the instruction is the one that was sampled.
+    pub precise: u64,
+}
+
+/// A process and its samples.
+#[derive(Clone, Default, Debug)]
+pub struct ProcessTally {
+    /// The name that its first thread had last.
+    pub name: String,
+    /// How many.
+    pub samples: u64,
+}
+
+/// All samples of a file.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// What stands beside the records.
+    pub header: Header,
+    /// The events.
+    pub events: Vec<EventTally>,
+    /// Files that were mapped.
+    pub files: Vec<MappedFile>,
+    /// Processes with samples, or names.
+    pub processes: BTreeMap<u32, ProcessTally>,
+    /// Samples by CPU.
+    pub cpus: BTreeMap<u32, u64>,
+    /// The first and the last time of a sample.
+    pub span_ns: Option<(u64, u64)>,
+    /// Samples by place.
+    pub spots: HashMap<Spot, Sum>,
+    /// Lines that were passed between CPUs, by process and address.
+    pub lines: HashMap<(u32, u64), PassedLine>,
+    /// Records that the kernel had no room for.
+    pub lost_records: u64,
+    /// Samples that the processor had no room for.
+    pub lost_samples: u64,
+    /// How often the kernel stopped sampling for a while.
+    pub throttled: u64,
+    /// Records too short for what they should hold.
+    pub unreadable: u64,
+    /// Records told out of the order of time.
+    pub out_of_order: u64,
+    /// Bytes of traces that are not decoded.
+    pub skipped_auxiliary_bytes: u64,
+    /// Samples whose data is told by its code alone, since there were too many places.
+    pub folded: u64,
+    /// Samples of lines beyond those kept.
+    pub folded_lines: u64,
+    /// How the records ended.
+    pub ending: Ending,
+}
+
+/// Reads all records. `progress` is told how many bytes were read, now and then.
+///
+/// # Errors
+/// When the file cannot be read or is damaged.
+pub fn tally<R: Read>(
+    reader: &mut Reader<R>,
+    segments: &mut dyn Segments,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Tally, SamplesError> {
+    let mut counter = Counter::default();
+    let mut told = 0u64;
+    loop {
+        told += 1;
+        if told.is_multiple_of(1 << 16) {
+            progress(reader.read_bytes());
+        }
+        let mapping = match reader.next_record()? {
+            None => break,
+            Some(Record::Mapped(mapping)) => Some(mapping),
+            Some(record) => {
+                counter.see(&record);
+                None
+            }
+        };
+        if let Some(mapping) = mapping {
+            counter.spaces.see_mapping(&mapping, reader.header(), segments);
+        }
+    }
+    Ok(counter.finish(reader))
+}
+
+#[derive(Default)]
+struct Counter {
+    spaces: Spaces,
+    events: Vec<EventCount>,
+    processes: BTreeMap<u32, ProcessTally>,
+    cpus: BTreeMap<u32, u64>,
+    span_ns: Option<(u64, u64)>,
+    spots: HashMap<Spot, Sum>,
+    lines: HashMap<(u32, u64), PassedLine>,
+    lost_records: u64,
+    lost_samples: u64,
+    throttled: u64,
+    unreadable: u64,
+    folded: u64,
+    folded_lines: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct EventCount {
+    sum: Sum,
+    in_kernel: u64,
+    precise: u64,
+}
+
+impl Counter {
+    fn see(&mut self, record: &Record<'_>) {
+        match record {
+            Record::Sample(sample) => self.see_sample(sample),
+            Record::Named { process, thread, name, has_executed } => {
+                if *has_executed {
+                    self.spaces.see_executed(*process);
+                }
+                if process == thread && self.processes.len() < MOST_PROCESSES {
+                    self.processes.entry(*process).or_default().name.clone_from(name);
+                }
+            }
+            Record::Forked { process, parent, .. } => self.see_fork(*process, *parent),
+            Record::Exited { process, thread } if process == thread => self.spaces.see_ended(*process),
+            Record::Lost(count) => self.lost_records = self.lost_records.saturating_add(*count),
+            Record::LostSamples(count) => self.lost_samples = self.lost_samples.saturating_add(*count),
+            Record::Throttled => self.throttled += 1,
+            Record::Unreadable => self.unreadable += 1,
+            Record::Exited { .. } | Record::Other(_) | Record::Mapped(_) => {}
+        }
+    }
+
+    fn see_fork(&mut self, process: u32, parent: u32) {
+        self.spaces.see_fork(process, parent);
+        let name = self.processes.get(&parent).map(|parent| parent.name.clone());
+        if let Some(name) = name.filter(|_| process != parent && self.processes.len() < MOST_PROCESSES) {
+            self.processes.entry(process).or_default().name = name;
+        }
+    }
+
+    fn see_sample(&mut self, sample: &Sample<'_>) {
+        let process = sample.process.unwrap_or_default();
+        let sum = Sum {
+            samples: 1,
+            period: sample.period.unwrap_or(1),
+            weight: sample.weight.map_or(0, |weight| weight.full),
+        };
+        self.count(sample, process, sum);
+        let code = match sample.instruction {
+            Some(at) => self.spaces.code(process, sample.mode, at),
+            None => Code::Unmapped { is_kernel: sample.mode == Mode::Kernel },
+        };
+        let address = sample.address.filter(|address| *address != 0);
+        let mut data = address.map_or(Data::Unsaid, |at| self.spaces.data(process, at));
+        let source = sample.data_source.unwrap_or_default();
+        if let Some(address) = address.filter(|_| source.is_hitm()) {
+            self.see_passed(sample, (process, address), (code, data), sum);
+        }
+        if self.spots.len() >= MOST_SPOTS && matches!(data, Data::File { .. }) {
+            data = Data::Memory;
+            self.folded += 1;
+        }
+        let spot = Spot { event: sample.event as u32, mode: sample.mode, code, data, source };
+        let is_full = self.spots.len() >= 2 * MOST_SPOTS && !self.spots.contains_key(&spot);
+        self.folded += u64::from(is_full);
+        let code = Code::Unmapped { is_kernel: sample.mode == Mode::Kernel };
+        let spot = if is_full { Spot { code, data: Data::Unsaid, ..spot } } else { spot };
+        self.spots.entry(spot).or_default().add(sum);
+    }
+
+    fn count(&mut self, sample: &Sample<'_>, process: u32, sum: Sum) {
+        if self.events.len() <= sample.event {
+            self.events.resize(sample.event + 1, EventCount::default());
+        }
+        if let Some(event) = self.events.get_mut(sample.event) {
+            event.sum.add(sum);
+            event.in_kernel += u64::from(sample.mode == Mode::Kernel);
+            event.precise += u64::from(sample.is_precise);
+        }
+        if self.processes.len() < MOST_PROCESSES || self.processes.contains_key(&process) {
+            self.processes.entry(process).or_default().samples += 1;
+        }
+        if let Some(cpu) = sample.cpu {
+            *self.cpus.entry(cpu).or_default() += 1;
+        }
+        if let Some(time) = sample.time_ns {
+            let (first, last) = self.span_ns.unwrap_or((time, time));
+            self.span_ns = Some((first.min(time), last.max(time)));
+        }
+    }
+
+    fn see_passed(
+        &mut self,
+        sample: &Sample<'_>,
+        (process, address): (u32, u64),
+        (code, data): (Code, Data),
+        sum: Sum,
+    ) {
+        let key = (process, address & !(LINE_BYTES - 1));
+        if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&key) {
+            self.folded_lines += 1;
+            return;
+        }
+        let line = self.lines.entry(key).or_default();
+        line.sum.add(sum);
+        if let Some(cpu) = sample.cpu {
+            *line.by_cpu.entry(cpu).or_default() += 1;
+        }
+        *line.by_place.entry((code, data, (address % LINE_BYTES) as u8)).or_default() += 1;
+    }
+
+    fn finish<R: Read>(mut self, reader: &Reader<R>) -> Tally {
+        let header = reader.header().clone();
+        self.events.resize(header.events.len().max(self.events.len()), EventCount::default());
+        let events = header.events.iter().zip(&self.events).map(|(event, count)| EventTally {
+            name: event.name.clone(),
+            carries: event.carries(),
+            sum: count.sum,
+            in_kernel: count.in_kernel,
+            precise: count.precise,
+        });
+        Tally {
+            events: events.collect(),
+            files: self.spaces.into_files(),
+            processes: self.processes,
+            cpus: self.cpus,
+            span_ns: self.span_ns,
+            spots: self.spots,
+            lines: self.lines,
+            lost_records: self.lost_records,
+            lost_samples: self.lost_samples,
+            throttled: self.throttled,
+            unreadable: self.unreadable,
+            out_of_order: reader.out_of_order(),
+            skipped_auxiliary_bytes: reader.skipped_auxiliary_bytes(),
+            folded: self.folded,
+            folded_lines: self.folded_lines,
+            ending: reader.ending().unwrap_or(Ending::CutOff { after_bytes: reader.read_bytes() }),
+            header,
+        }
+    }
+}

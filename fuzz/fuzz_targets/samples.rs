@@ -1,0 +1,69 @@
+//! Any bytes are samples or are refused: no panic, no unbounded allocation. Half of the inputs get the head of a file that
+//! describes an event, with what its samples carry from the input, so that records are reached.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lineup_samples::jit::JitMap;
+use lineup_samples::writer::{EventSpec, Writer};
+use lineup_samples::{FileSegment, MappedFile, Reader, Record, Segments, tally};
+use std::io::Cursor;
+
+struct SomeSegments;
+
+impl Segments for SomeSegments {
+    fn of(&mut self, file: &MappedFile) -> Vec<FileSegment> {
+        let size = file.path.len() as u64;
+        let one = FileSegment { file_offset: 0, file_bytes: size << 12, address: size << 20, memory_bytes: size << 13 };
+        if size % 2 == 0 { vec![one] } else { Vec::new() }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    read(bytes);
+    if let Some((kinds, records)) = bytes.split_first_chunk::<24>() {
+        for file in [with_head(kinds, records), with_pipe_head(kinds, records)].into_iter().flatten() {
+            read(&file);
+        }
+    }
+    let _ = JitMap::parse(&String::from_utf8_lossy(bytes)).at(0x1000);
+});
+
+fn event(kinds: &[u8; 24]) -> EventSpec {
+    let word = |at: usize| u64::from_le_bytes(kinds[at..at + 8].try_into().expect("eight bytes"));
+    EventSpec {
+        sample_type: word(0),
+        user_registers: word(8),
+        interrupted_registers: word(16),
+        ..EventSpec::default()
+    }
+}
+
+fn with_head(kinds: &[u8; 24], records: &[u8]) -> Option<Vec<u8>> {
+    let empty = Writer::file(Cursor::new(Vec::new()), &[event(kinds)]).ok()?.finish().ok()?.into_inner();
+    // Nothing stands behind the records then: the file looks as if perf had not come to end it.
+    let mut file = empty.get(..256)?.to_vec();
+    file[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    file.extend_from_slice(records);
+    Some(file)
+}
+
+fn with_pipe_head(kinds: &[u8; 24], records: &[u8]) -> Option<Vec<u8>> {
+    let mut pipe = Writer::pipe(Vec::new(), &[event(kinds)]).ok()?.finish_pipe();
+    pipe.extend_from_slice(records);
+    Some(pipe)
+}
+
+fn read(bytes: &[u8]) {
+    if let Ok(mut reader) = Reader::of_file(Cursor::new(bytes)) {
+        while let Ok(Some(record)) = reader.next_record() {
+            if let Record::Sample(sample) = record {
+                let registers = [sample.user_registers(), sample.interrupted_registers()];
+                let values = registers.iter().flatten().filter_map(|own| own.get(7));
+                let _ = (values.count(), sample.branches().count(), sample.call_chain().len());
+            }
+        }
+    }
+    if let Ok(mut reader) = Reader::of_file(Cursor::new(bytes)) {
+        let _ = tally(&mut reader, &mut SomeSegments, &mut |_| {});
+    }
+}
