@@ -4,6 +4,7 @@ use crate::body::{Body, TextUnit};
 use crate::body_parts::BodyPartKind;
 use crate::constraint::{Binding, Constraint};
 use crate::constructors;
+use crate::contracts::Lifts;
 use crate::meaning::{Effect, Hold};
 use crate::options::Options;
 use crate::own_lines;
@@ -38,6 +39,11 @@ pub(crate) struct Holds {
     own_lines: BTreeSet<usize>,
     /// Members, by index, whose type may ask for an alignment that debug info does not tell.
     aligned: BTreeSet<usize>,
+    /// Members of which one may go on in the next.
+    continued: BTreeSet<String>,
+    /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members that
+    /// have to lie side by side may do so elsewhere.
+    is_lifted: bool,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -124,7 +130,7 @@ impl Holds {
             self.bindings.push(binding);
         }
         for binding in shape_rules::continued(subject) {
-            self.pinned.extend(binding.names.iter().cloned());
+            self.continued.extend(binding.names.iter().cloned());
             self.bindings.push(binding);
         }
         let Some(last) = subject.aggregate.members.last() else { return };
@@ -205,6 +211,7 @@ impl Holds {
 
     /// `--pin Type.member`.
     pub(crate) fn add_options(&mut self, subject: &Subject<'_>, options: &Options, class: &str) {
+        self.is_lifted = !options.orders.is_empty() && Lifts::new(options, class).frees(&[]);
         for (ty, member) in &options.pins {
             let known = subject.aggregate.members.iter().any(|known| known.name.as_deref() == Some(member));
             if bare(ty) == class && known {
@@ -292,21 +299,25 @@ impl Holds {
                     || is_aligned
                     || is_boundary
                     || text.is_heading_line
-                    || named(&self.pinned),
+                    || text.names.iter().any(|name| self.keeps_offset(name)),
             });
             barriers += u32::from(is_marker);
         }
-        let pinned = |name: &str| self.pinned.contains(name);
         let order: Vec<usize> = (0..members.len()).collect();
         let offsets = crate::placement::place(&recorded.fields, &order, recorded.align_bytes);
         let fixed = offsets.map_or(Vec::new(), |placed| {
             let is_held = |field: usize| {
-                self.aligned.contains(&field) || members[field].name.as_deref().is_some_and(pinned)
+                self.aligned.contains(&field)
+                    || members[field].name.as_deref().is_some_and(|name| self.keeps_offset(name))
             };
             let fields = order.iter().filter(|&&field| is_held(field));
             fields.map(|&field| (field, placed.offsets_bits[field])).collect()
         });
         (units, fixed)
+    }
+
+    fn keeps_offset(&self, name: &str) -> bool {
+        self.pinned.contains(name) || (!self.is_lifted && self.continued.contains(name))
     }
 
     /// Whether a unit starts on a line of its own.
@@ -318,6 +329,7 @@ impl Holds {
         recorded: &Model,
     ) -> bool {
         !range.is_empty()
+            && !self.is_lifted
             && (shape_rules::starts_apart(subject, &recorded.fields, range.start)
                 || self.own_lines.contains(&range.start)
                 || body.is_line_aligned(text))
@@ -334,7 +346,7 @@ impl Holds {
         let may_join = |body: &Body<'_>, at: usize, range: &Range<usize>| {
             let text = &body.units[at];
             let is_held = |name: &String| {
-                self.pinned.contains(name) || self.boundaries.contains(name) || self.chained.contains(name)
+                self.keeps_offset(name) || self.boundaries.contains(name) || self.chained.contains(name)
             };
             let is_aligned = range.clone().any(|field| self.aligned.contains(&field));
             let is_parted = is_aligned || is_marker(subject, range);
@@ -360,7 +372,19 @@ impl Holds {
 fn is_marker(subject: &Subject<'_>, range: &Range<usize>) -> bool {
     let members = &subject.aggregate.members;
     let size = |field: usize| subject.types.size_bytes(members[field].ty);
-    range.len() == 1 && range.end < members.len() && size(range.start).is_none_or(|size| size == 0)
+    range.len() == 1
+        && range.end < members.len()
+        && size(range.start).is_none_or(|size| size == 0)
+        && !is_named_struct(subject.types, members[range.start].ty)
+}
+
+/// True of a struct with a name, or a typedef of one: without members it holds what another configuration has, and marks no
+/// place, as arrays of length zero and nameless structs do.
+fn is_named_struct(types: &Types, id: TypeId) -> bool {
+    let name = |id: TypeId| types.get(id).and_then(|ty| ty.name.as_ref());
+    types.aggregate(id).is_some_and(|(found, aggregate)| {
+        !aggregate.is_declaration && (name(id).is_some() || name(found).is_some())
+    })
 }
 
 /// Names of types that an object of the subject begins as: its first member's type, and types whose

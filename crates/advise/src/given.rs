@@ -10,6 +10,7 @@ use crate::orders::{self, Orders};
 use crate::problem::Subject;
 use crate::proposal::{Advice, REORDER};
 use crate::score::Problem;
+use crate::shape_rules;
 use crate::spelling::spelling;
 use lineup_model::types::{TypeId, Types};
 
@@ -70,6 +71,15 @@ fn propose(task: &mut Task<'_>, advice: &mut Advice, order: &WrittenOrder) -> Re
     Ok(())
 }
 
+/// Members of which one may go on in the next, and which are not side by side.
+fn parted(subject: &Subject<'_>, arrangement: &Arrangement) -> Option<Binding> {
+    let name = |field: &usize| crate::reasons::member_name(subject.aggregate, *field);
+    let names: Vec<String> = arrangement.order.iter().map(name).collect();
+    shape_rules::continued(subject)
+        .into_iter()
+        .find(|binding| !names.windows(binding.names.len()).any(|pair| pair == binding.names))
+}
+
 impl Plan<'_> {
     /// The units in a given order of members.
     ///
@@ -101,6 +111,9 @@ impl Plan<'_> {
         for unit in (0..units.len()).filter(|&unit| units[unit].fields.is_empty()) {
             let before = unit.checked_sub(1).and_then(|before| order.iter().position(|&one| one == before));
             order.insert(before.map_or(0, |place| place + 1), unit);
+        }
+        if let Some(parted) = parted(subject, arrangement) {
+            return Err(parted);
         }
         match self.problem.allows(&order) && self.keeps_fixed(&order) {
             true => Ok(order),

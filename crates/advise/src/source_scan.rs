@@ -182,11 +182,31 @@ impl Scanner<'_, '_> {
         let is_last = self.wanted.members.last() == Some(&member.as_str());
         match (after == "+" || before.is_some_and(|before| self.lexed.str(before) == "+"), is_last) {
             (true, true) => Some(self.binding(Constraint::FlexibleArrayLast, index).on([member])),
-            (true, false) => {
+            (true, false) if !self.is_added_to_offset_in_other(index, &call) => {
                 Some(self.binding(Constraint::Offsetof, index).because(format!("offset of {member}")))
             }
             _ => None,
         }
+    }
+
+    /// True of a sum of this offset and one in another type, and of nothing else: one of the two is a member of the other, and
+    /// the sum follows the compiler as each of them does.
+    fn is_added_to_offset_in_other(&self, index: usize, call: &Range<usize>) -> bool {
+        let statement = self.statement(index);
+        let is_sign = |at: Option<usize>| at.is_some_and(|at| matches!(self.lexed.str(at), "+" | "-" | "*"));
+        let next = |at: usize| self.lexed.next_code(at, statement.end);
+        let mut others =
+            statement.clone().filter(|word| *word != index && self.lexed.str(*word) == "offsetof");
+        others.any(|other| {
+            let Some((at, arguments)) = self.arguments(other) else { return false };
+            let is_other =
+                arguments.first().is_some_and(|ty| !self.has_word(ty, |word| self.names_type(word)));
+            let (first, second) = if other > index { (index, other) } else { (other, index) };
+            let [first_end, second_end] = if other > index { [call.end, at.end] } else { [at.end, call.end] };
+            let is_sum = next(first_end)
+                .is_some_and(|plus| self.lexed.str(plus) == "+" && next(plus + 1) == Some(second));
+            is_other && is_sum && !is_sign(self.lexed.previous_code(first)) && !is_sign(next(second_end))
+        })
     }
 
     fn ends_sizeof(&self, minus: usize) -> bool {
@@ -326,6 +346,20 @@ mod tests {
             [(Constraint::FlexibleArrayLast, names(&["tail"]))]
         );
         assert_eq!(found("n = offsetof(rec_t, len) + 4;"), [(Constraint::Offsetof, names(&[]))]);
+    }
+
+    #[test]
+    fn an_offset_in_a_member_follows_the_member() {
+        assert!(found("n = offsetof(rec_t, len) + offsetof(struct other, low);").is_empty());
+        assert!(found("f(offsetof(struct outer, inner) + offsetof(struct rec, len));").is_empty());
+        for text in [
+            "n = offsetof(rec_t, len) + offsetof(struct other, low) + 4;",
+            "n = 4 + offsetof(struct outer, inner) + offsetof(struct rec, len);",
+            "n = offsetof(rec_t, len) + offsetof(rec_t, len);",
+            "n = offsetof(rec_t, len) + (4 + offsetof(struct other, low));",
+        ] {
+            assert_eq!(found(text).first().map(|found| found.0), Some(Constraint::Offsetof), "{text}");
+        }
     }
 
     #[test]

@@ -179,3 +179,49 @@ fn lines_are_counted_of_objects_that_lie_in_others() {
     let found = grouped(&types, &usage, id, &[work], 64).expect("groups").to_string();
     assert_eq!(found, "rec:\n    group rec_read_tx {\n        align(64) head, hot\n    },\n    rest\n");
 }
+
+const HELD: &str = "struct rec {\n\tlong first;\n\tlong low __attribute__((aligned(64)));\n\tstruct none none;\n\tstruct sack one[1];\n\
+                    \tstruct sack four[4];\n\tlong read;\n};\n";
+
+/// A struct with an aligned member, one of an empty type, and an array that goes on in the next.
+fn held(orders: &str, is_lifted: bool) -> Advice {
+    let mut types = Types::new();
+    let word = integer(&mut types, "long", 8);
+    let sack = structure(&mut types, "sack", 8, vec![member("start", word, 0)]);
+    let none = structure(&mut types, "none", 0, Vec::new());
+    let mut sacks =
+        |count| push(&mut types, "", None, TypeKind::Array { element: sack, counts: vec![Some(count)] });
+    let (one, four) = (sacks(1), sacks(4));
+    let mut low = member("low", word, 512);
+    low.declared_align = Some(64);
+    let members = vec![
+        member("first", word, 0),
+        low,
+        member("none", none, 576),
+        member("one", one, 576),
+        member("four", four, 640),
+        member("read", word, 896),
+    ];
+    structure(&mut types, "rec", 128, members);
+    let sources = Sources::new([("rec.h".to_owned(), HELD.to_owned())]);
+    let lifts = if is_lifted { vec![("rec".to_owned(), None)] } else { Vec::new() };
+    let options = Options { orders: parse("orders", orders).expect("an order"), lifts, ..Options::default() };
+    advise(&Usage::empty(Abi::X86_64), &types, &sources, &options, &mut NoCompiler).expect("advice")
+}
+
+#[test]
+fn a_lifted_type_may_have_members_before_an_aligned_one_and_neighbours_elsewhere() {
+    let order = "rec: first, one, four, read, low, rest";
+    let advice = held(order, true);
+    let [moved] = advice.orders.as_slice() else { panic!("{:?}", advice.refusals) };
+    assert_eq!(moved.new_offsets_bits, [0, 64, 128, 384, 512, 576], "in the new order");
+    let said = format!("{:?}", held(order, false).refusals);
+    assert!(said.contains("keeps members on lines of their own (low)"), "{said}");
+}
+
+#[test]
+fn an_array_that_may_go_on_in_the_next_stays_beside_it() {
+    let advice = held("rec: first, one, read, rest", true);
+    let said = format!("{:?}", advice.refusals);
+    assert!(advice.orders.is_empty() && said.contains("may go on in the next"), "{said}");
+}

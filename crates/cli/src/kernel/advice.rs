@@ -63,7 +63,8 @@ pub(crate) fn advise_on(
         progress.stage("reading units with clang");
         let changed = advice.orders.iter().map(|order| order.type_name.clone()).collect();
         let read = kbuild.read(&sources, &changed, units, progress)?;
-        if !read.goes_by_text {
+        // Where nothing is to change, there are no uses to check, and the reasons are told already.
+        if !read.goes_by_text && !advice.orders.is_empty() {
             options.meaning = read.meaning().and(options.meaning);
             tell_unfounded_reviews(&options.meaning);
             progress.stage("working out orders that the units allow");

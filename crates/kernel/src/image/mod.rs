@@ -265,11 +265,34 @@ fn banner(vmlinux: &[u8]) -> Option<String> {
     lines.max_by_key(String::len)
 }
 
-/// The note as the linker writes it: name of 4 bytes, id of 20 bytes, type 3.
+/// The note as the linker writes it: name of 4 bytes, id of 20 bytes, type 3. Kernels hold programs with notes of their own,
+/// such as what they map into processes (the vDSO): those are not the kernel's.
 fn raw_build_id(bytes: &[u8]) -> Option<Vec<u8>> {
     const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
-    let start = memmem::find(bytes, NOTE)? + NOTE.len();
+    let start = memmem::find_iter(bytes, NOTE).find(|note| !is_in_program(bytes, *note))? + NOTE.len();
     Some(bytes.get(start..start + 20)?.to_vec())
+}
+
+/// True of a place in an ELF file that begins before it: in front of the end of the table of its sections, which comes last.
+fn is_in_program(bytes: &[u8], at: usize) -> bool {
+    const MAGIC: &[u8] = b"\x7fELF";
+    let Some(file) =
+        bytes.get(..at).and_then(|before| memmem::rfind(before, MAGIC)).map(|start| &bytes[start..])
+    else {
+        return false;
+    };
+    let number = |at: usize, size: usize| -> Option<u64> {
+        let bytes = file.get(at..at + size)?;
+        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    let (table, of_each) = if file.get(4) == Some(&2) { ((0x28, 8), 0x3a) } else { ((0x20, 4), 0x2e) };
+    let (Some(table), Some(each), Some(count)) =
+        (number(table.0, table.1), number(of_each, 2), number(of_each + 2, 2))
+    else {
+        return false;
+    };
+    let into = at - (bytes.len() - file.len());
+    u64::try_from(into).is_ok_and(|into| into < table.saturating_add(each * count))
 }
 
 #[cfg(test)]

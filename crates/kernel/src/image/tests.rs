@@ -88,6 +88,24 @@ fn an_arm64_image_comes_plain_packed_and_inside_an_efi_program() {
 }
 
 #[test]
+fn a_program_inside_the_kernel_has_a_build_id_of_its_own() {
+    let mut program = vec![0; 0x140];
+    program[..5].copy_from_slice(b"\x7fELF\x02");
+    program[0x28] = 0x80;
+    program[0x29] = 0;
+    program[0x3a] = 0x40;
+    program[0x3c] = 3;
+    program[0x40..0x50].copy_from_slice(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0");
+    let held = |program: &[u8]| [&arm64()[..0x40], program, &arm64()[0x40..]].concat();
+    let own = |program: &[u8]| KernelImage::parse(&held(program)).unwrap().build_id;
+    assert_eq!(own(&program).as_deref(), Some(&ID[..]));
+    // Where the program ends before the note, the note is the kernel's.
+    program[0x3c] = 0;
+    program[0x28] = 0x20;
+    assert_eq!(own(&program).as_deref(), Some(&[0; 20][..]));
+}
+
+#[test]
 fn the_kernel_inside_a_zimage_is_searched() {
     for compression in [Compression::Xz, Compression::Gzip, Compression::Lz4, Compression::Lzo] {
         let mut bytes = vec![0; 0x40];
