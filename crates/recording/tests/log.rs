@@ -300,6 +300,8 @@ fn values_are_worked_out_of_words() {
     let mut own = superblock();
     let first = Value { word: FIRST_DERIVED, distance: 1 };
     let second = Value { word: STACK, distance: -4 };
+    let told = own.to_words();
+    assert_eq!(Superblock::read_words(|number| told.get(number).copied()), Some(own.words()));
     own.derived = vec![mask(1), Derived { operation: Operation::Multiply, is_half: true, first, second }];
     (own.accesses[0].base, own.accesses[1].base) = (FIRST_DERIVED, FIRST_DERIVED - 1);
     let mut log = Log::default();

@@ -196,6 +196,18 @@ impl Superblock {
         all.is_sound().then_some((all, at))
     }
 
+    /// As [`Superblock::words`], from its words: nothing else of them is looked at.
+    pub fn read_words(word: impl Fn(usize) -> Option<u64>) -> Option<Vec<u8>> {
+        let head = word(0).filter(|head| head >> 63 == 1)?;
+        let mut at = 1;
+        let words = (0..head & 0xff).map(|_| {
+            let part = word(at + 1)?;
+            at += 3 + ((part & 0xff) as usize).div_ceil(16);
+            Some((part >> 24) as u8)
+        });
+        words.collect()
+    }
+
     /// Whether what is said of it goes together.
     fn is_sound(&self) -> bool {
         let Some(needs) = self.needs() else { return false };

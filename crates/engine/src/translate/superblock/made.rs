@@ -33,6 +33,16 @@ impl Made {
         })
     }
 
+    /// Whether it is a byte of a number that has others as well: that repeats more often than all of it does, and takes
+    /// less room in the log.
+    pub(super) fn is_byte(self) -> bool {
+        let mask = match self.second {
+            Operand::Constant(mask) => mask,
+            Operand::Number(_) => return false,
+        };
+        self.operation == Operation::And && (0..=0xff).contains(&mask)
+    }
+
     /// Whether it is a sum of 64 bits.
     pub(super) fn is_sum(self) -> bool {
         self.operation == Operation::Add && !self.is_half

@@ -92,7 +92,7 @@ impl Values {
             return true;
         }
         *left = left.saturating_sub(1);
-        if let Some(made) = self.known[number as usize].made.filter(|_| *left > 0) {
+        if let Some(made) = self.known[number as usize].made.filter(|made| *left > 0 && !made.is_byte()) {
             let before = sources.len();
             if made.numbers().all(|operand| self.gather(operand, sources, left)) {
                 return true;

@@ -225,7 +225,7 @@ fn compress(memory: &Memory, mapped: [&Mapped; 2], tasks: &Mutex<Receiver<Task>>
 fn packed(packer: &mut Packer, chunks: &[&[AtomicU64]], definitions: &[AtomicU64]) -> Vec<u8> {
     let shape = |number: u32| {
         let word = |word: usize| Some(definitions.get(number as usize + word)?.load(Ordering::Acquire));
-        Superblock::read(word).map(|(superblock, _)| superblock.words())
+        Superblock::read_words(word)
     };
     packer.begin();
     let is_packed = chunks.iter().try_for_each(|chunk| packer.add(chunk, shape));
