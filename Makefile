@@ -1,6 +1,6 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
@@ -17,8 +17,8 @@ test-kernel: setup-test
 	cargo build -p lineup -p lineup-plugin -p lineup-engine
 	cargo test -p lineup --test kernel -- --ignored
 
-# The workspace's own rules.
-lint: setup-test
+# The workspace's own rules; needs no cross compilers and no emulators.
+lint: setup-lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo xtask tidy
@@ -69,6 +69,9 @@ kernel-advice: setup-kernels
 # A kernel's timer path from its sources to a patch: fetched, built, booted, recorded, and the same with the change.
 kernel-study: setup-kernels
 	studies/kernel-source/study.sh
+
+setup-lint:
+	@scripts/setup lint
 
 setup-demo:
 	@scripts/setup demo
