@@ -67,17 +67,19 @@ impl Library {
     }
 }
 
-/// The folder for what can be made anew: below `XDG_CACHE_HOME` or `~/.cache`. The superuser's programs and those of others
-/// whom it looks at find theirs in `/var/cache`.
-fn cache_folder() -> io::Result<PathBuf> {
+/// The folder for what can be made anew: below `XDG_CACHE_HOME`, else below `/var/cache` for the superuser, whose files the
+/// programs of others find there, else below `~/.cache`.
+///
+/// # Errors
+/// When no variable names one.
+pub fn cache_folder() -> io::Result<PathBuf> {
     const OURS: &str = "lineup";
-    if rustix::process::geteuid().is_root() {
-        return Ok(Path::new("/var/cache").join(OURS));
-    }
     let given = |name| std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
-    let folder = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
-    let none = || io::Error::other("neither XDG_CACHE_HOME nor HOME names a folder to unpack libraries into");
-    Ok(folder.ok_or_else(none)?.join(OURS))
+    let of_all = || rustix::process::geteuid().is_root().then(|| PathBuf::from("/var/cache"));
+    let own = || Some(given("HOME")?.join(".cache"));
+    let none =
+        || io::Error::other("neither XDG_CACHE_HOME nor HOME names a folder for what can be made anew");
+    Ok(given("XDG_CACHE_HOME").or_else(of_all).or_else(own).ok_or_else(none)?.join(OURS))
 }
 
 /// A file of this name with these bytes, in a folder of its own that they name, in a folder that is made.

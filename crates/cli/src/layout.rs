@@ -1,6 +1,7 @@
 //! `lineup layout`: how types lie in memory.
 
 mod compare;
+mod index;
 mod json;
 mod select;
 mod subject;
@@ -53,6 +54,9 @@ pub(crate) struct Options {
     /// The BTF image that a kernel module's split BTF continues
     #[arg(long, value_name = "FILE")]
     base: Option<PathBuf>,
+    /// Read all of a large file, and neither use nor write the index by which types are found at once
+    #[arg(long)]
+    no_index: bool,
     /// Check that FILE keeps what a lineup.lock promises; exit 1 when a member has moved
     #[arg(long, value_name = "LOCK", conflicts_with_all = ["types", "sort", "full", "diff"])]
     check: Option<PathBuf>,
@@ -77,13 +81,24 @@ fn parse_line_size(text: &str) -> Result<LineSize, String> {
 /// Runs `lineup layout`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let stages = Stages::new();
-    let open = |file: &Path| {
+    let staged = |file: &Path, open: &dyn Fn(Option<&Path>) -> Result<Subject>| {
         stages.stage(&format!("reading the types of {}", file.display()));
-        let subject = Subject::open(file, options.base.as_deref());
+        let subject = open(options.base.as_deref());
         stages.end();
         subject
     };
-    let subject = open(&options.file)?;
+    let open = |file: &Path| staged(file, &|base| Subject::open(file, base));
+    let some_suffice = !options.no_index && !options.types.is_empty() && options.diff.is_none();
+    let subject = match some_suffice {
+        true => {
+            let file = &options.file;
+            let subject =
+                staged(file, &|base| Subject::open_for(file, base, &select::plain(&options.types)))?;
+            let found = select::named(&subject, &options.types).map_or(0, |found| found.len());
+            if subject.is_unlike_index(found) { open(file)? } else { subject }
+        }
+        false => open(&options.file)?,
+    };
     if let Some(lock) = &options.check {
         return guard::check(lock, &options.file, subject.types(), options.json);
     }

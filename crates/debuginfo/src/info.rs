@@ -10,7 +10,7 @@ use crate::{
 };
 use lineup_model::abi::Abi;
 use lineup_model::program::Symbol;
-use lineup_model::types::Types;
+use lineup_model::types::{TypeId, Types};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -241,6 +241,24 @@ impl DebugInfo {
     /// All types.
     pub fn types(&self) -> &Types {
         self.described.as_ref().map_or_else(|| &self.table().types, |described| &described.types)
+    }
+
+    /// The unit that a type was read from, by its number in this file; `None` when units refer to each other, or to other
+    /// files, so that none can be read alone.
+    pub fn unit_of_type(&self, id: TypeId) -> Option<u32> {
+        let origins = self.table().origins.as_ref().filter(|_| self.store.is_one_file())?;
+        origins.get(id.0 as usize).copied().filter(|unit| (*unit as usize) < self.store.units.len())
+    }
+
+    /// Reads the types of some units alone, by their numbers and in their order; [`Self::types`] are these from then on. False
+    /// when that cannot be, or types were read already.
+    pub fn read_only_units(&self, units: &[u32]) -> bool {
+        let is_known = |unit: &u32| (*unit as usize) < self.store.units.len();
+        if !self.store.is_one_file() || !units.iter().all(is_known) {
+            return false;
+        }
+        let table = TypeTable::of_units(&self.store.view(), units);
+        table.is_some_and(|table| self.types.set(table).is_ok())
     }
 
     /// Reads now what is asked for first of all whose code is analysed: symbols, types, and where variables lie.

@@ -36,11 +36,7 @@ pub(super) fn all(subject: &Subject) -> Vec<(&str, TypeId)> {
 pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Result<Vec<(&'s str, TypeId)>> {
     let mut chosen = Vec::new();
     for name in wanted {
-        let plain = ["struct ", "union ", "class ", "enum "]
-            .iter()
-            .find_map(|keyword| name.strip_prefix(keyword))
-            .unwrap_or(name)
-            .trim();
+        let plain = without_keyword(name);
         let found = find(subject, plain);
         if found.is_empty() {
             return unknown(subject, plain);
@@ -48,6 +44,16 @@ pub(super) fn named<'s>(subject: &'s Subject, wanted: &[String]) -> Result<Vec<(
         chosen.extend(found);
     }
     Ok(chosen)
+}
+
+/// The names without `struct`, `union` or `class`.
+pub(super) fn plain(wanted: &[String]) -> Vec<&str> {
+    wanted.iter().map(|name| without_keyword(name)).collect()
+}
+
+fn without_keyword(name: &str) -> &str {
+    let keywords = ["struct ", "union ", "class ", "enum "];
+    keywords.iter().find_map(|keyword| name.strip_prefix(keyword)).unwrap_or(name).trim()
 }
 
 fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {

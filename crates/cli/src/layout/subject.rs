@@ -1,5 +1,6 @@
 //! The file whose types are shown, whichever way it describes them.
 
+use super::index::Location;
 use crate::kernel::symbols::distributed;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
@@ -11,10 +12,12 @@ use std::path::{Path, PathBuf};
 /// The running kernel's own types: the base of all its modules.
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// A file and its types.
+/// A file and its types, or some of them.
 pub(super) struct Subject {
     pub(super) path: PathBuf,
     source: Source,
+    /// How many types the wanted names stand for, where only those of an index were read.
+    expected: Option<usize>,
 }
 
 enum Source {
@@ -27,7 +30,37 @@ impl Subject {
     /// continues.
     pub(super) fn open(path: &Path, base: Option<&Path>) -> Result<Subject> {
         let source = open(path, base)?;
-        Ok(Subject { path: path.to_owned(), source })
+        if let Source::Dwarf(info) = &source {
+            warn(info);
+        }
+        Ok(Subject { path: path.to_owned(), source, expected: None })
+    }
+
+    /// As [`Self::open`], of a large file for types of these names: only the units that are known to describe them are read,
+    /// when that is known from an earlier time. Else it is written down for the next.
+    pub(super) fn open_for(path: &Path, base: Option<&Path>, wanted: &[&str]) -> Result<Subject> {
+        let source = open(path, base)?;
+        let mut subject = Subject { path: path.to_owned(), source, expected: None };
+        let Source::Dwarf(info) = &subject.source else { return Ok(subject) };
+        let Some(index) = Location::of(path, info) else {
+            warn(info);
+            return Ok(subject);
+        };
+        if let Some(found) = index.look_up(wanted)
+            && info.read_only_units(&found.units)
+        {
+            subject.expected = Some(found.types);
+            return Ok(subject);
+        }
+        warn(info);
+        // Without it the next look takes as long as this one.
+        let _ = index.write(info);
+        Ok(subject)
+    }
+
+    /// Whether an index told what was read, and this many types of the wanted names are not what it told.
+    pub(super) fn is_unlike_index(&self, types: usize) -> bool {
+        self.expected.is_some_and(|expected| expected != types)
     }
 
     pub(super) fn types(&self) -> &Types {
@@ -58,7 +91,6 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Source> {
     }
     let info = DebugInfo::parse(bytes, &mut DiskCompanions::of(path)).with_context(context)?;
     if info.has_debug_info() {
-        warn(&info);
         return Ok(Source::Dwarf(Box::new(info)));
     }
     let section = info.btf_section().with_context(context)?;

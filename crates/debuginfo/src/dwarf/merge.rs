@@ -35,6 +35,8 @@ pub(crate) struct TypeTable {
     by_entry: Vec<Vec<(u32, TypeId)>>,
     /// Units that could not be read to their end, and types that hold themselves.
     pub(crate) damaged: u64,
+    /// Per type the unit that it was read from; `None` when units were not read one by one.
+    pub(crate) origins: Option<Vec<u32>>,
 }
 
 impl TypeTable {
@@ -43,13 +45,13 @@ impl TypeTable {
         let units: Vec<u32> = (0..view.store.units.len() as u32)
             .filter(|&unit| view.store.units.get(unit as usize).is_some_and(|entry| entry.split.is_none()))
             .collect();
-        let mut merger = build_in_pieces(view, &units).unwrap_or_else(|| build_whole(view, &units));
-        let forward = unify::unify(&mut merger.table.types);
-        merger.table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
-            *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
-        });
-        merger.table.damaged += merger.table.types.break_containment().len() as u64;
-        merger.table
+        let merger = build_in_pieces(view, &units).unwrap_or_else(|| build_whole(view, &units));
+        merger.finish()
+    }
+
+    /// Reads the types of some units; `None` when one refers to another.
+    pub(crate) fn of_units(view: &View<'_>, units: &[u32]) -> Option<TypeTable> {
+        build_in_pieces(view, units).map(Merger::finish)
     }
 
     /// The type that an entry describes.
@@ -144,7 +146,10 @@ fn build_in_pieces<'a>(view: &View<'a>, units: &[u32]) -> Option<Merger> {
         ControlFlow::Continue(())
     };
     in_order(&costs, limit, |number| read_alone(view, units[number]), take);
-    is_whole.then_some(merger)
+    is_whole.then(|| {
+        merger.table.origins = Some(std::mem::take(&mut merger.origins));
+        merger
+    })
 }
 
 fn build_whole(view: &View<'_>, units: &[u32]) -> Merger {
@@ -169,6 +174,28 @@ struct Merger {
     defined: HashMap<u64, u64, FixedState>,
     /// Bare names with several definitions.
     ambiguous: HashSet<u64, FixedState>,
+    /// Per type the unit that it was read from.
+    origins: Vec<u32>,
+}
+
+/// Stands for none.
+const NO_UNIT: u32 = u32::MAX;
+
+/// Of each type that is left, the unit that its first definition was read from, else its first declaration. A declaration
+/// may have given way to a definition of another unit.
+fn kept_origins(origins: &[u32], forward: &[TypeId], declared: &[bool], count: usize) -> Vec<u32> {
+    let mut kept = vec![NO_UNIT; count];
+    for wants_declared in [false, true] {
+        for ((unit, id), is_declared) in origins.iter().zip(forward).zip(declared) {
+            if let Some(place) = kept.get_mut(id.0 as usize)
+                && *is_declared == wants_declared
+                && *place == NO_UNIT
+            {
+                *place = *unit;
+            }
+        }
+    }
+    kept
 }
 
 /// Stands for types that the debug information refers to but does not describe.
@@ -185,7 +212,23 @@ impl Merger {
             names: Texts::default(),
             defined: HashMap::default(),
             ambiguous: HashSet::default(),
+            origins: vec![NO_UNIT],
         }
+    }
+
+    /// The table without repetition.
+    fn finish(self) -> TypeTable {
+        let mut table = self.table;
+        let is_declared = |(_, ty): (TypeId, &Type)| matches!(&ty.kind, TypeKind::Aggregate(aggregate) if aggregate.is_declaration);
+        let declared: Vec<bool> = table.types.iter().map(is_declared).collect();
+        let forward = unify::unify(&mut table.types);
+        table.by_entry.par_iter_mut().flatten_iter().for_each(|(_, id)| {
+            *id = forward.get(id.0 as usize).copied().unwrap_or(*id);
+        });
+        let count = table.types.len();
+        table.origins = table.origins.map(|origins| kept_origins(&origins, &forward, &declared, count));
+        table.damaged += table.types.break_containment().len() as u64;
+        table
     }
 
     fn note_definitions(&mut self, keys: &UnitKeys) {
@@ -229,6 +272,8 @@ impl Merger {
             });
             ids.push(id);
         }
+        let unit = linked.scans.first().map_or(NO_UNIT, |scan| scan.unit);
+        self.origins.resize(self.table.types.len(), unit);
         for (scan, &start) in linked.scans.iter().zip(&linked.starts) {
             self.table.damaged += u64::from(scan.damaged);
             if let Some(entries) = self.table.by_entry.get_mut(scan.unit as usize) {

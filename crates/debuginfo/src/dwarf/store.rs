@@ -103,6 +103,11 @@ impl Store {
         }
     }
 
+    /// True when no unit is in another file.
+    pub(crate) fn is_one_file(&self) -> bool {
+        self.sources.len() == 1
+    }
+
     /// True when there is no unit at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.units.is_empty()
