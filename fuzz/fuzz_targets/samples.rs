@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lineup_samples::jit::JitMap;
+use lineup_samples::code_names::CodeNames;
 use lineup_samples::writer::{EventSpec, Writer};
 use lineup_samples::{FileSegment, MappedFile, Reader, Record, Segments, tally};
 use std::io::Cursor;
@@ -25,7 +25,8 @@ fuzz_target!(|bytes: &[u8]| {
             read(&file);
         }
     }
-    let _ = JitMap::parse(&String::from_utf8_lossy(bytes)).at(0x1000);
+    let text = String::from_utf8_lossy(bytes);
+    let _ = (CodeNames::of_jit_map(&text).at(0x1000), CodeNames::of_kallsyms(&text).at(0));
 });
 
 fn event(kinds: &[u8; 24]) -> EventSpec {

@@ -5,14 +5,15 @@ mod text;
 use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use lineup_debuginfo::DebugInfo;
-use lineup_find::sampled;
-use lineup_samples::jit::JitMap;
+use lineup_find::{MoreNames, against_model, sampled};
+use lineup_samples::code_names::CodeNames;
 use lineup_samples::{Code, FileSegment, MappedFile, Reader, SamplesError, Segments, Tally, tally};
 use lineup_study::build_ids::FilesByBuildId;
 use lineup_study::progress::Progress;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -30,6 +31,9 @@ pub(crate) struct Options {
     /// A folder with programs and debug files, by their names or as `.build-id/xx/…`; may be repeated
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
+    /// Hold the shares of functions that `lineup find --json` wrote into this file against those of the samples
+    #[arg(long, value_name = "FIND_JSON")]
+    find: Option<PathBuf>,
     /// Rows shown of each table
     #[arg(long, value_name = "COUNT", default_value_t = 15)]
     top: usize,
@@ -43,6 +47,7 @@ pub(crate) struct Options {
 
 /// Runs `lineup import`.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let model = options.find.as_deref().map(shares_of_model).transpose()?;
     let stages = Stages::new();
     let mut known = KnownFiles { search: FilesByBuildId::new(options.symbols.clone()), debug: Vec::new() };
     stages.stage("reading the samples");
@@ -52,7 +57,11 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     let tally = tally.with_context(|| options.file.display().to_string())?;
     stages.stage("naming what they accessed");
-    let found = sampled(&tally, &known.debug, &jit_maps(&tally))?;
+    let names = MoreNames { processes: jit_maps(&tally), files: kernels(&tally, &known) };
+    let mut found = sampled(&tally, &known.debug, &names)?;
+    if let Some(model) = &model {
+        found.against_model = against_model(&found, model);
+    }
     stages.end();
     let text = match options.json {
         true => serde_json::to_string_pretty(&found)? + "\n",
@@ -110,8 +119,36 @@ impl Segments for KnownFiles {
     }
 }
 
+/// Shares of all modelled cycles by function, as `lineup find --json` wrote them.
+fn shares_of_model(path: &Path) -> Result<BTreeMap<String, f64>> {
+    let name = || path.display().to_string();
+    let bytes = std::fs::read(path).with_context(name)?;
+    let value: Value = serde_json::from_slice(&bytes).with_context(name)?;
+    if value["schema"] != "lineup.find/1" {
+        bail!("{}: these are no findings of `lineup find --json` (schema lineup.find/1)", path.display());
+    }
+    let mut shares = BTreeMap::new();
+    for function in value["functions"].as_array().into_iter().flatten() {
+        if let (Some(name), Some(share)) = (function["name"].as_str(), function["of_cycles"].as_f64()) {
+            *shares.entry(name.to_owned()).or_default() += share;
+        }
+    }
+    Ok(shares)
+}
+
+/// Names of kernels' functions, of those without an image.
+fn kernels(tally: &Tally, known: &KnownFiles) -> BTreeMap<u32, CodeNames> {
+    let files = (0u32..).zip(&tally.files).zip(&known.debug);
+    let unknown = files.filter(|((_, file), debug)| file.is_kernel() && debug.is_none());
+    let names = unknown.filter_map(|((number, file), _)| {
+        let text = known.search.kallsyms(&file.path, file.build_id.as_deref()?)?;
+        Some((number, CodeNames::of_kallsyms(&text)))
+    });
+    names.collect()
+}
+
 /// The maps that compilers at run time wrote, of the processes that have samples in such code.
-fn jit_maps(tally: &Tally) -> BTreeMap<u32, JitMap> {
+fn jit_maps(tally: &Tally) -> BTreeMap<u32, CodeNames> {
     let processes = tally.spots.keys().filter_map(|spot| match spot.code {
         Code::Anonymous { process, .. } => Some(process),
         _ => None,
@@ -121,7 +158,9 @@ fn jit_maps(tally: &Tally) -> BTreeMap<u32, JitMap> {
         maps.entry(process).or_insert_with(|| {
             let path = PathBuf::from(format!("/tmp/perf-{process}.map"));
             let bytes = lineup_mapping::FileBytes::open(&path).ok();
-            bytes.map(|bytes| JitMap::parse(&String::from_utf8_lossy(bytes.as_ref()))).unwrap_or_default()
+            bytes
+                .map(|bytes| CodeNames::of_jit_map(&String::from_utf8_lossy(bytes.as_ref())))
+                .unwrap_or_default()
         });
     }
     maps

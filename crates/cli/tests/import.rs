@@ -37,13 +37,11 @@ const START: u64 = 0x5555_5555_0000;
 const HEAP: u64 = 0x7f00_0000_0000;
 const PROCESS: u32 = 4242;
 
-/// `lineup`, in a folder.
+/// `lineup`, in a folder that is its user's home: the caches of whoever runs this test tell it nothing.
 fn lineup(folder: &Path, arguments: &[&str]) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_lineup"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("lineup runs")
+    let mut lineup = Command::new(env!("CARGO_BIN_EXE_lineup"));
+    lineup.args(arguments).current_dir(folder).env("HOME", folder);
+    lineup.env_remove("XDG_CACHE_HOME").env_remove("DEBUGINFOD_CACHE_PATH").output().expect("lineup runs")
 }
 
 /// A built program with what its linker says of it.
@@ -337,6 +335,86 @@ fn a_program_is_found_by_its_build_id_in_the_users_folder() {
     let found = program.import(&["--symbols", "symbols", "perf.data"]);
     assert_eq!(function(&found), "look_up");
     assert_eq!(array(&found, "files")[0]["build_id"], id.as_str());
+}
+
+#[test]
+fn functions_of_a_kernel_are_named_by_the_symbols_in_perfs_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let start = 0xffff_ffff_8100_0000;
+    let event = EventSpec { sample_type: kind::IP | kind::TID | kind::TIME, ..EventSpec::default() };
+    let mut writer = Writer::file(File::create(folder.join("perf.data")).unwrap(), &[event]).unwrap();
+    let mapping = MappingSpec {
+        process: u32::MAX,
+        start,
+        size_bytes: 0x10_0000,
+        file_offset: start,
+        protection: 5,
+        path: "[kernel.kallsyms]_text",
+        build_id: Some(&[0xcd; 20]),
+    };
+    writer.mapping(&mapping).unwrap();
+    for distance in [0x40, 0x7f, 0x80] {
+        let sample = SampleSpec { instruction: start + distance, is_kernel: true, ..SampleSpec::default() };
+        writer.sample(&sample).unwrap();
+    }
+    writer.finish().unwrap();
+    let cache = folder.join(".debug/[kernel.kallsyms]").join("cd".repeat(20));
+    std::fs::create_dir_all(&cache).unwrap();
+    // As listed by another boot, which had the kernel elsewhere.
+    std::fs::write(cache.join("kallsyms"), "ffff0000 T _text\nffff0040 T schedule\nffff0080 t tick\n")
+        .unwrap();
+    let done = lineup(folder, &["import", "--json", "perf.data"]);
+    let found: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let functions: Vec<_> = array(&found, "functions")
+        .iter()
+        .map(|function| (function["name"].as_str().unwrap(), number(function, "samples")))
+        .collect();
+    assert_eq!(functions, [("schedule", 2), ("tick", 1)]);
+}
+
+#[test]
+fn a_models_shares_are_held_against_those_of_samples() {
+    let program = Program::build();
+    let event = EventSpec { sample_type: kind::IP | kind::TID | kind::TIME, ..EventSpec::default() };
+    let out = BufWriter::new(File::create(program.path().join("perf.data")).unwrap());
+    let mut writer = Writer::file(out, &[event]).unwrap();
+    let path = program.file();
+    let mapping = MappingSpec {
+        process: PROCESS,
+        start: START,
+        size_bytes: program.size_bytes,
+        file_offset: 0,
+        protection: 5,
+        path: &path,
+        build_id: None,
+    };
+    writer.mapping(&mapping).unwrap();
+    for number in 0..1000 {
+        let name = if number % 10 < 7 { "read_hits" } else { "look_up" };
+        let sample = SampleSpec { instruction: program.at(name), process: PROCESS, ..SampleSpec::default() };
+        writer.sample(&sample).unwrap();
+        // The kernel's time is not the model's.
+        writer.sample(&SampleSpec { is_kernel: true, ..sample }).unwrap();
+    }
+    writer.finish().unwrap();
+    let model = r#"{"schema": "lineup.find/1", "functions": [{"name": "read_hits", "of_cycles": 0.71},
+        {"name": "look_up", "of_cycles": 0.1}, {"name": "read_id", "of_cycles": 0.19}]}"#;
+    std::fs::write(program.path().join("find.json"), model).unwrap();
+    let found = program.import(&["--find", "find.json", "perf.data"]);
+    let told: Vec<_> = array(&found, "against_model")
+        .iter()
+        .map(|one| {
+            (one["name"].as_str().unwrap(), one["clock"]["share"].as_f64(), &one["clock"]["is_explained"])
+        })
+        .collect();
+    let (yes, no) = (&Value::Bool(true), &Value::Bool(false));
+    assert_eq!(told, [("read_hits", Some(0.7), yes), ("look_up", Some(0.3), no), ("read_id", Some(0.0), no)]);
+    let shown = lineup(program.path(), &["import", "--find", "find.json", "perf.data"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(shown.matches("does not explain it").count(), 2, "{shown}");
+    let refused = lineup(program.path(), &["import", "--find", "program.c", "perf.data"]);
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]

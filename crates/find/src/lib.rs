@@ -45,8 +45,8 @@ pub use findings::{
 };
 pub use recorded::Recorded;
 pub use sampled::{
-    Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent, SampledEvidence, SampledFile,
-    SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource,
-    SampledUser, sampled,
+    AgainstModel, Known, MoreNames, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
+    SampledEvidence, SampledFile, SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext,
+    SampledProcess, SampledSource, SampledUser, against_model, sampled,
 };
 pub use work_out::{Options, work_out};

@@ -13,11 +13,11 @@
 //! passed over, and a damaged length shall not be believed. Bodies of samples are read by `perf-event-data`.
 
 mod bytes;
+pub mod code_names;
 pub mod data_source;
 mod error;
 mod event;
 mod header;
-pub mod jit;
 mod reader;
 pub mod record;
 mod rounds;

@@ -3,7 +3,7 @@
 use lineup_samples::data_source::{Level, Operation, Snoop, Translation};
 use lineup_samples::record::{Mapping, Mode, Sample};
 use lineup_samples::writer::{EventSpec, MappingSpec, SampleSpec, Writer, kind, source};
-use lineup_samples::{Ending, Reader, Record, SamplesError};
+use lineup_samples::{Ending, FileSegment, MappedFile, Reader, Record, SamplesError, Segments, tally};
 use std::io::{Cursor, Read, Seek};
 
 fn memory_event() -> EventSpec {
@@ -296,4 +296,85 @@ fn lengths_that_cannot_be_are_not_believed() {
     assert!(matches!(reader.next_record().unwrap(), Some(Record::Sample(_))));
     assert!(reader.next_record().unwrap().is_none());
     assert_eq!(reader.skipped_auxiliary_bytes(), 100);
+}
+
+struct OddSegments;
+
+impl Segments for OddSegments {
+    fn of(&mut self, file: &MappedFile) -> Vec<FileSegment> {
+        let size = file.path.len() as u64;
+        vec![FileSegment {
+            file_offset: 0,
+            file_bytes: size << 12,
+            address: size << 60,
+            memory_bytes: u64::MAX >> (size % 8),
+        }]
+    }
+}
+
+/// A file with one of everything, and that as a pipe.
+fn one_of_everything() -> [Vec<u8>; 2] {
+    let all = kind::MEMORY | kind::CALLCHAIN | kind::BRANCH_STACK | kind::REGS_USER | kind::REGS_INTR;
+    let event =
+        EventSpec { sample_type: all, user_registers: 0xff, interrupted_registers: 3, ..memory_event() };
+    let mapping = MappingSpec {
+        process: 7,
+        start: 0x40_0000,
+        size_bytes: 0x1000,
+        file_offset: 0,
+        protection: 5,
+        path: "/usr/bin/server",
+        build_id: Some(&[1; 20]),
+    };
+    let sample = SampleSpec {
+        process: 7,
+        address: 0x40_0010,
+        source: source::LOAD_HITM,
+        call_chain: vec![1, 2],
+        branches: vec![(3, 4)],
+        ..at(0x3f_0000)
+    };
+    let mut in_file = Writer::file(Cursor::new(Vec::new()), std::slice::from_ref(&event)).unwrap();
+    let mut in_pipe = Writer::pipe(Cursor::new(Vec::new()), &[event]).unwrap();
+    for writer in [&mut in_file, &mut in_pipe] {
+        writer.name(7, "server").unwrap();
+        writer.mapping(&mapping).unwrap();
+        writer
+            .mapping(&MappingSpec { process: u32::MAX, path: "[kernel.kallsyms]_text", ..mapping.clone() })
+            .unwrap();
+        writer.fork(9, 7, 5).unwrap();
+        writer.sample(&sample).unwrap();
+        writer.round().unwrap();
+        writer.lost(3, 9).unwrap();
+        writer.sample(&SampleSpec { is_kernel: true, ..sample.clone() }).unwrap();
+        writer.build_id("/usr/bin/server", &[2; 20]);
+        writer.command_line(&["perf", "record"]);
+    }
+    [in_file.finish().unwrap().into_inner(), in_pipe.finish_pipe().into_inner()]
+}
+
+#[test]
+fn damage_anywhere_is_refused_or_read_past() {
+    let mut random = 88_172_645_463_325_252u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut read = 0;
+    for whole in one_of_everything() {
+        for _ in 0..20_000 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + next() % 4 {
+                let at = next() as usize % bytes.len();
+                bytes[at] = [0, 0xff, 0x80, next() as u8][next() as usize % 4];
+            }
+            bytes.truncate(bytes.len() - (next() % 3 / 2 * (next() % 64)) as usize);
+            if let Ok(mut reader) = Reader::of_file(Cursor::new(&bytes)) {
+                read += usize::from(tally(&mut reader, &mut OddSegments, &mut |_| {}).is_ok());
+            }
+        }
+    }
+    assert!(read > 10_000, "{read} were read: most damage leaves a file of samples");
 }

@@ -2,6 +2,7 @@
 
 use crate::companions::{DiskCompanions, read};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo};
+use lineup_mapping::FileBytes;
 use std::path::{Path, PathBuf};
 
 /// Where distributions put separate debug files.
@@ -39,6 +40,24 @@ impl FilesByBuildId {
             let is_same = build_id.is_none_or(|wanted| debug.build_id() == Some(wanted));
             is_same.then_some(debug)
         })
+    }
+
+    /// The symbols of a kernel with this build id, as `/proc/kallsyms` has them: from perf's cache, which has them by the
+    /// kernel's name, or of the kernel that runs.
+    pub fn kallsyms(&self, name: &str, build_id: &[u8]) -> Option<String> {
+        let id = BuildIdPath::of(build_id)?;
+        let of_perf = self.perf.as_ref().map(|perf| perf.join(name).join(&id.whole).join("kallsyms"));
+        let runs = || {
+            let notes = std::fs::read("/sys/kernel/notes").ok()?;
+            // The build id's note: length of the name, of the id, kind 3, the name.
+            let head =
+                [&[4, 0, 0, 0, build_id.len() as u8, 0, 0, 0, 3, 0, 0, 0][..], b"GNU\0", build_id].concat();
+            let is_ours = notes.windows(head.len()).any(|at| at == head);
+            is_ours.then(|| PathBuf::from("/proc/kallsyms"))
+        };
+        let path = of_perf.filter(|path| path.is_file()).or_else(runs)?;
+        let bytes = FileBytes::open(&path).ok()?;
+        Some(String::from_utf8_lossy(bytes.as_ref()).into_owned())
     }
 
     fn candidates(&self, path: &str, build_id: Option<&[u8]>) -> Vec<PathBuf> {

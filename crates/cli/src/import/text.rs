@@ -11,6 +11,8 @@ use std::fmt::Write;
 const MEMBERS: usize = 8;
 const USERS: usize = 2;
 const PARTS: usize = 4;
+/// Shares of the model and of samples that differ by less are not worth a word.
+const LEAST_DIFFERENCE: f64 = 0.02;
 
 /// The report, with at most `top` rows of each table.
 pub(super) fn text(found: &SampledFindings, top: usize, style: TextStyle) -> String {
@@ -21,6 +23,7 @@ pub(super) fn text(found: &SampledFindings, top: usize, style: TextStyle) -> Str
     data(&mut out, found, top, style);
     sources(&mut out, found, top, style);
     lines(&mut out, found, top, style);
+    against_model(&mut out, found, top, style);
     files(&mut out, found, top, style);
     if !found.next.is_empty() {
         out.push_str("\nwhich members a call touches together, a recording tells:\n");
@@ -193,6 +196,25 @@ fn lines(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle
         ]);
     }
     put(out, "Lines passed between CPUs", &table, found.lines.len().saturating_sub(top), style);
+}
+
+fn against_model(out: &mut String, found: &SampledFindings, top: usize, style: TextStyle) {
+    let Some(all) = &found.against_model else { return };
+    let figures = ["of modelled cycles", "of samples", "95 % interval"].map(|name| (name, Align::Right));
+    let words = [("function", Align::Left), ("the model", Align::Left)];
+    let mut table = Table::new(figures.into_iter().chain(words));
+    for one in all.iter().take(top) {
+        let clock = &one.clock;
+        let differs = !clock.is_explained && (one.of_cycles - clock.share).abs() >= LEAST_DIFFERENCE;
+        table.row([
+            percent(one.of_cycles),
+            percent(clock.share),
+            format!("{} to {}", percent(clock.low), percent(clock.high)),
+            one_line(&one.name).into_owned(),
+            if differs { "does not explain it" } else { "" }.to_owned(),
+        ]);
+    }
+    put(out, "The model against samples", &table, all.len().saturating_sub(top), style);
 }
 
 /// The first of them, and how many more there are.

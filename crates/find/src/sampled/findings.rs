@@ -1,5 +1,6 @@
 //! What samples say: plain values.
 
+use crate::findings::ClockShare;
 use serde::Serialize;
 
 /// What the samples of a file say.
@@ -43,6 +44,8 @@ pub struct SampledFindings {
     pub sources: Vec<SampledSource>,
     /// Lines that were passed between CPUs, most loads first.
     pub lines: Vec<SampledLine>,
+    /// Functions whose share a model and samples tell, most samples first; `None` when no model was given.
+    pub against_model: Option<Vec<AgainstModel>>,
     /// Commands that tell what samples cannot.
     pub next: Vec<SampledNext>,
     /// What else is to be known.
@@ -244,6 +247,17 @@ pub struct SampledByte {
     pub function: String,
     /// How many samples.
     pub samples: u64,
+}
+
+/// A function's share, as a model and as samples of the clock tell it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AgainstModel {
+    /// Its name.
+    pub name: String,
+    /// Its share of all modelled cycles.
+    pub of_cycles: f64,
+    /// Its share of the samples in programs.
+    pub clock: ClockShare,
 }
 
 /// A command that tells what samples cannot.

@@ -4,22 +4,24 @@
 //! that lies in a variable, else by what the analysis of the code says of the instruction's operand. What was learned of
 //! memory from other accesses is not asked: samples do not say when memory was given out.
 
+mod against;
 mod findings;
 mod lines;
 mod places;
 mod sums;
 mod words;
 
+pub use against::against_model;
 pub use findings::{
-    Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent, SampledEvidence, SampledFile,
-    SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext, SampledProcess, SampledSource,
-    SampledUser,
+    AgainstModel, Known, SampledAccesses, SampledByte, SampledCpu, SampledData, SampledEvent,
+    SampledEvidence, SampledFile, SampledFindings, SampledFunction, SampledLine, SampledMember, SampledNext,
+    SampledProcess, SampledSource, SampledUser,
 };
 
 use crate::error::FindError;
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::name::Class;
-use lineup_samples::jit::JitMap;
+use lineup_samples::code_names::CodeNames;
 use lineup_samples::tally::Tally;
 use lineup_samples::{Code, Ending};
 use places::Places;
@@ -30,17 +32,16 @@ use sums::Sums;
 const PROPOSALS: usize = 3;
 const REGIONS: usize = 3;
 
-/// Works out what samples say. `debug` holds the debug info of each of the tally's files, `jit` the maps of code that was made
-/// at run time, by process.
+/// Works out what samples say. `debug` holds the debug info of each of the tally's files, `names` what else names code.
 ///
 /// # Errors
 /// When the disassembler fails.
 pub fn sampled(
     tally: &Tally,
     debug: &[Option<DebugInfo>],
-    jit: &BTreeMap<u32, JitMap>,
+    names: &MoreNames,
 ) -> Result<SampledFindings, FindError> {
-    let mut places = Places::new(tally, debug, jit);
+    let mut places = Places::new(tally, debug, names);
     let sums = Sums::of(tally, &mut places)?;
     let lines = lines::lines(tally, &mut places)?;
     let data = sums.data(&mut places);
@@ -78,8 +79,18 @@ pub fn sampled(
         notes: words::notes(tally, &data),
         data,
         lines,
+        against_model: None,
         next,
     })
+}
+
+/// What names code beside programs' files.
+#[derive(Default, Debug)]
+pub struct MoreNames {
+    /// Of code that was made at run time, by process.
+    pub processes: BTreeMap<u32, CodeNames>,
+    /// Of a file by its position among the tally's, by the distance from where it was mapped: the kernel's.
+    pub files: BTreeMap<u32, CodeNames>,
 }
 
 fn files(tally: &Tally, debug: &[Option<DebugInfo>]) -> Vec<SampledFile> {

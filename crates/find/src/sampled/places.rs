@@ -1,5 +1,6 @@
 //! Files side by side, and names for places in them.
 
+use super::MoreNames;
 use crate::attribution::function_at;
 use crate::error::FindError;
 use crate::owner::{self, Owner, Spot};
@@ -11,10 +12,8 @@ use lineup_explain::namer::Namer;
 use lineup_model::access::{Access, AccessKind};
 use lineup_model::image::LoadedImage;
 use lineup_samples::data_source::{DataSource, Operation};
-use lineup_samples::jit::JitMap;
 use lineup_samples::tally::Tally;
 use lineup_samples::{Code, Data, MappedFile};
-use std::collections::BTreeMap;
 
 /// Where the first file is laid, and how far apart they are at least.
 const FIRST: u64 = 0x10_0000_0000;
@@ -37,16 +36,12 @@ pub(super) struct Places<'a> {
     /// What to add to a place in each file for the address that it is laid at.
     shifts: Vec<u64>,
     debug: &'a [Option<DebugInfo>],
-    jit: &'a BTreeMap<u32, JitMap>,
+    names: &'a MoreNames,
     named: HashMap<(Code, Data, Operation), (Spot, Evidence)>,
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(
-        tally: &'a Tally,
-        debug: &'a [Option<DebugInfo>],
-        jit: &'a BTreeMap<u32, JitMap>,
-    ) -> Self {
+    pub(super) fn new(tally: &'a Tally, debug: &'a [Option<DebugInfo>], names: &'a MoreNames) -> Self {
         let (mut loaded, mut shifts, mut next) = (Vec::new(), Vec::new(), FIRST);
         for (number, file) in tally.files.iter().enumerate() {
             let own = debug.get(number).and_then(Option::as_ref);
@@ -63,23 +58,26 @@ impl<'a> Places<'a> {
             Image::new(loaded.clone(), own, &mut pcs.iter().copied())
         });
         let namer = Namer::new(images.collect(), &[], &[], &[]);
-        Places { namer, files: &tally.files, loaded, shifts, debug, jit, named: HashMap::default() }
+        Places { namer, files: &tally.files, loaded, shifts, debug, names, named: HashMap::default() }
     }
 
     /// The function at a place in code.
     pub(super) fn function(&self, code: Code) -> Function {
         let named = |name: &str, file: &str| Function { name: name.to_owned(), file: file.to_owned() };
         match code {
-            Code::File { file, .. } => {
+            Code::File { file, at } => {
                 let path = self.files.get(file as usize).map_or("", |file| file.path.as_str());
                 let is_known = self.debug.get(file as usize).is_some_and(Option::is_some);
                 match runtime(&self.shifts, code).filter(|_| is_known) {
                     Some(pc) => named(&function_at(&self.loaded, self.debug, pc).0, path),
-                    None => named("(no symbol)", path),
+                    None => {
+                        let name = self.names.files.get(&file).and_then(|names| names.at(at));
+                        named(name.unwrap_or("(no symbol)"), path)
+                    }
                 }
             }
             Code::Anonymous { process, at } => {
-                let name = self.jit.get(&process).and_then(|map| map.at(at));
+                let name = self.names.processes.get(&process).and_then(|map| map.at(at));
                 named(name.unwrap_or("(made at run time)"), &format!("process {process}"))
             }
             Code::Unmapped { is_kernel: true } => named("(kernel)", ""),
