@@ -108,6 +108,18 @@ pub enum Error {
         /// The program or library that needs it.
         needed_by: String,
     },
+    /// A module of another kernel.
+    #[error(
+        "the module {module} is built for {built_for}, the kernel is {release}; give --modules the folder of {release}"
+    )]
+    ForeignModule {
+        /// The module.
+        module: String,
+        /// The kernel that it is built for.
+        built_for: String,
+        /// The kernel that is booted.
+        release: String,
+    },
     /// A path that cannot be a name in the guest.
     #[error("{path:?} cannot be a file in the guest: {why}")]
     GuestPath {

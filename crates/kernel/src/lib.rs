@@ -16,6 +16,7 @@ pub mod image;
 pub mod initramfs;
 pub mod kallsyms;
 pub mod machine;
+pub mod modules;
 pub mod region_sets;
 mod scan;
 mod symbol;

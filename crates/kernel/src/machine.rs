@@ -34,12 +34,23 @@ pub struct GuestMachine {
     pub kernel: String,
     /// The file of the initramfs.
     pub initramfs: String,
+    /// The image of the guest's root file system, if it has one, and its length.
+    pub root: Option<RootImage>,
     /// Appended to the kernel's command line; may be empty.
     pub cmdline: String,
     /// The guest's memory is a file of the emulator's, which its plugin can read.
     pub shares_memory: bool,
     /// The emulator's `-plugin` argument, `FILE,KEY=VALUE…`.
     pub plugin: Option<String>,
+}
+
+/// The file with the guest's root file system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RootImage {
+    /// The file.
+    pub file: String,
+    /// Its length.
+    pub mib: u64,
 }
 
 /// The emulated board for a machine's kernels.
@@ -84,10 +95,27 @@ impl GuestMachine {
             add(option, value);
         }
         add("-smp", &self.cpus.to_string());
-        add("-m", &format!("{}M", self.memory_mib));
+        let memory = match &self.root {
+            Some(root) => {
+                format!("{0}M,slots=1,maxmem={1}M", self.memory_mib, u64::from(self.memory_mib) + root.mib)
+            }
+            None => format!("{}M", self.memory_mib),
+        };
+        add("-m", &memory);
         if self.shares_memory {
             add("-object", &format!("memory-backend-memfd,id=memory,size={}M", self.memory_mib));
             add("-machine", "memory-backend=memory");
+        }
+        if let Some(RootImage { file, mib }) = &self.root {
+            if self.machine != Machine::X86_64 {
+                let why = "the emulator has such a disk for x86-64 alone; a workload's files can be named on its line";
+                return Err(refuse("--rootfs", file, why));
+            }
+            // The disk is memory: a request to a disk of the host's would be answered at no fixed instruction. The guest's
+            // writes, of which a mounted root has none, would go to a copy.
+            let object = "memory-backend-file,id=root,share=off";
+            add("-object", &format!("{object},size={mib}M,mem-path={}", file.replace(',', ",,")));
+            add("-device", "virtio-pmem-pci,memdev=root");
         }
         if self.counts_time() {
             add("-icount", "shift=1,sleep=off");
@@ -140,6 +168,7 @@ mod tests {
             memory_mib: 512,
             kernel: "K".into(),
             initramfs: "I".into(),
+            root: None,
             cmdline: String::new(),
             shares_memory: false,
             plugin: None,
@@ -221,6 +250,21 @@ mod tests {
             assert_eq!(arguments[2..6], ["-M", "virt,dtb-randomness=off", "-cpu", cpu]);
             assert!(arguments.contains(&"console=ttyAMA0 nokaslr quiet mitigations=off panic=-1".to_owned()));
         }
+    }
+
+    #[test]
+    fn a_root_lies_in_memory_beside_the_guests() {
+        let root = Some(RootImage { file: "/a,b".into(), mib: 96 });
+        let arguments = GuestMachine { root: root.clone(), ..guest(Machine::X86_64) }.arguments().unwrap();
+        let after = |option: &str| {
+            let at = arguments.iter().position(|argument| argument == option).unwrap();
+            arguments[at + 1].as_str()
+        };
+        assert_eq!(after("-m"), "512M,slots=1,maxmem=608M");
+        assert_eq!(after("-object"), "memory-backend-file,id=root,share=off,size=96M,mem-path=/a,,b");
+        assert_eq!(after("-device"), "virtio-pmem-pci,memdev=root");
+        let error = GuestMachine { root, ..guest(Machine::AArch64) }.arguments().unwrap_err().to_string();
+        assert!(error.contains("--rootfs"), "{error}");
     }
 
     #[test]

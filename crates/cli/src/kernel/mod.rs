@@ -2,6 +2,7 @@
 
 pub(crate) mod advice;
 pub(crate) mod commit_message;
+pub(crate) mod guest_root;
 pub(crate) mod symbols;
 mod text;
 pub(crate) mod what_if;
@@ -10,6 +11,7 @@ use crate::files;
 use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
+use guest_root::{root, say_unknown};
 use lineup_kernel::guest::SymbolsWanted;
 use lineup_kernel::{KernelImage, KernelSymbols, kallsyms};
 use lineup_study::companions;
@@ -48,6 +50,12 @@ pub(crate) struct Options {
     /// A static busybox for the guest's machine [default: the installed one].
     #[arg(long, value_name = "FILE", requires = "boot")]
     busybox: Option<PathBuf>,
+    /// The guest's root: a folder, or archives of a container's layers, lowest first; read-only, changes in memory.
+    #[arg(long, value_name = "DIR|TAR", requires = "boot")]
+    rootfs: Vec<PathBuf>,
+    /// The folder of the kernel's modules, for --rootfs [default: lib/modules/RELEASE beside the image's folder].
+    #[arg(long, value_name = "DIR", requires = "rootfs")]
+    modules: Option<PathBuf>,
     /// Stop the guest after so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "boot",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -165,10 +173,12 @@ fn boot_it(
     interrupts: &Interrupts,
 ) -> Result<Boot> {
     let folder = std::env::current_dir().context("finding the working directory")?;
-    let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
+    let root = root(&options.rootfs, stages, interrupts)?;
+    let workload = Workload::new(&options.workload, &folder, kernel.machine, root.as_ref())?;
+    say_unknown(&workload, stages);
     let sample = if options.check_symbols { sample(symbols) } else { Vec::new() };
     let wanted = if sample.is_empty() { SymbolsWanted::None } else { SymbolsWanted::Named(sample.clone()) };
-    let request = request(options, kernel, &workload, wanted, stages);
+    let request = BootRequest { root: root.as_ref(), ..request(options, kernel, &workload, wanted, stages) };
     let outcome = boot(&request, interrupts)?;
     stages.end();
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
@@ -208,6 +218,8 @@ fn request<'a>(
         cmdline: &options.cmdline,
         workload,
         busybox: options.busybox.as_deref(),
+        root: None,
+        modules: options.modules.as_deref(),
         symbols,
         shares_memory: false,
         plugin: None,

@@ -9,6 +9,7 @@ mod guests;
 mod machines;
 mod no_caches;
 mod record;
+mod rootfs;
 mod sweep;
 mod threads;
 mod what_if;

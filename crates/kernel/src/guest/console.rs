@@ -36,6 +36,8 @@ pub enum Event {
     SymbolLine(String),
     /// All wanted symbols were listed.
     SymbolsListed,
+    /// What the workload needs could not be set up.
+    NotSetUp(String),
     /// The workload starts now.
     WorkloadBegan,
     /// The workload has ended.
@@ -142,6 +144,7 @@ impl Console {
                 self.lists_symbols = false;
                 Event::SymbolsListed
             }
+            ["failed", why @ ..] => Event::NotSetUp(why.join(" ")),
             ["begin"] => Event::WorkloadBegan,
             ["end", status] => match status.parse() {
                 Ok(status) => Event::WorkloadEnded { status },

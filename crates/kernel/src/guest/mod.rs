@@ -5,12 +5,14 @@
 
 mod console;
 mod printed;
+mod root;
 mod script;
 mod workloads;
 
 pub use console::{Console, Event, Trouble};
 pub use printed::{Printed, Varying};
-pub use script::{InitOptions, SymbolsWanted, init_script};
+pub use root::{DISK_MODULES, FILES};
+pub use script::{InitOptions, RootDisk, SymbolsWanted, init_script};
 pub use workloads::BuiltIn;
 
 /// What each line of the init script begins with.
@@ -39,6 +41,7 @@ pub const APPLETS: &[&str] = &[
     "chgrp",
     "chmod",
     "chown",
+    "chroot",
     "chrt",
     "cksum",
     "clear",
@@ -74,6 +77,7 @@ pub const APPLETS: &[&str] = &[
     "hostname",
     "id",
     "ifconfig",
+    "insmod",
     "ip",
     "kill",
     "killall",

@@ -1,7 +1,8 @@
 //! The script that the kernel starts.
 
-use super::{BEGIN_MARKER, END_MARKER, PREFIX};
+use super::{BEGIN_MARKER, END_MARKER, PREFIX, root};
 use crate::error::Error;
+use crate::modules::Module;
 
 /// Where the file with the wanted symbols lies in the guest.
 pub(crate) const SYMBOL_PATTERNS: &str = "/lineup/symbols";
@@ -29,6 +30,15 @@ pub struct InitOptions {
     pub loopback: bool,
     /// Which symbols are listed.
     pub symbols: SymbolsWanted,
+    /// The root file system that the workload sees instead of the initramfs.
+    pub root: Option<RootDisk>,
+}
+
+/// A root file system on a disk of its own.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RootDisk {
+    /// Modules to load before it can be mounted, in this order.
+    pub modules: Vec<Module>,
 }
 
 /// The script, to be `/init`, and the file it reads, if it lists symbols by name.
@@ -43,6 +53,12 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
     }
     let loopback = if options.loopback { "ifconfig lo 127.0.0.1 up\n" } else { "" };
     let symbols = symbols(&options.symbols)?;
+    let root = options.root.as_ref().map(root::mounting).unwrap_or_default();
+    let start = match options.root {
+        Some(_) => root::START.to_owned(),
+        None => format!("cd '{directory}'\n"),
+    };
+    let run = if options.root.is_some() { root::RUN } else { "sh /lineup/workload </dev/null\n" };
     let text = format!(
         "#!/bin/busybox sh\n\
          export PATH=/bin:/sbin:/usr/bin:/usr/sbin:/usr/local/bin HOME=/root TERM=dumb\n\
@@ -51,18 +67,22 @@ pub fn init_script(options: &InitOptions) -> Result<InitScript, Error> {
          mount -t devtmpfs devtmpfs /dev\n\
          say() {{ printf '{PREFIX}%s\\n' \"$*\"; }}\n\
          say booted $(uname -r) $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)\n\
-         {loopback}{symbols}\
-         cd '{directory}'\n\
+         {loopback}{symbols}{root}{start}\
          say begin\n\
          hostname {BEGIN_MARKER}\n\
-         sh /lineup/workload </dev/null\n\
+         {run}\
          status=$?\n\
          hostname {END_MARKER}\n\
          say end $status\n\
          poweroff -f\n\
          reboot -f\n"
     );
-    Ok(InitScript { text, workload: format!("{}\n", options.workload), patterns: patterns(&options.symbols) })
+    let workload = match options.root {
+        Some(_) => format!("cd '{directory}' || exit 1\n{}\n", options.workload),
+        None => format!("{}\n", options.workload),
+    };
+    let modules = options.root.iter().flat_map(|root| root.modules.clone()).collect();
+    Ok(InitScript { text, workload, patterns: patterns(&options.symbols), modules })
 }
 
 /// The files of a guest that the script consists of.
@@ -74,6 +94,8 @@ pub struct InitScript {
     pub workload: String,
     /// For `/lineup/symbols`, if symbols are listed by name.
     pub patterns: Option<String>,
+    /// For `/lineup/modules`.
+    pub modules: Vec<Module>,
 }
 
 impl InitScript {
@@ -89,6 +111,10 @@ impl InitScript {
         tree.put("/lineup/workload", file(&self.workload))?;
         if let Some(patterns) = &self.patterns {
             tree.put(SYMBOL_PATTERNS, file(patterns))?;
+        }
+        for Module { name, contents } in &self.modules {
+            let module = crate::initramfs::Entry::File { mode: 0o644, contents: contents.clone() };
+            tree.put(&root::module_file(name), module)?;
         }
         Ok(tree)
     }
@@ -136,13 +162,37 @@ mod tests {
     #[test]
     fn loopback_symbols_and_folder_come_when_asked_for() {
         let symbols = SymbolsWanted::Named(vec!["sched_clock".into(), "jiffies".into()]);
-        let options =
-            InitOptions { workload: "x".into(), directory: Some("/a b".into()), loopback: true, symbols };
+        let options = InitOptions {
+            workload: "x".into(),
+            directory: Some("/a b".into()),
+            loopback: true,
+            symbols,
+            root: None,
+        };
         let script = init_script(&options).unwrap();
         assert!(script.text.contains("ifconfig lo 127.0.0.1 up\nsay symbols\nawk "));
         assert!(script.text.contains("cd '/a b'\n"));
         assert_eq!(script.patterns.as_deref(), Some("sched_clock\njiffies\n"));
         assert!(script.tree(b"busybox").unwrap().get("/lineup/symbols").is_some());
+    }
+
+    #[test]
+    fn a_root_is_mounted_before_the_workload_and_is_all_that_it_sees() {
+        let modules = vec![Module { name: "overlay".into(), contents: vec![1] }];
+        let options = InitOptions {
+            workload: "redis-server --version".into(),
+            directory: Some("/srv".into()),
+            root: Some(RootDisk { modules }),
+            ..Default::default()
+        };
+        let script = init_script(&options).unwrap();
+        let at =
+            |text: &str| script.text.find(text).unwrap_or_else(|| panic!("no {text} in {}", script.text));
+        assert!(at("insmod /lineup/modules/overlay.ko") < at("mount -t ext4"));
+        assert!(at("mount -t ext4") < at("mount -t overlay") && at("mount -t overlay") < at("say begin"));
+        assert!(at("say begin") < at("chroot /lineup/root \"$shell\" /lineup/workload"));
+        assert_eq!(script.workload, "cd '/srv' || exit 1\nredis-server --version\n");
+        assert!(script.tree(b"busybox").unwrap().get("/lineup/modules/overlay.ko").is_some());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Boots a kernel under full-system emulation, and always ends it.
 
 use super::ending::{GuestEnd, Stage};
+use super::modules;
+use super::rootfs::Rootfs;
 use super::workload::{Workload, not_utf8};
 use crate::companions;
 use crate::error::{Doing, Error, Result};
@@ -11,7 +13,9 @@ use crate::progress::Progress;
 use crate::recorder::on_path;
 use crate::run::Run;
 use crate::tool;
-use lineup_kernel::guest::{Console, Event, InitOptions, Printed, SymbolsWanted, Trouble, init_script};
+use lineup_kernel::guest::{
+    Console, Event, InitOptions, Printed, RootDisk, SymbolsWanted, Trouble, init_script,
+};
 use lineup_kernel::initramfs::{Entry, needed_by};
 use lineup_kernel::machine::{GuestMachine, OLDEST_EMULATOR, board, emulator_version};
 use lineup_kernel::{Container, KernelImage};
@@ -49,6 +53,10 @@ pub struct BootRequest<'a> {
     pub workload: &'a Workload,
     /// A busybox for the guest's machine; `None` for the installed one.
     pub busybox: Option<&'a Path>,
+    /// The root file system that the workload sees; `None` for busybox alone.
+    pub root: Option<&'a Rootfs>,
+    /// The folder of the kernel's modules; `None` for the one beside the image.
+    pub modules: Option<&'a Path>,
     /// Which symbols the guest lists.
     pub symbols: SymbolsWanted,
     /// Whether the plugin reads the guest's memory.
@@ -141,6 +149,7 @@ pub fn boot(request: &BootRequest<'_>, interrupts: &Interrupts) -> Result<BootOu
         memory_mib: request.memory_mib,
         kernel: kernel_file(request, scratch.path())?,
         initramfs: text(&initramfs)?,
+        root: request.root.map(Rootfs::image).transpose()?,
         cmdline: request.cmdline.into(),
         shares_memory: request.shares_memory,
         plugin: request.plugin.clone(),
@@ -230,6 +239,7 @@ fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
         directory: request.workload.directory.clone(),
         loopback: request.workload.loopback,
         symbols: request.symbols.clone(),
+        root: root_disk(request)?,
     })?;
     let mut tree = script.tree(&busybox)?;
     let machine = request.image.machine;
@@ -238,6 +248,14 @@ fn initramfs_of(request: &BootRequest<'_>) -> Result<Vec<u8>> {
     }
     request.workload.pack(&mut tree)?;
     Ok(tree.to_cpio()?)
+}
+
+fn root_disk(request: &BootRequest<'_>) -> Result<Option<RootDisk>> {
+    if request.root.is_none() {
+        return Ok(None);
+    }
+    let modules = modules::for_root(request.file, request.image.release(), request.modules)?;
+    Ok(Some(RootDisk { modules }))
 }
 
 fn find_busybox(request: &BootRequest<'_>) -> Result<(Vec<u8>, String)> {
@@ -282,6 +300,7 @@ struct Watch<'a> {
     work_began: Option<Instant>,
     status: Option<i32>,
     panic: Option<(Trouble, String, Stage)>,
+    not_set_up: Option<String>,
     saw_anything: bool,
     shows_console: bool,
     progress: &'a dyn Progress,
@@ -312,6 +331,7 @@ impl<'a> Watch<'a> {
             work_began: None,
             status: None,
             panic: None,
+            not_set_up: None,
             saw_anything: false,
             shows_console: request.shows_console,
             progress: request.progress,
@@ -353,6 +373,7 @@ impl<'a> Watch<'a> {
             }
             Event::SymbolLine(line) => self.outcome.symbols.push(line),
             Event::SymbolsListed | Event::PoweredOff => {}
+            Event::NotSetUp(why) => self.not_set_up = Some(why),
             Event::WorkloadBegan => {
                 self.stage = Stage::Working;
                 self.work_began = Some(Instant::now());
@@ -396,8 +417,10 @@ impl<'a> Watch<'a> {
     }
 
     fn outcome(self, ended: Option<(Ending, String)>) -> BootOutcome {
+        let not_set_up = self.not_set_up.map(GuestEnd::NotSetUp);
         let end = match (self.panic, self.status, ended) {
             (Some((trouble, line, stage)), ..) => GuestEnd::Panicked { stage, trouble, line },
+            (None, None, _) if not_set_up.is_some() => not_set_up.unwrap_or(GuestEnd::Silent),
             (None, Some(status), _) => GuestEnd::Finished { status },
             (None, None, Some((ending, complaint))) if ending != Ending::Exited(0) => {
                 GuestEnd::EmulatorFailed { ending, complaint }

@@ -52,6 +52,8 @@ pub enum GuestEnd {
     },
     /// The guest switched itself off, or restarted, before the workload had ended.
     EndedEarly(Stage),
+    /// What the workload needs could not be set up.
+    NotSetUp(String),
     /// The emulator itself failed.
     EmulatorFailed {
         /// How it ended.
@@ -87,6 +89,11 @@ impl GuestEnd {
                  than {memory_mib} MiB (--memory){memory}"
             ),
             GuestEnd::EndedEarly(stage) => format!("the guest switched itself off {stage}{memory}"),
+            GuestEnd::NotSetUp(why) => {
+                format!(
+                    "the guest has no root: {why}; give the folder of the kernel's modules with --modules{memory}"
+                )
+            }
             GuestEnd::EmulatorFailed { ending, complaint } => {
                 format!("the emulator failed ({ending}): {}", complaint.trim())
             }

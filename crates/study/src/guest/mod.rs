@@ -2,6 +2,9 @@
 
 pub mod boot;
 mod ending;
+mod modules;
+pub mod rootfs;
+mod shell;
 pub mod workload;
 
 pub use ending::{GuestEnd, Stage};

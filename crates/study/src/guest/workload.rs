@@ -1,17 +1,16 @@
 //! What runs in a guest: a script, a command with the files it names, or one that Lineup brings.
 
+use super::rootfs::Rootfs;
+use super::shell;
 use crate::companions;
 use crate::error::{Doing, Error, Result};
 use crate::recorder::on_path;
-use lineup_kernel::guest::{APPLETS, BuiltIn};
+use lineup_kernel::guest::{APPLETS, BuiltIn, FILES};
 use lineup_kernel::initramfs::{Entry, Tree, needed_by};
 use lineup_model::abi::Machine;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
-
-/// Between two of these marks in a line of shell stands one command.
-const SEPARATORS: [&str; 7] = ["|", "||", "&&", ";", "&", "(", "{"];
 
 /// File systems of the guest's own kernel.
 const VIRTUAL: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -25,50 +24,71 @@ pub struct Workload {
     pub directory: Option<String>,
     /// Whether it needs the loopback interface.
     pub loopback: bool,
+    /// What its lines, or scripts that they name, seem to start, and the guest will not have.
+    pub unknown: BTreeSet<String>,
+    /// Whether the files go into a root.
+    has_root: bool,
     files: BTreeMap<String, Entry>,
 }
 
 impl Workload {
     /// Does nothing: for a guest that is booted to be asked.
     pub fn nothing() -> Workload {
-        Workload { script: "true".into(), directory: None, loopback: false, files: BTreeMap::new() }
+        Workload {
+            script: "true".into(),
+            directory: None,
+            loopback: false,
+            unknown: BTreeSet::new(),
+            has_root: false,
+            files: BTreeMap::new(),
+        }
     }
 
     /// Takes the name of a built-in workload, the name of a script, or a line of shell, in this order; `folder` is
-    /// where relative names begin.
-    pub fn new(text: &str, folder: &Path, machine: Machine) -> Result<Workload> {
+    /// where relative names begin. With a root, what the root has is not taken from the host, and programs never are.
+    pub fn new(text: &str, folder: &Path, machine: Machine, root: Option<&Rootfs>) -> Result<Workload> {
         if let Ok(built_in) = text.parse::<BuiltIn>() {
             let (script, loopback) = (built_in.script().to_owned(), built_in.needs_loopback());
-            return Ok(Workload { script, directory: None, loopback, files: BTreeMap::new() });
+            return Ok(Workload { script, loopback, has_root: root.is_some(), ..Workload::nothing() });
         }
         let directory = folder.to_str().ok_or_else(|| not_utf8(folder))?;
         let mut workload = Workload {
             script: text.into(),
             directory: Some(directory.into()),
-            loopback: false,
+            // Servers of a root talk to their clients.
+            loopback: root.is_some(),
+            unknown: BTreeSet::new(),
+            has_root: root.is_some(),
             files: BTreeMap::from([(directory.to_owned(), Entry::Directory)]),
         };
         let words = shell_words::split(text)
             .map_err(|error| Error::argument(format!("--workload {text:?}"), error.to_string()))?;
-        let mut packer = Packer { folder, machine, files: &mut workload.files };
-        packer.commands(&words)?;
-        packer.files_in(text)?;
+        let (files, unknown) = (&mut workload.files, &mut workload.unknown);
+        let mut packer = Packer { folder, machine, root, files, unknown };
+        packer.named(&words)?;
+        let mut is_script = false;
         if let [script] = words.as_slice()
             && let Some(line) = packer.script(script)?
         {
             workload.script = line;
+            is_script = true;
+        }
+        if !is_script {
+            packer.lines(text)?;
         }
         Ok(workload)
     }
 
     /// Puts the workload's files into a guest's tree.
     pub fn pack(&self, tree: &mut Tree) -> Result<()> {
+        let before = if self.has_root { FILES } else { "" };
         for (path, entry) in self.files.iter().filter(|(path, _)| *path != "/") {
+            let path = format!("{before}{path}");
             // A folder of the host may be one of the guest's own.
-            if *entry == Entry::Directory && tree.get(path).is_some() {
+            if *entry == Entry::Directory && tree.get(&path).is_some() {
                 continue;
             }
-            tree.put(path, entry.clone())?;
+            tree.put(&path, entry.clone())?;
         }
         Ok(())
     }
@@ -78,31 +98,29 @@ impl Workload {
 struct Packer<'a> {
     folder: &'a Path,
     machine: Machine,
+    root: Option<&'a Rootfs>,
     files: &'a mut BTreeMap<String, Entry>,
+    unknown: &'a mut BTreeSet<String>,
 }
 
 impl Packer<'_> {
-    /// Packs every file that a word names, and every program that busybox does not have.
-    fn commands(&mut self, words: &[String]) -> Result<()> {
-        let mut begins = true;
+    /// Packs every file that a word names.
+    fn named(&mut self, words: &[String]) -> Result<()> {
         for word in words {
-            if SEPARATORS.contains(&word.as_str()) {
-                begins = true;
-                continue;
-            }
-            let word = word.trim_end_matches(';');
-            if let Some(file) = self.file(word) {
+            if let Some(file) = self.file(word.trim_end_matches(';')) {
                 self.pack(&file)?;
-            } else if begins && !word.contains(['/', '=', '$']) && !APPLETS.contains(&word) {
-                self.program(word)?;
             }
-            begins = false;
         }
         Ok(())
     }
 
-    /// Packs every file that is named anywhere in lines of shell, also inside quotes and substitutions.
-    fn files_in(&mut self, text: &str) -> Result<()> {
+    /// Packs what lines of shell start, and every file that is named anywhere in them, also inside quotes.
+    fn lines(&mut self, text: &str) -> Result<()> {
+        for name in shell::programs(text) {
+            if self.file(&name).is_none() {
+                self.program(&name)?;
+            }
+        }
         for word in text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=".contains(letter)) {
             if let Some(file) = self.file(word) {
                 self.pack(&file)?;
@@ -111,22 +129,34 @@ impl Packer<'_> {
         Ok(())
     }
 
-    /// The host's file of a name, unless the guest's kernel provides it.
+    /// The host's file of a name, unless the root has it or the guest's kernel provides it.
     fn file(&self, name: &str) -> Option<PathBuf> {
         let path = plain(&self.folder.join(name));
         let is_virtual = VIRTUAL.iter().any(|root| path.starts_with(root));
-        (!name.is_empty() && !is_virtual && path.is_file()).then_some(path)
+        let is_ours = !name.is_empty() && !is_virtual && path.is_file();
+        (is_ours && !self.root.is_some_and(|root| root.holds(&path))).then_some(path)
     }
 
+    /// Packs a program that is named without a folder, or notes that the guest will not have it.
     fn program(&mut self, name: &str) -> Result<()> {
-        match on_path(name) {
+        if APPLETS.contains(&name) {
+            return Ok(());
+        }
+        let known = match self.root {
+            Some(root) if root.program(name).is_some() => return Ok(()),
+            Some(_) => None,
+            None => on_path(name),
+        };
+        match known {
             Some(path) => self.pack(&plain(&path)),
-            // A builtin of the shell, or a function: the guest's shell knows.
-            None => Ok(()),
+            None => {
+                self.unknown.insert(name.to_owned());
+                Ok(())
+            }
         }
     }
 
-    /// Packs a file at its own path, with the libraries that it needs.
+    /// Packs a file at its own path, with the libraries that it needs, or with what it names when it is a script of shell.
     fn pack(&mut self, path: &Path) -> Result<()> {
         let name = path.to_str().ok_or_else(|| not_utf8(path))?;
         if self.files.contains_key(name) {
@@ -134,43 +164,93 @@ impl Packer<'_> {
         }
         let contents = companions::read(path).doing_with(|| format!("{name} goes into the guest"))?.to_vec();
         let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() & 0o777);
-        let mut read = |path: &str| std::fs::read(path).ok();
-        let needed =
-            if mode & 0o111 == 0 { Vec::new() } else { needed_by(name, &contents, self.machine, &mut read)? };
-        for library in needed {
-            self.files.insert(library.path, Entry::File { mode: 0o755, contents: library.contents });
+        if mode & 0o111 != 0 {
+            let root = self.root;
+            let mut read = |path: &str| match root.and_then(|root| root.on_host(Path::new(path))) {
+                Some(own) => std::fs::read(own).ok(),
+                None => std::fs::read(path).ok(),
+            };
+            for library in needed_by(name, &contents, self.machine, &mut read)? {
+                if !root.is_some_and(|root| root.holds(Path::new(&library.path))) {
+                    self.files.insert(library.path, Entry::File { mode: 0o755, contents: library.contents });
+                }
+            }
         }
-        self.files.insert(name.into(), Entry::File { mode, contents });
+        self.files.insert(name.into(), Entry::File { mode, contents: contents.clone() });
+        match std::str::from_utf8(&contents) {
+            Ok(text) if mode & 0o111 != 0 && is_shell(text) => {
+                self.interpreter(path, text)?;
+                self.lines(text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// When the only word is a script: packs what runs it and what it names, and gives the line that starts it.
+    fn script(&mut self, word: &str) -> Result<Option<String>> {
+        let path = plain(&self.folder.join(word));
+        let host = self.file(word).or_else(|| self.root?.on_host(&path).filter(|file| file.is_file()));
+        let Some(host) = host else { return Ok(None) };
+        let contents = companions::read(&host)?;
+        let Ok(text) = std::str::from_utf8(&contents) else { return Ok(None) };
+        let name = shell_words::quote(path.to_str().ok_or_else(|| not_utf8(&path))?).into_owned();
+        self.lines_of(text)?;
+        let line = self.interpreter(&path, text)?;
+        Ok(Some(format!("{line} {name}")))
+    }
+
+    /// What a script names: a script of another language has no lines of shell, but may name files.
+    fn lines_of(&mut self, text: &str) -> Result<()> {
+        if is_shell(text) || !text.starts_with("#!") {
+            return self.lines(text);
+        }
+        for word in text.split(|letter: char| letter.is_whitespace() || "\"'`;|&()<>=,[]{}".contains(letter))
+        {
+            if let Some(file) = self.file(word) {
+                self.pack(&file)?;
+            }
+        }
         Ok(())
     }
 
-    /// When the only word is a script: packs what runs it and the files it names, and gives the line that starts it.
-    fn script(&mut self, word: &str) -> Result<Option<String>> {
-        let Some(path) = self.file(word) else { return Ok(None) };
-        let contents = companions::read(&path)?;
-        let Ok(text) = std::str::from_utf8(&contents) else { return Ok(None) };
-        let name = shell_words::quote(path.to_str().ok_or_else(|| not_utf8(&path))?).into_owned();
-        self.files_in(text)?;
-        let Some(line) = text.strip_prefix("#!") else { return Ok(Some(format!("sh {name}"))) };
+    /// Packs what a script's first line names, and gives how it is started.
+    fn interpreter(&mut self, script: &Path, text: &str) -> Result<String> {
+        let Some(line) = text.strip_prefix("#!") else { return Ok("sh".into()) };
         let words: Vec<&str> = line.lines().next().unwrap_or_default().split_whitespace().collect();
-        let (interpreter, options) = match words.as_slice() {
+        let (given, options) = match words.as_slice() {
             ["/usr/bin/env", interpreter, options @ ..] => (*interpreter, options),
-            [interpreter, options @ ..] => (interpreter.rsplit('/').next().unwrap_or(interpreter), options),
-            [] => return Err(Error::file(word, "names no interpreter in its first line")),
+            [interpreter, options @ ..] => (*interpreter, options),
+            [] => return Err(Error::file(script, "names no interpreter in its first line")),
         };
-        if !APPLETS.contains(&interpreter) {
-            let known = on_path(interpreter);
-            let known = known.ok_or_else(|| Error::Tool {
-                tool: interpreter.to_owned(),
-                what: "is not installed".into(),
-                next: format!("it is what runs {word}"),
-            })?;
-            self.pack(&plain(&known))?;
-            let known = known.display().to_string();
-            return Ok(Some([&[known.as_str()], options, &[&name]].concat().join(" ")));
-        }
-        Ok(Some([&[interpreter], options, &[&name]].concat().join(" ")))
+        let name = given.rsplit('/').next().unwrap_or(given);
+        let missing = |place: &str| Error::Tool {
+            tool: name.to_owned(),
+            what: format!("is not {place}"),
+            next: format!("it is what runs {}", script.display()),
+        };
+        let started = match self.root {
+            Some(root) if given.starts_with('/') && root.holds(Path::new(given)) => given.to_owned(),
+            Some(root) => match root.program(name) {
+                Some(program) => program.display().to_string(),
+                None if APPLETS.contains(&name) => name.to_owned(),
+                None => return Err(missing("in the root")),
+            },
+            None if APPLETS.contains(&name) => name.to_owned(),
+            None => {
+                let known = on_path(name).ok_or_else(|| missing("installed"))?;
+                self.pack(&plain(&known))?;
+                known.display().to_string()
+            }
+        };
+        Ok([&[started.as_str()], options].concat().join(" "))
     }
+}
+
+/// Whether a script's first line names a shell.
+fn is_shell(text: &str) -> bool {
+    let line = text.strip_prefix("#!").and_then(|text| text.lines().next()).unwrap_or_default();
+    let shells = ["sh", "ash", "dash", "bash"];
+    line.split_whitespace().any(|word| shells.contains(&word.rsplit('/').next().unwrap_or(word)))
 }
 
 /// The refusal of a path that a guest cannot be given.
@@ -198,7 +278,7 @@ mod tests {
     use super::*;
 
     fn packed(text: &str, folder: &Path) -> (String, Vec<String>) {
-        let workload = Workload::new(text, folder, Machine::X86_64).unwrap();
+        let workload = Workload::new(text, folder, Machine::X86_64, None).unwrap();
         let files = workload.files.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
         (workload.script.clone(), files.map(|(path, _)| path.clone()).collect())
     }
@@ -224,16 +304,55 @@ mod tests {
     }
 
     #[test]
+    fn what_scripts_start_is_packed_or_noted_before_any_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write("outer.sh", "#!/bin/sh\n./inner.sh | sort\nno-such-program --now\n");
+        write("inner.sh", "#!/bin/sh\nif true; then perl -e 1; fi\n");
+        let workload = Workload::new("outer.sh", folder.path(), Machine::X86_64, None).unwrap();
+        let files: Vec<&str> = workload.files.keys().map(String::as_str).collect();
+        let perl = on_path("perl").unwrap();
+        assert!(files.contains(&plain(&perl).to_str().unwrap()), "{files:?}");
+        assert_eq!(workload.unknown.into_iter().collect::<Vec<_>>(), ["no-such-program"]);
+    }
+
+    #[test]
+    fn with_a_root_its_own_files_are_not_brought_and_what_it_lacks_is_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        std::fs::create_dir_all(root.join("usr/bin")).unwrap();
+        let server = root.join("usr/bin/server");
+        std::fs::write(&server, "").unwrap();
+        std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(folder.path().join("load.py"), "#!/usr/bin/env server\n").unwrap();
+        let interrupts = crate::interrupt::Interrupts::watch().unwrap();
+        let given = [root];
+        let rootfs = Rootfs::open(&given, &crate::progress::Silent, &interrupts).unwrap();
+        let new = |text: &str| Workload::new(text, folder.path(), Machine::X86_64, Some(&rootfs));
+        let workload = new("server load.py /etc/passwd; perl -e 1").unwrap();
+        let load = folder.path().join("load.py").display().to_string();
+        assert!(workload.files.contains_key(&load) && workload.files.contains_key("/etc/passwd"));
+        assert_eq!(workload.unknown.into_iter().collect::<Vec<_>>(), ["perl"]);
+        assert_eq!(new("load.py").unwrap().script, format!("/usr/bin/server {load}"));
+        std::fs::write(&load, "#!/usr/bin/perl\n").unwrap();
+        assert!(new("load.py").unwrap_err().to_string().contains("perl is not in the root"));
+    }
+
+    #[test]
     fn built_in_names_come_first_and_only_net_needs_the_loopback() {
-        let net = Workload::new("net", Path::new("/"), Machine::Arm).unwrap();
+        let net = Workload::new("net", Path::new("/"), Machine::Arm, None).unwrap();
         assert!(net.loopback && net.files.is_empty());
-        assert!(!Workload::new("idle", Path::new("/"), Machine::Arm).unwrap().loopback);
+        assert!(!Workload::new("idle", Path::new("/"), Machine::Arm, None).unwrap().loopback);
     }
 
     #[test]
     fn a_program_for_another_machine_is_refused() {
         let own = std::env::current_exe().unwrap();
-        let error = Workload::new(own.to_str().unwrap(), Path::new("/"), Machine::Arm).unwrap_err();
+        let error = Workload::new(own.to_str().unwrap(), Path::new("/"), Machine::Arm, None).unwrap_err();
         assert!(error.to_string().contains("the guest is arm"), "{error}");
     }
 }

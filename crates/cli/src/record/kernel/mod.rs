@@ -4,6 +4,7 @@ mod summary;
 mod text;
 
 use crate::files;
+use crate::kernel::guest_root::{root, say_unknown};
 use crate::kernel::symbols::{self, DebugFile};
 use crate::outcome::Outcome;
 use crate::progress::Stages;
@@ -22,6 +23,7 @@ use lineup_recording::{Arm, Header, Latency, Mode, Recording, Selection, SystemP
 use lineup_study::alias::Alias;
 use lineup_study::companions;
 use lineup_study::guest::boot::{BootOutcome, BootRequest, boot, find_emulator, list_symbols};
+use lineup_study::guest::rootfs::Rootfs;
 use lineup_study::guest::workload::Workload;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::recorder::{plugin_argument, thin_to_spread};
@@ -69,6 +71,12 @@ pub(crate) struct KernelOptions {
     /// A static busybox for the guest's machine [default: the installed one]
     #[arg(long, value_name = "FILE", requires = "kernel")]
     pub(crate) busybox: Option<PathBuf>,
+    /// The guest's root: a folder, or archives of a container's layers, lowest first; read-only, changes in memory
+    #[arg(long, value_name = "DIR|TAR", requires = "kernel")]
+    pub(crate) rootfs: Vec<PathBuf>,
+    /// The folder of the kernel's modules, for --rootfs [default: lib/modules/RELEASE beside the image's folder]
+    #[arg(long, value_name = "DIR", requires = "rootfs")]
+    pub(crate) modules: Option<PathBuf>,
     /// Stop the guest after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "kernel",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -96,6 +104,8 @@ impl KernelOptions {
         let mut words = ["lineup", "record"].map(str::to_owned).to_vec();
         words.extend(self.kernel.iter().flat_map(|image| ["--kernel".to_owned(), path(image)]));
         words.extend(self.debug.iter().flat_map(|debug| ["--debug".to_owned(), path(debug)]));
+        words.extend(self.rootfs.iter().flat_map(|root| ["--rootfs".to_owned(), path(root)]));
+        words.extend(self.modules.iter().flat_map(|modules| ["--modules".to_owned(), path(modules)]));
         words.extend(["--workload".to_owned(), self.workload.clone()]);
         words
     }
@@ -139,6 +149,7 @@ pub(crate) struct Prepared {
     options: KernelOptions,
     file: PathBuf,
     workload: Workload,
+    root: Option<Rootfs>,
     plan: Plan,
 }
 
@@ -212,7 +223,9 @@ pub(crate) fn prepare(
     check_machine(options, &kernel)?;
     let debug = options.debug.as_ref().map(|path| DebugFile::open(path, &kernel)).transpose()?;
     let folder = std::env::current_dir().context("finding the working directory")?;
-    let workload = Workload::new(&options.workload, &folder, kernel.machine)?;
+    let root = root(&options.rootfs, stages, interrupts)?;
+    let workload = Workload::new(&options.workload, &folder, kernel.machine, root.as_ref())?;
+    say_unknown(&workload, stages);
     let mut list = || {
         let nothing = Workload::nothing();
         let request = request(options, &file, &kernel, &nothing, None, stages);
@@ -222,7 +235,7 @@ pub(crate) fn prepare(
     let described = std::path::absolute(options.debug.as_ref().unwrap_or(&file)).with_context(name)?;
     let plan = plan(options, wanted, &kernel, &symbols, &text_of(&described)?)?;
     recording_file::check(wanted.out, [file.as_path()])?;
-    Ok(Prepared { kernel, options: options.clone(), file, workload, plan })
+    Ok(Prepared { kernel, options: options.clone(), file, workload, root, plan })
 }
 
 fn check_machine(options: &KernelOptions, kernel: &KernelImage) -> Result<()> {
@@ -326,7 +339,7 @@ pub(crate) fn boot_recorded(
         request(&prepared.options, &prepared.file, &prepared.kernel, &prepared.workload, plugin, stages);
     let system = prepared.plan.system.as_ref();
     let shares_memory = system.is_some_and(|system| system.task_struct.is_some());
-    let request = BootRequest { shares_memory, ..usual };
+    let request = BootRequest { shares_memory, root: prepared.root.as_ref(), ..usual };
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     Ok((outcome, problem))
@@ -339,9 +352,9 @@ pub(crate) fn boot_bare(
     stages: &Stages,
     interrupts: &Interrupts,
 ) -> Result<(BootOutcome, Option<String>)> {
-    let Prepared { options, file, kernel, workload, .. } = prepared;
+    let Prepared { options, file, kernel, workload, root, .. } = prepared;
     let usual = request(options, file, kernel, workload, None, stages);
-    let request = BootRequest { memory_mib: options.memory + more_memory_mib, ..usual };
+    let request = BootRequest { memory_mib: options.memory + more_memory_mib, root: root.as_ref(), ..usual };
     let outcome = boot(&request, interrupts)?;
     let problem = outcome.problem(&request);
     Ok((outcome, problem))
@@ -380,6 +393,8 @@ fn request<'a>(
         cmdline: &options.cmdline,
         workload,
         busybox: options.busybox.as_deref(),
+        root: None,
+        modules: options.modules.as_deref(),
         symbols: SymbolsWanted::None,
         shares_memory: false,
         plugin,

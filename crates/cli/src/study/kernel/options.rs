@@ -108,6 +108,8 @@ impl KernelSourceOptions {
             memory: self.memory,
             cmdline: format!("{LOG} {}", self.cmdline).trim_end().to_owned(),
             busybox: self.busybox.clone(),
+            rootfs: Vec::new(),
+            modules: None,
             timeout: self.timeout,
             console: false,
             latency: self.latency,
