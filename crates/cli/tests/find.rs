@@ -200,6 +200,7 @@ fn code_that_stalls_more_than_data_is_told_to() {
     let first = &findings["findings"][0];
     assert_eq!((&first["subject"], text(first, "/kind")), (&Value::Null, "code"));
     assert!(number(first, "/gain") > 0.1, "{first}");
+    assert!(text(first, "/next").starts_with("lineup study --code "), "{first}");
     let output =
         place.lineup(&[&["find"][..], &CACHES, &["--", "./program"]].concat()).output().expect("lineup runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -20,6 +20,7 @@ use foldhash::HashMap;
 use lineup_cache::{CacheLevel, CacheSpec};
 use lineup_debuginfo::DebugInfo;
 use lineup_explain::catalog::Ty;
+use lineup_model::abi::Machine;
 use lineup_recording::Latency;
 
 /// What is wanted.
@@ -282,6 +283,9 @@ impl Work<'_, '_> {
             return shell_words::join(next.iter().map(String::as_str).chain(regions));
         }
         match kind {
+            Kind::Code if self.recorded.header.abi.machine == Machine::X86_64 => {
+                words(&["lineup", "study", "--code"])
+            }
             Kind::Code => {
                 let with = |first: String| shell_words::join([first].iter().chain(command.iter().skip(1)));
                 let program = command.first().map_or("", String::as_str);
