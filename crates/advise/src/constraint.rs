@@ -98,6 +98,8 @@ pub enum Constraint {
     OneThing,
     /// A member is `volatile`: the type lies over registers, or its layout is known to others.
     Volatile,
+    /// Members are `volatile`, but all objects lay in the program's own memory: that moves them with a type that may move.
+    OrdinaryMemory,
     /// Another type begins with the same members, and objects may be used as either.
     SharedBeginning,
     /// An alignment puts members on lines of their own, apart from those before.
@@ -168,6 +170,7 @@ impl Constraint {
             Self::Heading => "members stay under the comment that heads them",
             Self::OneThing => "neighbours that are one thing to a reader move together",
             Self::Volatile => "a member is volatile",
+            Self::OrdinaryMemory => "volatile members may move, since they are no registers",
             Self::SharedBeginning => "another type begins with the same members",
             Self::KeptApart => "an alignment keeps members on lines of their own",
             Self::PerCpu => "every CPU has a copy of the variable",

@@ -44,6 +44,8 @@ pub(crate) struct Holds {
     /// The user gave an order, and lifts what the present one says: a member takes its alignment along, and members that
     /// have to lie side by side may do so elsewhere.
     is_lifted: bool,
+    /// Why volatile members are no registers; `None` where they may be.
+    ordinary_memory: Option<String>,
 }
 
 /// `--keep`, types of Rust, unions and templates.
@@ -79,6 +81,11 @@ fn judged_by_hand(hold: &Hold, because: &str) -> Binding {
     Binding { at, ..Binding::new(Constraint::Reviewed).because(format!("{said}; {because}")) }
 }
 
+/// A volatile member, or a pointer to a volatile object, that holds nothing in place.
+fn ordinary(volatile: Binding, because: &str) -> Binding {
+    Binding { constraint: Constraint::OrdinaryMemory, ..volatile }.because(because)
+}
+
 impl Holds {
     /// What the sources and debug info say.
     pub(crate) fn from_source(
@@ -100,6 +107,7 @@ impl Holds {
             holds.bindings.push(binding);
         }
         holds.add_recorded(subject);
+        holds.add_volatile(subject, sources);
         if spelling.declared_at.is_none() {
             holds.own_lines = own_lines::members(subject, sources);
             holds.aligned = own_lines::aligned(subject, sources);
@@ -121,10 +129,6 @@ impl Holds {
                 Binding::new(Constraint::FirstMemberIsObject).on([member_name(subject.aggregate, 0)]);
             self.bindings.push(binding.because(format!("seen used as {}", others.join(", "))));
         }
-        if let Some(binding) = shape_rules::volatile_member(subject) {
-            self.forbidding.push(binding.clone());
-            self.bindings.push(binding);
-        }
         if let Some((members, binding)) = shape_rules::shared_beginning(subject) {
             self.leading = members;
             self.bindings.push(binding);
@@ -142,6 +146,21 @@ impl Holds {
         }
     }
 
+    /// Volatile members: registers stay where they are, but not what only threads or signal handlers look at.
+    fn add_volatile(&mut self, subject: &Subject<'_>, sources: &Sources) {
+        let memory = shape_rules::in_ordinary_memory(subject, sources);
+        self.ordinary_memory = memory.as_ref().ok().cloned();
+        let Some(binding) = shape_rules::volatile_member(subject) else { return };
+        match memory {
+            Ok(because) => self.bindings.push(ordinary(binding, &because)),
+            Err(because) => {
+                let binding = binding.because(because);
+                self.forbidding.push(binding.clone());
+                self.bindings.push(binding);
+            }
+        }
+    }
+
     /// What a compiler's view of the sources asks.
     pub(crate) fn add_meaning(&mut self, spelling: &Spelling, path: &str, options: &Options) {
         let mut names = spelling.names.clone();
@@ -150,6 +169,11 @@ impl Holds {
         for hold in options.meaning.holds(&names, path) {
             if let Some(reviewed) = options.meaning.review(&names, hold) {
                 self.bindings.push(judged_by_hand(hold, &reviewed.because));
+                continue;
+            }
+            let is_volatile = hold.binding.constraint == Constraint::Volatile;
+            if let Some(because) = self.ordinary_memory.as_ref().filter(|_| is_volatile) {
+                self.bindings.push(ordinary(hold.binding.clone(), because));
                 continue;
             }
             let held = hold.binding.names.iter().cloned();

@@ -24,6 +24,7 @@ impl Usage {
             types: own.map(|own| own.types.clone()).unwrap_or_default(),
             variables: own.map(described_variables).unwrap_or_default(),
             sharing: own.map(|own| own.sharing.clone()).unwrap_or_default(),
+            memory: own.and_then(|own| own.memory.clone()),
             thread_uses: own.map(|own| own.thread_uses.clone()).unwrap_or_default(),
             fought_over: own.map(|own| own.fought_over.clone()).unwrap_or_default(),
             fought_variables: own.map(|own| own.fought_variables.clone()).unwrap_or_default(),

@@ -4,6 +4,7 @@ use crate::constraint::{Binding, Constraint};
 use crate::placement::Field;
 use crate::problem::Subject;
 use crate::reasons::member_name;
+use crate::sources::{SourcePlace, Sources};
 use lineup_model::types::{AggregateKind, Member, MemberRole, TypeId, TypeKind, Types};
 
 /// A member that is aligned to so many bytes was put on lines of its own.
@@ -26,6 +27,54 @@ pub(crate) fn volatile_member(subject: &Subject<'_>) -> Option<Binding> {
         return None;
     }
     Some(Binding::new(Constraint::Volatile).on([member_name(subject.aggregate, index)]))
+}
+
+/// Why the volatile members of a type are no registers, and no layout that others know: all its objects lay in memory of the
+/// process alone, it had no other that data lie in, and its sources ask for none.
+///
+/// # Errors
+/// What is not so.
+pub(crate) fn in_ordinary_memory(subject: &Subject<'_>, sources: &Sources) -> Result<String, String> {
+    let memory = subject.usage.memory.as_ref().ok_or("nobody saw whose memory its objects lie in")?;
+    if memory.shared_mappings > 0 {
+        return Err("the program shares memory with others, or has mapped a device".to_owned());
+    }
+    let own = |id: &TypeId| subject.types.aggregate(*id).map(|(id, _)| id) == Some(subject.id);
+    if !memory.private_types.iter().any(own) {
+        return Err("its objects were not seen in the program's own memory alone".to_owned());
+    }
+    match maps_memory(sources) {
+        Some((call, at)) => Err(format!("{call} at {at} may give it memory of a device or of others")),
+        None => Ok("all objects seen lay in the program's own memory, it had no memory of devices or of others, and its \
+                    sources ask for none"
+            .to_owned()),
+    }
+}
+
+/// Calls that give a program memory of a device or of others.
+const MAPPING_CALLS: [&str; 10] = [
+    "mmap",
+    "mmap64",
+    "shmat",
+    "shm_open",
+    "memfd_create",
+    "remap_file_pages",
+    "ioremap",
+    "SYS_mmap",
+    "__NR_mmap",
+    "mapped_region",
+];
+
+/// The first place in the sources that names such a call.
+fn maps_memory(sources: &Sources) -> Option<(&'static str, SourcePlace)> {
+    MAPPING_CALLS.iter().find_map(|call| {
+        sources.that_may_name(call).find_map(|(path, _)| {
+            let lexed = sources.lexed(path)?;
+            let at = (0..lexed.tokens.len()).find(|at| lexed.is_word(*at) && lexed.str(*at) == *call)?;
+            let line = lexed.line_at(lexed.tokens.get(at)?.start());
+            Some((*call, SourcePlace { path: path.to_owned(), line }))
+        })
+    })
 }
 
 fn is_pointer(types: &Types, id: TypeId, depth: u32) -> bool {

@@ -6,7 +6,8 @@ use lineup_model::abi::Abi;
 use lineup_model::region::{RegionId, Regions};
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, LockUse, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, Sharing, ThreadUse, TypeUse, VariableRef,
+    VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -71,6 +72,8 @@ pub struct Usage {
     pub variables: Vec<VariableUse>,
     /// Which threads touch what.
     pub sharing: Vec<Sharing>,
+    /// Whose the memory was that objects lay in; `None` where nobody looked, as in a kernel.
+    pub memory: Option<MemoryOfObjects>,
     /// What threads do with objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.
@@ -100,6 +103,7 @@ impl Usage {
             types: Vec::new(),
             variables: Vec::new(),
             sharing: Vec::new(),
+            memory: None,
             thread_uses: Vec::new(),
             fought_over: Vec::new(),
             fought_variables: Vec::new(),

@@ -223,39 +223,6 @@ fn one_common_member_is_no_common_beginning() {
 }
 
 #[test]
-fn a_volatile_member_pins_the_whole_type() {
-    let mut types = Types::new();
-    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
-    let register = push(&mut types, "volatile", None, TypeKind::Qualified(Some(word)));
-    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
-    let own = vec![member("control", register, 0), member("cold", cold, 64), member("data", word, 1024)];
-    let id = structure(&mut types, "rec", 136, own);
-    let text = "struct rec { volatile long control; char cold[120]; long data; };\n";
-    let advice = predicted(&types, id, text, &["control", "data"]);
-    assert!(advice.orders.is_empty());
-    assert_eq!(named(&advice, Constraint::Volatile).names, ["control"]);
-}
-
-#[test]
-fn a_volatile_member_beside_pointers_pins_nothing() {
-    let mut types = Types::new();
-    let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));
-    let stop = push(&mut types, "volatile", None, TypeKind::Qualified(Some(word)));
-    let next = push(&mut types, "", Some(8), TypeKind::Pointer(None));
-    let cold = push(&mut types, "", None, TypeKind::Array { element: byte, counts: vec![Some(120)] });
-    let own = vec![
-        member("stop", stop, 0),
-        member("cold", cold, 64),
-        member("data", word, 1024),
-        member("next", next, 1088),
-    ];
-    let id = structure(&mut types, "rec", 144, own);
-    let text = "struct rec { volatile long stop; char cold[120]; long data; void *next; };\n";
-    let advice = predicted(&types, id, text, &["stop", "data"]);
-    assert!(!advice.orders.is_empty(), "{advice:?}");
-}
-
-#[test]
 fn a_table_at_the_end_stays_there() {
     let mut types = Types::new();
     let (byte, word) = (integer(&mut types, "char", 1), integer(&mut types, "long", 8));

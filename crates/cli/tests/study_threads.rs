@@ -227,6 +227,54 @@ fn elements_of_an_array_get_lines_of_their_own_and_not_when_one_is_handed_on() {
     assert!(because.contains("otherwise than by its elements"), "{because}");
 }
 
+/// What a first program of the kind looks like: one struct, two volatile counters, each of a thread.
+const VOLATILE: &str = "struct counters { volatile long first; volatile long second; };";
+const ADD: &str =
+    "volatile long *at = own ? &counters->second : &counters->first; for (long i = 0; i < TURNS; i++) ++*at;";
+
+#[test]
+fn volatile_members_are_parted_in_the_programs_own_memory_alone() {
+    let global = format!("{VOLATILE}\nstatic struct counters all __attribute__((aligned(64)));");
+    let body = format!("struct counters *counters = &all; {ADD}");
+    let (report, patch) = is_parted(&place("c", &global, &body, &[]), "counters");
+    assert!(patch.contains("int : 32"), "{patch}");
+    assert!(
+        report["proposals"].to_string().contains("the program's own memory"),
+        "{:#}",
+        report["proposals"]
+    );
+    let by_pointer = format!("struct counters *counters = all; {ADD}");
+    let heap = "#include <stdlib.h>
+static struct counters *all;
+static void __attribute__((constructor)) begin(void) { all = calloc(1, sizeof *all); }";
+    let advice_on = |declared: &str, body: &str, others: &[(&str, &str)]| {
+        let place = place("c", declared, body, others);
+        record_built(&place);
+        advised(&place, " --allow-growth")
+    };
+    let advice = advice_on(&format!("{VOLATILE}\n{heap}"), &by_pointer, &[]);
+    let orders = advice["orders"].as_array().expect("orders");
+    assert!(orders.iter().any(|order| order["type"] == "counters"), "{advice:#}");
+    // Memory that others see: the layout may be theirs, too.
+    let shared = "#include <sys/mman.h>
+static struct counters *all;
+static void __attribute__((constructor)) begin(void) {
+    all = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}";
+    let refused = |advice: &Value, why: &str| {
+        let refusals = advice["refusals"].to_string();
+        assert!(refusals.contains("\"volatile\"") && refusals.contains(why), "{advice:#}");
+        assert_eq!(advice["orders"], Value::Array(Vec::new()), "{advice:#}");
+    };
+    refused(&advice_on(&format!("{VOLATILE}\n{shared}"), &by_pointer, &[]), "shares memory");
+    // Nothing is shared in this run, but another might map a device.
+    let other = (
+        "device.c",
+        "#include <sys/mman.h>\nvoid *device(int file) { return mmap(0, 4096, PROT_READ, MAP_SHARED, file, 0); }\n",
+    );
+    refused(&advice_on(&global, &body, &[other]), "mmap at device.c:2");
+}
+
 #[test]
 fn atomics_of_cpp_are_parted_in_a_struct_and_in_an_array() {
     let members = place(

@@ -5,6 +5,7 @@ use crate::blocks::Blocks;
 use crate::choosers;
 use crate::gates::{self, Entry, Registers};
 use crate::lock::Lock;
+use crate::maps;
 use crate::restore;
 use crate::shared::Shared;
 use crate::sieve;
@@ -12,6 +13,7 @@ use crate::signals::{self, Signals};
 use crate::slots::{Slots, reason};
 use crate::system;
 use crate::threads::Retired;
+use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{chunk, record, word};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -98,6 +100,7 @@ impl Engine {
                     && (!is_first || self.begin_thread(slots))
                     && self.is_within_budget(slots)
                     && self.has_chunk(slots)
+                    && (!is_first || self.log_mappings(slots))
                     && self.enter(slots);
                 match is_begun {
                     true => self.go_into(slots, pc),
@@ -197,6 +200,23 @@ impl Engine {
             slots.log = start;
         }
         true
+    }
+
+    /// Logs whose memory the process has mapped, as far as there is room for it: what is shared first, since that is what holds
+    /// a type. False when the log cannot be written any more.
+    fn log_mappings(&self, slots: &mut Slots) -> bool {
+        const MOST: usize = 1024;
+        let signals = system::block_signals();
+        let mut all = maps::of_data();
+        all.sort_by_key(|(start, _, whose)| (*whose, *start));
+        let head = u64::from(record::MAPPING) << 32;
+        let mut written = all.iter().take(MOST).map(|(start, end, whose)| {
+            self.log(slots, &[head, *start, *end, u64::from(*whose == Whose::Shared)])
+        });
+        let is_written = written.all(|is_written| is_written);
+        drop(all);
+        system::restore_signals(signals);
+        is_written
     }
 
     /// The thread's call has ended: others may need its chunk.

@@ -1,6 +1,7 @@
 //! The text of `/proc/self/maps`, as far as the engine needs it.
 
 use crate::system::File;
+use lineup_recording::native::mappings::{Whose, data_mappings};
 use std::ops::Range;
 
 /// A mapping.
@@ -21,9 +22,17 @@ pub(crate) struct Mapping {
 
 /// All mappings now, in order of address.
 pub(crate) fn read() -> Vec<Mapping> {
-    let Some(file) = File::open(b"/proc/self/maps\0", libc::O_RDONLY) else { return Vec::new() };
-    let text = file.read_all();
-    String::from_utf8_lossy(&text).lines().filter_map(mapping).collect()
+    text().lines().filter_map(mapping).collect()
+}
+
+/// Those that the program may keep data in, by whose they are.
+pub(crate) fn of_data() -> Vec<(u64, u64, Whose)> {
+    data_mappings(&text())
+}
+
+fn text() -> String {
+    let file = File::open(b"/proc/self/maps\0", libc::O_RDONLY);
+    file.map_or_else(String::new, |file| String::from_utf8_lossy(&file.read_all()).into_owned())
 }
 
 fn mapping(line: &str) -> Option<Mapping> {

@@ -9,6 +9,7 @@ use crate::explanation::{
 };
 use crate::image::{Image, Placed};
 use crate::linemap::{THREAD_LOCAL, block_lines, object_lines, variable_lines};
+use crate::mappings::Mappings;
 use crate::namer::Namer;
 use crate::owner::{OwnerKey, Part, part_name, parts, variable_ref};
 use crate::quantiles::Quantiles;
@@ -70,6 +71,7 @@ pub struct Explainer<'a> {
     shared: Vec<SharedUse>,
     between: Collector,
     owned: Owned,
+    mappings: Mappings,
     options: Options,
 }
 
@@ -94,6 +96,7 @@ impl<'a> Explainer<'a> {
             shared: Vec::new(),
             between: Collector::new(tells.of, Tasks::default(), Reaches::default()),
             owned: Owned::default(),
+            mappings: Mappings::new(memory),
             options,
         }
     }

@@ -7,7 +7,8 @@ use lineup_model::abi::Abi;
 use lineup_model::region::RegionId;
 use lineup_model::types::TypeId;
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, LockUse, Sharing, ThreadUse, TypeUse, VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, Sharing, ThreadUse, TypeUse, VariableRef,
+    VariableUse,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -296,6 +297,8 @@ pub struct ImageUsage {
     pub variables: Vec<VariableUse>,
     /// Sharing between threads.
     pub sharing: Vec<Sharing>,
+    /// Whose the memory was that objects lay in; `None` where nobody looked.
+    pub memory: Option<MemoryOfObjects>,
     /// What threads do with objects that several threads use.
     pub thread_uses: Vec<ThreadUse>,
     /// Types whose objects threads fight over without need, worst first.

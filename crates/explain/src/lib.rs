@@ -44,6 +44,7 @@ pub mod linemap;
 pub mod live_times;
 mod loaded_images;
 pub mod located;
+mod mappings;
 pub mod name;
 pub mod namer;
 pub mod objects;

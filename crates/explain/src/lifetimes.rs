@@ -102,6 +102,7 @@ impl ProcessLifetimes {
                     None => lifetimes.unmapped.push((event.address, event.address + 1, event.at)),
                 },
                 MemoryEventKind::Unmapped => lifetimes.unmapped.push((event.address, end, event.at)),
+                MemoryEventKind::Private | MemoryEventKind::Shared => {}
             }
         }
         lifetimes.blocks.extend(open.into_values());

@@ -134,6 +134,10 @@ pub enum MemoryEventKind {
     Freed,
     /// Pages were unmapped or replaced.
     Unmapped,
+    /// The recorder saw a mapping that is the process's own: written by nobody else, and no file's but a program's.
+    Private,
+    /// The recorder saw a mapping that others may write or read as well: shared memory, a device.
+    Shared,
 }
 
 /// A thread's stack, as far as it was observed.

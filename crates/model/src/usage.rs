@@ -96,6 +96,15 @@ pub struct Sharing {
     pub handovers: u64,
 }
 
+/// Whose the memory was that objects of a program lay in.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct MemoryOfObjects {
+    /// Types of which all objects seen lay in mappings of the process alone.
+    pub private_types: BTreeSet<TypeId>,
+    /// Mappings that the process shared with others, or that were a device's.
+    pub shared_mappings: u64,
+}
+
 /// What threads do with bytes of objects that several threads use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadUse {

@@ -169,6 +169,8 @@ fn memory(cursor: &mut Cursor<'_>) -> Option<MemoryEvent> {
             0 => MemoryEventKind::Allocated,
             1 => MemoryEventKind::Freed,
             2 => MemoryEventKind::Unmapped,
+            3 => MemoryEventKind::Private,
+            4 => MemoryEventKind::Shared,
             _ => return None,
         },
         address: cursor.int()?,

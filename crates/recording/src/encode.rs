@@ -242,6 +242,8 @@ impl Encoder {
             MemoryEventKind::Allocated => 0,
             MemoryEventKind::Freed => 1,
             MemoryEventKind::Unmapped => 2,
+            MemoryEventKind::Private => 3,
+            MemoryEventKind::Shared => 4,
         });
         put(out, self.space.place(event.address));
         put_option(out, event.size_bytes);

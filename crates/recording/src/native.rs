@@ -8,6 +8,7 @@ mod definition;
 pub mod derived;
 mod elements;
 pub mod heap;
+pub mod mappings;
 pub mod superblock;
 pub mod timed;
 
@@ -439,6 +440,11 @@ pub mod record {
     pub const STACK: u32 = 14;
     /// A chain of calls that asks for memory: its name, how many return addresses follow, and these, the innermost first.
     pub const CHAIN: u32 = 15;
+    /// Memory that a process has mapped when a thread makes its first recorded call: where it begins and ends, and whether others
+    /// share it.
+    pub const MAPPING: u32 = 16;
+    /// Words of [`MAPPING`].
+    pub const MAPPING_WORDS: usize = 4;
     /// Words of [`STACK`].
     pub const STACK_WORDS: usize = 2;
     /// Words of [`BEGIN`].

@@ -180,6 +180,8 @@ fn every_kind_of_record_survives() {
         size_bytes: None,
     };
     let unmapped = MemoryEvent { at: 4, kind: MemoryEventKind::Unmapped, size_bytes: Some(4096), ..freed };
+    let private = MemoryEvent { kind: MemoryEventKind::Private, ..unmapped };
+    let shared = MemoryEvent { kind: MemoryEventKind::Shared, ..unmapped };
     let run = ProfileRun {
         pc: 0x40_0000,
         size_bytes: 17,
@@ -226,7 +228,7 @@ fn every_kind_of_record_survives() {
     encoder.image(&image);
     encoder.stack(&stack);
     encoder.memory(&freed);
-    encoder.memory(&unmapped);
+    [unmapped, private, shared].iter().for_each(|event| encoder.memory(event));
     encoder.profile(&run);
     encoder.instruction(&instruction);
     encoder.window(&window);
@@ -241,7 +243,7 @@ fn every_kind_of_record_survives() {
     assert_eq!(recording.processes, [process]);
     assert_eq!(recording.images, [image]);
     assert_eq!(recording.stacks, [stack]);
-    assert_eq!(recording.events, [unmapped, freed]);
+    assert_eq!(recording.events, [unmapped, private, shared, freed]);
     assert_eq!(recording.profile, [run]);
     assert_eq!(recording.summary, Some(summary));
     assert_eq!(recording.ending, Some(ending));

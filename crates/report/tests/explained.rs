@@ -113,6 +113,7 @@ fn usage(types: &Types, offset: u64) -> ImageUsage {
         types: vec![use_of(id, 0, 1, vec![(0, 1, vec![bytes(offset, 8, 3, 0)])])],
         variables: vec![VariableUse { region: RegionId(0), calls: 1, patterns: vec![pattern] }],
         sharing: vec![],
+        memory: None,
         thread_uses: vec![],
         fought_over: vec![],
         fought_variables: vec![],

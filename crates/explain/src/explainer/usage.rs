@@ -6,12 +6,12 @@ use crate::explanation::ImageUsage;
 use crate::owner::variable_ref;
 use crate::sharing::{Shared, SharedOwner};
 use crate::tally::RegionTally;
-use crate::threads::{BetweenThreads, ByBytes, Elsewhere, LockPlaces, Remedy, Replay};
+use crate::threads::{BetweenThreads, ByBytes, Elsewhere, LockPlaces, Of, Remedy, Replay};
 use lineup_model::region::RegionId;
-use lineup_model::types::TypeId;
+use lineup_model::types::{TypeId, TypeKind, Types};
 use lineup_model::usage::{
-    FoughtOver, FoughtVariables, LockUse, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse, VariablePattern,
-    VariableRef, VariableUse,
+    FoughtOver, FoughtVariables, LockUse, MemoryOfObjects, ObjectPattern, Owner, Sharing, ThreadUse, TypeUse,
+    VariablePattern, VariableRef, VariableUse,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,6 +38,7 @@ impl Explainer<'_> {
                 types: Vec::new(),
                 variables: Vec::new(),
                 sharing: self.image_sharing(index, shared),
+                memory: self.memory_of(index, tallies),
                 thread_uses: self.thread_uses(index, &owned),
                 fought_over: self.fought_over(index, between),
                 fought_variables: fought_variables(index, between),
@@ -126,6 +127,27 @@ impl Explainer<'_> {
         Elsewhere::new(replay, image, types)
     }
 
+    /// Whose the memory was that objects lay in, of the types that an image describes; `None` where nobody looked.
+    fn memory_of(
+        &mut self,
+        image: usize,
+        tallies: &BTreeMap<RegionId, RegionTally>,
+    ) -> Option<MemoryOfObjects> {
+        let is_program = self.tells.of == Of::Threads && self.mappings.are_known();
+        if !is_program {
+            return None;
+        }
+        let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for (ty, start) in self.objects_in(image, tallies) {
+            let types = self.namer.images().get(image)?.types();
+            let is_own = self.mappings.are_private(start, types.size_bytes(ty).unwrap_or(0));
+            let seen = if is_own { &mut own } else { &mut others };
+            note_with_parts(types, ty, MOST_NESTED, seen);
+        }
+        let private_types = own.difference(&others).copied().collect();
+        Some(MemoryOfObjects { private_types, shared_mappings: self.mappings.shared() as u64 })
+    }
+
     /// Where the objects lay whose types an image describes.
     fn objects_in(&mut self, image: usize, tallies: &BTreeMap<RegionId, RegionTally>) -> Vec<(TypeId, u64)> {
         let placed: BTreeSet<(Ty, u64)> =
@@ -208,6 +230,24 @@ impl Explainer<'_> {
             });
         }
         all
+    }
+}
+
+/// Objects in objects that are looked into.
+const MOST_NESTED: u32 = 8;
+
+/// A type, and those of the objects in its objects.
+fn note_with_parts(types: &Types, id: TypeId, depth: u32, all: &mut BTreeSet<TypeId>) {
+    let Some((id, aggregate)) = types.aggregate(id).filter(|_| depth > 0) else { return };
+    if !all.insert(id) {
+        return;
+    }
+    for member in &aggregate.members {
+        let element = types.strip(member.ty).map(|ty| match types.get(ty).map(|ty| &ty.kind) {
+            Some(TypeKind::Array { element, .. }) => *element,
+            _ => ty,
+        });
+        element.into_iter().for_each(|ty| note_with_parts(types, ty, depth - 1, all));
     }
 }
 

@@ -19,6 +19,7 @@ use lineup_model::access::{
 };
 use lineup_model::process::Origin;
 use lineup_recording::RegionCounts;
+use lineup_recording::native::mappings::Whose;
 use lineup_recording::native::{Definition, Form, record, region, state, word};
 use lineup_recording::plan::Plan;
 use std::collections::{BTreeSet, HashMap};
@@ -141,6 +142,7 @@ impl<'a> Follower<'a> {
         if let Some(pace) = &mut self.pace {
             pace.keep(&self.memory);
         }
+        self.process.note_memory()?;
         let chunks = if self.is_timed { Vec::new() } else { self.memory.chunks(is_over) };
         for chunk in &chunks {
             self.read(chunk)?;
@@ -213,6 +215,11 @@ impl<'a> Follower<'a> {
                 thread.own.reached = Some(Reached { region, sequence, at, site });
                 self.note_places(thread, *slot, *base);
                 Some(record::ENTER_WORDS)
+            }
+            (record::MAPPING, [_, start, end, is_shared, ..]) => {
+                let whose = if *is_shared == 0 { Whose::Private } else { Whose::Shared };
+                self.process.note_mappings(&[(*start, *end, whose)])?;
+                Some(record::MAPPING_WORDS)
             }
             (record::TIME, [_, cycles, ..]) => {
                 thread.see_time(*cycles);

@@ -8,16 +8,24 @@ use lineup_bundle::Library;
 use lineup_debuginfo::{demangle, function_range, is_meant};
 use lineup_follow::images::{EntryPlace, Images};
 use lineup_follow::maps::{self, GuestFile};
-use lineup_model::access::ProcessId;
+use lineup_model::access::{MemoryEvent, MemoryEventKind, ProcessId, ThreadId};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
+use lineup_recording::native::mappings::{Whose, data_mappings};
 use lineup_recording::native::{note, word};
 use lineup_recording::plan::Plan;
 use lineup_recording::{Encoder, Unfollowed};
+use std::collections::HashSet;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// From one look at the process's memory to the next, at first and at last.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+/// See [`FIRST_WAIT`].
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The process.
 pub(super) struct ProcessFiles<'a> {
@@ -37,6 +45,10 @@ pub(super) struct ProcessFiles<'a> {
     nowhere: Vec<Range<u64>>,
     /// It was written.
     is_written: bool,
+    /// Mappings that were written.
+    noted: HashSet<(u64, u64, Whose)>,
+    /// When they are looked at again, and how long to wait after that.
+    next_look: Option<(Instant, Duration)>,
     /// It has ended, or another program came: what the system lists is not its own.
     pub(super) has_ended: bool,
 }
@@ -61,6 +73,8 @@ impl<'a> ProcessFiles<'a> {
             looked_at: 0,
             nowhere: Vec::new(),
             is_written: false,
+            noted: HashSet::new(),
+            next_look: None,
             has_ended: false,
         }
     }
@@ -158,6 +172,41 @@ impl<'a> ProcessFiles<'a> {
             return String::new();
         }
         fs::read_to_string(format!("/proc/{}/maps", self.memory.word(word::PROCESS))).unwrap_or_default()
+    }
+
+    /// Writes whose memory the process has mapped, as far as that is new. Looking takes longer the more there is: so it is
+    /// done ever less often.
+    pub(super) fn note_memory(&mut self) -> Result<()> {
+        let now = Instant::now();
+        if !self.is_written || self.next_look.is_some_and(|(at, _)| now < at) {
+            return Ok(());
+        }
+        let wait = self.next_look.map_or(FIRST_WAIT, |(_, wait)| (wait * 2).min(LONGEST_WAIT));
+        self.next_look = Some((now + wait, wait));
+        self.note_mappings(&data_mappings(&self.maps()))
+    }
+
+    /// Writes those of these mappings that are new.
+    pub(super) fn note_mappings(&mut self, all: &[(u64, u64, Whose)]) -> Result<()> {
+        let mut encoder = self.encoder();
+        for &(start, end, whose) in all {
+            if !self.noted.insert((start, end, whose)) {
+                continue;
+            }
+            let kind = match whose {
+                Whose::Private => MemoryEventKind::Private,
+                Whose::Shared => MemoryEventKind::Shared,
+            };
+            encoder.memory(&MemoryEvent {
+                at: self.began_at,
+                process: self.id,
+                thread: ThreadId(0),
+                kind,
+                address: start,
+                size_bytes: Some(end.saturating_sub(start)),
+            });
+        }
+        self.write(&mut encoder)
     }
 
     /// The recording's file.
