@@ -17,7 +17,8 @@ pub fn lines_as_it_lies(usage: &Usage, types: &Types, name: &str) -> Vec<RegionL
     ids.into_iter().filter_map(|id| of_type(usage, types, id)).next().unwrap_or_default()
 }
 
-fn of_type(usage: &Usage, types: &Types, id: TypeId) -> Option<Vec<RegionLines>> {
+/// The same of one type.
+pub(crate) fn of_type(usage: &Usage, types: &Types, id: TypeId) -> Option<Vec<RegionLines>> {
     let models = Subject::new(types, id, usage)?.models().ok()?;
     let now: Option<Vec<Placed>> = models
         .models

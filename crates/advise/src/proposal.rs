@@ -264,6 +264,10 @@ pub struct SplitAdvice {
     pub objects_per_call: f64,
     /// Hot parts that would share one primary line, were they stored apart.
     pub hot_parts_per_line: u64,
+    /// Bytes of the pointer by which each hot part would find its other part.
+    pub pointer_bytes: u64,
+    /// Lines per call of the objects now, and of hot parts that lie beside each other: the fewest that there can be.
+    pub lines: Vec<RegionLines>,
 }
 
 /// A variable that is read and never written.

@@ -1,11 +1,13 @@
 //! Types that would be better in two parts. That is left to the user.
 
+use crate::as_it_lies;
 use crate::error::AdviseError;
 use crate::kind::{Description, FixKind, KindName, Task, per_call};
 use crate::options::Options;
 use crate::problem::{Subject, merge_spans};
-use crate::proposal::{Advice, SPLIT, SplitAdvice};
+use crate::proposal::{Advice, RegionLines, SPLIT, SplitAdvice};
 use crate::reasons::member_name;
+use crate::score::{Demand, ONE};
 use crate::spelling::spelling;
 use crate::usage::Usage;
 use lineup_model::types::{TypeId, Types};
@@ -43,8 +45,7 @@ fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<
     let touched = merge_spans(spans.map(|&(field, at, size)| (field, at, size.min(size_bytes))).collect());
     let hot_bytes = touched.iter().fold(0_u64, |sum, (_, _, size)| sum.saturating_add(*size));
     let fields: BTreeSet<usize> = touched.into_iter().map(|(field, ..)| field).collect();
-    let objects_per_call: f64 =
-        demands.iter().map(|demand| demand.per_call as f64 / crate::score::ONE as f64).sum();
+    let objects_per_call: f64 = demands.iter().map(|demand| demand.per_call as f64 / ONE as f64).sum();
     let worth =
         size_bytes > 2 * line_bytes && hot_bytes.saturating_mul(4) < size_bytes && objects_per_call >= 2.0;
     (worth && hot_bytes > 0 && hot_bytes <= line_bytes / 2).then(|| SplitAdvice {
@@ -54,7 +55,24 @@ fn split(usage: &Usage, types: &Types, id: TypeId, options: &Options) -> Option<
         size_bytes,
         objects_per_call,
         hot_parts_per_line: line_bytes / hot_bytes,
+        pointer_bytes: u64::from(usage.abi.pointer_bytes),
+        lines: lines(usage, types, id, demands),
     })
+}
+
+/// Lines per call now, and with the bytes that calls use packed beside each other.
+fn lines(usage: &Usage, types: &Types, id: TypeId, demands: &[Demand]) -> Vec<RegionLines> {
+    let mut rows = as_it_lies::of_type(usage, types, id).unwrap_or_default();
+    rows.retain(|row| row.data_model == usage.abi.data_model());
+    for row in &mut rows {
+        let packed = |demand: &Demand| {
+            let bytes: u64 = demand.spans.iter().map(|(_, _, size)| *size).fold(0, u64::saturating_add);
+            demand.per_call as f64 / ONE as f64 * bytes as f64 / row.line_bytes as f64
+        };
+        let of_region = demands.iter().filter(|demand| demand.region == row.id);
+        row.after = of_region.map(packed).sum();
+    }
+    rows
 }
 
 fn describe(one: &SplitAdvice) -> Description {
@@ -65,6 +83,10 @@ fn describe(one: &SplitAdvice) -> Description {
         per_call(one.objects_per_call),
         one.hot_parts_per_line
     );
-    let reasons = vec![format!("Hot: {}.", one.hot.join(", "))];
-    Description { reasons, ..Description::told(SPLIT, &one.type_name, summary) }
+    let price = format!(
+        "The price: a pointer of {} bytes in each object leads to its other part, and who uses that loads it and needs a line more.",
+        one.pointer_bytes
+    );
+    let reasons = vec![format!("Hot: {}.", one.hot.join(", ")), price];
+    Description { reasons, lines: one.lines.clone(), ..Description::told(SPLIT, &one.type_name, summary) }
 }

@@ -75,6 +75,8 @@ fn advice() -> Advice {
             size_bytes: 136,
             objects_per_call: 12.5,
             hot_parts_per_line: 4,
+            pointer_bytes: 8,
+            lines: vec![],
         }],
         immediates: vec![ImmediateAdvice {
             variable: "mask".into(),
@@ -156,6 +158,7 @@ fn advice_reads_as_sentences() {
     Proposal: split hot from cold — Order (reported, not in the patch)
     Calls use 16 of the 136 bytes of an object, and 12.5 objects each. Stored apart, 4 hot parts would share a line.
     - Hot: price_, next_.
+    - The price: a pointer of 8 bytes in each object leads to its other part, and who uses that loads it and needs a line more.
 
     Proposal: immediate value — mask (reported, not in the patch)
     sched_clock loads it 1 times per call; no recorded call writes it: it could be part of the instructions (size 1 B).
