@@ -14,7 +14,8 @@ pub struct QuantileSeries {
 
 const WIDTH: f64 = 420.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 14.0;
+/// Half of the longest text of a tick.
+const RIGHT: f64 = 36.0;
 const ROW: f64 = 34.0;
 const BOTTOM: f64 = 32.0;
 /// More values than this are thinned to evenly spaced quantiles.
