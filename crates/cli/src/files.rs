@@ -19,6 +19,16 @@ pub(crate) fn print_all(texts: &[impl AsRef<str>]) -> Result<()> {
     }
 }
 
+/// Writes a file that is made anew when it is missing, in a folder that is made: it is there whole or not at all.
+pub(crate) fn write_kept(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().context("no folder")?;
+    std::fs::create_dir_all(folder)?;
+    let new = tempfile::NamedTempFile::new_in(folder)?;
+    std::fs::write(new.path(), text)?;
+    new.persist(path)?;
+    Ok(())
+}
+
 /// How text is laid out, and how much of it is shown, when all of it was asked for or not. A file gets all.
 pub(crate) fn text_for(file: Option<&Path>, is_full: bool) -> (TextStyle, Extent) {
     match file {

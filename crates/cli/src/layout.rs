@@ -94,8 +94,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             let file = &options.file;
             let subject =
                 staged(file, &|base| Subject::open_for(file, base, &select::plain(&options.types)))?;
-            let found = select::named(&subject, &options.types).map_or(0, |found| found.len());
-            if subject.is_unlike_index(found) { open(file)? } else { subject }
+            let found = || select::named(&subject, &options.types).map_or(0, |found| found.len());
+            let is_unlike_index = subject.expected().is_some_and(|expected| expected != found());
+            if is_unlike_index { open(file)? } else { subject }
         }
         false => open(&options.file)?,
     };

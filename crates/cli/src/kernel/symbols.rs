@@ -1,5 +1,6 @@
 //! A kernel's symbols and types: from its debug file, its image, or a guest.
 
+use crate::files;
 use anyhow::{Context, Result, bail};
 use lineup_debuginfo::btf::{self, Btf};
 use lineup_debuginfo::{Bytes, DebugInfo};
@@ -182,17 +183,12 @@ fn read_cached(path: &Path) -> Option<(KernelSymbols, SymbolSource)> {
 }
 
 fn write_cached(path: &Path, symbols: &KernelSymbols, source: SymbolSource) -> Result<()> {
-    let folder = path.parent().context("no folder")?;
-    std::fs::create_dir_all(folder)?;
     let mut text = format!("{source}\n");
     for symbol in symbols.all() {
         text += &format!("{:016x} {} {}\n", symbol.address, symbol.kind, symbol.name);
     }
     text += "end\n";
-    let new = tempfile::NamedTempFile::new_in(folder)?;
-    std::fs::write(new.path(), text)?;
-    new.persist(path)?;
-    Ok(())
+    files::write_kept(path, &text)
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@
 //! these are is known once all were read: then it is written into the folder for what can be made anew. A file is known by its
 //! build id, its size and when it was written, so that a build that keeps its id is not taken for another.
 
+use super::select::meant_by;
+use crate::files;
+use crate::kernel::symbols::hex;
 use anyhow::Result;
 use lineup_debuginfo::{DebugInfo, is_meant};
-use lineup_model::types::{TypeId, TypeKind};
+use lineup_model::types::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -35,8 +37,7 @@ impl Location {
     pub(super) fn of(file: &Path, info: &DebugInfo) -> Option<Location> {
         let about = fs::metadata(file).ok()?;
         let id = info.build_id().filter(|_| about.len() >= INDEXED_FROM_BYTES)?;
-        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{id}-{}-{}.{:09}", about.len(), about.mtime(), about.mtime_nsec());
+        let name = format!("{}-{}-{}.{:09}", hex(id), about.len(), about.mtime(), about.mtime_nsec());
         Some(Location(lineup_bundle::cache_folder().ok()?.join("types").join(name)))
     }
 
@@ -71,13 +72,7 @@ impl Location {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn write(&self, info: &DebugInfo) -> Result<()> {
-        let Some(text) = text_of(info) else { return Ok(()) };
-        let folder = self.0.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&self.0)?;
-        Ok(())
+        text_of(info).map_or(Ok(()), |text| files::write_kept(&self.0, &text))
     }
 }
 
@@ -94,13 +89,7 @@ fn text_of(info: &DebugInfo) -> Option<String> {
     let mut all: BTreeMap<&str, (BTreeSet<u32>, BTreeSet<TypeId>)> = BTreeMap::new();
     for (id, ty) in types.iter() {
         let Some(name) = ty.name.as_deref() else { continue };
-        if matches!(ty.kind, TypeKind::Qualified(_) | TypeKind::Pointer(_)) {
-            continue;
-        }
-        let Some((target, aggregate)) = types.aggregate(id) else { continue };
-        if aggregate.is_declaration {
-            continue;
-        }
+        let Some(target) = meant_by(types, id) else { continue };
         if name.contains(['\t', '\n']) {
             return None;
         }

@@ -3,7 +3,7 @@
 use super::subject::Subject;
 use anyhow::{Result, bail};
 use lineup_debuginfo::{is_meant, nearest};
-use lineup_model::types::{TypeId, TypeKind};
+use lineup_model::types::{TypeId, TypeKind, Types};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All complete structs, classes and unions with a name, own or by typedef, by name.
@@ -56,22 +56,27 @@ fn without_keyword(name: &str) -> &str {
     keywords.iter().find_map(|keyword| name.strip_prefix(keyword)).unwrap_or(name).trim()
 }
 
+/// The complete struct, class or union that the name of a type stands for: its own, or a typedef's.
+pub(super) fn meant_by(types: &Types, id: TypeId) -> Option<TypeId> {
+    if matches!(types.get(id)?.kind, TypeKind::Qualified(_) | TypeKind::Pointer(_)) {
+        return None;
+    }
+    let (target, aggregate) = types.aggregate(id)?;
+    let is_complete = !aggregate.is_declaration && types.get(target)?.size_bytes.is_some();
+    is_complete.then_some(target)
+}
+
 fn find<'s>(subject: &'s Subject, wanted: &str) -> Vec<(&'s str, TypeId)> {
     let types = subject.types();
     let mut exact = Vec::new();
     let mut by_last_part = Vec::new();
     let mut seen = BTreeSet::new();
-    for (id, ty) in types.iter() {
-        let Some(name) = ty.name.as_deref() else { continue };
+    for (id, name) in types.iter().filter_map(|(id, ty)| Some((id, ty.name.as_deref()?))) {
         let is_exact = name == wanted;
-        let is_last = is_meant(name, wanted);
-        if !is_exact && !is_last || matches!(ty.kind, TypeKind::Qualified(_) | TypeKind::Pointer(_)) {
+        if !is_exact && !is_meant(name, wanted) {
             continue;
         }
-        let Some((target, aggregate)) = types.aggregate(id) else { continue };
-        let is_complete =
-            !aggregate.is_declaration && types.get(target).is_some_and(|ty| ty.size_bytes.is_some());
-        if is_complete && seen.insert(target) {
+        if let Some(target) = meant_by(types, id).filter(|target| seen.insert(*target)) {
             let own_name = types.get(target).and_then(|ty| ty.name.as_deref()).unwrap_or(name);
             if is_exact { &mut exact } else { &mut by_last_part }.push((own_name, target));
         }

@@ -58,9 +58,9 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Whether an index told what was read, and this many types of the wanted names are not what it told.
-    pub(super) fn is_unlike_index(&self, types: usize) -> bool {
-        self.expected.is_some_and(|expected| expected != types)
+    /// How many types the wanted names stand for, where an index told what was read.
+    pub(super) fn expected(&self) -> Option<usize> {
+        self.expected
     }
 
     pub(super) fn types(&self) -> &Types {
