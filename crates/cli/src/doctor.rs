@@ -37,9 +37,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     let rendered = if options.json { to_json(&system, &checks)? } else { to_text(&system, &checks) };
     write_result(None, &rendered)?;
-    let is_missing = |check: &Check| !matches!(check.state, State::Works(_));
     let is_required = |check: &Check| options.require.contains(&check.name);
-    match checks.iter().any(|check| is_required(check) && is_missing(check)) {
+    match checks.iter().any(|check| is_required(check) && !check.state.works()) {
         true => Ok(Outcome::Finding),
         false => Ok(Outcome::Done),
     }
@@ -49,7 +48,7 @@ fn to_text(system: &System, checks: &[Check]) -> String {
     let mut text = format!("lineup {} ({}) on {}\n", env!("CARGO_PKG_VERSION"), built_from(), system.name);
     let longest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     for works in [true, false] {
-        let those = |check: &&Check| matches!(check.state, State::Works(_)) == works;
+        let those = |check: &&Check| check.state.works() == works;
         if checks.iter().any(|check| those(&check)) {
             text.push_str(if works { "\nWorks\n" } else { "\nDoes not work here\n" });
         }
@@ -74,7 +73,7 @@ fn to_json(system: &System, checks: &[Check]) -> Result<String> {
         let (what, next) = check.state.words();
         json!({
             "name": check.name,
-            "works": matches!(check.state, State::Works(_)),
+            "works": check.state.works(),
             "what": what,
             "for": check.purpose,
             "next": next,

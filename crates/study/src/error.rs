@@ -157,6 +157,9 @@ pub enum Error {
     },
 }
 
+/// What is said of a program that is not there.
+const NOT_INSTALLED: &str = "is not installed";
+
 impl Error {
     /// The signal that ended the work, if one did.
     pub fn interrupted(&self) -> Option<Interrupted> {
@@ -179,7 +182,12 @@ impl Error {
 
     pub(crate) fn not_installed(tool: impl Into<String>, package: &str) -> Self {
         let next = format!("on Debian: apt install {package}");
-        Self::Tool { tool: tool.into(), what: "is not installed".into(), next }
+        Self::Tool { tool: tool.into(), what: NOT_INSTALLED.into(), next }
+    }
+
+    /// Whether it is that a program is not installed.
+    pub(crate) fn is_not_installed(&self) -> bool {
+        matches!(self, Self::Tool { what, .. } if what == NOT_INSTALLED)
     }
 }
 

@@ -35,6 +35,11 @@ pub enum State {
 }
 
 impl State {
+    /// Whether it works.
+    pub fn works(&self) -> bool {
+        matches!(self, State::Works(_))
+    }
+
     /// What is the case, and what to do.
     pub fn words(&self) -> (&str, Option<&str>) {
         match self {
@@ -47,11 +52,15 @@ impl State {
     fn of(found: Result<String, Error>, install: String) -> State {
         match found {
             Ok(what) => State::Works(what),
-            Err(Error::Tool { tool, what, .. }) if what == "is not installed" => {
-                State::Lacks(format!("{tool} {what}"), install)
+            Err(error) => {
+                let is_missing = error.is_not_installed();
+                match error {
+                    Error::Tool { tool, what, next } => {
+                        State::Lacks(format!("{tool} {what}"), if is_missing { install } else { next })
+                    }
+                    other => State::Cannot(other.to_string()),
+                }
             }
-            Err(Error::Tool { tool, what, next }) => State::Lacks(format!("{tool} {what}"), next),
-            Err(other) => State::Cannot(other.to_string()),
         }
     }
 }
