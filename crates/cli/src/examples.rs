@@ -2,100 +2,89 @@
 
 use clap::Command;
 
-/// By the words of a command: what is typed, and what that gives.
-const EXAMPLES: &[(&[&str], &str)] = &[
+/// By a command: what is typed, and what that gives.
+const EXAMPLES: &[(&str, &str)] = &[
     (
-        &["measure"],
+        "measure",
         "lineup measure -n 20 -- ./program\n  Runs it twenty times: every counter with its standard error",
     ),
-    (&["layout"], "lineup layout ./program task\n  Members, holes and cache lines of struct task"),
-    (&["explain"], "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),
-    (&["threads"], "lineup threads calls.rec\n  Lines that threads take from each other without need"),
-    (&["find"], "lineup find -- ./program\n  Which types, members and functions stall most"),
+    ("layout", "lineup layout ./program task\n  Members, holes and cache lines of struct task"),
+    ("explain", "lineup explain calls.rec\n  What the recorded calls touched, by type and member"),
+    ("threads", "lineup threads calls.rec\n  Lines that threads take from each other without need"),
+    ("find", "lineup find -- ./program\n  Which types, members and functions stall most"),
     (
-        &["import"],
+        "import",
         "lineup import perf.data\n  What samples that perf took say: functions, types, members, and where their data came from",
     ),
-    (&["code"], "lineup code run.rec\n  Lines and pages of code that a whole run executed"),
+    ("code", "lineup code run.rec\n  Lines and pages of code that a whole run executed"),
     (
-        &["record"],
+        "record",
         "lineup record --region parse --calls 1000 --out calls.rec -- ./program\n  A thousand calls of parse, spread over the run",
     ),
-    (&["replay"], "lineup replay run.log --cache l1d=32K,8,64\n  Counts a logged run in another cache"),
+    ("replay", "lineup replay run.log --cache l1d=32K,8,64\n  Counts a logged run in another cache"),
     (
-        &["time"],
+        "time",
         "lineup time --region parse --pid 4711 --max-seconds 10\n  How long calls take in a process that runs",
     ),
-    (&["effects"], "lineup effects -- ./program\n  Files, output and system calls of a run"),
+    ("effects", "lineup effects -- ./program\n  Files, output and system calls of a run"),
     (
-        &["sweep"],
+        "sweep",
         "lineup sweep --kernel vmlinuz --region hrtimer_interrupt --vary l2=off,256K,1M\n  Misses of each call under three second-level caches",
     ),
+    ("compare", "lineup compare ./before ./after\n  Says of every quantity whether it changed, within 1 %"),
     (
-        &["compare"],
-        "lineup compare ./before ./after\n  Says of every quantity whether it changed, within 1 %",
-    ),
-    (
-        &["derive"],
+        "derive",
         "lineup derive '2*(mem-hit)/path' mem=644.09±11.39 hit=88.16±1.35 path=16535.11±1677.71\n  The value with its error",
     ),
     (
-        &["sched"],
+        "sched",
         "lineup sched --cpus 4 --group web:shares=2,tasks=50,busy=~100ms,sleep=~100ms --seeds 20\n  How fairly time is given to them, over twenty seeds",
     ),
     (
-        &["load"],
+        "load",
         "lineup load --vm 2 --vm-bytes 256M --time 60s --every 5s\n  Two workers that dirty memory for a minute",
     ),
     (
-        &["bisect"],
+        "bisect",
         "lineup bisect --good v1.0 --bad main --build make ./program\n  The commit that made ./program slower",
     ),
     (
-        &["advise"],
+        "advise",
         "lineup advise calls.rec --source . --build make\n  A better order of members, compiled and not timed",
     ),
     (
-        &["study"],
+        "study",
         "lineup study --region parse --source . --build make -- ./program\n  Records, proposes, rebuilds, compares; leaves fix.patch and report.html",
     ),
     (
-        &["shuffle"],
+        "shuffle",
         "lineup shuffle --source . --build make --test 'make test' --seeds 20 ./program\n  Twenty random legal layouts against your tests",
     ),
-    (&["trace"], "lineup trace report server.trace\n  Distributions and maxima of a trace"),
-    (&["imv"], "lineup imv list 4711\n  The values that this process serves"),
+    ("trace", "lineup trace report server.trace\n  Distributions and maxima of a trace"),
+    ("imv", "lineup imv list 4711\n  The values that this process serves"),
     (
-        &["kernel"],
+        "kernel",
         "lineup kernel /boot/vmlinuz-6.1.0-50-cloud-amd64 --boot --workload busy\n  What an image is, and whether it boots",
     ),
     (
-        &["doctor"],
+        "doctor",
         "lineup doctor --require 'native engine'\n  What works here; exit code 1 when the engine does not",
     ),
     (
-        &["completions"],
+        "completions",
         "lineup completions bash > ~/.local/share/bash-completion/completions/lineup\n  For one user",
     ),
-    (&["manual"], "lineup manual ~/.local/share/man/man1\n  Then: man lineup-study"),
+    ("manual", "lineup manual ~/.local/share/man/man1\n  Then: man lineup-study"),
 ];
 
 /// A command whose own commands end their help with an example.
-pub(crate) fn with_examples(mut command: Command) -> Command {
-    for (words, text) in EXAMPLES {
-        command = at(command, words, text);
-    }
-    command
-}
-
-fn at(command: Command, words: &[&str], text: &str) -> Command {
-    match words.split_first() {
-        None => {
-            let before = command.get_after_help().map(|before| format!("{before}\n\n")).unwrap_or_default();
-            command.after_help(format!("{before}Example:\n  {}", text.replace('\n', "\n  ")))
-        }
-        Some((first, rest)) => command.mut_subcommand(first, |below| at(below, rest, text)),
-    }
+pub(crate) fn with_examples(command: Command) -> Command {
+    EXAMPLES.iter().fold(command, |command, (name, text)| {
+        command.mut_subcommand(name, |below| {
+            let before = below.get_after_help().map(|before| format!("{before}\n\n")).unwrap_or_default();
+            below.after_help(format!("{before}Example:\n  {}", text.replace('\n', "\n  ")))
+        })
+    })
 }
 
 #[cfg(test)]
@@ -109,7 +98,7 @@ mod tests {
         let command = Cli::command();
         let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
         for below in shown.filter(|below| below.get_name() != "help") {
-            let is_its = |(words, _): &&(&[&str], &str)| *words == [below.get_name()];
+            let is_its = |(name, _): &&(&str, &str)| *name == below.get_name();
             let Some((_, text)) = EXAMPLES.iter().find(is_its) else {
                 panic!("{} has no example", below.get_name());
             };

@@ -110,8 +110,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = examples::with_examples(Cli::command());
-    let cli = Cli::from_arg_matches(&command.clone().get_matches()).unwrap_or_else(|error| error.exit());
+    let command = || examples::with_examples(Cli::command());
+    let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let result: anyhow::Result<Outcome> = match cli.command {
         Command::Launch(launch) => launch::run(launch),
         Command::GuardChildren => guardian::serve().map(|()| Outcome::Done).map_err(Into::into),
@@ -140,8 +140,8 @@ fn main() -> ExitCode {
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),
         Command::Doctor(options) => doctor::run(&options),
-        Command::Completions(options) => completions::completions(&options, command),
-        Command::Manual(options) => completions::manual(&options, command),
+        Command::Completions(options) => completions::completions(&options, command()),
+        Command::Manual(options) => completions::manual(&options, command()),
     };
     match result {
         Ok(outcome) => outcome.into(),
