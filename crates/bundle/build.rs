@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let is_optimised = env::var("PROFILE")? == "release";
     let text = match is_optimised {
         true => with_libraries(&out)?,
-        false => without("development build"),
+        false => constants("development build", ["None", "None"].map(str::to_owned)),
     };
     fs::write(out.join("built.rs"), text)?;
     Ok(())
@@ -44,17 +44,13 @@ fn with_libraries(out: &Path) -> Result<String, Box<dyn Error>> {
     }
     let folder = built(&out.join("libraries"))?;
     let library = |name: &str| format!("Some(include_bytes!({:?}))", folder.join(name));
-    Ok(format!(
-        "const BUILT_FROM: &str = {:?};\nconst ENGINE: Option<&[u8]> = {};\nconst PLUGIN: Option<&[u8]> = {};\n",
-        commit().unwrap_or_else(|| "optimised build".to_owned()),
-        library("liblineup_engine.so"),
-        library("liblineup_plugin.so"),
-    ))
+    let built_from = commit().unwrap_or_else(|| "optimised build".to_owned());
+    Ok(constants(&built_from, [library("liblineup_engine.so"), library("liblineup_plugin.so")]))
 }
 
-fn without(why: &str) -> String {
+fn constants(built_from: &str, [engine, plugin]: [String; 2]) -> String {
     format!(
-        "const BUILT_FROM: &str = {why:?};\nconst ENGINE: Option<&[u8]> = None;\nconst PLUGIN: Option<&[u8]> = None;\n"
+        "const BUILT_FROM: &str = {built_from:?};\nconst ENGINE: Option<&[u8]> = {engine};\nconst PLUGIN: Option<&[u8]> = {plugin};\n"
     )
 }
 

@@ -1,12 +1,9 @@
 //! Files of programs that ran elsewhere or long ago, found by their build ids in the caches of this machine.
 
-use crate::companions::{DiskCompanions, read};
+use crate::companions::{DEBUG_ROOT, DiskCompanions, read};
 use lineup_debuginfo::{Bytes, Companion, Companions, DebugInfo};
 use lineup_mapping::FileBytes;
 use std::path::{Path, PathBuf};
-
-/// Where distributions put separate debug files.
-const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// Looks for files by path and build id: in the folders that the user names, where the file was, in perf's cache
 /// (`~/.debug`), in that of debuginfod's clients, and where distributions put debug files. Nothing is fetched.
