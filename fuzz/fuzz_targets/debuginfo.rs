@@ -36,6 +36,7 @@ fn read(file: Vec<u8>) {
     let pcs: Vec<u64> = sections.chain(symbols).chain([info.entry()]).take(100).collect();
     for &pc in &pcs {
         info.line_of(pc);
+        info.compiler_of(pc);
         info.plt_name(pc);
         info.symbol_at(pc);
         info.mapping_at(pc);

@@ -9,7 +9,9 @@ use crate::outcome::Outcome;
 use crate::progress::Stages;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use lineup_codelayout::{Code, bolt_profile, call_graph, linker_script, section_order, symbol_order};
+use lineup_codelayout::{
+    Code, bolt_profile, call_graph, linker_script, sample_profile, section_order, symbol_order,
+};
 use lineup_find::Recorded;
 use lineup_model::image::LoadedImage;
 use lineup_study::progress::Progress;
@@ -40,6 +42,10 @@ pub(crate) struct Options {
     /// Write an order of functions for GNU ld, gcc -Wl,-T,FILE
     #[arg(long, value_name = "FILE")]
     linker_script: Option<PathBuf>,
+    /// Write counts by function and source line for clang -fprofile-sample-use=FILE; the recorded program is one that
+    /// clang has compiled with -g -fdebug-info-for-profiling
+    #[arg(long, value_name = "FILE")]
+    sample_profile: Option<PathBuf>,
     /// Functions shown, most instructions first
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     top: usize,
@@ -75,6 +81,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let code = Code::new(&debug, image, &recorded.runs)?;
     stages.end();
     write(options, &code)?;
+    if let Some(file) = &options.sample_profile {
+        write_sample_profile(file, &code, path, &stages)?;
+    }
     let summary = code.summary(&image.path);
     let out = match options.json {
         true => serde_json::to_string_pretty(&summary)? + "\n",
@@ -117,8 +126,34 @@ fn write(options: &Options, code: &Code<'_>) -> Result<()> {
     ];
     for (file, writer) in files {
         if let Some(file) = file {
-            std::fs::write(file, writer(code)).with_context(|| format!("cannot write {}", file.display()))?;
+            write_file(file, &writer(code))?;
         }
     }
     Ok(())
+}
+
+/// Writes counts by source line, and says what they leave out.
+fn write_sample_profile(file: &Path, code: &Code<'_>, path: &Path, stages: &Stages) -> Result<()> {
+    let profile = sample_profile(code).with_context(|| path.display().to_string())?;
+    write_file(file, &profile.text)?;
+    if profile.not_by_clang > 0 {
+        stages.line(&format!(
+            "lineup: {}: of the functions that were executed, {} left out: not compiled by clang, or without debug lines",
+            file.display(),
+            profile.not_by_clang
+        ));
+    }
+    if !profile.ambiguous.is_empty() {
+        stages.line(&format!(
+            "lineup: {}: several functions are named {}; clang could not tell them apart and they are left out. \
+             clang -funique-internal-linkage-names gives static functions names of their own",
+            file.display(),
+            profile.ambiguous.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn write_file(file: &Path, text: &str) -> Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }

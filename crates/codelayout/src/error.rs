@@ -19,4 +19,10 @@ pub enum CodeError {
         /// The file.
         path: String,
     },
+    /// No executed code is described in the way that a sample profile needs.
+    #[error(
+        "no function that was executed was compiled by Clang with debug lines, which counts by source line need: build \
+         the program by clang -O2 -g -fdebug-info-for-profiling and record it again"
+    )]
+    NotByClang,
 }

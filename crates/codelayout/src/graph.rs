@@ -72,12 +72,7 @@ pub(crate) fn graph<'d>(
     executed: &Executed,
     data: &dyn Fn(Range<u64>) -> Option<&'d [u8]>,
 ) -> Option<Graph> {
-    let instructions: Vec<Instruction> =
-        Decoder::with_ip(64, code, range.start, DecoderOptions::NONE).into_iter().collect();
-    if instructions.iter().any(Instruction::is_invalid) {
-        return None;
-    }
-    let counts: Vec<u64> = executions(&instructions, executed);
+    let (instructions, counts) = decoded(range, code, executed)?;
     let mut graph = Graph::default();
     for (instruction, _) in
         instructions.iter().zip(&counts).filter(|(one, times)| is_anywhere(one) && **times > 0)
@@ -111,6 +106,22 @@ pub(crate) fn graph<'d>(
         }
     }
     Some(graph)
+}
+
+/// The instructions in `range`, whose bytes are `code`, and how often each was executed. `None` when something there is
+/// no instruction.
+pub(crate) fn decoded(
+    range: &Range<u64>,
+    code: &[u8],
+    executed: &Executed,
+) -> Option<(Vec<Instruction>, Vec<u64>)> {
+    let instructions: Vec<Instruction> =
+        Decoder::with_ip(64, code, range.start, DecoderOptions::NONE).into_iter().collect();
+    if instructions.iter().any(Instruction::is_invalid) {
+        return None;
+    }
+    let counts = executions(&instructions, executed);
+    Some((instructions, counts))
 }
 
 /// How often each was executed. A repeated string instruction was counted once for each repetition, and is executed as

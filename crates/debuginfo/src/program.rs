@@ -1,9 +1,9 @@
 //! Functions, variables and lines of a [`DebugInfo`].
 
 use crate::DebugInfo;
-use crate::dwarf::{Catalog, Details, Die, Lines, Named};
+use crate::dwarf::{Catalog, Details, Die, Lines, Named, compiler};
 use crate::names::{demangle, is_meant, nearest, spelled};
-use lineup_model::program::{Function, Location, Symbol, SymbolKind, Variable};
+use lineup_model::program::{CodeLine, Function, Location, Symbol, SymbolKind, Variable};
 use lineup_model::types::SourceLocation;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -322,7 +322,18 @@ impl DebugInfo {
 
     /// The source line of a link address.
     pub fn line_of(&self, pc: u64) -> Option<SourceLocation> {
+        self.code_line_of(pc).map(|line| line.at)
+    }
+
+    /// The row of the line table that holds for a link address.
+    pub fn code_line_of(&self, pc: u64) -> Option<CodeLine> {
         self.units_at(pc).find_map(|unit| self.lines(unit)?.at(pc))
+    }
+
+    /// What compiled the code at a link address, as it calls itself.
+    pub fn compiler_of(&self, pc: u64) -> Option<String> {
+        let view = self.store.view();
+        self.units_at(pc).find_map(|unit| compiler(view.dwarf(unit)?, &view.unit(unit).ok()?))
     }
 
     /// Link addresses where code of some lines of a file begins, sorted. `file` may be the last

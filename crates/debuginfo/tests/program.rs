@@ -98,6 +98,8 @@ fn a_function_comes_with_parameters_locals_inlined_copies_and_lines() {
         assert_eq!(walk.inlined[0].name, "only_inlined");
         assert_eq!(walk.inlined[0].variables[0].name.as_deref(), Some("n"));
         assert_eq!(walk.inlined[0].called_at.as_ref().unwrap().line, 10);
+        assert_eq!(walk.inlined[0].declared_at.as_ref().unwrap().line, 5);
+        assert!(info.compiler_of(walk.entry().unwrap()).unwrap().starts_with("GNU C"));
         assert_eq!(walk.declared_at.as_ref().unwrap().line, 6);
         assert!(walk_lines(&info).iter().all(|line| LINES_OF_WALK.contains(line)));
         let of_line = info.addresses_of_lines("list.c", 10..=10);

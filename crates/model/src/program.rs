@@ -145,12 +145,27 @@ pub enum FrameBase {
 pub struct Inlined {
     /// Name of the inlined function.
     pub name: String,
+    /// Its mangled name, when it differs.
+    pub linkage_name: Option<String>,
+    /// Where it was declared.
+    pub declared_at: Option<SourceLocation>,
     /// Code ranges of this copy.
     pub ranges: Vec<Range<u64>>,
     /// Its parameters and variables, in this copy.
     pub variables: Vec<Variable>,
     /// Source location of the call that was inlined.
     pub called_at: Option<SourceLocation>,
+    /// What tells the call from others of its line; 0 where the compiler does not say.
+    pub call_discriminator: u32,
+}
+
+/// A row of a line table: a place in a source, told from others of its line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeLine {
+    /// The line.
+    pub at: SourceLocation,
+    /// What tells blocks of one line apart; 0 where the compiler does not say.
+    pub discriminator: u32,
 }
 
 impl Function {

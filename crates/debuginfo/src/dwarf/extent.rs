@@ -1,4 +1,4 @@
-//! Which code an entry covers, and in which language a unit is written.
+//! Which code an entry covers, in which language a unit is written, and what compiled it.
 
 use super::{Dwarf, Unit, Value};
 use gimli::constants as dw;
@@ -62,4 +62,11 @@ pub(crate) fn language(unit: &Unit<'_>) -> Language {
         },
         _ => Language::Other,
     }
+}
+
+/// What compiled a unit, as it calls itself.
+pub(crate) fn compiler(dwarf: &Dwarf<'_>, unit: &Unit<'_>) -> Option<String> {
+    let mut entries = unit.entries();
+    let value = entries.next_dfs().ok()??.attr_value(dw::DW_AT_producer)?;
+    Some(super::text(dwarf.attr_string(unit, value).ok()?.slice()))
 }

@@ -272,8 +272,11 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
         let origin = die_of(self.details.view, self.index, entry.attr_value(dw::DW_AT_abstract_origin)?)?;
         let named = Catalog::name(origin, &self.details.catalog);
         let own = ranges(self.dwarf, self.unit, entry);
+        let discriminator = entry.attr_value(dw::DW_AT_GNU_discriminator).and_then(constant);
         self.function.inlined.push(Inlined {
-            name: named.name.or(named.linkage)?,
+            name: named.name.or_else(|| named.linkage.clone())?,
+            linkage_name: named.linkage,
+            declared_at: self.details.declared_at(&self.details.chain(origin)),
             ranges: own.clone(),
             variables: Vec::new(),
             called_at: self.details.location(
@@ -283,6 +286,7 @@ impl<'a, 'c, C: Fn(u32) -> Option<&'c Catalog>> Body<'_, '_, 'a, C> {
                 dw::DW_AT_call_file,
                 dw::DW_AT_call_line,
             ),
+            call_discriminator: discriminator.and_then(|value| u32::try_from(value).ok()).unwrap_or(0),
         });
         Some((self.function.inlined.len() - 1, own))
     }

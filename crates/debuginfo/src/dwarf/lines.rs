@@ -2,6 +2,7 @@
 
 use super::files::Files;
 use super::store::View;
+use lineup_model::program::CodeLine;
 use lineup_model::types::SourceLocation;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ struct Row {
     file: u32,
     /// 0 where no line is known, and after the end of a sequence.
     line: u32,
+    discriminator: u32,
 }
 
 impl Lines {
@@ -34,6 +36,7 @@ impl Lines {
                 address: row.address(),
                 file: u32::try_from(row.file_index()).unwrap_or(u32::MAX),
                 line: u32::try_from(line).unwrap_or(0),
+                discriminator: u32::try_from(row.discriminator()).unwrap_or(0),
             });
         }
         // Where one sequence ends and another begins, the beginning holds.
@@ -43,11 +46,12 @@ impl Lines {
         lines
     }
 
-    pub(crate) fn at(&self, pc: u64) -> Option<SourceLocation> {
+    pub(crate) fn at(&self, pc: u64) -> Option<CodeLine> {
         let after = self.rows.partition_point(|row| row.address <= pc);
         let row = self.rows.get(after.checked_sub(1)?)?;
         let file = self.files.get(row.file as usize)?.clone()?;
-        (row.line != 0).then_some(SourceLocation { file, line: row.line })
+        let at = SourceLocation { file, line: row.line };
+        (row.line != 0).then_some(CodeLine { at, discriminator: row.discriminator })
     }
 
     /// Addresses where rows for some lines of a file begin. A file matches when its path ends with

@@ -22,6 +22,7 @@ mod store;
 mod unify;
 
 pub(crate) use catalog::{Catalog, Named, VariableEntry};
+pub(crate) use extent::compiler;
 pub(crate) use functions::Details;
 pub(crate) use lines::Lines;
 pub(crate) use merge::TypeTable;
