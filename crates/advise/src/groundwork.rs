@@ -5,6 +5,7 @@ use crate::constraint::Binding;
 use crate::constructors;
 use crate::contracts::{self, Lifts};
 use crate::declaration;
+use crate::defines;
 use crate::fixing::{self, Holds};
 use crate::headings;
 use crate::initialisers::{self, Follows, Positional};
@@ -46,6 +47,7 @@ impl<'s> Groundwork<'s> {
         }
         let class = bare(&spelling.name);
         let lifts = Lifts::new(options, class);
+        defines::lift(&mut body, lifts);
         let contracts = contracts::read(&body, lifts);
         headings::obey(&mut body, lifts);
         let ranges = crate::members::assign(&mut body, subject.aggregate).map_err(one)?;

@@ -45,6 +45,7 @@ mod constructors;
 mod contracts;
 mod declaration;
 mod declarator;
+mod defines;
 mod definitions;
 mod doc_comment;
 mod exchange;

@@ -24,6 +24,17 @@ const DECLARED: &str = "struct rec {\n\tlong first;\n\t/* what sending needs */\
 
 /// Advice on a struct of four words, with these orders and this header of macros beside it.
 fn given(orders: &str, macros: &str, declared: &str, markers: &[(&str, u64)]) -> Result<Advice, AdviseError> {
+    advised(orders, macros, declared, markers, &[])
+}
+
+/// The same where comments hold nothing in these types.
+fn advised(
+    orders: &str,
+    macros: &str,
+    declared: &str,
+    markers: &[(&str, u64)],
+    lifted: &[&str],
+) -> Result<Advice, AdviseError> {
     let mut types = Types::new();
     let word = integer(&mut types, "long", 8);
     let byte = integer(&mut types, "unsigned char", 1);
@@ -47,7 +58,8 @@ fn given(orders: &str, macros: &str, declared: &str, markers: &[(&str, u64)]) ->
             "void check(void)\n{\n\tCACHELINE_ASSERT_GROUP_MEMBER(struct rec, old, first);\n}\n".to_owned(),
         ),
     ]);
-    let options = Options { orders: parse("orders", orders)?, ..Options::default() };
+    let lifts = lifted.iter().map(|ty| ((*ty).to_owned(), None)).collect();
+    let options = Options { orders: parse("orders", orders)?, lifts, ..Options::default() };
     advise(&Usage::empty(Abi::X86_64), &types, &sources, &options, &mut NoCompiler)
 }
 
@@ -102,6 +114,23 @@ fn members_stay_in_the_groups_that_the_declaration_has() {
     assert!(outside.edited.is_empty(), "{:?}", outside.edited);
     let said = format!("{:?}", outside.refusals);
     assert!(said.contains("moves what has to stay") && said.contains("separates groups"), "{said}");
+}
+
+#[test]
+fn members_of_a_lifted_type_pass_a_define_that_none_of_them_needs() {
+    let declared = "struct rec {\n\tlong first;\n\tlong sent;\n\n\t/* of sent */\n#define SENT_MAX 65536\n\tlong cold;\n\
+                    \tlong read;\n};\n";
+    let order = "rec: read, cold, first, sent";
+    let advice = advised(order, "", declared, &[], &["rec"]).expect("advice");
+    assert_eq!(
+        text(&advice, "include/rec.h"),
+        "struct rec {\n\tlong read;\n\tlong cold;\n\tlong first;\n\tlong sent;\n\n\t/* of sent */\n#define SENT_MAX 65536\n};\n"
+    );
+    let held = given(order, "", declared, &[]).expect("advice");
+    assert!(held.edited.is_empty() && !held.refusals.is_empty(), "{:?}", held.edited);
+    let needed = declared.replace("long read;", "long read[SENT_MAX];");
+    let held = advised(order, "", &needed, &[], &["rec"]).expect("advice");
+    assert!(held.edited.is_empty() && !held.refusals.is_empty(), "{:?}", held.edited);
 }
 
 #[test]
