@@ -36,11 +36,33 @@ fn program() -> String {
     text
 }
 
-/// Studies the program, linked so.
+/// Functions that one caller goes through often, with all of their code, and `seldom` now and then, with little of it.
+fn shared_program() -> String {
+    let each = |of: &str| (0..8).map(|number| of.replace('#', &number.to_string())).collect::<String>();
+    let work = "x = x * 2654435761u + #; x ^= x >> 7; x += x << 3; x ^= x >> 11; ".repeat(8);
+    each(&format!(
+        "__attribute__((noinline)) unsigned shared#(unsigned x, unsigned whole) {{ if (whole) {{ {work} }} return x + #; }}\n"
+    )) + &format!(
+        "#include <stdio.h>\n#include <stdlib.h>\n\
+         __attribute__((noinline)) unsigned often(unsigned x) {{ {} return x; }}\n\
+         __attribute__((noinline)) unsigned seldom(unsigned x) {{ {} return x; }}\n\
+         int main(int count, char **words) {{ unsigned x = 1; int rounds = count > 1 ? atoi(words[1]) : 9; \
+         for (int i = 0; i < rounds; i++) {{ x = often(x); if (i % 10 == 0) x = seldom(x); }} printf(\"%u\\n\", x); }}\n",
+        each("x = shared#(x, 1); "),
+        each("x = shared#(x, 0); ")
+    )
+}
+
+/// Studies the program of many steps, linked so.
 fn study(folder: &Path, link: &str, more: &[&str]) -> Output {
+    study_of(folder, &program(), link, more)
+}
+
+/// Studies this program, linked so.
+fn study_of(folder: &Path, program: &str, link: &str, more: &[&str]) -> Output {
     let source = folder.join("source");
     fs::create_dir(&source).expect("a folder");
-    fs::write(source.join("steps.c"), program()).expect("a file");
+    fs::write(source.join("steps.c"), program).expect("a file");
     let build = format!("gcc -O2 -g {link} -o steps steps.c");
     let out = folder.join("out");
     let mut lineup = installed::lineup();
@@ -91,6 +113,43 @@ fn a_program_in_the_new_order_does_the_same_with_fewer_lines_pages_and_misses() 
     let page = fs::read_to_string(out.join("report.html")).expect("the page");
     assert!(page.contains("Code in another order") && page.contains("modelled iTLB misses"));
     assert!(out.join("steps.fdata").is_file() && out.join("after/steps").is_file());
+}
+
+/// What runs often lies together in the order by counts; in the one for rare calls what these fetch does.
+#[test]
+fn rare_calls_fetch_fewer_lines_in_an_order_made_for_them_than_in_one_by_counts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cold = ["--cold", "--region", "seldom", "--test-arguments", "400"];
+    let output = study_of(folder.path(), &shared_program(), "", &cold);
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
+    assert_eq!(report["not_proven"], Value::Null);
+    let cold = &report["code"]["cold"];
+    assert_eq!(cold["recorded_calls"], 30);
+    let call = &cold["regions"][0];
+    assert_eq!(call["region"], "seldom");
+    let three = |what: &str| [0, 1, 2].map(|order: usize| call[what][order].as_f64().expect("a mean"));
+    // The linker may have put what they execute side by side by chance; the order by counts puts the rest between.
+    let [_, by_counts, by_calls] = three("lines");
+    assert!(by_calls < by_counts, "{call}");
+    assert!(three("pages")[2] <= three("pages")[1], "{call}");
+    let times = call["time"].as_array().expect("two");
+    let is_timed = |time: &Value| time["typical_ns"].as_array().is_some_and(|both| both.len() == 2);
+    assert!(times.iter().all(is_timed) || !cold["not_timed"].as_array().expect("words").is_empty(), "{cold}");
+    let out = folder.path().join("out");
+    let order = fs::read_to_string(out.join("steps.cold.order")).expect("the order");
+    assert!(order.starts_with("shared") || order.starts_with("seldom"), "{order}");
+    assert!(order.lines().position(|name| name == "seldom") < order.lines().position(|name| name == "often"));
+    assert!(out.join("steps.cold.fdata").is_file() && out.join("counts/steps").is_file());
+}
+
+/// No count tells which calls are meant.
+#[test]
+fn an_order_for_rare_calls_asks_for_their_function() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = study(folder.path(), "", &["--cold"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--region"), "{}", said(&output));
 }
 
 /// The functions whose instructions missed most are looked at, and a run that is judged by itself is told.

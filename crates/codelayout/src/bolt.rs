@@ -6,12 +6,23 @@
 //! names: through pointers, or from other files.
 
 use crate::code::Code;
+use crate::cold::Fetched;
 use crate::function::{Edge, Way};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The profile of a file's functions.
 pub fn bolt_profile(code: &Code<'_>) -> String {
+    profile(code, None)
+}
+
+/// The same, but of the functions that calls went into only what some of these calls fetched: BOLT parts the rest from it as
+/// what never runs.
+pub fn cold_profile(code: &Code<'_>, fetched: &Fetched) -> String {
+    profile(code, Some(fetched))
+}
+
+fn profile(code: &Code<'_>, fetched: Option<&Fetched>) -> String {
     let names = crate::names::bolt_names(code.debug.symbols());
     let mut out = String::new();
     let mut direct: BTreeMap<u64, u64> = BTreeMap::new();
@@ -19,11 +30,14 @@ pub fn bolt_profile(code: &Code<'_>) -> String {
         let Some(name) = names.get(&function.addresses.start) else { continue };
         let name = escaped(name);
         let offset = |address: u64| address - function.addresses.start;
-        for edge in function.edges.iter().filter(|edge| is_told(edge)) {
+        let fetched = fetched.filter(|fetched| fetched.has(function));
+        let is_wanted = |places: &[u64]| fetched.is_none_or(|fetched| fetched.has_all(places));
+        let edges = function.edges.iter().filter(|edge| is_told(edge) && is_wanted(&[edge.from, edge.to]));
+        for edge in edges {
             let (from, to) = (offset(edge.from), offset(edge.to));
             let _ = writeln!(out, "1 {name} {from:x} 1 {name} {to:x} 0 {}", edge.taken.times);
         }
-        for call in &function.calls {
+        for call in function.calls.iter().filter(|call| is_wanted(&[call.from])) {
             let Some(target) = target(code, &names, call.target) else { continue };
             *direct.entry(call.target).or_default() += call.times;
             let _ = writeln!(out, "1 {name} {:x} 1 {target} 0 {}", offset(call.from), call.times);

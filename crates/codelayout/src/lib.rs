@@ -10,6 +10,7 @@
 
 mod bolt;
 mod code;
+mod cold;
 mod error;
 mod executed;
 mod flow;
@@ -24,8 +25,9 @@ mod summary;
 mod tables;
 mod ways;
 
-pub use bolt::bolt_profile;
+pub use bolt::{bolt_profile, cold_profile};
 pub use code::Code;
+pub use cold::{Fetched, cold_order};
 pub use error::CodeError;
 pub use executed::Executed;
 pub use flow::Taken;

@@ -6,7 +6,7 @@ use crate::allocations::rule_at;
 use crate::alone;
 use crate::system::{self, File};
 use lineup_recording::native::heap::{Allocator, FrameRule};
-use lineup_recording::native::timed::trial;
+use lineup_recording::native::timed::{self, flushed, trial};
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, Refusal, SIEVES, THREAD_CALLS,
     WRITES, chunk, entry, heap, note, region, sieve, state, thread_calls, whole, word, write,
@@ -107,6 +107,15 @@ impl Shared {
     /// Where calls that were drawn are kept, when calls are timed.
     pub(crate) fn trials(&self) -> *const AtomicU64 {
         self.definitions.wrapping_add((trial::PLACE - DEFINITIONS.start) as usize / 8)
+    }
+
+    /// Lines of code that are flushed before calls of a region that were drawn; none where the function's own are.
+    pub(crate) fn flushed(&self, region: usize) -> Vec<u64> {
+        let first = (flushed::PLACE - DEFINITIONS.start) as usize / 8 + region * flushed::WORDS;
+        assert!(region < timed::REGIONS);
+        // SAFETY: within the mapping, since the region is one of those that there are words for.
+        let word = |number: usize| unsafe { &*self.definitions.add(first + number) }.load(Ordering::Relaxed);
+        (1..=(word(0) as usize).min(flushed::MOST)).map(word).collect()
     }
 
     /// The words of a region.

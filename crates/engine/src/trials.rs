@@ -9,7 +9,7 @@
 
 use crate::assembly::{Address, Code, Gpr, RAX, RCX, RDX, RSP};
 use crate::engine::Engine;
-use crate::maps;
+use crate::maps::{self, Mapping};
 use crate::{stamps, system};
 use lineup_recording::native::timed::{self, Arm, trial};
 use lineup_recording::native::word;
@@ -270,11 +270,11 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
         return None;
     }
     let every = word(word::DRAWN_EVERY).clamp(1, u64::from(u32::MAX) / 2);
-    // Those of another file may be unmapped while this is there.
     let maps = maps::read();
-    let own = maps.iter().find(|mapping| mapping.range.contains(&pc)).map_or(0..0, |own| own.range.clone());
-    let code = parts.iter().filter(|part| own.start <= part.start && part.end <= own.end);
-    let lines = code.flat_map(|part| [part.start & !(LINE_BYTES - 1), part.end]);
+    let own = maps.iter().find(|mapping| mapping.range.contains(&pc));
+    let flushed = engine.shared.flushed(region);
+    let code = if flushed.is_empty() { within(own, parts) } else { of_lines(&flushed) };
+    let lines = code.iter().flat_map(|part| [part.start & !(LINE_BYTES - 1), part.end]);
     let ranges: Vec<u64> = lines.chain([0]).collect();
     let swept = SWEPT.load(Ordering::Relaxed);
     let lots = Lots {
@@ -292,6 +292,24 @@ pub(crate) fn lots(engine: &Engine, region: usize, pc: u64, parts: &[Range<u64>]
         tag: 1 << trial::IS_WRITTEN_AT | (region as u64) << trial::REGION_AT,
     };
     Some(Box::leak(Box::new(lots)) as *const Lots as u64)
+}
+
+/// The parts that lie in this mapping: those of another file may be unmapped while lots are drawn.
+fn within(own: Option<&Mapping>, parts: &[Range<u64>]) -> Vec<Range<u64>> {
+    let Some(own) = own.map(|own| &own.range) else { return Vec::new() };
+    parts.iter().filter(|part| own.start <= part.start && part.end <= own.end).cloned().collect()
+}
+
+/// Lines in order, those that follow each other as one.
+fn of_lines(lines: &[u64]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for line in lines {
+        match ranges.last_mut().filter(|last| last.end == *line) {
+            Some(last) => last.end += LINE_BYTES,
+            None => ranges.push(*line..line + LINE_BYTES),
+        }
+    }
+    ranges
 }
 
 /// A thread takes over a table of times: where its lots begin, if nobody had it before.

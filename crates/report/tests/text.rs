@@ -2,9 +2,10 @@
 
 mod sample;
 
+use lineup_report::html::study_page;
 use lineup_report::study::{
-    CodeFigure, CodePerCall, CodeReport, Fact, MemberUse, ObjectLines, OutputCheck, RegionUse, STUDY_SCHEMA,
-    StudyReport,
+    CodeFigure, CodePerCall, CodeReport, ColdCall, ColdCalls, ColdTime, Fact, MemberUse, ObjectLines,
+    OutputCheck, RegionUse, STUDY_SCHEMA, StudyReport, TimeVerdict,
 };
 use lineup_report::text::{Telling, TextStyle, study_text};
 use std::collections::BTreeSet;
@@ -348,6 +349,46 @@ fn every_field_is_documented() {
     assert!(missing.is_empty(), "docs/json.md does not speak of {missing:?}");
 }
 
+#[test]
+fn calls_that_find_no_code_in_the_caches_stand_in_three_orders() {
+    let time = ColdTime {
+        typical_ns: [5100.0, 3900.0],
+        ratio: 0.765,
+        ratio_low: 0.71,
+        ratio_high: 0.82,
+        level: 0.95,
+        verdict: TimeVerdict::Changed,
+    };
+    let call = |region: &str| ColdCall {
+        region: region.into(),
+        lines: [174.26, 80.5, 58.0],
+        pages: [8.0, 3.0, 1.0],
+        time: [Some(time), Some(time)],
+    };
+    let mut report = reordered();
+    report.code.iter_mut().for_each(|code| {
+        let regions = ["one", "two", "three", "four"].map(call).into();
+        let not_timed = vec!["against the program in the order by counts: too few calls".into()];
+        code.cold = Some(ColdCalls { recorded_calls: 77, regions, not_timed });
+    });
+    let text = study_text(&report, first_screen(SCREEN));
+    let change = "one: 5.100 µs as linked, 3.900 µs by calls: −23.50 % (−29.00 % to −18.00 %),";
+    for told in ["174.3  80.5  58", "8  3  1", "from the calls of"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let whole = study_text(&report, full(TextStyle::Plain));
+    for told in [change, "5.100 µs by counts", "four", "Not timed against the program"] {
+        assert!(whole.contains(told), "{told}: {whole}");
+    }
+    assert!(text.lines().count() <= 40 && !text.contains("four"), "{text}");
+    assert!(study_page(&report).contains("77 recorded calls"));
+    let json: serde_json::Value = serde_json::from_str(&report.to_json().expect("JSON")).expect("valid");
+    let mut names = BTreeSet::new();
+    field_names(&json["code"], &mut names);
+    let documented = include_str!("../../../docs/json.md");
+    assert!(names.iter().all(|name| documented.contains(&format!("`{name}`"))), "{names:?}");
+}
+
 /// A program whose code was put in another order.
 fn reordered() -> StudyReport {
     let figure = |what: &str| CodeFigure { what: what.into(), before: 184_000, after: 60_000 };
@@ -363,6 +404,7 @@ fn reordered() -> StudyReport {
         ways_estimated: 3,
         whole_run: ["instructions", "modelled L1I misses", "a", "b", "c", "d"].map(figure).into(),
         calls: ["one", "two", "three", "four", "five", "six", "seven", "eight"].map(call).into(),
+        cold: None,
     });
     report
 }

@@ -14,6 +14,15 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 16..=22;
 /// The lines of what it printed that are told when it fails.
 const LAST_LINES: usize = 8;
 
+/// What an order is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'e> {
+    /// How often each way was taken.
+    pub profile: &'e Path,
+    /// Names of functions in the order in which they are to lie; `None` for the order that follows calls.
+    pub order: Option<&'e Path>,
+}
+
 /// An `llvm-bolt` that runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bolt {
@@ -67,31 +76,39 @@ impl Bolt {
     }
 
     /// The words that make `to` of `from` by a profile.
-    pub fn command(&self, from: &Path, profile: &Path, to: &Path) -> Vec<OsString> {
-        let mut data = OsString::from("-data=");
-        data.push(profile);
-        let order = format!("-reorder-functions={}", self.function_order);
-        let words: [OsString; 9] = [
+    pub fn command(&self, from: &Path, evidence: Evidence<'_>, to: &Path) -> Vec<OsString> {
+        let with = |option: &str, file: &Path| {
+            let mut word = OsString::from(option);
+            word.push(file);
+            word
+        };
+        let mut words: Vec<OsString> = vec![
             self.program.clone().into(),
             from.into(),
             "-o".into(),
             to.into(),
-            data,
+            with("-data=", evidence.profile),
             "-reorder-blocks=ext-tsp".into(),
             "-split-functions".into(),
-            order.into(),
-            // What follows reads types and places from the result.
-            "-update-debug-sections".into(),
         ];
-        words.into()
+        match evidence.order {
+            None => words.push(format!("-reorder-functions={}", self.function_order).into()),
+            Some(order) => {
+                words.push("-reorder-functions=user".into());
+                words.push(with("-function-order=", order));
+            }
+        }
+        // What follows reads types and places from the result.
+        words.push("-update-debug-sections".into());
+        words
     }
 
     /// Makes `to` of `from` by a profile.
     ///
     /// # Errors
     /// When it cannot be run, or fails, with its last words.
-    pub fn reorder(&self, from: &Path, profile: &Path, to: &Path) -> Result<()> {
-        let words = self.command(from, profile, to);
+    pub fn reorder(&self, from: &Path, evidence: Evidence<'_>, to: &Path) -> Result<()> {
+        let words = self.command(from, evidence, to);
         let arguments = words.get(1..).unwrap_or_default();
         let output = tool::output(Command::new(&self.program).args(arguments));
         let output = output.doing_with(|| format!("cannot run {}", self.program.display()))?;

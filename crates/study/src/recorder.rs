@@ -4,6 +4,7 @@ mod audit;
 mod emulator;
 mod native;
 mod pending;
+mod recorded_code;
 mod regions;
 mod request;
 mod rights;
@@ -18,6 +19,7 @@ pub use emulator::{
     require_plugins,
 };
 pub use native::{Mark, TimedRegion, Times, Trial, command_of, time};
+pub use recorded_code::RecordedCode;
 pub use request::{Engine, Interventions, RecordOutcome, RecordRequest};
 pub use sealing::thin_to_spread;
 pub use subject::Subject;

@@ -160,6 +160,9 @@ fn timed(
     let totals = time::totals(&times).into_iter().zip(ids);
     let totals = totals.filter(|((calls, _), _)| *calls > 0);
     let totals = totals.map(|((calls, total_ns), id)| RegionTotal { id: *id, calls, total_ns }).collect();
-    let spent_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Ok(TimedCalls { totals, spent_ns })
+    Ok(TimedCalls { totals, spent_ns: nanoseconds_since(begun) })
+}
+
+pub(super) fn nanoseconds_since(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

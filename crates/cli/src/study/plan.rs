@@ -326,7 +326,7 @@ const RESULTS: [&str; 6] =
     ["report.html", "report.json", "fix.patch", "unproven.patch", "rejected.patch", "lineup.lock"];
 
 /// Where a study keeps its recordings.
-const FOLDERS: [&str; 2] = ["before", "after"];
+const FOLDERS: [&str; 3] = ["before", "after", "counts"];
 
 /// Refuses a folder in which files of someone else's would be replaced.
 fn check_output(out: &Path, source: &Path) -> Result<()> {

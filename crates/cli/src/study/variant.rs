@@ -251,8 +251,8 @@ fn keep(folder: &Path, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Records the run of one variant.
-fn record(
+/// Records calls of the plan's regions in a run.
+pub(super) fn record(
     (plan, engine): (&Plan, Engine),
     run: Run,
     subject: &Subject,

@@ -5,14 +5,16 @@ use crate::record::host_caches;
 use anyhow::{Context, Result};
 use clap::Args;
 use lineup_cache::CacheLevel;
+use lineup_model::region::Regions;
 use lineup_recording::native::timed::Arm;
 use lineup_stats::interval::IntervalEstimate;
 use lineup_stats::random::Seed;
-use lineup_study::recorder::{self, TimedRegion, Times};
+use lineup_study::recorder::{self, RecordedCode, TimedRegion, Times};
 use lineup_trace::attribution::raised_median;
 use lineup_trace::estimate::Level;
 use lineup_trace::tail::Sample;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Calls of which one is drawn on average, unless told otherwise.
 const EVERY: u64 = 20;
@@ -21,6 +23,10 @@ const PARTS: u64 = 20;
 /// So many times the caches' size is read: what lies where in a cache is not known, and what is read once may take the place
 /// of what was read itself.
 const SWEEPS: u64 = 4;
+/// So many calls of a run are emptied, where calls are to be alike,
+const EMPTIED: u64 = 2000;
+/// but not more than one of so many on average.
+const LEAST_EVERY: u64 = 2;
 
 /// Arguments for it.
 #[derive(Args)]
@@ -32,6 +38,10 @@ pub(super) struct InterventionOptions {
     /// Draw one of N calls on average; else one of 20, and at most a twentieth of each thread's time is spent
     #[arg(long, value_name = "N", requires = "intervene", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     intervene_every: Option<u64>,
+    /// Where code is flushed: the lines of the function's file that its calls in this recording executed, callees' included,
+    /// and not its own alone
+    #[arg(long, value_name = "RECORDING", requires = "intervene", conflicts_with = "children")]
+    flush_recorded: Option<PathBuf>,
     /// Where the lots begin
     #[arg(long, value_name = "N", requires = "intervene", default_value_t = Seed::default().0)]
     seed: u64,
@@ -44,10 +54,11 @@ fn arm(name: &str) -> Result<Arm, String> {
 
 impl InterventionOptions {
     /// What is asked of the engine for so many regions; `None` when nothing is to be done.
-    pub(super) fn request(&self, regions: usize) -> Result<Option<recorder::Interventions>> {
-        if self.intervene.is_empty() || regions == 0 {
+    pub(super) fn request(&self, regions: &Regions) -> Result<Option<recorder::Interventions>> {
+        if self.intervene.is_empty() || regions.is_empty() {
             return Ok(None);
         }
+        let recorded = self.flush_recorded.as_ref().map(|recording| RecordedCode::read(recording, regions));
         let arms: Vec<Arm> =
             Arm::ALL.into_iter().filter(|arm| *arm == Arm::None || self.intervene.contains(arm)).collect();
         let swept_bytes = match arms.iter().any(|arm| arm.flushes_data()) {
@@ -57,9 +68,10 @@ impl InterventionOptions {
         Ok(Some(recorder::Interventions {
             arms,
             every: self.intervene_every.unwrap_or(EVERY),
-            rest: if self.intervene_every.is_some() { 0 } else { PARTS * regions as u64 - 1 },
+            rest: if self.intervene_every.is_some() { 0 } else { PARTS * regions.len() as u64 - 1 },
             seed: self.seed,
             swept_bytes,
+            flushed: recorded.transpose()?.unwrap_or_default(),
         }))
     }
 }
@@ -72,6 +84,30 @@ fn swept_bytes() -> Result<u64> {
     Ok(SWEEPS * sizes.sum::<u64>())
 }
 
+/// Before some calls, of which there are so many of the function that is called most, this code is flushed. Which these are
+/// follows from the seed alone: they are the same of each program that makes the same calls.
+pub(crate) fn emptied(flushed: Vec<RecordedCode>, most_calls: u64, seed: u64) -> recorder::Interventions {
+    recorder::Interventions {
+        arms: vec![Arm::FlushCode],
+        every: (most_calls / EMPTIED).max(LEAST_EVERY),
+        rest: 0,
+        seed,
+        swept_bytes: 0,
+        flushed,
+    }
+}
+
+/// How many calls of each region had something done before them, and the middle one of their times.
+pub(crate) fn typical(times: &Times) -> Vec<(u64, Option<f64>)> {
+    let clock = Clock::of(times);
+    let one = |position| {
+        let own = times.trials.iter().filter(|trial| trial.region == position);
+        let sample: Sample = own.map(|trial| clock.ns(trial.cycles)).collect();
+        (sample.len() as u64, sample.quantile(0.5))
+    };
+    (0..times.regions.len()).map(one).collect()
+}
+
 /// What was to be done.
 #[derive(Serialize)]
 pub(super) struct Plan {
@@ -79,13 +115,16 @@ pub(super) struct Plan {
     pub(super) every: u64,
     pub(super) rest: u64,
     pub(super) swept_bytes: u64,
+    /// What recorded calls executed is flushed, not the function's own code alone.
+    pub(super) flushes_recorded: bool,
     pub(super) level: Level,
 }
 
 impl Plan {
     pub(super) fn of(request: &recorder::Interventions) -> Plan {
         let recorder::Interventions { every, rest, seed, swept_bytes, .. } = *request;
-        Plan { seed, every, rest, swept_bytes, level: Level::default() }
+        let flushes_recorded = !request.flushed.is_empty();
+        Plan { seed, every, rest, swept_bytes, flushes_recorded, level: Level::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `lineup time`: how long calls of functions take, with the program at its own speed.
 
-mod interventions;
+pub(crate) mod interventions;
 mod text;
 
 use crate::files;
@@ -9,7 +9,7 @@ use crate::progress::Stages;
 use crate::surroundings::Surroundings;
 use anyhow::{Result, bail};
 use clap::Args;
-use lineup_model::region::Region;
+use lineup_model::region::{Region, Regions};
 use lineup_prove::run::Ending;
 use lineup_recording::{Mode, Selection};
 use lineup_study::interrupt::Interrupts;
@@ -136,13 +136,14 @@ fn request(options: &Options, interrupts: &Interrupts, stages: &Stages) -> Resul
         Some(process) => options.limits.of_process(process)?,
         None => options.limits.run(&options.command, &options.environment, interrupts, stages)?,
     };
+    let regions: Regions = options.regions.iter().cloned().collect();
     Ok(RecordRequest {
         process: options.pid,
-        regions: options.regions.iter().cloned().collect(),
         selection: Selection::First,
         calls_per_second: None,
         children: options.children,
-        interventions: options.interventions.request(options.regions.len())?,
+        interventions: options.interventions.request(&regions)?,
+        regions,
         stop_after: options.limits.stop_after(),
         streams: if options.json { Streams::Shown } else { Streams::Ours },
         ..RecordRequest::new(run, Engine::Native, Mode::TwoPass)

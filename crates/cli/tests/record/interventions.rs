@@ -1,6 +1,6 @@
 //! `lineup time --intervene`: every call is counted once, whatever is done before it, and the program notices nothing.
 
-use crate::program::{Program, X86_64, c, cpp};
+use crate::program::{Program, X86_64, c, cpp, lineup_record};
 use crate::times::{WAYS, alone, counts, time, timed_with};
 use serde_json::Value;
 
@@ -94,6 +94,53 @@ fn unless_told_how_often_a_share_of_the_time_is_spent() {
     assert!(drawn > 0 && counts(&report, 0)[0] + drawn == 400_000, "{report}");
 }
 
+/// A caller of functions that lie elsewhere, with much code that no call executes.
+const CALLS: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    #define NOP64 __asm__ volatile (".skip 64, 0x90")
+    #define NOPS NOP64; NOP64; NOP64; NOP64; NOP64; NOP64; NOP64; NOP64
+    static volatile long cell[8];
+    __attribute__((noinline)) long far_off(long x) { if (cell[7] > 0) { NOPS; NOPS; } cell[x & 3] += x; return x * 5 + 1; }
+    __attribute__((noinline)) long outer(long x) { cell[x & 3] += x; return far_off(x) * 3 + cell[2]; }
+    int main(int count, char **words) { long sum = 0; for (long i = 0; i < 6000; i++) sum ^= outer(i); printf("sum %lx\n", sum); }
+"#;
+
+/// The program does the same, and every call is counted once. What is flushed is what the recording has, of this build.
+#[test]
+fn the_lines_that_recorded_calls_executed_can_be_flushed() {
+    let program = c(X86_64, CALLS, &[]);
+    let recording =
+        ["--region", "outer", "--calls", "50", "--engine", "native", "--out", "calls.rec", "--", "./program"];
+    let recorded = lineup_record(program.folder.path(), &recording);
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
+    let options = [
+        "--intervene",
+        "flush_code",
+        "--flush-recorded",
+        "calls.rec",
+        "--intervene-every",
+        "10",
+        "--seed",
+        "9",
+    ];
+    let (report, printed) = timed_with(&program, &["outer"], &options);
+    assert!(printed.contains(&alone(&program)), "{printed}");
+    assert_eq!(report["interventions"]["flushes_recorded"], true, "{report}");
+    let (drawn, arms) = drawn(&report, 0);
+    assert_eq!(counts(&report, 0)[0] + drawn, 6000);
+    assert!(arms.iter().all(|(_, calls)| *calls > 100), "{arms:?}");
+    let of_another = time(&program, &["far_off"], &options);
+    let said = String::from_utf8_lossy(&of_another.stderr).into_owned();
+    assert!(!of_another.status.success() && said.contains("has no calls of far_off"), "{said}");
+    let rebuilt = c(X86_64, &CALLS.replace("x * 5 + 1", "x * 7 + 1"), &[]);
+    std::fs::copy(program.folder.path().join("calls.rec"), rebuilt.folder.path().join("calls.rec"))
+        .expect("copies");
+    let of_another = time(&rebuilt, &["outer"], &options);
+    let said = String::from_utf8_lossy(&of_another.stderr).into_owned();
+    assert!(!of_another.status.success() && said.contains("it was made of another"), "{said}");
+}
+
 #[test]
 fn with_few_draws_no_effect_is_told_but_what_to_do() {
     let program = c(X86_64, LOOP, &[]);
@@ -116,6 +163,7 @@ fn words_that_mean_nothing_are_refused() {
         (&["--intervene", "flush_code", "--intervene-every", "0"], "0 is not in"),
         (&["--intervene-every", "5"], "--intervene"),
         (&["--seed", "5"], "--intervene"),
+        (&["--flush-recorded", "a.rec"], "--intervene"),
     ] {
         let output = time(&program, &["step"], options);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

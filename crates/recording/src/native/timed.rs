@@ -109,9 +109,24 @@ pub mod trial {
     pub const PLACE: u64 = super::super::DEFINITIONS.start;
 }
 
+/// Code that is flushed before calls that were drawn, where it is not the function's own.
+pub mod flushed {
+    use super::{REGIONS, trial};
+
+    /// Lines of a region at most.
+    pub const MOST: usize = (1 << 16) - 1;
+    /// Words of each region: how many lines there are, and their addresses in order. There are none where the function's own
+    /// code is flushed.
+    pub const WORDS: usize = 1 + MOST;
+    /// Where they lie in the file.
+    pub const PLACE: u64 = trial::PLACE + 8 * (trial::WORDS * trial::MOST) as u64;
+    /// Where they end.
+    pub const END: u64 = PLACE + 8 * (WORDS * REGIONS) as u64;
+}
+
 const _: () = assert!(8 * REGIONS * WORDS <= super::chunk::BYTES as usize);
 const _: () = assert!(FIRST_BUCKET + BUCKETS <= WORDS && SPENT < FIRST_BUCKET);
-const _: () = assert!(trial::PLACE + 8 * (trial::WORDS * trial::MOST) as u64 <= super::DEFINITIONS.end);
+const _: () = assert!(flushed::END <= super::DEFINITIONS.end);
 
 #[cfg(test)]
 mod tests {

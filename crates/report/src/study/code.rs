@@ -1,5 +1,7 @@
 //! Code in another order: what it needs before and after, whole program and call by call.
 
+use super::proof::{TimeReport, TimeVerdict};
+use crate::figure::{change, short_time_ns};
 use serde::Serialize;
 
 /// A program whose code was put in another order, beside the program as it is.
@@ -23,6 +25,81 @@ pub struct CodeReport {
     pub whole_run: Vec<CodeFigure>,
     /// What a call of each region fetched, on average.
     pub calls: Vec<CodePerCall>,
+    /// Calls that find no code in the caches, where the order was made for them.
+    pub cold: Option<ColdCalls>,
+}
+
+/// Calls that find none of the program's code in the caches: as linked, in an order by counts, and in the order for them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ColdCalls {
+    /// Calls of the training run that the order was made from.
+    pub recorded_calls: u64,
+    /// By region.
+    pub regions: Vec<ColdCall>,
+    /// Whose time was not compared, and why.
+    pub not_timed: Vec<String>,
+}
+
+/// Such calls of one region.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ColdCall {
+    /// The function.
+    pub region: String,
+    /// Lines of 64 bytes that a call fetches on average: as linked, by counts, and in the order for these calls.
+    pub lines: [f64; 3],
+    /// Pages of 4,096 bytes, likewise.
+    pub pages: [f64; 3],
+    /// The typical time of a call after the lines that recorded calls execute were flushed: the order for these calls against
+    /// the program as linked, and against the order by counts. `None` where they were not timed.
+    pub time: [Option<ColdTime>; 2],
+}
+
+/// The typical times of two orders: the median of a run's emptied calls.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct ColdTime {
+    /// The mean over runs, in nanoseconds: the other order, and the one for these calls.
+    pub typical_ns: [f64; 2],
+    /// The second ÷ the first.
+    pub ratio: f64,
+    /// Lower end of the ratio's interval.
+    pub ratio_low: f64,
+    /// Upper end of the ratio's interval.
+    pub ratio_high: f64,
+    /// The interval's level.
+    pub level: f64,
+    /// The verdict.
+    pub verdict: TimeVerdict,
+}
+
+/// What [`ColdCall::time`] compares with.
+pub const COLD_AGAINST: [&str; 2] = ["as linked", "by counts"];
+
+impl ColdTime {
+    /// Both times, and the change with its interval.
+    pub fn in_words(&self, other: &str) -> String {
+        let [before, after] = self.typical_ns.map(short_time_ns);
+        format!(
+            "{before} {other}, {after} by calls: {} ({} to {}), {}",
+            change(self.ratio),
+            change(self.ratio_low),
+            change(self.ratio_high),
+            self.verdict.word()
+        )
+    }
+}
+
+impl From<&TimeReport> for ColdTime {
+    fn from(time: &TimeReport) -> Self {
+        let mean = |runs: &[f64]| runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+        ColdTime {
+            typical_ns: [mean(&time.before_ns), mean(&time.after_ns)],
+            ratio: time.ratio,
+            ratio_low: time.ratio_low,
+            ratio_high: time.ratio_high,
+            level: time.level,
+            verdict: time.verdict,
+        }
+    }
 }
 
 /// A figure of a whole run of both programs.
@@ -57,10 +134,11 @@ pub struct CodePerCall {
 impl CodeReport {
     /// From which run, and on which it was judged.
     pub fn runs_in_words(&self) -> String {
+        let evidence = if self.cold.is_some() { "calls" } else { "counts" };
         match self.is_held_out {
-            true => format!("from the counts of `{}`, judged by `{}`", self.training, self.test),
+            true => format!("from the {evidence} of `{}`, judged by `{}`", self.training, self.test),
             false => format!(
-                "from the counts of `{}`, judged by the same run, which flatters it; --test-arguments gives another",
+                "from the {evidence} of `{}`, judged by the same run, which flatters it; --test-arguments gives another",
                 self.training
             ),
         }

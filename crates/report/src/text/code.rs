@@ -3,7 +3,7 @@
 use super::study::Writer;
 use super::{Align, Table};
 use crate::figure::{UNKNOWN, change, mean, whole};
-use crate::study::CodeReport;
+use crate::study::{COLD_AGAINST, CodeReport, ColdCalls};
 use crate::visible::{one_line, shortened};
 
 /// Longest name of a region.
@@ -25,7 +25,9 @@ impl Writer {
             table.row([one.what.clone(), whole(one.before), whole(one.after), ratio]);
         }
         self.table(&table);
-        if !code.calls.is_empty() {
+        if let Some(cold) = &code.cold {
+            self.cold_calls(cold);
+        } else if !code.calls.is_empty() {
             self.heading("Code of a call");
             let columns = [("region", Align::Left), ("lines of 64", Align::Right), ("pages", Align::Right)];
             let mut table = Table::new(columns);
@@ -50,5 +52,35 @@ impl Writer {
             whole(code.ways_estimated)
         ));
         self.unbroken(&format!("  {}", one_line(&code.optimiser_command)));
+    }
+    /// Calls that find no code in the caches, in three orders.
+    fn cold_calls(&mut self, cold: &ColdCalls) {
+        self.heading("Code of a call, with none of it in the caches");
+        let columns = [
+            ("region", Align::Left),
+            ("lines of 64: as linked, by counts, by calls", Align::Right),
+            ("pages", Align::Right),
+        ];
+        let mut table = Table::new(columns);
+        let most = if self.is_full() { usize::MAX } else { MOST_REGIONS };
+        let regions = || cold.regions.iter().take(most);
+        for one in regions() {
+            let three = |figures: [f64; 3]| figures.map(mean).join("  ");
+            table.row([shortened(&one.region, NAME_CHARACTERS), three(one.lines), three(one.pages)]);
+        }
+        self.table(&table);
+        // The first screen has no room for times.
+        if !self.is_full() {
+            return;
+        }
+        for one in regions() {
+            for (time, other) in one.time.iter().zip(COLD_AGAINST) {
+                if let Some(time) = time {
+                    let name = shortened(&one.region, NAME_CHARACTERS);
+                    self.line(&format!("{name}: {}", time.in_words(other)));
+                }
+            }
+        }
+        cold.not_timed.iter().for_each(|why| self.line(&format!("Not timed {}", one_line(why))));
     }
 }

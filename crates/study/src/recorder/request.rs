@@ -1,5 +1,6 @@
 //! What is to be recorded.
 
+use super::recorded_code::RecordedCode;
 use crate::process::{Finished, Streams};
 use crate::recording_file::OutputError;
 use crate::run::Run;
@@ -34,6 +35,8 @@ pub struct Interventions {
     pub seed: u64,
     /// Bytes that are read to push other data out of the caches.
     pub swept_bytes: u64,
+    /// Code that is flushed in place of the functions' own; empty where theirs is.
+    pub flushed: Vec<RecordedCode>,
 }
 
 /// A recording to be made.

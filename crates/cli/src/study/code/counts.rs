@@ -50,10 +50,7 @@ impl Training {
         interrupts: &Interrupts,
         stages: &Stages,
     ) -> Result<Training> {
-        let run = Run { input: workload.input.clone(), ..plan.run(tree)? };
-        let words = run.command.first().cloned().into_iter().chain(workload.arguments.iter().cloned());
-        let run = Run { command: words.collect(), ..run };
-        Training::of(plan, run, &plan.caches, interrupts, stages)
+        Training::of(plan, workload.run(plan, tree)?, &plan.caches, interrupts, stages)
     }
 
     fn of(
@@ -90,10 +87,13 @@ impl Training {
 
     /// The program's code with its counts.
     pub(super) fn code(&self) -> Result<Code<'_>> {
-        let is_program = |image: &&LoadedImage| Path::new(&image.path) == self.program;
-        let image = self.recorded.images.iter().find(is_program);
-        let image = image.with_context(|| format!("{} was not mapped", self.program.display()))?;
+        let image = own_image(&self.recorded.images, &self.program)?;
         Ok(Code::new(&self.debug, image, &self.recorded.runs)?)
+    }
+
+    /// The program.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
     }
 
     /// The functions of the program whose instructions missed most, for a study that names none.
@@ -121,6 +121,12 @@ impl Training {
         let misses = || self.recorded.runs.iter().map(|run| run.fetch_misses);
         [misses().map(|one| one.l1).sum(), misses().map(|one| one.l2).sum()]
     }
+}
+
+/// Where the program lay.
+pub(super) fn own_image<'i>(images: &'i [LoadedImage], program: &Path) -> Result<&'i LoadedImage> {
+    let image = images.iter().find(|image| Path::new(&image.path) == program);
+    image.with_context(|| format!("{} was not mapped", program.display()))
 }
 
 fn recording_in(folder: &TempFolder) -> PathBuf {
@@ -169,7 +175,21 @@ impl Counted {
 
 /// Lines and pages of code that a call of each region fetches, on average, from two recordings.
 pub(super) fn per_call(before: &Path, after: &Path) -> Result<Vec<CodePerCall>> {
-    let mean = |recording: &Path, size_bytes: u32| -> Result<Vec<(String, f64)>> {
+    let calls = fetched_per_call(before)?.into_iter().zip(fetched_per_call(after)?);
+    let one = |((region, before), (_, after)): (FetchedPerCall, FetchedPerCall)| CodePerCall {
+        region,
+        lines: [before[0], after[0]],
+        pages: [before[1], after[1]],
+    };
+    Ok(calls.map(one).collect())
+}
+
+/// A region, and the lines of 64 bytes and the pages of code that a call fetches on average.
+pub(super) type FetchedPerCall = (String, [f64; 2]);
+
+/// The same of the calls of a recording, by region.
+pub(super) fn fetched_per_call(recording: &Path) -> Result<Vec<FetchedPerCall>> {
+    let mean = |size_bytes: u32| -> Result<Vec<(String, f64)>> {
         let file = lineup_mapping::open(recording).with_context(|| recording.display().to_string())?;
         let line = LineSize::new(size_bytes).context("a power of two")?;
         let regions = region_summary::summarise(Reader::new(BufReader::new(file))?.without_log(), line);
@@ -177,13 +197,6 @@ pub(super) fn per_call(before: &Path, after: &Path) -> Result<Vec<CodePerCall>> 
             |lines: Option<lineup_explain::quantiles::Quantiles>| lines.map_or(0.0, |lines| lines.mean);
         Ok(regions.into_iter().map(|region| (region.name, mean(region.code_lines))).collect())
     };
-    let [lines, pages] = [64, 4096].map(|size| anyhow::Ok([mean(before, size)?, mean(after, size)?]));
-    let ([lines, lines_after], [pages, pages_after]) = (lines?, pages?);
-    let regions = lines.into_iter().zip(lines_after).zip(pages.into_iter().zip(pages_after));
-    let one = |(((region, lines), (_, lines_after)), ((_, pages), (_, pages_after)))| CodePerCall {
-        region,
-        lines: [lines, lines_after],
-        pages: [pages, pages_after],
-    };
-    Ok(regions.map(one).collect())
+    let pairs = mean(64)?.into_iter().zip(mean(4096)?);
+    Ok(pairs.map(|((region, lines), (_, pages))| (region, [lines, pages])).collect())
 }

@@ -1,6 +1,7 @@
 //! `lineup study --code`: the program's code in another order, made by an installed `llvm-bolt` from Lineup's counts, and
 //! proven like a patch.
 
+mod cold;
 mod counts;
 mod options;
 
@@ -14,12 +15,13 @@ use crate::study::trials::{Compared, MORE_LINES, compare, failure_of};
 use crate::study::variant::Variant;
 use crate::study::{call_times, outputs, plan};
 use anyhow::{Context, Result, bail};
+use cold::Cold;
 use counts::{Counted, Training};
 use lineup_codelayout::bolt_profile;
 use lineup_prove::footprint::LineKind;
 use lineup_prove::{Conclusion, Proof, ProofPlan, Proven};
 use lineup_report::study::{CodePerCall, CodeReport, Fact, Found, StudyReport};
-use lineup_study::bolt::Bolt;
+use lineup_study::bolt::{Bolt, Evidence};
 use lineup_study::effects::Snapshot;
 use lineup_study::interrupt::Interrupts;
 use lineup_study::progress::Progress;
@@ -38,6 +40,19 @@ struct Study<'s> {
     scratch: &'s Scratch,
     interrupts: &'s Interrupts,
     stages: &'s Stages,
+}
+
+/// What an order is made from, as files among the results.
+struct Order {
+    profile: PathBuf,
+    /// Names of functions; `None` where BOLT finds their order.
+    functions: Option<PathBuf>,
+}
+
+impl Order {
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence { profile: &self.profile, order: self.functions.as_deref() }
+    }
 }
 
 /// A variant with what its whole test run came to.
@@ -75,7 +90,11 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         Study { plan: &plan, bolt: &bolt, scratch: &scratch, interrupts: &interrupts, stages: &stages };
     let profile = plan.out.join(format!("{}.fdata", name(&plan.started).display()));
     let ways = study.write_profile(&trained, &profile)?;
-    let ordered = study.ordered(&built.tree, &profile)?;
+    let by_counts = Order { profile, functions: None };
+    let cold = asked.cold.then(|| Cold::of(&study, &training, &trained, &built.tree)).transpose()?;
+    as_built.restore()?;
+    let order = cold.as_ref().map_or(&by_counts, |cold| &cold.order);
+    let ordered = study.ordered(&built.tree, order, Role::After)?;
     let before = study.measure(built, None)?;
     let after = study.measure(Variant::built(ordered, "after"), Some(&before.variant));
     let (after, compared) = match after {
@@ -90,6 +109,10 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
         call_times::compare(&plan, [&before.variant, &after.variant], proof.value(), &interrupts, &stages)
     });
     let timed = timed.transpose()?.unwrap_or_default();
+    let judged = cold.as_ref().zip(after.as_ref().filter(|_| proven.is_some()));
+    let judged =
+        judged.map(|(cold, after)| cold.judge(&study, &by_counts, [&before.variant, &after.variant]));
+    let cold_calls = judged.transpose()?;
     stages.end();
     scratch.check_untouched()?;
     let mut report = StudyReport::of_found(Found {
@@ -113,7 +136,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
     report.code = match compared_runs {
         Some(after) => Some(CodeReport {
             optimiser: bolt.version().to_owned(),
-            optimiser_command: study.command(&profile),
+            optimiser_command: study.command(order),
             training: training.in_words(&plan),
             test: Workload::of(&plan).in_words(&plan),
             is_held_out,
@@ -121,6 +144,7 @@ pub(super) fn run(options: plan::Options) -> Result<Outcome> {
             ways_estimated: ways[1],
             whole_run: before.counted.beside(&after.counted),
             calls: study.calls()?,
+            cold: cold_calls,
         }),
         None => None,
     };
@@ -164,14 +188,14 @@ impl Study<'_> {
     }
 
     /// A second copy, built alike, in which the program is the one in the new order.
-    fn ordered(&self, built: &Tree, profile: &Path) -> Result<Tree> {
-        self.stages.stage("building the program once more, for the new order");
-        let mut tree = self.scratch.copy(Role::After)?;
+    fn ordered(&self, built: &Tree, order: &Order, role: Role) -> Result<Tree> {
+        self.stages.stage("building the program once more, for another order");
+        let mut tree = self.scratch.copy(role)?;
         self.scratch.build(&mut tree, &BTreeMap::new())?;
         let [from, to] = [built, &tree].map(|tree| tree.path.join(&self.plan.started));
         let beside = to.with_extension("ordered");
         self.stages.stage("putting the code in order with llvm-bolt");
-        self.bolt.reorder(&from, profile, &beside)?;
+        self.bolt.reorder(&from, order.evidence(), &beside)?;
         self.interrupts.check()?;
         std::fs::rename(&beside, &to).with_context(|| format!("cannot replace {}", to.display()))?;
         Ok(tree)
@@ -207,10 +231,10 @@ impl Study<'_> {
     }
 
     /// The words that order a program of the user's own build.
-    fn command(&self, profile: &Path) -> String {
+    fn command(&self, order: &Order) -> String {
         let program = name(&self.plan.started);
         let to = PathBuf::from(format!("{}.ordered", program.display()));
-        crate::typed::line(self.bolt.command(program, profile, &to))
+        crate::typed::line(self.bolt.command(program, order.evidence(), &to))
     }
 
     fn setting(&self) -> Vec<Fact> {

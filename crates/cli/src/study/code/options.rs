@@ -7,6 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use lineup_study::input::Input;
 use lineup_study::interrupt::Interrupts;
+use lineup_study::run::Run;
+use lineup_study::source::scratch::Tree;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,6 +26,10 @@ pub(crate) struct CodeOptions {
     /// With --code: file that the program reads as standard input in the run on which the order is judged
     #[arg(long, value_name = "FILE", requires = "code")]
     test_stdin: Option<PathBuf>,
+    /// With --code: order for calls of --region that find none of the program's code in the caches, by what recorded calls fetched
+    /// and not by counts; what that costs everything else is told
+    #[arg(long, requires = "code", requires = "regions")]
+    pub(in crate::study) cold: bool,
     /// With --code: the llvm-bolt that is used [default: llvm-bolt, or the newest of llvm-bolt-16 to llvm-bolt-22]
     #[arg(long, value_name = "FILE", requires = "code")]
     pub(in crate::study) bolt: Option<PathBuf>,
@@ -59,6 +65,13 @@ impl Workload {
     /// That of the plan's runs.
     pub(super) fn of(plan: &Plan) -> Workload {
         Workload { arguments: plan.arguments.clone(), input: plan.input.clone() }
+    }
+
+    /// It in a copy of the program.
+    pub(super) fn run(&self, plan: &Plan, tree: &Tree) -> Result<Run> {
+        let run = Run { input: self.input.clone(), ..plan.run(tree)? };
+        let words = run.command.first().cloned().into_iter().chain(self.arguments.iter().cloned());
+        Ok(Run { command: words.collect(), ..run })
     }
 
     /// As a command, with the size of its input.

@@ -8,6 +8,7 @@ use super::output::Output;
 use super::pace::Pace;
 use super::process_files::ProcessFiles;
 use crate::error::Result;
+use crate::recorder::RecordedCode;
 use lineup_follow::blocks::{Block, BlockKey, BlockParts, Registry, Site};
 use lineup_follow::flow::{Flow, of_x86};
 use lineup_follow::maps;
@@ -73,6 +74,8 @@ pub(super) struct Follower<'a> {
     pub(super) found: BTreeSet<u16>,
     /// Calls are timed: there is no log.
     pub(super) is_timed: bool,
+    /// Code that is flushed before calls that are drawn; empty where it is the functions' own.
+    pub(super) flushed: Arc<[RecordedCode]>,
     /// The program does not begin when a region is in no file that it begins with.
     pub(super) needs_all: bool,
     /// What the summary adds.
@@ -103,6 +106,7 @@ impl<'a> Follower<'a> {
             begun: Instant::now(),
             found: BTreeSet::new(),
             is_timed: false,
+            flushed: Arc::default(),
             needs_all: false,
             notes: Vec::new(),
             pace: None,

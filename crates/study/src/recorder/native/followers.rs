@@ -9,7 +9,7 @@ use super::refused;
 use super::times::{self, TimedRegion, Trial};
 use crate::companions;
 use crate::error::Result;
-use crate::recorder::rights;
+use crate::recorder::{RecordedCode, rights};
 use lineup_model::access::ProcessId;
 use lineup_model::executable::{FIRST_LINE_BYTES, Interpreter, names_loader};
 use lineup_model::process::Origin;
@@ -124,6 +124,7 @@ pub(super) struct Followers<'a> {
     /// Calls of a region that are recorded in a second at most, in each process.
     calls_per_second: Option<u64>,
     is_timed: bool,
+    flushed: Arc<[RecordedCode]>,
 }
 
 impl<'a> Followers<'a> {
@@ -154,6 +155,7 @@ impl<'a> Followers<'a> {
             looked_at: Instant::now(),
             calls_per_second: None,
             is_timed: false,
+            flushed: Arc::default(),
         }
     }
 
@@ -163,10 +165,12 @@ impl<'a> Followers<'a> {
         self.all.iter_mut().for_each(|follower| follower.keep_pace(calls_per_second));
     }
 
-    /// Calls are timed: there is no log.
-    pub(super) fn are_timed(&mut self) {
+    /// Calls are timed: there is no log. This code is flushed before those that are drawn.
+    pub(super) fn are_timed(&mut self, flushed: Arc<[RecordedCode]>) {
         self.is_timed = true;
+        self.flushed = flushed.clone();
         self.first().is_timed = true;
+        self.first().flushed = flushed;
         let mut lives = self.lives();
         lives.times = Some(vec![TimedRegion::default(); lives.seen.len()]);
     }
@@ -229,6 +233,7 @@ impl<'a> Followers<'a> {
             follower.process.began_at = first.word(word::CLOCK);
             follower.keep_pace(self.calls_per_second);
             follower.is_timed = self.is_timed;
+            follower.flushed = self.flushed.clone();
             self.all.push(follower);
             self.lives().memories.push(memory.clone());
             first.give(self.asked, &memory);

@@ -8,7 +8,7 @@ use lineup_cache::{CacheLevel, CacheSpec, MostRecent};
 use lineup_follow::images::EntryPlace;
 use lineup_model::access::ProcessId;
 use lineup_recording::native::superblock::Superblock;
-use lineup_recording::native::timed::trial;
+use lineup_recording::native::timed::{flushed, trial};
 use lineup_recording::native::{
     CHILDREN, CHUNKS, DEFINITIONS, Definition, FILE_BYTES, HEAP, MAGIC, NOTES, RANGES, SIEVES, THREAD_CALLS,
     WHOLE_FILE_BYTES, WRITES, child, chunk, entry, note, region, sieve, thread_calls, timed, whole, word,
@@ -296,6 +296,14 @@ impl Memory {
         let at = CHUNKS + number as u64 * chunk::BYTES + 8 * (region * timed::WORDS) as u64;
         let _ = self.0.read_exact_at(&mut bytes, at);
         bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect()
+    }
+
+    /// Tells which lines of code are flushed before calls of a region that are drawn.
+    pub(super) fn set_flushed(&self, region: u16, lines: &[u64]) {
+        let lines = &lines[..lines.len().min(flushed::MOST)];
+        let words = [lines.len() as u64].into_iter().chain(lines.iter().copied());
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let _ = self.0.write_all_at(&bytes, flushed::PLACE + 8 * u64::from(region) * flushed::WORDS as u64);
     }
 
     /// Calls that were drawn and have ended.

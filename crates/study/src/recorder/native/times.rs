@@ -124,7 +124,8 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     memory.set(word::LOOKS_FOR_MORE, u64::from(is_elsewhere));
     let task = Task { request, subject, engine: &engine, plan: &plan, output: Path::new("") };
     let mut followers = Followers::new(&memory, &plan, task.output);
-    followers.are_timed();
+    let flushed = request.interventions.iter().flat_map(|interventions| interventions.flushed.iter());
+    followers.are_timed(flushed.cloned().collect());
     let lives = followers.lives.clone();
     let lives = || lives.lock().unwrap_or_else(PoisonError::into_inner);
     let made = |number: usize| {
@@ -134,7 +135,8 @@ fn conduct(request: &RecordRequest, subject: &Subject, interrupts: &Interrupts) 
     let begun = Instant::now();
     let (finished, followed) = task.conduct(&memory, &mut followers, &made, interrupts)?;
     let elapsed = begun.elapsed();
-    if let Some(refused) = lives().refused(&plan) {
+    // What has ended the reading of the log tells more than the engine, which got no answer then.
+    if let (Ok(()), Some(refused)) = (&followed, lives().refused(&plan)) {
         return Err(Error::Start(refused));
     }
     interrupts.check()?;

@@ -1,7 +1,7 @@
 //! Where functions begin that are watched: told to the engine as files are mapped.
 
 use super::Follower;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use lineup_follow::images::EntryPlace;
 use lineup_recording::native::{entry, state, word};
 use std::collections::BTreeSet;
@@ -26,6 +26,7 @@ impl Follower<'_> {
         if self.is_timed {
             let whole =
                 places.iter().map(|(place, _)| place).filter(|place| !place.is_chooser).chain(&chosen);
+            places.iter().try_for_each(|(place, _)| self.tell_flushed(place))?;
             let parts: Vec<_> = whole.flat_map(|place| self.process.images.parts(place)).collect();
             places.extend(parts.into_iter().map(|part| (part, true)));
         }
@@ -44,6 +45,25 @@ impl Follower<'_> {
         let lacks_some = self.found.len() < self.pickers.len();
         let is_refused = std::mem::take(&mut self.needs_all) && lacks_some;
         self.memory.set(word::STATE, if is_refused { state::REFUSED } else { state::ANSWERED });
+        Ok(())
+    }
+
+    /// Tells the engine which code is flushed before calls of a function, where it is not its own.
+    fn tell_flushed(&self, place: &EntryPlace) -> Result<()> {
+        if self.flushed.is_empty() {
+            return Ok(());
+        }
+        let image = self.process.images.image_at(place.pc);
+        let lines = image.and_then(|image| {
+            self.flushed.iter().find_map(|recorded| recorded.lines_in(place.region, image))
+        });
+        let lines = lines.ok_or_else(|| {
+            let file = image.map_or("no file", |image| &image.path);
+            Error::Start(format!(
+                "the recording has no calls of the function in this {file}: it was made of another"
+            ))
+        })?;
+        self.memory.set_flushed(place.region, &lines);
         Ok(())
     }
 

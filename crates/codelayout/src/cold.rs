@@ -1,0 +1,127 @@
+//! An order for calls that find none of their code in the caches.
+//!
+//! How often something is executed says nothing of such a call: an instruction of a loop and one that is executed once
+//! are each fetched once. What counts is whether calls fetch it, and what else they fetch. Recordings of calls tell.
+
+use crate::code::Code;
+use crate::function::Function;
+use lineup_model::access::{CODE_GRANULE_BYTES, Call};
+use lineup_model::image::LoadedImage;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What calls of some regions fetched of one file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Fetched {
+    /// By region.
+    regions: BTreeMap<u16, RegionFetches>,
+}
+
+/// What calls of one region fetched.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct RegionFetches {
+    calls: u64,
+    /// Granules by their link addresses: how many calls fetched each.
+    granules: BTreeMap<u64, u64>,
+}
+
+impl RegionFetches {
+    fn calls_that_fetched(&self, address: u64) -> u64 {
+        let granule = address - address % CODE_GRANULE_BYTES;
+        self.granules.get(&granule).copied().unwrap_or(0)
+    }
+}
+
+impl Fetched {
+    /// Adds a call to those of its region.
+    pub fn add(&mut self, call: &Call, image: &LoadedImage) {
+        let region = self.regions.entry(call.region.0).or_default();
+        region.calls += 1;
+        for granule in call.code_granules.iter().filter(|granule| image.contains(**granule)) {
+            *region.granules.entry(image.to_link(*granule)).or_default() += 1;
+        }
+    }
+
+    /// How many calls there are of all regions.
+    pub fn calls(&self) -> u64 {
+        self.regions.values().map(|region| region.calls).sum()
+    }
+
+    /// Whether calls went into a function.
+    pub(crate) fn has(&self, function: &Function) -> bool {
+        self.has_all(&[function.addresses.start])
+    }
+
+    /// Whether calls of one region fetched all of these link addresses.
+    pub(crate) fn has_all(&self, addresses: &[u64]) -> bool {
+        let has =
+            |region: &RegionFetches| addresses.iter().all(|address| region.calls_that_fetched(*address) > 0);
+        self.regions.values().any(has)
+    }
+}
+
+/// For `llvm-bolt -reorder-functions=user -function-order=`: a name a line. First what calls of each region fetch, what most
+/// of them fetch before the rest; then what they do not, as by counts.
+pub fn cold_order(code: &Code<'_>, fetched: &Fetched) -> String {
+    let names = crate::names::bolt_names(code.debug.symbols());
+    let by_calls = code.order();
+    let mut placed: BTreeSet<u64> = BTreeSet::new();
+    let mut out = String::new();
+    let mut place = |function: &Function| {
+        let start = function.addresses.start;
+        if let Some(name) = names.get(&start).filter(|_| placed.insert(start)) {
+            out.push_str(name);
+            out.push('\n');
+        }
+    };
+    for region in fetched.regions.values() {
+        let calls = |function: &Function| region.calls_that_fetched(function.addresses.start);
+        let mut own: Vec<&Function> =
+            by_calls.iter().copied().filter(|function| calls(function) > 0).collect();
+        // Stable: what is fetched alike stays as calls put it together.
+        own.sort_by_key(|function| std::cmp::Reverse(calls(function)));
+        own.into_iter().for_each(&mut place);
+    }
+    by_calls.into_iter().for_each(place);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineup_model::access::{CallEnd, ProcessId, ThreadId};
+    use lineup_model::region::RegionId;
+
+    fn call(region: u16, code_granules: &[u64]) -> Call {
+        Call {
+            region: RegionId(region),
+            process: ProcessId(0),
+            thread: ThreadId(0),
+            sequence: 0,
+            entered_at: 0,
+            end: CallEnd::Returned,
+            depth: 0,
+            instructions: 0,
+            binding_instructions: 0,
+            missed_blocks: 0,
+            accesses: Vec::new(),
+            code_granules: code_granules.to_vec(),
+            times: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_calls_of_one_region_fetched_is_told_by_link_address_and_other_files_are_left_out() {
+        let image =
+            LoadedImage { path: "a".into(), start: 0x5000, end: 0x6000, bias: 0x4000, build_id: None };
+        let mut fetched = Fetched::default();
+        for call in [call(0, &[0x5000, 0x5020]), call(0, &[0x5000, 0x9000]), call(1, &[0x5040])] {
+            fetched.add(&call, &image);
+        }
+        assert_eq!(fetched.calls(), 3);
+        assert!(fetched.has_all(&[0x1000, 0x101f, 0x1020]) && fetched.has_all(&[0x1047]));
+        // No region's calls fetched both.
+        assert!(!fetched.has_all(&[0x1000, 0x1040]));
+        assert!(!fetched.has_all(&[0x5000]) && !fetched.has_all(&[0x1060]));
+        assert_eq!(fetched.regions[&0].calls_that_fetched(0x1010), 2);
+    }
+}
