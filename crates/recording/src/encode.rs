@@ -1,9 +1,11 @@
 //! Records to bytes.
 
+mod calls;
+
 use crate::allocation::{AllocationSite, put_site};
 use crate::context::{Context, put_context};
 use crate::error::RecordingError;
-use crate::frame::{self, MAX_BLOCK_BYTES};
+use crate::frame;
 use crate::header::{
     Ending, Header, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Selection, Summary, Unfollowed,
 };
@@ -13,12 +15,12 @@ use crate::system::{Arm, Counts, MeasuredCall, SystemSummary};
 use crate::tasks::{self, KernelTask, Reach, Turn};
 use crate::varint::{put, put_bytes, put_delta};
 use crate::window::{Window, put_window};
-use lineup_model::access::{
-    Access, AccessKind, CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange, ThreadId, TimeMark,
-};
+use lineup_model::access::{CallEnd, MemoryEvent, MemoryEventKind, ProcessId, StackRange};
 use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
-use lineup_model::region::RegionId;
+
+pub use calls::{CallHead, MOST_ACCESSES};
+pub(crate) use calls::{HAS_VALUE, IS_STORE, SIZE_FOLLOWS, SIZE_MASK};
 
 /// First byte of every record.
 pub(crate) mod tag {
@@ -44,38 +46,6 @@ pub(crate) mod tag {
     pub(crate) const REACH: u8 = 19;
     pub(crate) const LOG_BLOCK: u8 = 20;
     pub(crate) const LOG_PART: u8 = 21;
-}
-
-/// Bits of an access's flag byte; the low five bits hold the size, or [`SIZE_FOLLOWS`].
-pub(crate) const IS_STORE: u8 = 0x20;
-pub(crate) const HAS_VALUE: u8 = 0x40;
-pub(crate) const SIZE_MASK: u8 = 0x1f;
-/// The size did not fit and stands in its own column.
-pub(crate) const SIZE_FOLLOWS: u8 = 0x1f;
-
-/// Everything of a call but its accesses and code granules.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallHead {
-    /// See [`lineup_model::access::Call`], as for the other fields.
-    pub region: RegionId,
-    /// The process that called it.
-    pub process: ProcessId,
-    /// The thread that called it.
-    pub thread: ThreadId,
-    /// Position among all calls of its region.
-    pub sequence: u64,
-    /// Position in the global order of events.
-    pub entered_at: u64,
-    /// How it ended.
-    pub end: CallEnd,
-    /// Open calls of the same region on the same thread.
-    pub depth: u32,
-    /// Instructions executed.
-    pub instructions: u64,
-    /// Instructions of the dynamic linker, besides.
-    pub binding_instructions: u64,
-    /// Blocks whose accesses are missing.
-    pub missed_blocks: u64,
 }
 
 /// Packs records of one thread into blocks.
@@ -119,7 +89,7 @@ impl Encoder {
     /// Turns what was packed into blocks for [`crate::Writer::append`], one or more, and starts afresh.
     ///
     /// # Errors
-    /// [`RecordingError::TooLarge`] when more than [`MAX_BLOCK_BYTES`] were packed of other records than calls: seal
+    /// [`RecordingError::TooLarge`] when more than [`crate::MAX_BLOCK_BYTES`] were packed of other records than calls: seal
     /// earlier.
     pub fn seal(&mut self) -> Result<Vec<u8>, RecordingError> {
         let out = std::mem::take(&mut self.out);
@@ -131,51 +101,6 @@ impl Encoder {
             begin = end;
         }
         Ok(sealed)
-    }
-
-    /// Bytes of the block that is packed now.
-    fn block_bytes(&self) -> usize {
-        self.out.len() - self.begins.last().copied().unwrap_or_default()
-    }
-
-    /// Packs a call. Accesses beyond what a block can hold are left out; returns how many were kept.
-    pub fn call(
-        &mut self,
-        head: &CallHead,
-        accesses: &[Access],
-        code_granules: &[u64],
-        times: &[TimeMark],
-    ) -> usize {
-        // Worst case of one access: flags 1, pc 10, address 10, size 5, value 10.
-        const WORST_BYTES: usize = 36;
-        // Of a time: place 5, clock 10.
-        const WORST_TIME_BYTES: usize = 15;
-        // Many calls may end at once: the next block has room for one.
-        const FULL_BYTES: usize = MAX_BLOCK_BYTES / 8;
-        if self.block_bytes() >= FULL_BYTES {
-            self.begins.push(self.out.len());
-        }
-        let room = MAX_BLOCK_BYTES.saturating_sub(self.block_bytes() + 128 + code_granules.len() * 10);
-        // Two before each access at most.
-        let most_times = 2 * (room / (WORST_BYTES + 2 * WORST_TIME_BYTES));
-        let for_times = WORST_TIME_BYTES * times.len().min(most_times);
-        let kept = &accesses[..accesses.len().min((room - for_times) / WORST_BYTES)];
-        let out = &mut self.out;
-        out.push(tag::CALL);
-        put(out, u64::from(head.region.0));
-        put(out, u64::from(head.process.0));
-        put(out, u64::from(head.thread.0));
-        put(out, head.sequence);
-        put(out, head.entered_at);
-        out.push(end_code(head.end));
-        put(out, u64::from(head.depth));
-        put(out, head.instructions);
-        put(out, head.binding_instructions);
-        put(out, head.missed_blocks);
-        put_ascending(out, code_granules.iter().map(|granule| self.space.place(*granule)));
-        put_accesses(out, kept, self.space);
-        put_times(out, times, kept.len());
-        kept.len()
     }
 
     /// Packs what a call cost.
@@ -503,68 +428,4 @@ fn put_sizes(out: &mut Vec<u8>, sizes: &CallSizes) {
 fn put_texts(out: &mut Vec<u8>, texts: &[String]) {
     put(out, texts.len() as u64);
     texts.iter().for_each(|text| put_bytes(out, text.as_bytes()));
-}
-
-fn put_ascending(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>) {
-    put(out, values.len() as u64);
-    let mut last = 0;
-    for value in values {
-        put_delta(out, last, value);
-        last = value;
-    }
-}
-
-/// Those before accesses that are kept and behind the last, at each place the first and the last; in columns as accesses are.
-fn put_times(out: &mut Vec<u8>, times: &[TimeMark], accesses: usize) {
-    let at = |number: usize| times.get(number).map(|time| time.access);
-    let is_between =
-        |number: usize| number > 0 && at(number - 1) == at(number) && at(number + 1) == at(number);
-    let kept = times
-        .iter()
-        .enumerate()
-        .filter(|(number, time)| time.access as usize <= accesses && !is_between(*number));
-    let kept: Vec<TimeMark> = kept.map(|(_, time)| *time).collect();
-    put(out, kept.len() as u64);
-    let mut last = 0;
-    for time in &kept {
-        put_delta(out, last, u64::from(time.access));
-        last = u64::from(time.access);
-    }
-    last = 0;
-    for time in &kept {
-        put_delta(out, last, time.cycles);
-        last = time.cycles;
-    }
-}
-
-/// Column after column, so that the compressor sees like next to like.
-fn put_accesses(out: &mut Vec<u8>, accesses: &[Access], space: AddressSpace) {
-    put(out, accesses.len() as u64);
-    for access in accesses {
-        let size = u8::try_from(access.size_bytes).ok().filter(|size| *size < SIZE_FOLLOWS);
-        let store = if access.kind == AccessKind::Store { IS_STORE } else { 0 };
-        let value = if access.value.is_some() { HAS_VALUE } else { 0 };
-        out.push(size.unwrap_or(SIZE_FOLLOWS) | store | value);
-    }
-    let mut last = 0;
-    for access in accesses {
-        let pc = space.place(access.pc);
-        put_delta(out, last, pc);
-        last = pc;
-    }
-    last = 0;
-    for access in accesses {
-        let address = space.place(access.address);
-        put_delta(out, last, address);
-        last = address;
-    }
-    for access in accesses.iter().filter(|access| access.size_bytes >= u32::from(SIZE_FOLLOWS)) {
-        put(out, u64::from(access.size_bytes));
-    }
-    last = 0;
-    for value in accesses.iter().filter_map(|access| access.value) {
-        let value = space.place_value(value);
-        put_delta(out, last, value);
-        last = value;
-    }
 }

@@ -57,7 +57,7 @@ mod writer;
 pub use allocation::AllocationSite;
 pub use budget::ThreadBudget;
 pub use context::{Context, ContextKind};
-pub use encode::{CallHead, Encoder};
+pub use encode::{CallHead, Encoder, MOST_ACCESSES};
 pub use error::{Damage, RecordingError};
 pub use event::Event;
 pub use frame::{MAGIC, MAX_BLOCK_BYTES, VERSION};

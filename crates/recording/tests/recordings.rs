@@ -9,7 +9,7 @@ use lineup_model::image::LoadedImage;
 use lineup_model::process::{AddressSpace, Origin, Process};
 use lineup_model::region::{Region, RegionId, Regions};
 use lineup_recording::{
-    Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header, MAX_BLOCK_BYTES,
+    Arm, CallHead, CallSizes, Counts, Encoder, Ending, Event, FlagCounts, Header, MOST_ACCESSES,
     MeasuredCall, Misses, Mode, ProfileInstruction, ProfileRun, ProgramExit, Reader, RecordingError,
     RegionCounts, Resident, Summary, SystemSummary, Unfollowed, Window, WindowStep, Writer, read_all,
 };
@@ -300,35 +300,40 @@ fn a_length_beyond_a_block_is_damage_not_an_allocation() {
 }
 
 #[test]
-fn a_call_too_large_for_a_block_is_cut_to_what_fits() {
-    let access = simple_call(0).accesses[0];
-    let accesses = vec![access; MAX_BLOCK_BYTES / 8];
-    let head = CallHead {
-        region: RegionId(0),
-        process: ProcessId(0),
-        thread: ThreadId(0),
-        sequence: 0,
-        entered_at: 0,
-        end: CallEnd::Returned,
-        depth: 0,
-        instructions: 0,
-        binding_instructions: 0,
-        missed_blocks: 0,
+fn of_a_call_that_is_too_large_so_many_accesses_are_kept_whatever_they_take() {
+    let simple = simple_call(0);
+    let far = |at: u64| Access {
+        pc: at.wrapping_mul(u64::MAX / 5),
+        address: at.wrapping_mul(u64::MAX / 3),
+        size_bytes: u32::MAX,
+        value: Some(at.wrapping_mul(u64::MAX / 7)),
+        ..simple.accesses[0]
     };
-    let times: Vec<TimeMark> = (0..accesses.len() as u32)
-        .map(|access| TimeMark { access, cycles: (u64::MAX / 3).wrapping_mul(access.into()) })
+    let near = vec![simple.accesses[0]; MOST_ACCESSES + 1];
+    let far: Vec<Access> = (0..MOST_ACCESSES as u64 + 1).map(far).collect();
+    let times: Vec<TimeMark> = (0..2 * MOST_ACCESSES as u32)
+        .map(|number| TimeMark { access: number / 2, cycles: (u64::MAX / 3).wrapping_mul(number.into()) })
         .collect();
-    let mut fewest = accesses.len();
-    for times in [&[], &times[..100], &times[..]] {
+    for (accesses, times, small_calls) in
+        [(&near, &[][..], 0), (&near, &times[..100], 9), (&near, &times, 300_000), (&far, &times, 9)]
+    {
         let mut encoder = Encoder::new();
-        let kept = encoder.call(&head, &accesses, &[], times);
-        assert!(kept < fewest, "times take room, too");
-        fewest = kept;
-        let block = encoder.seal().unwrap();
+        (0..small_calls).for_each(|_| pack(&mut encoder, &simple));
+        assert_eq!(encoder.call(&head_of(&simple), accesses, &[], times), MOST_ACCESSES);
         let mut writer = Writer::new(Vec::new(), &header()).unwrap();
-        writer.append(&block).unwrap();
-        let call = &read_all(&writer.into_inner()).unwrap().calls[0];
-        assert_eq!((call.accesses.len(), call.times.len()), (kept, times.len().min(kept + 1)));
+        writer.append(&encoder.seal().unwrap()).unwrap();
+        let call = read_all(&writer.into_inner()).unwrap().calls.pop().unwrap();
+        assert!(call.accesses == accesses[..MOST_ACCESSES]);
+        if accesses == &near {
+            assert!(call.times == times);
+        } else {
+            let kept = call.times.len();
+            assert!(
+                kept > 1000 && call.times[..kept - 1] == times[..kept - 1],
+                "the first ones, and the last"
+            );
+            assert_eq!(call.times.last(), times.last());
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::program::{Program, Recorded, X86_64, c, cpp};
 use lineup_model::access::{AccessKind, Call, CallEnd};
 use lineup_model::image::LoadedImage;
+use lineup_recording::MOST_ACCESSES;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -309,6 +310,36 @@ fn signal_handlers_see_the_program_as_it_is_natively() {
         native.calls().iter().filter(|call| call.region.0 < 2 && call.end == CallEnd::Returned).count(),
         50
     );
+}
+
+#[test]
+fn of_a_call_that_is_too_large_both_keep_the_same_first_accesses() {
+    let source = r#"
+        #include <stdio.h>
+        static long numbers[4096], locked;
+        __attribute__((noinline)) long hot(long n) {
+            for (long i = 0; i < n; i++) {
+                numbers[i * 7 % 4096] += numbers[i * i % 4096] + i;
+                if (i % 16 == 0) __sync_fetch_and_add(&locked, i);
+            }
+            return numbers[n % 4096];
+        }
+        int main(void) {
+            long total = 0;
+            for (int i = 0; i < 100; i++) total += hot(i);
+            total += hot(144000) + hot(10);
+            printf("total %lx\n", total);
+        }
+    "#;
+    let (mut native, mut emulated) = both(&c(X86_64, source, &[]), &["--region", "hot"]);
+    let counts = [&native, &emulated].map(|own| own.calls().iter().map(|call| call.accesses.len()).collect());
+    let [ours, theirs]: [Vec<usize>; 2] = counts;
+    assert_eq!((ours.iter().max(), &ours), (Some(&MOST_ACCESSES), &theirs));
+    // The last of those that are kept tell whether they are the same.
+    for call in native.recording.calls.iter_mut().chain(&mut emulated.recording.calls) {
+        call.accesses.drain(..call.accesses.len().saturating_sub(500));
+    }
+    assert_equal(&native, &emulated);
 }
 
 #[test]

@@ -4,12 +4,9 @@ use crate::engines::SAME_LIBRARY;
 use crate::program::lineup_record;
 use lineup_model::access::{Access, AccessKind, Call, CallEnd};
 use lineup_model::image::LoadedImage;
-use lineup_recording::{Recording, read_all};
+use lineup_recording::{MOST_ACCESSES, Recording, read_all};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-
-/// No call of fewer accesses is cut.
-const LEAST_CUT: usize = 100_000;
 
 /// What of an access is to be equal: the instruction, by its file and its place there.
 type Site = (u32, u64, AccessKind, u32);
@@ -82,7 +79,7 @@ struct Compared {
     /// Calls that differ in that alone that the emulator lacks loads of locked instructions: in a program with threads it
     /// tells of one as a store.
     locked: usize,
-    /// Calls that both cut, since they are too large for a block of the file; what follows is left out here, too.
+    /// Calls of which both kept the first accesses alone.
     cut: usize,
     /// Calls in which a part of memory does not lie as it does at the call's beginning: it was mapped anew.
     moved_within: usize,
@@ -113,14 +110,8 @@ fn compare(native: &Recording, emulated: &Recording) -> Compared {
     for (one, other) in native.calls.iter().zip(&emulated.calls) {
         compared.accesses += one.accesses.len();
         compared.instructions += one.instructions;
-        let (mut left, mut right) = (sites(&ours, one), sites(&theirs, other));
-        // Addresses are packed by their distances, so that the cut is not at the same access.
-        let both = left.len().min(right.len());
-        if both >= LEAST_CUT && left.len() != right.len() {
-            compared.cut += 1;
-            left.truncate(both);
-            right.truncate(both);
-        }
+        let (left, right) = (sites(&ours, one), sites(&theirs, other));
+        compared.cut += usize::from(right.len() == MOST_ACCESSES);
         let is_alike = facts(one) == facts(other) && code(&ours, one) == code(&theirs, other);
         if is_alike && left.len() > right.len() && stored(&left) == stored(&right) {
             compared.locked += 1;
@@ -143,7 +134,7 @@ fn compare(native: &Recording, emulated: &Recording) -> Compared {
         }
         let moved = distances(one, other);
         compared.moved_within += usize::from(moved.is_none());
-        if lines(&one.accesses[..both]) != lines(&other.accesses[..both]) {
+        if lines(&one.accesses) != lines(&other.accesses) {
             compared.other_lines += 1;
             let is_whole = moved.is_some_and(|all| all.values().all(|distance| distance % 64 == 0));
             compared.unexplained += usize::from(is_whole);
