@@ -60,6 +60,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "shuffle",
         "lineup shuffle --source . --build make --test 'make test' --seeds 20 ./program\n  Twenty random legal layouts against your tests",
     ),
+    (
+        "fleet",
+        "lineup fleet add --store /srv/lineup --service web calls.rec\n  Puts what a recording says into the store",
+    ),
     ("trace", "lineup trace report server.trace\n  Distributions and maxima of a trace"),
     ("imv", "lineup imv list 4711\n  The values that this process serves"),
     (

@@ -1,6 +1,7 @@
 //! `lineup explain`: what recorded calls touched.
 
 mod text;
+pub(crate) mod usage;
 
 use crate::files;
 use crate::kernel::symbols;
@@ -49,6 +50,9 @@ pub(crate) struct Options {
     /// Print JSON (schema lineup.explain/1)
     #[arg(long)]
     json: bool,
+    /// Print what the calls used, for `lineup fleet add` on another machine (schema lineup.usage/1)
+    #[arg(long, conflicts_with_all = ["json", "full", "top", "regions"])]
+    usage: bool,
 }
 
 fn parse_line_size(text: &str) -> Result<LineSize, String> {
@@ -89,6 +93,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     let debug = surveyed.debug_infos(&mut DebugInfos::default(), &stages);
     let explanation = surveyed.explain(&debug, wanted, &stages)?;
+    if options.usage {
+        return print_json(&usage::of_recording(&surveyed, &debug, &explanation, &stages)?);
+    }
     stages.end();
     let explanation = select(explanation, &options.regions)?;
     let out = if options.json {
@@ -102,6 +109,19 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     files::print(&out)?;
     Ok(Outcome::Done)
+}
+
+fn print_json(document: &impl serde::Serialize) -> Result<Outcome> {
+    files::print(&(serde_json::to_string_pretty(document)? + "\n"))?;
+    Ok(Outcome::Done)
+}
+
+/// What the calls of a recording used, for `lineup fleet add`.
+pub(crate) fn usage_of(recording: &Path, stages: &Stages) -> Result<usage::UsageJson> {
+    let surveyed = survey(recording, stages)?;
+    let debug = surveyed.debug_infos(&mut DebugInfos::default(), stages);
+    let explanation = surveyed.explain(&debug, Default::default(), stages)?;
+    usage::of_recording(&surveyed, &debug, &explanation, stages)
 }
 
 /// A recording that was read through. Its file stays open: every pass over the calls reads the same bytes.

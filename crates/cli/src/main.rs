@@ -15,6 +15,7 @@ mod explain;
 mod figures;
 mod files;
 mod find;
+mod fleet;
 mod grouping;
 mod guard;
 mod import;
@@ -98,6 +99,7 @@ enum Command {
     Study(Box<study::Options>),
     /// Tests random legal layouts: which members of which types a program cannot do without in order
     Shuffle(shuffle::Options),
+    Fleet(fleet::Options),
     Trace(trace::Options),
     Imv(imv::Options),
     Kernel(kernel::Options),
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         Command::Advise(options) => advise::run(&options),
         Command::Study(options) => study::run(*options),
         Command::Shuffle(options) => shuffle::run(&options),
+        Command::Fleet(options) => fleet::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Imv(options) => imv::run(&options),
         Command::Kernel(options) => kernel::run(&options),

@@ -6,6 +6,7 @@
 pub mod alias;
 mod apart;
 pub mod background;
+pub mod beside;
 pub mod bolt;
 pub mod build_ids;
 mod child;
