@@ -1,16 +1,27 @@
 # The two commands of the README, and what they are made of.
 
-.PHONY: demo test test-kernel lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
+.PHONY: demo test test-fleet test-kernel fleet-peers lint fuzz-brief bench torture sanitize mutants shuffle suites attachments kernel-advice kernel-study setup-lint kernel-clocks setup-demo setup-test setup-bench setup-kernels
 
 # Study a real program end to end; leaves demo-report/report.html.
 demo: setup-demo
 	cargo build --release -p lineup
 	scripts/demo
 
-# Every test.
+# Every test but those of the program for fleets.
 test: setup-test
 	cargo build --workspace
 	cargo test --workspace
+
+# The program for fleets, a workspace of its own: the query engine in it takes longer to build than all the rest.
+test-fleet: setup-test
+	cargo fmt --manifest-path fleet/Cargo.toml --check
+	cargo test --manifest-path fleet/Cargo.toml
+
+# Every view over a store of COUNT generated recordings in three engines, and their answers against each other; results
+# are in docs/fleet.md. Wants Java 17, installs DuckDB and PySpark into target/peers.
+fleet-peers: setup-test
+	cargo build --release --manifest-path fleet/Cargo.toml
+	fleet/scripts/peers $(or $(COUNT),1000)
 
 # Kernels of every machine, and everything that can go wrong with one: minutes, beside what `make test` boots.
 test-kernel: setup-test

@@ -1,0 +1,97 @@
+//! The engine over a store: DataFusion on this machine.
+
+use crate::error::{FleetError, Result};
+use crate::store::Store;
+use crate::table::Table;
+use crate::tables;
+use crate::views::{self, View};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+
+/// Questions are asked with so much memory when nothing else is said; what needs more goes to disk.
+pub const MEMORY_BYTES: usize = 2 << 30;
+
+/// An engine with a store's tables and views.
+pub struct Engine {
+    runtime: Runtime,
+    context: SessionContext,
+}
+
+/// What a question gives.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its columns.
+    pub schema: SchemaRef,
+    /// Its rows, in parts.
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Answer {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+impl Engine {
+    /// The engine over a store, with so much memory for sorting and joining.
+    ///
+    /// # Errors
+    /// When its threads cannot be started, or it does not take a view.
+    pub fn over(store: &Store, memory_bytes: usize) -> Result<Engine> {
+        let runtime = Builder::new_multi_thread().build().map_err(FleetError::Runtime)?;
+        let environment = RuntimeEnvBuilder::new().with_memory_limit(memory_bytes, 1.0).build_arc()?;
+        // Statistics would take a look into each file before any question.
+        let config = SessionConfig::new().with_information_schema(true).with_collect_statistics(false);
+        let context = SessionContext::new_with_config_rt(config, environment);
+        let engine = Engine { runtime, context };
+        for table in tables::ALL {
+            engine.add_files(store, table)?;
+        }
+        for table in tables::ALL {
+            engine.add_view(table.name, &views::counted(table.name))?;
+        }
+        for View { name, sql } in views::ALL {
+            engine.add_view(name, sql)?;
+        }
+        Ok(engine)
+    }
+
+    fn add_files(&self, store: &Store, table: &Table) -> Result<()> {
+        let folder = format!("{}/", store.folder_of_table(table).display());
+        let options = ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+        let config = ListingTableConfig::new(ListingTableUrl::parse(folder)?)
+            .with_listing_options(options)
+            .with_schema(table.schema());
+        self.context.register_table(views::stored(table.name), Arc::new(ListingTable::try_new(config)?))?;
+        Ok(())
+    }
+
+    fn add_view(&self, name: &str, sql: &str) -> Result<()> {
+        self.runtime.block_on(async {
+            let view = self.context.sql(sql).await?.into_view();
+            self.context.register_table(name, view)?;
+            Ok(())
+        })
+    }
+
+    /// Answers a question. It may read and nothing else.
+    ///
+    /// # Errors
+    /// When the engine does not take it, or cannot answer it.
+    pub fn ask(&self, sql: &str) -> Result<Answer> {
+        let reads =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        self.runtime.block_on(async {
+            let frame = self.context.sql_with_options(sql, reads).await?;
+            let schema = Arc::new(frame.schema().as_arrow().clone());
+            Ok(Answer { schema, batches: frame.collect().await? })
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! What can go wrong with a store and what goes into it.
+
+use std::path::PathBuf;
+
+/// A result of this crate.
+pub type Result<T, E = FleetError> = std::result::Result<T, E>;
+
+/// Why something could not be added, asked or advised. Each message says what it was about, and what to do next where that
+/// is known.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// A file that was to be added cannot be read.
+    #[error("{}: {cause}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A file that was to be added is none of those that a store takes, or it is damaged.
+    #[error("{}: {why}", file.display())]
+    BadInput {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
+    /// Files were refused; they were named before.
+    #[error("{refused} of {given} files were refused, see above; the rest went in")]
+    Refused {
+        /// How many.
+        refused: usize,
+        /// Of how many.
+        given: usize,
+    },
+    /// There is no store in this folder.
+    #[error("{}: here is no store of `lineup fleet add`; the folder that --store names has a file {marker}", folder.display())]
+    NoStore {
+        /// The folder.
+        folder: PathBuf,
+        /// The file that marks a store.
+        marker: &'static str,
+    },
+    /// The store's tables are of another version.
+    #[error("{}: the store's tables have version {found:?}, this lineup-fleet knows {expected:?}; add the files to a new store", folder.display())]
+    StoreVersion {
+        /// The folder.
+        folder: PathBuf,
+        /// What it says.
+        found: String,
+        /// What is known.
+        expected: &'static str,
+    },
+    /// A store is not a folder of this machine.
+    #[error("{given}: a store is a folder; mount the bucket, or copy the folder to it and back")]
+    NotLocal {
+        /// What was given.
+        given: String,
+    },
+    /// The store's folder cannot be written.
+    #[error("cannot {doing} {}: {cause}", path.display())]
+    Store {
+        /// What was being done.
+        doing: &'static str,
+        /// With which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A table's file could not be made.
+    #[error("table {table}: {cause}")]
+    Table {
+        /// The table.
+        table: &'static str,
+        /// What the library said.
+        cause: datafusion::parquet::errors::ParquetError,
+    },
+    /// The engine does not take the question, or could not answer it.
+    #[error("{}", first_of(.0))]
+    Engine(#[from] datafusion::error::DataFusionError),
+    /// The engine's threads could not be started.
+    #[error("the engine cannot start: {0}")]
+    Runtime(std::io::Error),
+    /// There is no advice on this type.
+    #[error("{type_name}: {why}")]
+    NoAdvice {
+        /// The type.
+        type_name: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Advice failed.
+    #[error(transparent)]
+    Advise(#[from] lineup_advise::error::AdviseError),
+    /// Output could not be written.
+    #[error("cannot write {what}: {cause}")]
+    Output {
+        /// What, or where to.
+        what: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+/// The engine's message without what it did before, which is on further lines.
+fn first_of(error: &datafusion::error::DataFusionError) -> String {
+    let text = error.strip_backtrace();
+    format!("the question cannot be answered: {text}")
+}
+
+impl From<datafusion::arrow::error::ArrowError> for FleetError {
+    fn from(error: datafusion::arrow::error::ArrowError) -> Self {
+        FleetError::Engine(error.into())
+    }
+}

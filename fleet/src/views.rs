@@ -1,0 +1,44 @@
+//! Questions that are asked often, each in a file of SQL that other engines read as well.
+
+use crate::tables;
+
+/// A question with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Its name.
+    pub name: &'static str,
+    /// The question. A comment before it says what a row is.
+    pub sql: &'static str,
+}
+
+macro_rules! views {
+    ($($name:literal),* $(,)?) => {
+        [$(View { name: $name, sql: include_str!(concat!("../views/", $name, ".sql")) }),*]
+    };
+}
+
+/// All of them; one may ask those before it.
+pub const ALL: [View; 8] = views![
+    "hottest_members",
+    "places",
+    "moved_members",
+    "regions_by_commit",
+    "grown_regions",
+    "member_shares",
+    "disputed_types",
+    "guard_breaks",
+];
+
+/// What a table's files are called in the engine. The table itself is the rows among them whose run is there.
+pub fn stored(table: &str) -> String {
+    format!("stored_{table}")
+}
+
+/// The question that makes a table of its files.
+pub fn counted(table: &str) -> String {
+    let stored_runs = stored(tables::RUNS.name);
+    match table {
+        name if name == tables::RUNS.name => format!("SELECT * FROM {stored_runs}"),
+        name => format!("SELECT * FROM {} WHERE run IN (SELECT run FROM {stored_runs})", stored(name)),
+    }
+}
