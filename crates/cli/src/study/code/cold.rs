@@ -1,6 +1,6 @@
 //! An order for calls that find none of the program's code in the caches, and what it is held against.
 
-use super::counts::{Training, fetched_per_call, own_image};
+use super::counts::{FetchedPerCall, Training, fetched_per_call, own_image};
 use super::options::Workload;
 use super::{Order, Study, name};
 use crate::study::call_times;
@@ -83,6 +83,7 @@ impl Cold {
         let times =
             [times((before, by_links), "as linked"), times((&counts, by_counts), "in the order by counts")];
         study.interrupts.check()?;
+        not_timed.extend(never_timed(&linked, &times));
         let one = |(position, ((region, linked), ((_, counted), (_, cold))))| {
             let figure = |index: usize| [&linked, &counted, &cold].map(|figures: &[f64; 2]| figures[index]);
             ColdCall {
@@ -95,6 +96,16 @@ impl Cold {
         let regions = linked.into_iter().zip(counted.into_iter().zip(cold)).enumerate().map(one).collect();
         Ok(ColdCalls { recorded_calls: self.calls, regions, not_timed })
     }
+}
+
+/// Regions without a time where others have one: no call of a function returns that always ends with an error.
+fn never_timed(regions: &[FetchedPerCall], times: &[Vec<Option<ColdTime>>]) -> Vec<String> {
+    let lacks = |position: usize| times.iter().any(|times| times.get(position).is_some_and(Option::is_none));
+    let regions = regions.iter().enumerate().filter(|(position, _)| lacks(*position));
+    let why = |(_, (region, _)): (usize, &FetchedPerCall)| {
+        format!("{region}: a run has fewer than {LEAST_EMPTIED} emptied calls of it that return")
+    };
+    regions.map(why).collect()
 }
 
 /// The folder of results that has the program in the order by counts.
